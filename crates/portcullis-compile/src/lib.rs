@@ -1,0 +1,1 @@
+//! SecLang AST to plan.

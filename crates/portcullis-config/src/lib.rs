@@ -1,0 +1,1 @@
+//! The configuration document: raw text to checked settings.

@@ -1,0 +1,1 @@
+//! SecLang transformations: bytes to bytes.

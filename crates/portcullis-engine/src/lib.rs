@@ -1,0 +1,1 @@
+//! The plan (compiled rules) and its executor.

@@ -1,0 +1,1 @@
+//! The facade: phases in, verdict and event out.

@@ -1,0 +1,1 @@
+//! A libinjection-compatible SQL injection and XSS detector.

@@ -1,0 +1,1 @@
+//! Bounded event buffer and sinks.

@@ -1,0 +1,1 @@
+//! Matching primitives of the operators: regexes, word sets, address sets, byte ranges.

@@ -1,0 +1,1 @@
+//! Counters, gauges and histograms of the data plane, and their Prometheus text form.

@@ -1,0 +1,1 @@
+//! The data plane: listeners, routes, upstream pools.

@@ -1,0 +1,1 @@
+//! The plainest evaluator of the AST: a test oracle, never shipped.

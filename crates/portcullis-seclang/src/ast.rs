@@ -1,0 +1,289 @@
+//! The tree of a SecLang document. Everything carries the span of its text; nothing is resolved yet:
+//! default actions, chains, macros and exclusions are the compiler's work.
+
+use bstr::BString;
+use portcullis_decode::Transformation;
+use portcullis_types::{Phase, RuleId, Severity, Variable};
+
+use crate::source::SourceSpan;
+use crate::{operators::OperatorName, settings::Setting};
+
+/// A node and where it stands in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spanned<T> {
+    /// The node.
+    pub node: T,
+    /// Its text.
+    pub span: SourceSpan,
+}
+
+/// Rule files in load order, `Include`s already replaced by what they include.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// Directives in the order in which they take effect.
+    pub directives: Vec<Spanned<Directive>>,
+}
+
+/// One directive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// `SecRule TARGETS OPERATOR [ACTIONS]`; `SecAction ACTIONS` has no condition.
+    Rule(Rule),
+    /// `SecMarker LABEL`.
+    Marker(BString),
+    /// `SecDefaultAction ACTIONS`.
+    DefaultAction(Vec<Spanned<Action>>),
+    /// `SecRuleRemoveById 1 "5-9"`.
+    RemoveById(Vec<IdRange>),
+    /// `SecRuleRemoveByTag REGEX`.
+    RemoveByTag(BString),
+    /// `SecRuleRemoveByMsg REGEX`.
+    RemoveByMsg(BString),
+    /// `SecRuleUpdateTargetById`, `...ByTag`, `...ByMsg`.
+    UpdateTarget {
+        /// Which rules.
+        rules: RuleSelector,
+        /// Targets that are added, or taken away with `!`.
+        targets: Vec<Spanned<Target>>,
+        /// The third argument: a target of the rule that `targets` replaces.
+        replaced: Option<Vec<Spanned<Target>>>,
+    },
+    /// `SecRuleUpdateActionById ID[:OFFSET] ACTIONS`.
+    UpdateAction {
+        /// The rule.
+        id: RuleId,
+        /// The link of its chain, 0 for the first.
+        link: u32,
+        /// The actions that replace or add to its own.
+        actions: Vec<Spanned<Action>>,
+    },
+    /// Any other directive: a setting of the engine.
+    Setting(Setting),
+}
+
+/// The rules that an update speaks of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleSelector {
+    /// By id or range of ids.
+    Ids(Vec<IdRange>),
+    /// Tag matches this regex.
+    Tag(BString),
+    /// Message matches this regex.
+    Msg(BString),
+}
+
+/// Rule ids `first` to `last`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdRange {
+    /// Lowest id.
+    pub first: u32,
+    /// Highest id.
+    pub last: u32,
+}
+
+/// One `SecRule` or `SecAction`; a link of a chain if the rule before it has [`Action::Chain`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The test; `None` for `SecAction`, which always matches.
+    pub condition: Option<Condition>,
+    /// Its own actions in written order, defaults not merged.
+    pub actions: Vec<Spanned<Action>>,
+}
+
+/// What a `SecRule` tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Targets and exclusions in written order.
+    pub targets: Vec<Spanned<Target>>,
+    /// The operator.
+    pub operator: Spanned<Operator>,
+}
+
+/// `[&|!]VARIABLE[:SELECTOR]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Plain, counted or taken away.
+    pub kind: TargetKind,
+    /// The variable.
+    pub variable: Variable,
+    /// Which keys of it; `None` for all.
+    pub selector: Option<Selector>,
+}
+
+/// What a target asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// The values.
+    Values,
+    /// `&`: how many values there are.
+    Count,
+    /// `!`: an exclusion from the targets before it.
+    Exclude,
+}
+
+/// The part after the colon of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// A key, compared without regard to ASCII case.
+    Key(BString),
+    /// `/regex/`: every key that matches.
+    Regex(BString),
+    /// An XPath expression (`XML` only).
+    XPath(BString),
+}
+
+/// `[!]@name argument`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// `!` was written.
+    pub negated: bool,
+    /// Which operator; a bare argument means `@rx`.
+    pub name: OperatorName,
+    /// The text after the name, quoting undone, macros and data files not yet resolved.
+    pub argument: BString,
+}
+
+/// One action. Texts may hold `%{macros}`; the compiler resolves them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Action {
+    // Metadata
+    Id(RuleId),
+    Phase(Phase),
+    Msg(BString),
+    LogData(BString),
+    Tag(BString),
+    Severity(Severity),
+    Ver(BString),
+    Rev(BString),
+    Maturity(u8),
+    Accuracy(u8),
+    // Disruptive
+    Block,
+    Deny,
+    Drop,
+    Pass,
+    Allow(AllowScope),
+    Redirect(BString),
+    Proxy(BString),
+    /// Milliseconds; a text because it may be a macro.
+    Pause(BString),
+    // Data of disruptive actions
+    /// `status:403`.
+    Status(u16),
+    XmlNs {
+        prefix: BString,
+        uri: BString,
+    },
+    // Flow
+    Chain,
+    Skip(u32),
+    SkipAfter(BString),
+    // Non-disruptive
+    Log,
+    NoLog,
+    AuditLog,
+    NoAuditLog,
+    Capture,
+    MultiMatch,
+    SetVar(SetVar),
+    SetEnv(BString),
+    InitCol {
+        collection: Variable,
+        key: BString,
+    },
+    SetSid(BString),
+    SetUid(BString),
+    SetRsc(BString),
+    /// `expirevar:tx.key=seconds`.
+    ExpireVar {
+        variable: VariableKey,
+        seconds: BString,
+    },
+    /// `deprecatevar:session.score=amount/seconds`.
+    DeprecateVar {
+        variable: VariableKey,
+        amount: BString,
+        seconds: BString,
+    },
+    Exec(BString),
+    Append(BString),
+    Prepend(BString),
+    SanitiseArg(BString),
+    SanitiseMatched,
+    SanitiseMatchedBytes(BString),
+    SanitiseRequestHeader(BString),
+    SanitiseResponseHeader(BString),
+    Ctl(Ctl),
+    /// `t:none`: forget the transformations before it, the defaults included.
+    TransformNone,
+    /// `t:name`.
+    Transform(Transformation),
+}
+
+/// How much `allow` lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowScope {
+    /// The rest of the transaction (logging still runs).
+    Transaction,
+    /// The rest of this phase.
+    Phase,
+    /// The remaining request phases.
+    Request,
+}
+
+/// `collection.key`; the key may hold macros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableKey {
+    /// `TX`, `IP`, ...
+    pub collection: Variable,
+    /// The key.
+    pub key: BString,
+}
+
+/// `setvar:collection.key=...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetVar {
+    /// What is set.
+    pub variable: VariableKey,
+    /// What happens to it.
+    pub operation: SetVarOperation,
+}
+
+/// The right-hand side of `setvar`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetVarOperation {
+    /// `=value`; without `=`, the value is `1`.
+    Set(BString),
+    /// `=+value`.
+    Add(BString),
+    /// `=-value`.
+    Subtract(BString),
+    /// `!collection.key`.
+    Unset,
+}
+
+/// `ctl:option=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Ctl {
+    AuditEngine(crate::settings::AuditEngine),
+    AuditLogParts(BString),
+    DebugLogLevel(u8),
+    ForceRequestBodyVariable(bool),
+    RequestBodyAccess(bool),
+    RequestBodyLimit(u64),
+    RequestBodyProcessor(crate::settings::BodyProcessor),
+    ResponseBodyAccess(bool),
+    ResponseBodyLimit(u64),
+    RuleEngine(crate::settings::RuleEngine),
+    RuleRemoveById(Vec<IdRange>),
+    RuleRemoveByTag(BString),
+    RuleRemoveByMsg(BString),
+    RuleRemoveTargetById { ids: Vec<IdRange>, target: Target },
+    RuleRemoveTargetByTag { tag: BString, target: Target },
+    RuleRemoveTargetByMsg { msg: BString, target: Target },
+    HashEngine(bool),
+    HashEnforcement(bool),
+    ParseXmlIntoArgs(crate::settings::XmlArgs),
+}

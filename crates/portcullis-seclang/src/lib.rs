@@ -1,0 +1,1 @@
+//! SecLang front end: lexer, parser, AST, printer, diagnostics.

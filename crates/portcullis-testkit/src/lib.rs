@@ -1,0 +1,1 @@
+//! Corpora, go-ftw files, demo and test upstreams, suite runner. Development only.

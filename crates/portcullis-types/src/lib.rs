@@ -1,0 +1,25 @@
+//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte classes.
+//!
+//! Nothing here allocates or knows what a rule, a request or a socket is. Every other crate may use it.
+
+mod byte_set;
+mod phase;
+mod severity;
+mod span;
+mod variable;
+
+pub use byte_set::ByteSet;
+pub use phase::Phase;
+pub use severity::Severity;
+pub use span::Span;
+pub use variable::{Shape, Variable};
+
+/// A SecLang rule id (`id:942100`). Ids are 1 to 4,294,967,295 here; ModSecurity's reserved ranges are policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleId(pub u32);
+
+impl std::fmt::Display for RuleId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
