@@ -1,1 +1,50 @@
-//! The event schema: one typed event per verdict worth keeping, redacted before it leaves.
+//! The event schema: one typed [`Event`] per verdict worth keeping, redacted before it leaves the transaction.
+//!
+//! ```text
+//!  verdict + matches ──> Event ──> Redactor ──┬──> Event::json_line        one JSON object a line, schema v1
+//!  (portcullis-inspect)                       └──> modsecurity_line        error-log lines as ModSecurity 2 writes them
+//! ```
+//!
+//! The JSON form is a public interface: `schema/event-v1.json` describes it, [`SCHEMA_VERSION`] is in every line, and
+//! tests fail when the two or the snapshot drift apart. A field may be added within a version; removing one, renaming
+//! one or changing what it means takes a new version.
+//!
+//! Events own their data, so they outlive the request; what belongs to a rule and never changes is shared behind an
+//! `Arc` ([`RuleInfo`]). Bytes of the request enter as text through [`text()`], which escapes what is not UTF-8 and
+//! cuts at a named limit ([`limits`]). Secrets are replaced by a [`Redactor`] before an event is queued.
+//!
+//! This crate does not know where events are stored, and it never reads a clock.
+//!
+//! ```
+//! use portcullis_event::{Event, Redactor, Timestamp, text, limits};
+//!
+//! let mut event = Event::new("01J9ZB", Timestamp::from_epoch_millis(1_790_000_000_123));
+//! event.request.target = text(b"/login?user=bob&password=hunter2", limits::REQUEST_TARGET_BYTES_MAX);
+//! Redactor::default().redact(&mut event);
+//!
+//! let line = event.json_line();
+//! assert!(line.starts_with(r#"{"schema":1,"request_id":"01J9ZB","time":"2026-09-21T14:13:20.123Z""#));
+//! assert!(line.contains("/login?user=bob&password=[redacted]"));
+//! assert!(line.ends_with("}\n"));
+//! ```
+
+mod event;
+pub mod limits;
+mod modsecurity;
+mod names;
+mod redact;
+mod scrub;
+mod text;
+mod time;
+
+pub use event::{
+    Client, Coverage, Event, Exception, Header, Request, Response, RuleInfo, RuleMatch, SCHEMA_VERSION,
+    Scores, Server, Verdict,
+};
+pub use modsecurity::{modsecurity_line, modsecurity_lines};
+pub use names::{
+    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, NotInspected, UpstreamError,
+};
+pub use redact::{REDACTED, Redactor, RedactorNames};
+pub use text::text;
+pub use time::Timestamp;

@@ -1,0 +1,367 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use portcullis_types::{Phase, RuleId, Severity, Span};
+use serde::{Serialize, Serializer};
+
+use crate::{
+    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, NotInspected, Timestamp,
+    UpstreamError,
+};
+
+/// Version of the JSON form, the `schema` member of every event.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One transaction worth keeping: who asked for what, what was found, and what was decided.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// Always [`SCHEMA_VERSION`]; set by [`Event::new`].
+    schema: u32,
+    /// The id that the response header, the block page and the log also carry.
+    pub request_id: String,
+    /// When the request's first byte came.
+    pub time: Timestamp,
+    /// The site's configured name.
+    pub site: Arc<str>,
+    /// The route's configured name.
+    pub route: Arc<str>,
+    /// Number of the loaded policy.
+    pub policy_generation: u64,
+    /// Which detectors ran.
+    pub mode: DetectionMode,
+    /// Whether verdicts were enforced.
+    pub engine: EngineMode,
+    /// Who asked.
+    pub client: Client,
+    /// Where the request arrived.
+    pub server: Server,
+    /// What was asked for.
+    pub request: Request,
+    /// What was answered.
+    pub response: Response,
+    /// From first byte to last, in microseconds.
+    pub duration_us: u64,
+    /// The decision.
+    pub verdict: Verdict,
+    /// Anomaly scores at the end.
+    #[serde(skip_serializing_if = "Scores::is_empty")]
+    pub scores: Scores,
+    /// Rules that matched and asked to be logged, in the order in which they matched.
+    pub matches: Vec<RuleMatch>,
+    /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub matches_omitted: u32,
+    /// Name of the HTTP-level refusal, when the request was not acceptable HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Cow<'static, str>>,
+    /// What went wrong with the upstream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream_error: Option<UpstreamError>,
+    /// Where inspection could not do its full work, and what was done about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exceptions: Vec<Exception>,
+    /// How much was looked at.
+    pub coverage: Coverage,
+}
+
+impl Event {
+    /// An event that says nothing yet: mode `crs`, engine `blocking`, verdict `pass`, all else empty.
+    pub fn new(request_id: impl Into<String>, time: Timestamp) -> Event {
+        Event {
+            schema: SCHEMA_VERSION,
+            request_id: request_id.into(),
+            time,
+            site: Arc::from(""),
+            route: Arc::from(""),
+            policy_generation: 0,
+            mode: DetectionMode::Crs,
+            engine: EngineMode::Blocking,
+            client: Client::default(),
+            server: Server::default(),
+            request: Request::default(),
+            response: Response::default(),
+            duration_us: 0,
+            verdict: Verdict::default(),
+            scores: Scores::default(),
+            matches: Vec::new(),
+            matches_omitted: 0,
+            refusal: None,
+            upstream_error: None,
+            exceptions: Vec::new(),
+            coverage: Coverage::default(),
+        }
+    }
+
+    /// Adds a match, or counts it when there are [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX) already.
+    pub fn push_match(&mut self, rule_match: RuleMatch) {
+        if self.matches.len() < crate::limits::MATCHES_MAX {
+            self.matches.push(rule_match);
+        } else {
+            self.matches_omitted = self.matches_omitted.saturating_add(1);
+        }
+    }
+
+    /// The event as one JSON object and a newline.
+    pub fn json_line(&self) -> String {
+        let mut line = Vec::with_capacity(1024);
+        self.write_json_line(&mut line);
+        // serde_json writes UTF-8 only.
+        String::from_utf8(line).unwrap_or_default()
+    }
+
+    /// Appends what [`Event::json_line`] returns to `out`.
+    pub fn write_json_line(&self, out: &mut Vec<u8>) {
+        let before = out.len();
+        // Writing to memory cannot fail, and every map key here is a string; were it to fail, no torn line stays.
+        if serde_json::to_writer(&mut *out, self).is_err() {
+            debug_assert!(false, "an event is always serialisable");
+            out.truncate(before);
+            return;
+        }
+        out.push(b'\n');
+    }
+}
+
+/// The peer that sent the request.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Client {
+    /// Its address: from the socket, or from a forwarding header when the peer is trusted.
+    pub addr: String,
+    /// Its port; 0 when a forwarding header did not say.
+    pub port: u16,
+    /// The socket's address, where it is not `addr`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// The forwarding chain as received, first hop first, at most
+    /// [`limits::FORWARDED_FOR_MAX`](crate::limits::FORWARDED_FOR_MAX) entries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forwarded_for: Vec<String>,
+}
+
+impl From<SocketAddr> for Client {
+    fn from(addr: SocketAddr) -> Client {
+        Client { addr: addr.ip().to_string(), port: addr.port(), ..Client::default() }
+    }
+}
+
+/// Where the request arrived.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Server {
+    /// Local address.
+    pub addr: String,
+    /// Local port.
+    pub port: u16,
+    /// The host that the client named.
+    pub host: String,
+    /// True if the connection was TLS.
+    pub tls: bool,
+}
+
+/// The request as it was sent.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Request {
+    /// Method.
+    pub method: String,
+    /// Request target, as received (then redacted).
+    pub target: String,
+    /// `HTTP/1.1` and the like.
+    pub protocol: String,
+    /// Selected headers, in the order received.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<Header>,
+    /// Size of the head in bytes.
+    pub head_bytes: u64,
+    /// Size of the body in bytes, without chunk framing.
+    pub body_bytes: u64,
+}
+
+/// A header line that an event shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Header {
+    /// Name as received.
+    pub name: String,
+    /// Value.
+    pub value: String,
+}
+
+/// The response as it was sent.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Response {
+    /// Status sent to the client; absent if the connection ended without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Size of the body in bytes.
+    pub body_bytes: u64,
+}
+
+/// The decision and its reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// What was done.
+    pub action: Action,
+    /// Status of our own answer, if we answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rule_id_opt")]
+    pub rule_id: Option<RuleId>,
+    /// Its phase.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "phase_opt")]
+    pub phase: Option<Phase>,
+    /// One sentence for a person.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl Default for Verdict {
+    fn default() -> Verdict {
+        Verdict { action: Action::Pass, status: None, rule_id: None, phase: None, reason: String::new() }
+    }
+}
+
+/// Anomaly scores in the sense of the CRS; absent where the rules kept none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Scores {
+    /// What is compared with the inbound threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inbound_blocking: Option<i64>,
+    /// The same up to the detection paranoia level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inbound_detection: Option<i64>,
+    /// What is compared with the outbound threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outbound_blocking: Option<i64>,
+    /// The same up to the detection paranoia level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outbound_detection: Option<i64>,
+    /// Non-zero scores by attack class: `sql_injection`, `xss`, ...
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_class: BTreeMap<Cow<'static, str>, i64>,
+}
+
+impl Scores {
+    /// True if there is no score to show.
+    pub fn is_empty(&self) -> bool {
+        *self == Scores::default()
+    }
+}
+
+/// What an event says of a rule and what is the same in every event: the plan keeps one per rule.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuleInfo {
+    /// The rule's id.
+    #[serde(serialize_with = "rule_id")]
+    pub rule_id: RuleId,
+    /// The phase it runs in.
+    #[serde(serialize_with = "phase")]
+    pub phase: Phase,
+    /// Its severity.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "severity")]
+    pub severity: Option<Severity>,
+    /// Operator name without `@`, with `!` when negated: `rx`, `!pm`. Empty for `SecAction`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub operator: Box<str>,
+    /// The operator's argument as written. Left out of JSON: patterns are long, and the rule file has them.
+    #[serde(skip)]
+    pub argument: Box<str>,
+    /// Transformation names in order, `none` left out.
+    #[serde(skip_serializing_if = "is_empty_list")]
+    pub transformations: Box<[Box<str>]>,
+    /// Its tags.
+    #[serde(skip_serializing_if = "is_empty_list")]
+    pub tags: Box<[Box<str>]>,
+    /// Rule set version (`ver:`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ver: Option<Box<str>>,
+    /// Revision (`rev:`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rev: Option<Box<str>>,
+    /// File it stands in.
+    pub file: Arc<str>,
+    /// Line it begins on, from 1.
+    pub line: u32,
+}
+
+/// One match of one rule.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuleMatch {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: Arc<RuleInfo>,
+    /// `msg:` with its macros expanded.
+    pub message: String,
+    /// `logdata:` with its macros expanded.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub data: String,
+    /// What matched: `ARGS:q`, `REQUEST_HEADERS:User-Agent`, `REQUEST_LINE`.
+    pub target: String,
+    /// The value that the operator saw, after transformations; see [`text`](crate::text()).
+    pub value: String,
+    /// Which of its bytes matched, before escaping and cutting.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span_opt")]
+    pub span: Option<Span>,
+    /// Points it added to an anomaly score.
+    pub points: i64,
+}
+
+/// A condition under which inspection could not do its full work.
+#[derive(Clone, Debug, Serialize)]
+pub struct Exception {
+    /// What happened.
+    pub cause: ExceptionCause,
+    /// What was done.
+    pub policy: ExceptionPolicy,
+}
+
+/// How many bytes were looked at and how many were not.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Coverage {
+    /// Bytes of heads and bodies that rules could see.
+    pub bytes_inspected: u64,
+    /// Bytes they could not, by reason; reasons without bytes are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bytes_not_inspected: BTreeMap<NotInspected, u64>,
+}
+
+impl Coverage {
+    /// Adds `bytes` to those not inspected for `reason`.
+    pub fn not_inspected(&mut self, reason: NotInspected, bytes: u64) {
+        if bytes > 0 {
+            *self.bytes_not_inspected.entry(reason).or_default() += bytes;
+        }
+    }
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+fn is_empty_list(list: &[Box<str>]) -> bool {
+    list.is_empty()
+}
+
+fn rule_id<S: Serializer>(id: &RuleId, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u32(id.0)
+}
+
+fn rule_id_opt<S: Serializer>(id: &Option<RuleId>, s: S) -> Result<S::Ok, S::Error> {
+    id.map(|id| id.0).serialize(s)
+}
+
+fn phase<S: Serializer>(phase: &Phase, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u8(phase.number())
+}
+
+fn phase_opt<S: Serializer>(phase: &Option<Phase>, s: S) -> Result<S::Ok, S::Error> {
+    phase.map(Phase::number).serialize(s)
+}
+
+fn severity<S: Serializer>(severity: &Option<Severity>, s: S) -> Result<S::Ok, S::Error> {
+    severity.map(Severity::name).serialize(s)
+}
+
+fn span_opt<S: Serializer>(span: &Option<Span>, s: S) -> Result<S::Ok, S::Error> {
+    span.map(|span| [span.start, span.end]).serialize(s)
+}

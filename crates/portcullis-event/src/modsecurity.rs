@@ -1,0 +1,160 @@
+//! ModSecurity 2's lines in Apache's error log, for tools that read those.
+
+use std::fmt::Write as _;
+
+use portcullis_types::Severity;
+
+use crate::{Action, Event, RuleMatch};
+
+/// Bytes of the operator's argument that a line shows, as in ModSecurity 2.
+const ARGUMENT_BYTES_MAX: usize = 252;
+
+/// One line for each match of `event`, each ended by a newline.
+pub fn modsecurity_lines(event: &Event) -> String {
+    let mut out = String::new();
+    for rule_match in &event.matches {
+        write_line(event, rule_match, &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+/// The line for one match, without a newline:
+///
+/// ```text
+/// [Mon Sep 21 14:13:20.123000 2026] [security2:error] [client 192.0.2.7:4711] [client 192.0.2.7] ModSecurity: Warning.
+/// Pattern match "..." at ARGS:q. [file "..."] [line "66"] [id "942100"] [msg "..."] [data "..."] [severity "CRITICAL"]
+/// [ver "..."] [tag "..."] [hostname "..."] [uri "/"] [unique_id "..."]
+/// ```
+///
+/// Times are UTC. `uri` is the target's path. Quotes, backslashes and bytes outside printable ASCII are escaped, so
+/// that nothing a client sends can begin a new line or field.
+pub fn modsecurity_line(event: &Event, rule_match: &RuleMatch) -> String {
+    let mut out = String::with_capacity(512);
+    write_line(event, rule_match, &mut out);
+    out
+}
+
+fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
+    let rule = &*m.rule;
+    let client = &event.client;
+    let _ = write!(
+        out,
+        "[{}] [security2:error] [client {}:{}] [client {}] ModSecurity: ",
+        event.time.apache(),
+        client.addr,
+        client.port,
+        client.addr
+    );
+    write_decision(event, m, out);
+    write_finding(m, out);
+    field(out, "file", &rule.file);
+    field(out, "line", &rule.line.to_string());
+    field(out, "id", &rule.rule_id.to_string());
+    optional(out, "rev", rule.rev.as_deref());
+    optional(out, "msg", Some(&m.message));
+    optional(out, "data", Some(&m.data));
+    optional(out, "severity", rule.severity.map(Severity::name));
+    optional(out, "ver", rule.ver.as_deref());
+    for tag in &rule.tags {
+        field(out, "tag", tag);
+    }
+    field(out, "hostname", &event.server.host);
+    field(out, "uri", path(&event.request.target));
+    field(out, "unique_id", &event.request_id);
+}
+
+fn write_decision(event: &Event, m: &RuleMatch, out: &mut String) {
+    let verdict = &event.verdict;
+    let decided = verdict.rule_id == Some(m.rule.rule_id);
+    let phase = m.rule.phase.number();
+    let status = verdict.status.unwrap_or(403);
+    let _ = match verdict.action {
+        Action::Deny if decided => write!(out, "Access denied with code {status} (phase {phase}). "),
+        Action::Redirect if decided => {
+            write!(out, "Access denied with redirection using status {status} (phase {phase}). ")
+        }
+        Action::Drop if decided => write!(out, "Access denied with connection close (phase {phase}). "),
+        _ => write!(out, "Warning. "),
+    };
+}
+
+/// What the operator found, in the words that ModSecurity 2 uses for it.
+fn write_finding(m: &RuleMatch, out: &mut String) {
+    let rule = &*m.rule;
+    let (negated, operator) = match rule.operator.strip_prefix('!') {
+        Some(name) => (true, name),
+        None => (false, &*rule.operator),
+    };
+    let shown = {
+        let end = rule.argument.floor_char_boundary(ARGUMENT_BYTES_MAX);
+        let mut shown = escaped(&rule.argument[..end]);
+        if end < rule.argument.len() {
+            shown.push_str(" ...");
+        }
+        shown
+    };
+    let target = escaped(&m.target);
+    let _ = match (operator, negated) {
+        ("", _) => write!(out, "Unconditional match in SecAction."),
+        (name, true) => write!(out, "Match of \"{name} {shown}\" against \"{target}\" required."),
+        ("rx", _) => write!(out, "Pattern match \"{shown}\" at {target}."),
+        ("pm" | "pmf" | "pmFromFile", _) => {
+            let found = m.span.and_then(|s| m.value.get(s.range())).unwrap_or_default();
+            write!(out, "Matched phrase \"{}\" at {target}.", escaped(found))
+        }
+        ("detectSQLi", _) => write!(out, "detected SQLi using libinjection at {target}."),
+        ("detectXSS", _) => write!(out, "detected XSS using libinjection at {target}."),
+        ("eq" | "ge" | "gt" | "le" | "lt", _) => {
+            write!(out, "Operator {} matched {shown} at {target}.", operator.to_ascii_uppercase())
+        }
+        ("streq" | "beginsWith" | "endsWith" | "within" | "contains", _) => {
+            write!(out, "String match \"{shown}\" at {target}.")
+        }
+        ("ipMatch" | "ipMatchF" | "ipMatchFromFile", _) => {
+            write!(out, "IPmatch: \"{shown}\" matched at {target}.")
+        }
+        ("validateByteRange" | "validateUrlEncoding" | "validateUtf8Encoding", _) => {
+            write!(out, "Invalid encoding or byte found by {operator} at {target}.")
+        }
+        (name, _) => write!(out, "Operator {name} matched \"{shown}\" at {target}."),
+    };
+}
+
+fn path(target: &str) -> &str {
+    target.split(['?', '#']).next().unwrap_or_default()
+}
+
+fn field(out: &mut String, name: &str, value: &str) {
+    let _ = write!(out, " [{name} \"");
+    escape_into(value, out);
+    out.push_str("\"]");
+}
+
+fn optional(out: &mut String, name: &str, value: Option<&str>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        field(out, name, value);
+    }
+}
+
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    escape_into(value, &mut out);
+    out
+}
+
+fn escape_into(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x20..=0x7e => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "\\x{byte:02x}");
+            }
+        }
+    }
+}

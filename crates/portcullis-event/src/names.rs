@@ -1,0 +1,167 @@
+//! The closed sets of words that an event uses. Metrics take their label values from the same tables.
+
+/// Declares an enum whose variants have one lower-case name each, used in JSON, logs and metric labels.
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $type { $($(#[$variant_doc])* $variant,)* }
+
+        impl $type {
+            /// Every value, in declaration order; `ALL[v as usize] == v`.
+            pub const ALL: &'static [$type] = &[$($type::$variant,)*];
+            /// The names, in the order of `ALL`.
+            pub const NAMES: &'static [&'static str] = &[$($name,)*];
+
+            /// The name in events, logs and metric labels.
+            pub fn name(self) -> &'static str {
+                Self::NAMES[self as usize]
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+    };
+}
+
+names! {
+    /// What happened to the transaction.
+    Action {
+        /// Nothing was found, or nothing that mattered.
+        Pass "pass",
+        /// Something was found and let through: below the threshold, or the engine only detects.
+        Detect "detect",
+        /// Answered with a block page.
+        Deny "deny",
+        /// Answered with a redirect.
+        Redirect "redirect",
+        /// The connection was closed without an answer.
+        Drop "drop",
+        /// Not a request that HTTP allows; answered by the codec (400, 414, 431, 501, 505).
+        Refuse "refuse",
+    }
+}
+
+names! {
+    /// Which detectors ran.
+    DetectionMode {
+        /// SecLang rules.
+        Crs "crs",
+        /// The semantic detector.
+        Semantic "semantic",
+        /// Both, combined.
+        Both "both",
+    }
+}
+
+names! {
+    /// Whether verdicts were enforced.
+    EngineMode {
+        /// `SecRuleEngine On`.
+        Blocking "blocking",
+        /// `SecRuleEngine DetectionOnly`.
+        DetectionOnly "detection_only",
+        /// `SecRuleEngine Off`: only refusals and upstream errors make events.
+        Off "off",
+    }
+}
+
+names! {
+    /// Why bytes went uninspected.
+    NotInspected {
+        /// Beyond the body limit, under a policy that lets the rest pass.
+        OverLimit "over_limit",
+        /// The rules did not ask for bodies (`SecRequestBodyAccess Off`, `SecResponseBodyAccess Off`).
+        BodyAccessOff "body_access_off",
+        /// Response media type that is not in `SecResponseBodyMimeType`.
+        MediaType "media_type",
+        /// A content coding we do not decode.
+        ContentCoding "content_coding",
+        /// After a protocol upgrade, for instance WebSocket frames.
+        Upgraded "upgraded",
+        /// The engine is off for this site, route or transaction.
+        EngineOff "engine_off",
+        /// The engine failed and the exception policy let the transaction pass.
+        EngineError "engine_error",
+        /// The verdict was reached before these bytes were read.
+        AfterVerdict "after_verdict",
+    }
+}
+
+names! {
+    /// What went wrong between us and an upstream.
+    UpstreamError {
+        /// No endpoint is configured or alive.
+        NoEndpoint "no_endpoint",
+        /// The name did not resolve.
+        Dns "dns",
+        /// The connection was refused or failed.
+        Connect "connect",
+        /// The connection was not established in time.
+        ConnectTimeout "connect_timeout",
+        /// The TLS handshake or certificate check failed.
+        Tls "tls",
+        /// Closed or reset before a complete response head.
+        Closed "closed",
+        /// Writing the request failed.
+        Write "write",
+        /// No response head in time.
+        ResponseTimeout "response_timeout",
+        /// What came is not an HTTP response.
+        InvalidResponse "invalid_response",
+        /// The body broke off after the head had been forwarded.
+        BodyTruncated "body_truncated",
+    }
+}
+
+names! {
+    /// A condition under which inspection could not do its full work.
+    ExceptionCause {
+        /// Request body over its limit.
+        RequestBodyOverLimit "request_body_over_limit",
+        /// Response body over its limit.
+        ResponseBodyOverLimit "response_body_over_limit",
+        /// A body that its parser could not read.
+        UndecodableBody "undecodable_body",
+        /// A bug of ours, caught.
+        EngineError "engine_error",
+        /// Time or work budget spent.
+        BudgetSpent "budget_spent",
+    }
+}
+
+names! {
+    /// What was done about an exception.
+    ExceptionPolicy {
+        /// Let pass.
+        Open "open",
+        /// Refused.
+        Closed "closed",
+        /// Inspected without blocking.
+        DetectOnly "detect_only",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_order_of_the_variants() {
+        assert_eq!(Action::NAMES.len(), Action::ALL.len());
+        for (i, &v) in NotInspected::ALL.iter().enumerate() {
+            assert_eq!(v as usize, i);
+            assert_eq!(v.to_string(), NotInspected::NAMES[i]);
+        }
+        assert_eq!(Action::Refuse.name(), "refuse");
+    }
+}

@@ -1,0 +1,367 @@
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::scrub::{Pairs, scrub, secret_spans};
+use crate::{Event, RuleMatch, limits, text::CUT_MARK};
+
+/// Stands where a secret was.
+pub const REDACTED: &str = "[redacted]";
+
+/// A known secret shorter than this is not searched for in other texts: it would strike out half of them.
+const KNOWN_SECRET_BYTES_MIN: usize = 4;
+/// Known secrets searched for in one event; more than that are only replaced where their names stand.
+const KNOWN_SECRETS_MAX: usize = 64;
+
+/// Names whose values are secrets. Compared without regard to case; a `*` at the beginning or the end stands for
+/// any text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedactorNames {
+    /// Request and response header names.
+    pub headers: Vec<String>,
+    /// Argument names, in queries and bodies. Also compared with each part of `json.user.password`, `user[password]`.
+    pub args: Vec<String>,
+    /// Cookie names.
+    pub cookies: Vec<String>,
+}
+
+impl Default for RedactorNames {
+    fn default() -> RedactorNames {
+        let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        RedactorNames {
+            headers: list(&[
+                "authorization",
+                "proxy-authorization",
+                "set-cookie",
+                "x-api-key",
+                "api-key",
+                "x-auth-*",
+                "*-token",
+                "*-secret",
+            ]),
+            args: list(&[
+                "*password*",
+                "*passwd*",
+                "*passphrase*",
+                "passcode",
+                "pass",
+                "pwd",
+                "*secret*",
+                "*token",
+                "token_*",
+                "apikey",
+                "api_key",
+                "api-key",
+                "*private_key*",
+                "authorization",
+                "otp",
+                "pin",
+                "cvv",
+                "cvc",
+                "card_number",
+                "cardnumber",
+                "ssn",
+            ]),
+            cookies: list(&["*sess*", "*sid", "*token*", "*auth*", "*secret*", "*jwt*", "remember*"]),
+        }
+    }
+}
+
+/// Takes secrets out of events. Built once from names; knows no rule and no request.
+///
+/// A secret is the value of a header, argument or cookie whose name is listed. It is replaced
+/// - where it is the value of a match on such a target, together with the `logdata` of that match,
+/// - where it follows its name in any text: `name=value`, `"name": "value"`, `<name>value<`, `Name: value`,
+/// - anywhere else in the event, if it is known (from such a match, from the query, or given by the caller) and is at
+///   least 4 bytes long; case is ignored, for transformations change it.
+///
+/// Passwords in the target's authority (`http://user:password@host/`) go as well. What has neither a listed name nor
+/// a known value, such as a token in a path segment, stays.
+#[derive(Clone, Debug)]
+pub struct Redactor {
+    headers: Patterns,
+    args: Patterns,
+    cookies: Patterns,
+}
+
+impl Default for Redactor {
+    fn default() -> Redactor {
+        Redactor::new(&RedactorNames::default())
+    }
+}
+
+impl Redactor {
+    /// A redactor for these names.
+    pub fn new(names: &RedactorNames) -> Redactor {
+        Redactor {
+            headers: Patterns::new(&names.headers),
+            args: Patterns::new(&names.args),
+            cookies: Patterns::new(&names.cookies),
+        }
+    }
+
+    /// True if a header of this name holds a secret.
+    pub fn is_secret_header(&self, name: &[u8]) -> bool {
+        self.headers.matches(name)
+    }
+
+    /// True if a cookie of this name holds a secret.
+    pub fn is_secret_cookie(&self, name: &[u8]) -> bool {
+        self.cookies.matches(name)
+    }
+
+    /// True if an argument of this name, or of a part of this name, holds a secret.
+    pub fn is_secret_arg(&self, name: &[u8]) -> bool {
+        self.args.matches(name)
+            || name
+                .split(|b| matches!(b, b'.' | b'[' | b']'))
+                .any(|part| part.len() < name.len() && !part.is_empty() && self.args.matches(part))
+    }
+
+    /// True if the value of a target such as `ARGS:password` is a secret.
+    pub fn is_secret_target(&self, target: &str) -> bool {
+        let Some((collection, key)) = target.split_once(':') else { return false };
+        let key = key.as_bytes();
+        match collection {
+            "ARGS" | "ARGS_GET" | "ARGS_POST" | "FILES_TMP_CONTENT" => self.is_secret_arg(key),
+            "REQUEST_HEADERS" | "RESPONSE_HEADERS" => self.is_secret_header(key),
+            "REQUEST_COOKIES" => self.is_secret_cookie(key),
+            _ => false,
+        }
+    }
+
+    /// Takes the secrets out of `event`.
+    pub fn redact(&self, event: &mut Event) {
+        self.redact_known(event, &[]);
+    }
+
+    /// As [`Redactor::redact`], and takes out `secrets` wherever they occur: values that the caller knows to be
+    /// secret by their names, whether they matched or not.
+    pub fn redact_known(&self, event: &mut Event, secrets: &[&[u8]]) {
+        let known = Known::new(self.known_secrets(event, secrets));
+        let request = &mut event.request;
+        strike_userinfo(&mut request.target);
+        self.clean(&mut request.target, Pairs::Form, &known);
+        for header in &mut request.headers {
+            let name = header.name.as_bytes();
+            if self.is_secret_header(name) {
+                REDACTED.clone_into(&mut header.value);
+            } else {
+                let is_cookie = name.eq_ignore_ascii_case(b"cookie");
+                self.clean(&mut header.value, if is_cookie { Pairs::Cookie } else { Pairs::Form }, &known);
+            }
+        }
+        self.clean(&mut event.verdict.reason, Pairs::Form, &known);
+        for rule_match in &mut event.matches {
+            self.redact_match(rule_match, &known);
+        }
+    }
+
+    fn redact_match(&self, m: &mut RuleMatch, known: &Known) {
+        let pairs = pairs_of(&m.target);
+        if self.is_secret_target(&m.target) {
+            REDACTED.clone_into(&mut m.value);
+            m.span = None;
+            if !m.data.is_empty() {
+                REDACTED.clone_into(&mut m.data);
+            }
+        } else if self.clean(&mut m.value, pairs, known) {
+            // The bytes moved, and where they were hints at the secret's length.
+            m.span = None;
+        }
+        if self.mentions_secret_target(&m.data) {
+            // CRS writes "Matched Data: PART found within ARGS:password: VALUE": both sides are the secret.
+            REDACTED.clone_into(&mut m.data);
+        } else {
+            self.clean(&mut m.data, pairs, known);
+        }
+        self.clean(&mut m.message, pairs, known);
+    }
+
+    /// Values of this event that are secret by their names, and `given`; without doubles, of useful length.
+    fn known_secrets(&self, event: &Event, given: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut known: Vec<Vec<u8>> = given.iter().map(|s| s.to_vec()).collect();
+        for m in &event.matches {
+            if self.is_secret_target(&m.target) && !m.value.contains(CUT_MARK) {
+                known.push(m.value.clone().into_bytes());
+            }
+        }
+        let target = event.request.target.as_bytes();
+        for span in secret_spans(target, self, Pairs::Form) {
+            let raw = &target[span];
+            let mut decoded = Vec::with_capacity(raw.len());
+            percent_decode(raw, &mut decoded);
+            known.push(raw.to_vec());
+            known.push(decoded);
+        }
+        known.retain(|secret| secret.len() >= KNOWN_SECRET_BYTES_MIN);
+        known.sort();
+        known.dedup();
+        known.truncate(KNOWN_SECRETS_MAX);
+        known
+    }
+
+    /// Takes named and known secrets out of one text. True if it changed.
+    fn clean(&self, text: &mut String, pairs: Pairs, known: &Known) -> bool {
+        let by_name = scrub(text, self, pairs);
+        let by_value = known.strike(by_name.as_deref().unwrap_or(text));
+        match by_value.or(by_name) {
+            Some(clean) => *text = clean,
+            None => return false,
+        }
+        true
+    }
+
+    /// True if `text` names a target that holds a secret, as in `... found within ARGS:password: ...`.
+    fn mentions_secret_target(&self, text: &str) -> bool {
+        const COLLECTIONS: [&str; 6] =
+            ["ARGS", "ARGS_GET", "ARGS_POST", "REQUEST_HEADERS", "RESPONSE_HEADERS", "REQUEST_COOKIES"];
+        let bytes = text.as_bytes();
+        bytes.iter().enumerate().filter(|&(_, &b)| b == b':').any(|(colon, _)| {
+            let before = &bytes[..colon];
+            let word =
+                before.iter().rev().take(20).take_while(|b| b.is_ascii_uppercase() || **b == b'_').count();
+            let collection = &before[colon - word..];
+            if !COLLECTIONS.iter().any(|c| c.as_bytes() == collection) {
+                return false;
+            }
+            let rest = &bytes[colon + 1..];
+            let rest = &rest[..rest.len().min(limits::TARGET_NAME_BYTES_MAX)];
+            let end = rest.windows(2).position(|w| w == b": ").unwrap_or(rest.len());
+            let key = rest[..end].trim_ascii_end();
+            match collection {
+                b"REQUEST_HEADERS" | b"RESPONSE_HEADERS" => self.is_secret_header(key),
+                b"REQUEST_COOKIES" => self.is_secret_cookie(key),
+                _ => self.is_secret_arg(key),
+            }
+        })
+    }
+}
+
+fn pairs_of(target: &str) -> Pairs {
+    let is_cookie_header =
+        target.strip_prefix("REQUEST_HEADERS:").is_some_and(|name| name.eq_ignore_ascii_case("cookie"));
+    if is_cookie_header { Pairs::Cookie } else { Pairs::Form }
+}
+
+/// `http://user:password@host/` loses what stands before the `@`.
+fn strike_userinfo(target: &mut String) {
+    let Some((scheme, _)) = target.split_once("://") else { return };
+    if !scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) {
+        return;
+    }
+    let authority = scheme.len() + 3;
+    let end = target[authority..].find(['/', '?', '#']).map_or(target.len(), |i| authority + i);
+    if let Some(at) = target[authority..end].rfind('@') {
+        target.replace_range(authority..authority + at, REDACTED);
+    }
+}
+
+pub(crate) fn percent_decode(raw: &[u8], out: &mut Vec<u8>) {
+    let hex = |b: u8| char::from(b).to_digit(16);
+    let mut i = 0;
+    while i < raw.len() {
+        let pair = (raw.get(i + 1).and_then(|&b| hex(b)), raw.get(i + 2).and_then(|&b| hex(b)));
+        match (raw[i], pair) {
+            (b'%', (Some(high), Some(low))) => {
+                out.push((high * 16 + low) as u8);
+                i += 3;
+                continue;
+            }
+            (b'+', _) => out.push(b' '),
+            (other, _) => out.push(other),
+        }
+        i += 1;
+    }
+}
+
+/// Values to strike out wherever they stand.
+struct Known(Option<(AhoCorasick, Vec<Vec<u8>>)>);
+
+impl Known {
+    fn new(secrets: Vec<Vec<u8>>) -> Known {
+        if secrets.is_empty() {
+            return Known(None);
+        }
+        let search = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&secrets)
+            .ok();
+        Known(search.map(|search| (search, secrets)))
+    }
+
+    fn strike(&self, text: &str) -> Option<String> {
+        let (search, secrets) = self.0.as_ref()?;
+        let mut out = String::new();
+        let mut from = 0;
+        for found in search.find_iter(text) {
+            // A secret of bytes that are not UTF-8 cannot be found in text; one that is begins and ends a character.
+            out.push_str(text.get(from..found.start())?);
+            out.push_str(REDACTED);
+            from = found.end();
+        }
+        let rest = text.get(from..)?;
+        let keep = cut_secret(rest, secrets).unwrap_or(rest.len());
+        if from == 0 && keep == rest.len() {
+            return None;
+        }
+        out.push_str(rest.get(..keep)?);
+        if keep < rest.len() {
+            out.push_str(REDACTED);
+        }
+        Some(out)
+    }
+}
+
+/// Where a text that was cut to its limit ends in the beginning of a secret: the offset of that beginning.
+fn cut_secret(text: &str, secrets: &[Vec<u8>]) -> Option<usize> {
+    let mark = text.rfind(CUT_MARK)?;
+    let kept = &text.as_bytes()[..mark];
+    secrets
+        .iter()
+        .filter_map(|secret| {
+            (KNOWN_SECRET_BYTES_MIN..secret.len().min(mark + 1))
+                .rev()
+                .find(|&n| kept[mark - n..].eq_ignore_ascii_case(&secret[..n]))
+        })
+        .max()
+        .map(|n| mark - n)
+}
+
+/// Name patterns, lower case.
+#[derive(Clone, Debug)]
+struct Patterns(Vec<Pattern>);
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    text: Vec<u8>,
+    open_start: bool,
+    open_end: bool,
+}
+
+impl Patterns {
+    fn new(names: &[String]) -> Patterns {
+        let pattern = |name: &String| Pattern {
+            text: name.trim_matches('*').to_ascii_lowercase().into_bytes(),
+            open_start: name.starts_with('*'),
+            open_end: name.ends_with('*'),
+        };
+        Patterns(names.iter().map(pattern).collect())
+    }
+
+    fn matches(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|p| p.matches(name))
+    }
+}
+
+impl Pattern {
+    fn matches(&self, name: &[u8]) -> bool {
+        let n = self.text.len();
+        let Some(spare) = name.len().checked_sub(n) else { return false };
+        match (self.open_start, self.open_end) {
+            (false, false) => spare == 0 && name.eq_ignore_ascii_case(&self.text),
+            (true, false) => name[spare..].eq_ignore_ascii_case(&self.text),
+            (false, true) => name[..n].eq_ignore_ascii_case(&self.text),
+            (true, true) => n == 0 || name.windows(n).any(|w| w.eq_ignore_ascii_case(&self.text)),
+        }
+    }
+}

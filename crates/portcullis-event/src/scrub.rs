@@ -1,0 +1,150 @@
+//! Finds the values that follow secret names in a text of unknown kind: a query, a cookie line, JSON, XML, a head.
+//!
+//! One pass over the text, looking backwards at most [`NAME_BYTES_MAX`] bytes from each separator. It errs on the
+//! side of striking out too much: a value without a clear end goes to the end of the text.
+
+use std::ops::Range;
+
+use crate::redact::{REDACTED, Redactor, percent_decode};
+
+/// Longest name looked at before a separator.
+const NAME_BYTES_MAX: usize = 128;
+
+/// What ends a `name=value` pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pairs {
+    /// `&`, as in a query; names are those of arguments, and of cookies.
+    Form,
+    /// `;`, as in a Cookie line; names are those of cookies.
+    Cookie,
+}
+
+/// `text` without the values that follow secret names; `None` if there are none.
+pub(crate) fn scrub(text: &str, redactor: &Redactor, pairs: Pairs) -> Option<String> {
+    let spans = secret_spans(text.as_bytes(), redactor, pairs);
+    if spans.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for span in spans {
+        // Spans begin and end beside ASCII bytes or at the end of the text, so these are character boundaries.
+        out.push_str(text.get(from..span.start).unwrap_or_default());
+        out.push_str(REDACTED);
+        from = span.end;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Some(out)
+}
+
+/// Where values of secret names stand, in order, none empty, none overlapping.
+pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    let mut i = 0;
+    while i < text.len() {
+        let span = match text[i] {
+            b'=' => pair(text, i, redactor, pairs),
+            b':' => json_member(text, i, redactor).or_else(|| header_line(text, i, redactor)),
+            b'>' => element(text, i, redactor),
+            _ => None,
+        };
+        match span {
+            Some(span) if !span.is_empty() => {
+                i = span.end;
+                spans.push(span);
+            }
+            _ => i += 1,
+        }
+    }
+    spans
+}
+
+/// `name=value`, and the part of a multipart body whose head says `name="password"`.
+fn pair(text: &[u8], equals: usize, redactor: &Redactor, pairs: Pairs) -> Option<Range<usize>> {
+    let start = equals + 1;
+    let raw = name_before(text, equals, |b| matches!(b, b'&' | b'?' | b';' | b',' | b'=' | b'"' | b'\''));
+    let mut name = Vec::with_capacity(raw.len());
+    percent_decode(raw, &mut name);
+    if name == b"name" && text.get(start) == Some(&b'"') {
+        let quoted = &text[start + 1..];
+        let quoted = &quoted[..quoted.len().min(NAME_BYTES_MAX)];
+        let end = quoted.iter().position(|&b| b == b'"')?;
+        let body = start + 1 + end + 1;
+        return redactor.is_secret_arg(&quoted[..end]).then(|| body..until(text, body, b"\n--"));
+    }
+    if pairs == Pairs::Cookie {
+        return redactor.is_secret_cookie(&name).then(|| start..until(text, start, b";"));
+    }
+    if redactor.is_secret_arg(&name) {
+        // A decoded value may hold blanks; only the end of a request line is taken for an end.
+        let value = &text[..until(text, start, b"&")];
+        return Some(start..until(value, start, b" HTTP/"));
+    }
+    redactor.is_secret_cookie(&name).then(|| {
+        let value = &text[..until(text, start, b"&")];
+        start..until(value, start, b";")
+    })
+}
+
+/// `"name": "value"`, `"name": 17`.
+fn json_member(text: &[u8], colon: usize, redactor: &Redactor) -> Option<Range<usize>> {
+    let before = text[..colon].trim_ascii_end().strip_suffix(b"\"")?;
+    let name = name_before(before, before.len(), |b| b == b'"');
+    if !redactor.is_secret_arg(name) {
+        return None;
+    }
+    let start = colon + 1 + text[colon + 1..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let end = match text.get(start)? {
+        b'"' => {
+            let mut escaped = false;
+            let rest = &text[start + 1..];
+            let close = rest.iter().position(|&b| {
+                let closes = b == b'"' && !escaped;
+                escaped = b == b'\\' && !escaped;
+                closes
+            });
+            // The quotes stay, so that the text still reads as JSON.
+            return Some(start + 1..close.map_or(text.len(), |n| start + 1 + n));
+        }
+        b'{' | b'[' => text.len(),
+        _ => text[start..]
+            .iter()
+            .position(|b| matches!(b, b',' | b'}' | b']'))
+            .map_or(text.len(), |n| start + n),
+    };
+    Some(start..end)
+}
+
+/// `Name: value` at the beginning of a line.
+fn header_line(text: &[u8], colon: usize, redactor: &Redactor) -> Option<Range<usize>> {
+    let name = name_before(text, colon, |b| b == b'\n');
+    let at_line_start = colon == name.len() || text[colon - name.len() - 1] == b'\n';
+    if !at_line_start || !redactor.is_secret_header(name) {
+        return None;
+    }
+    let start = colon + 1 + text[colon + 1..].iter().take_while(|&&b| b == b' ').count();
+    Some(start..until(text, start, b"\n"))
+}
+
+/// `<name attributes>value<`.
+fn element(text: &[u8], close: usize, redactor: &Redactor) -> Option<Range<usize>> {
+    let from = close.saturating_sub(NAME_BYTES_MAX);
+    let open = from + text[from..close].iter().rposition(|&b| b == b'<')? + 1;
+    let name = text[open..close].split(|b| b.is_ascii_whitespace()).next()?;
+    let name = name.rsplit(|&b| b == b':').next()?;
+    redactor.is_secret_arg(name).then(|| close + 1..until(text, close + 1, b"<"))
+}
+
+/// The bytes before `end`, back to a blank, a control character or a byte that `stops`.
+fn name_before(text: &[u8], end: usize, stops: impl Fn(u8) -> bool) -> &[u8] {
+    let from = end.saturating_sub(NAME_BYTES_MAX);
+    let window = &text[from..end];
+    let start = window.iter().rposition(|&b| b <= b' ' || stops(b)).map_or(0, |n| n + 1);
+    &window[start..]
+}
+
+/// Offset of the next `needle` from `start`, or the end of the text.
+fn until(text: &[u8], start: usize, needle: &[u8]) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    rest.windows(needle.len()).position(|w| w == needle).map_or(text.len(), |n| start + n)
+}
