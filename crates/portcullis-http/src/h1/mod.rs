@@ -1,1 +1,44 @@
-//! HTTP/1 codec.
+//! HTTP/1 codec, sans-IO: bytes in, heads and body slices out. It never waits, reads or writes anything by itself.
+//!
+//! ```text
+//! client bytes > RequestParser > RequestHead > BodyDecoder > decoded slices        (in)
+//!                                    |
+//!            write_request <─────────┘ the same spans, framing made anew           (out, to the upstream)
+//!
+//! upstream bytes > ResponseParser > ResponseHead > BodyDecoder > decoded slices
+//!                                       |
+//!            write_response <───────────┘                                          (out, to the client)
+//! ```
+//!
+//! Strict by default. What readers are known to disagree about is refused ([`Refusal`]) or rewritten to the one form that has
+//! one reading ([`Oddity`](crate::message::Oddity)); the writer makes `Content-Length`, `Transfer-Encoding` and `Connection`
+//! anew for every message. The target goes upstream byte for byte as it was received and inspected, including bytes that a
+//! URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the backtick, 0x80 and up): to encode them would show the
+//! application something else than the rules saw.
+
+mod bytes;
+mod field;
+mod limits;
+mod lines;
+mod request;
+mod request_line;
+mod semantics;
+
+pub use limits::Limits;
+pub use request::{Parsed, RequestParser};
+
+#[doc(no_inline)]
+pub use crate::message::{BodyFraming, Field, Oddity, Refusal, RequestHead, ResponseError, ResponseHead, Version};
+
+/// Whose habits the request parser follows where servers differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compat {
+    /// Refuse what has two readings. The default, and the only one meant for production.
+    #[default]
+    Strict,
+    /// What Apache httpd 2.4 lets through, for running test suites written against it (`http.compat = "apache"`):
+    /// `CONNECT host:port`; Content-Length beside `chunked` (the length is dropped, the connection closes); folded header
+    /// lines (joined with a space); headers of the same name (joined with a comma); HTTP/0.9 requests; versions such as
+    /// HTTP/4.0 (treated as 1.1).
+    Apache,
+}

@@ -1,0 +1,184 @@
+use super::{BodyFraming, ConnectionOptions, Field, Fields, Oddity, Target, TargetForm, Version};
+use portcullis_types::Span;
+
+/// A request head: the bytes as received and what they mean.
+///
+/// A head that came with a refusal is partial: any of its parts may be empty, and [`framing`](RequestHead::framing) is not to
+/// be relied on. Rules run over it all the same.
+#[derive(Clone, Debug)]
+pub struct RequestHead {
+    /// The received bytes, then values that had to be joined.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) received: usize,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) line: Span,
+    pub(crate) method: Span,
+    pub(crate) target: Target,
+    pub(crate) version_text: Span,
+    pub(crate) version: Version,
+    pub(crate) framing: BodyFraming,
+    pub(crate) connection: ConnectionOptions,
+    /// False if the connection must close whatever the headers say.
+    pub(crate) reusable: bool,
+    pub(crate) expects_continue: bool,
+    pub(crate) upgrade: Option<Span>,
+    pub(crate) oddities: Vec<Oddity>,
+}
+
+impl Default for RequestHead {
+    fn default() -> Self {
+        RequestHead {
+            bytes: Vec::new(),
+            received: 0,
+            fields: Vec::new(),
+            line: Span::default(),
+            method: Span::default(),
+            target: Target::default(),
+            version_text: Span::default(),
+            version: Version::Other,
+            framing: BodyFraming::None,
+            connection: ConnectionOptions::default(),
+            reusable: true,
+            expects_continue: false,
+            upgrade: None,
+            oddities: Vec::new(),
+        }
+    }
+}
+
+impl RequestHead {
+    /// The method as sent.
+    pub fn method(&self) -> &[u8] {
+        self.method.of(&self.bytes)
+    }
+
+    /// The request target as sent: REQUEST_URI_RAW.
+    pub fn target(&self) -> &[u8] {
+        self.target.whole.of(&self.bytes)
+    }
+
+    /// The form of the target.
+    pub fn target_form(&self) -> TargetForm {
+        self.target.form
+    }
+
+    /// Path and query as they go upstream and as REQUEST_URI shows them: the target without scheme and authority.
+    pub fn path_and_query(&self) -> &[u8] {
+        let path = self.target.path;
+        let end = self.target.query.map_or(path.end, |query| query.end);
+        Span { start: path.start, end }.of(&self.bytes)
+    }
+
+    /// The target's path, not decoded. Empty for `http://host` and `host:port`.
+    pub fn path(&self) -> &[u8] {
+        self.target.path.of(&self.bytes)
+    }
+
+    /// What follows the first question mark of the target; `None` if there is none.
+    pub fn query(&self) -> Option<&[u8]> {
+        self.target.query.map(|query| query.of(&self.bytes))
+    }
+
+    /// The authority in the target, for the absolute and authority forms.
+    pub fn target_authority(&self) -> Option<&[u8]> {
+        matches!(self.target.form, TargetForm::Absolute | TargetForm::Authority).then(|| self.target.authority.of(&self.bytes))
+    }
+
+    /// The request line as sent, without its line end: REQUEST_LINE.
+    pub fn line(&self) -> &[u8] {
+        self.line.of(&self.bytes)
+    }
+
+    /// The protocol version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// What was written in the version's place: REQUEST_PROTOCOL. `HTTP/0.9` for a simple request.
+    pub fn version_bytes(&self) -> &[u8] {
+        match self.version {
+            Version::Http09 => Version::Http09.as_str().as_bytes(),
+            _ => self.version_text.of(&self.bytes),
+        }
+    }
+
+    /// The header fields in the order sent.
+    pub fn fields(&self) -> Fields<'_> {
+        Fields::new(&self.bytes, &self.fields)
+    }
+
+    /// The spans of the header fields, into [`bytes`](RequestHead::bytes).
+    pub fn field_spans(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Every value of the header `name` (any case), in the order sent.
+    pub fn header<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h [u8]> {
+        self.fields().filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+    }
+
+    /// The bytes that [`field_spans`](RequestHead::field_spans) point into: the received ones and, behind them, joined values.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The head as received, from the first byte to the end of the empty line.
+    pub fn received(&self) -> &[u8] {
+        &self.bytes[..self.received]
+    }
+
+    /// How many bytes of the input the head took; the body, or the next request, begins there.
+    pub fn received_len(&self) -> usize {
+        self.received
+    }
+
+    /// How the body's end is found.
+    pub fn framing(&self) -> BodyFraming {
+        self.framing
+    }
+
+    /// The unusual things in the head, in no particular order, each once.
+    pub fn oddities(&self) -> &[Oddity] {
+        &self.oddities
+    }
+
+    /// True if the client allows another request on this connection after this one.
+    pub fn keep_alive(&self) -> bool {
+        self.reusable && self.connection.persistent(self.version)
+    }
+
+    /// True if the client waits for `100 Continue` before it sends the body.
+    pub fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+
+    /// The protocols of the `Upgrade` header, if `Connection` names it and the request is HTTP/1.1 without a body.
+    pub fn upgrade(&self) -> Option<&[u8]> {
+        self.upgrade.map(|value| value.of(&self.bytes))
+    }
+
+    /// The first `Host` value; empty if there is none.
+    pub fn host(&self) -> &[u8] {
+        self.header("host").next().unwrap_or_default()
+    }
+
+    pub(crate) fn note(&mut self, oddity: Oddity) {
+        if !self.oddities.contains(&oddity) {
+            self.oddities.push(oddity);
+        }
+    }
+
+    /// Appends `parts`, joined by `glue`, behind the received bytes.
+    pub(crate) fn join(&mut self, first: Span, glue: &[u8], second: Span) -> Span {
+        let start = if first.end as usize == self.bytes.len() && first.start as usize >= self.received {
+            first.start as usize // grows in place: joining n lines stays linear
+        } else {
+            let start = self.bytes.len();
+            self.bytes.extend_from_within(first.range());
+            start
+        };
+        self.bytes.extend_from_slice(glue);
+        self.bytes.extend_from_within(second.range());
+        Span::new(start, self.bytes.len())
+    }
+}
