@@ -1,0 +1,500 @@
+//! Raw document to [`Config`]: every mistake is reported, not only the first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::checked::*;
+use crate::hint;
+use crate::raw;
+use crate::spanned::Spanned;
+use crate::upstream;
+
+/// Collects mistakes while the parts of a document are turned into checked settings.
+pub(crate) struct Checker<'a> {
+    /// Folder that relative paths start from.
+    pub base: &'a Path,
+    pub mistakes: Vec<(Range<usize>, String, Option<String>)>,
+    upstreams: Vec<Upstream>,
+    policies: Vec<Policy>,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(base: &'a Path) -> Self {
+        Checker { base, mistakes: Vec::new(), upstreams: Vec::new(), policies: Vec::new() }
+    }
+
+    /// The checked settings; meaningless when there are mistakes.
+    pub(crate) fn config(&mut self, document: raw::Document) -> Config {
+        let admin = document.admin.and_then(|admin| self.address(&admin.listen));
+        self.upstreams = self.upstreams(document.upstreams);
+        let client_address = self.client_address(document.client_address);
+        let mut listeners = self.listeners(document.listeners, &client_address);
+        let sites = self.sites(document.sites, &mut listeners);
+        for listener in &listeners {
+            if listener.sites.is_empty() && !sites.is_empty() {
+                self.wrong(0..0, format!("the listener `{}` serves no site", listener.name));
+            }
+        }
+        let default = Limits::default();
+        Config {
+            workers: match document.workers {
+                Some(workers) if (1..=1024).contains(&*workers) => workers.value as usize,
+                Some(workers) => {
+                    self.wrong(workers.span, "workers must be 1 to 1024".to_string());
+                    1
+                }
+                None => cores(),
+            },
+            admin,
+            listeners,
+            sites,
+            upstreams: std::mem::take(&mut self.upstreams),
+            policies: std::mem::take(&mut self.policies),
+            client_address,
+            timeouts: timeouts(&document.timeouts),
+            limits: Limits {
+                connections_max: match document.limits.connections {
+                    Some(number) if *number == 0 => {
+                        self.wrong(number.span, "connections must be at least 1".to_string());
+                        1
+                    }
+                    Some(number) => number.value as usize,
+                    None => default.connections_max,
+                },
+                held_body_bytes_max: document
+                    .limits
+                    .held_bodies
+                    .map_or(default.held_body_bytes_max, |size| size.0),
+            },
+            events: document.events.map(|events| Events {
+                file: self.path(&events.file),
+                rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
+            }),
+            error_log: document.error_log.map(|log| self.path(&log.file)),
+            redact_names: document.redact.names,
+            block_page: document.block_page.file.map(|file| self.path(&file)),
+        }
+    }
+
+    pub(crate) fn wrong(&mut self, span: Range<usize>, message: String) {
+        self.mistakes.push((span, message, None));
+    }
+
+    fn wrong_with_hint(&mut self, span: Range<usize>, message: String, hint: String) {
+        self.mistakes.push((span, message, Some(hint)));
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.base.join(path)
+    }
+
+    fn address(&mut self, text: &Spanned<String>) -> Option<SocketAddr> {
+        match text.parse() {
+            Ok(address) => Some(address),
+            Err(_) => {
+                let hint = if text.starts_with(':') {
+                    format!("to serve every address write `0.0.0.0{}`", text.value)
+                } else {
+                    "write `127.0.0.1:8080` or `[::1]:8080`".to_string()
+                };
+                self.wrong_with_hint(
+                    text.span.clone(),
+                    format!("`{}` is not an address with a port", text.value),
+                    hint,
+                );
+                None
+            }
+        }
+    }
+
+    fn upstreams(&mut self, raw: BTreeMap<String, raw::Upstream>) -> Vec<Upstream> {
+        let mut upstreams = Vec::new();
+        for (name, group) in raw {
+            let mut endpoints = Vec::new();
+            let mut tls = None;
+            if group.endpoints.is_empty() {
+                self.wrong(group.endpoints.span.clone(), format!("the upstream `{name}` has no endpoint"));
+            }
+            for text in group.endpoints.iter() {
+                match upstream::parse_url(text) {
+                    Ok((_, is_tls)) if *tls.get_or_insert(is_tls) != is_tls => {
+                        self.wrong(text.span.clone(), format!("the endpoints of `{name}` mix http and https"))
+                    }
+                    Ok((endpoint, _)) => endpoints.push(endpoint),
+                    Err(message) => self.wrong(text.span.clone(), message),
+                }
+            }
+            let is_tls = tls == Some(true);
+            if let (false, Some(settings)) = (is_tls, &group.tls) {
+                self.wrong_with_hint(
+                    settings.span.clone(),
+                    format!("`{name}` has TLS settings, but its endpoints are plain http"),
+                    "write `https://` in the endpoints or drop `tls`".to_string(),
+                );
+            }
+            let settings = group.tls.map(|tls| tls.value).unwrap_or_default();
+            let default = Upstream::new(name, endpoints);
+            upstreams.push(Upstream {
+                tls: is_tls.then(|| UpstreamTls {
+                    ca: settings.ca.map(|ca| self.path(&ca)),
+                    name: settings.name.map(|name| name.value),
+                }),
+                connect_timeout: group.connect_timeout.map_or(default.connect_timeout, |time| time.0),
+                read_timeout: group.read_timeout.map_or(default.read_timeout, |time| time.0),
+                write_timeout: group.write_timeout.map_or(default.write_timeout, |time| time.0),
+                idle_timeout: group.idle_timeout.map_or(default.idle_timeout, |time| time.0),
+                idle_connections_max: group
+                    .idle_connections
+                    .map_or(default.idle_connections_max, |number| number as usize),
+                ..default
+            });
+        }
+        upstreams
+    }
+
+    fn client_address(&mut self, raw: raw::ClientAddress) -> ClientAddress {
+        let mut trusted_proxies = Vec::new();
+        for text in &raw.trusted_proxies {
+            match text.parse() {
+                Ok(network) => trusted_proxies.push(network),
+                Err(message) => self.wrong(text.span.clone(), message),
+            }
+        }
+        if let (Some(header), true) = (&raw.header, raw.trusted_proxies.is_empty()) {
+            self.wrong_with_hint(
+                header.span.clone(),
+                "a client address header without trusted proxies is never read".to_string(),
+                "name the proxies in front in `trusted_proxies`".to_string(),
+            );
+        }
+        let header = raw.header.map(|header| match header.value {
+            raw::AddressHeader::XForwardedFor => AddressHeader::XForwardedFor,
+            raw::AddressHeader::Forwarded => AddressHeader::Forwarded,
+        });
+        ClientAddress { trusted_proxies, header }
+    }
+
+    fn listeners(&mut self, raw: Vec<raw::Listener>, client_address: &ClientAddress) -> Vec<Listener> {
+        if raw.is_empty() {
+            self.wrong_with_hint(
+                0..0,
+                "there is no listener".to_string(),
+                "add `[[listeners]]` with `address = \"127.0.0.1:8080\"`".to_string(),
+            );
+        }
+        let mut listeners: Vec<Listener> = Vec::new();
+        for listener in raw {
+            let span = listener.name.as_ref().unwrap_or(&listener.address).span.clone();
+            let name = listener.name.as_ref().unwrap_or(&listener.address).value.clone();
+            // After a mistake the listener stays, so that sites which name it are not reported as well.
+            let address = self.address(&listener.address).unwrap_or(([0, 0, 0, 0], 0).into());
+            if listeners.iter().any(|other| other.name == name) {
+                self.wrong(span, format!("there are two listeners `{name}`"));
+            } else if address.port() != 0 && listeners.iter().any(|other| other.address == address) {
+                self.wrong(listener.address.span, format!("there are two listeners on {address}"));
+            }
+            let proxy_protocol = listener.proxy_protocol.as_ref().is_some_and(|on| on.value);
+            if let (Some(on), true, true) =
+                (&listener.proxy_protocol, proxy_protocol, client_address.trusted_proxies.is_empty())
+            {
+                self.wrong_with_hint(
+                    on.span.clone(),
+                    "the PROXY protocol is read from trusted proxies only, and there are none".to_string(),
+                    "name them in `client_address.trusted_proxies`".to_string(),
+                );
+            }
+            let tls = listener.tls.map(|tls| {
+                if tls.certificates.is_empty() {
+                    self.wrong(tls.certificates.span.clone(), "TLS needs a certificate".to_string());
+                }
+                let files = tls.certificates.value.iter();
+                files
+                    .map(|pair| CertificateFiles { cert: self.path(&pair.cert), key: self.path(&pair.key) })
+                    .collect()
+            });
+            listeners.push(Listener { name, address, tls, proxy_protocol, sites: Vec::new() });
+        }
+        listeners
+    }
+
+    fn sites(&mut self, raw: Vec<raw::Site>, listeners: &mut [Listener]) -> Vec<Site> {
+        if raw.is_empty() {
+            self.wrong_with_hint(
+                0..0,
+                "there is no site".to_string(),
+                "add `[[sites]]` with a name, hosts and an upstream".to_string(),
+            );
+        }
+        let mut sites: Vec<Site> = Vec::new();
+        let mut seen: HashMap<(usize, HostPattern), usize> = HashMap::new();
+        for (index, mut site) in raw.into_iter().enumerate() {
+            if sites.iter().any(|other| other.name == site.name.value) {
+                self.wrong(site.name.span.clone(), format!("there are two sites `{}`", site.name.value));
+            }
+            let on = self.listeners_of(&site, listeners);
+            let mut hosts = Vec::new();
+            if site.hosts.is_empty() {
+                self.wrong_with_hint(
+                    site.hosts.span.clone(),
+                    format!("the site `{}` has no host", site.name.value),
+                    "`*` takes every host that no other site names".to_string(),
+                );
+            }
+            for text in std::mem::take(&mut site.hosts.value) {
+                let Some(host) = host_pattern(&text) else {
+                    self.wrong_with_hint(
+                        text.span.clone(),
+                        format!("`{}` is not a host name", text.value),
+                        "write `shop.example`, `*.shop.example` or `*`, without scheme and port".to_string(),
+                    );
+                    continue;
+                };
+                for listener in &on {
+                    if let Some(first) = seen.insert((*listener, host.clone()), index)
+                        && let Some(other) = sites.get(first).map(|site: &Site| site.name.clone())
+                    {
+                        self.wrong(
+                            text.span.clone(),
+                            format!("the host `{}` also belongs to the site `{other}`", text.value),
+                        );
+                        break;
+                    }
+                }
+                hosts.push(host);
+            }
+            for listener in on {
+                listeners[listener].sites.push(index);
+            }
+            let routes = self.routes(&site);
+            let compat = match site.http.compat {
+                Some(raw::Compat::Apache) => Compat::Apache,
+                _ => Compat::Strict,
+            };
+            sites.push(Site { name: site.name.value, hosts, routes, compat });
+        }
+        sites
+    }
+
+    fn listeners_of(&mut self, site: &raw::Site, listeners: &[Listener]) -> Vec<usize> {
+        let Some(names) = &site.listeners else { return (0..listeners.len()).collect() };
+        let mut found = Vec::new();
+        for name in names {
+            match listeners.iter().position(|listener| listener.name == name.value) {
+                Some(index) => found.push(index),
+                None => {
+                    let known: Vec<&str> = listeners.iter().map(|listener| listener.name.as_str()).collect();
+                    self.wrong_with_hint(
+                        name.span.clone(),
+                        format!("there is no listener `{}`", name.value),
+                        hint::suggest(name, &known),
+                    );
+                }
+            }
+        }
+        found
+    }
+
+    fn routes(&mut self, site: &raw::Site) -> Vec<Route> {
+        let base = self.policy(site);
+        let upstream = site.upstream.as_ref().map(|name| self.upstream(name));
+        let mut routes: Vec<Route> = Vec::new();
+        for route in &site.routes {
+            if !route.path.starts_with('/') {
+                self.wrong(route.path.span.clone(), "a path begins with `/`".to_string());
+            }
+            if routes.iter().any(|other| other.path == route.path.value) {
+                self.wrong(route.path.span.clone(), format!("there are two routes `{}`", route.path.value));
+            }
+            let own = route.upstream.as_ref().map(|name| self.upstream(name));
+            let Some(own) = own.or(upstream) else {
+                self.wrong(
+                    route.path.span.clone(),
+                    "neither the route nor its site names an upstream".to_string(),
+                );
+                continue;
+            };
+            let policy = self.intern(route_policy(route, site, &base));
+            routes.push(Route {
+                name: route.name.clone().unwrap_or_else(|| route.path.value.clone()),
+                path: route.path.value.clone(),
+                upstream: own,
+                policy,
+                failure: failure(route.failure.as_ref().unwrap_or(&site.failure)),
+            });
+        }
+        let has_root = routes.iter().any(|route| route.path == "/");
+        match upstream {
+            Some(upstream) if !has_root => {
+                let mode = site.mode.unwrap_or(default_mode(site));
+                let policy = self.intern((mode == raw::Mode::Crs).then_some(base));
+                let failure = failure(&site.failure);
+                routes.push(Route {
+                    name: "/".to_string(),
+                    path: "/".to_string(),
+                    upstream,
+                    policy,
+                    failure,
+                });
+            }
+            None if site.routes.is_empty() => self.wrong_with_hint(
+                site.name.span.clone(),
+                format!("the site `{}` has neither an upstream nor a route", site.name.value),
+                "add `upstream = \"NAME\"`, and `[upstreams.NAME]` with its endpoints".to_string(),
+            ),
+            _ => {}
+        }
+        // Stable: the longest path first, so that the first prefix that fits is the longest.
+        routes.sort_by_key(|route| std::cmp::Reverse(route.path.len()));
+        routes
+    }
+
+    fn upstream(&mut self, name: &Spanned<String>) -> usize {
+        match self.upstreams.iter().position(|upstream| upstream.name == name.value) {
+            Some(index) => index,
+            None => {
+                let known: Vec<String> = self.upstreams.iter().map(|known| known.name.clone()).collect();
+                self.wrong_with_hint(
+                    name.span.clone(),
+                    format!("there is no upstream `{}`", name.value),
+                    hint::suggest(name, &known),
+                );
+                0
+            }
+        }
+    }
+
+    fn policy(&mut self, site: &raw::Site) -> Policy {
+        let mut policy = Policy {
+            engine: site.engine.map(engine),
+            request_body: request_body(&site.request_body),
+            response_body: response_body(&site.response_body),
+            ..Policy::default()
+        };
+        match &site.rules {
+            Some(rules) => {
+                policy.setup = rules.setup.iter().map(|file| self.path(file)).collect();
+                policy.crs = rules.crs.as_ref().map(|folder| self.path(folder));
+                policy.include = rules.include.iter().map(|file| self.path(file)).collect();
+                policy.directives = rules.directives.clone();
+                if let Some(level) = &rules.paranoia {
+                    if !(1..=4).contains(&level.value) {
+                        self.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());
+                    } else if rules.crs.is_none() {
+                        self.wrong(level.span.clone(), "a paranoia level needs `crs`".to_string());
+                    }
+                    policy.paranoia = Some(level.value);
+                }
+            }
+            None if site.mode == Some(raw::Mode::Crs) => self.wrong_with_hint(
+                site.name.span.clone(),
+                format!("the site `{}` has the mode `crs`, but no rules", site.name.value),
+                "add `rules = { crs = \"FOLDER\" }`".to_string(),
+            ),
+            None => {}
+        }
+        policy
+    }
+
+    fn intern(&mut self, policy: Option<Policy>) -> Option<usize> {
+        let policy = policy?;
+        Some(self.policies.iter().position(|known| *known == policy).unwrap_or_else(|| {
+            self.policies.push(policy);
+            self.policies.len() - 1
+        }))
+    }
+}
+
+/// The event file is rotated at this size unless told otherwise.
+pub(crate) const ROTATE_AT_BYTES: u64 = 1 << 30;
+
+/// Cores this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn default_mode(site: &raw::Site) -> raw::Mode {
+    if site.rules.is_some() { raw::Mode::Crs } else { raw::Mode::Off }
+}
+
+fn route_policy(route: &raw::Route, site: &raw::Site, base: &Policy) -> Option<Policy> {
+    let mode = route.mode.or(site.mode).unwrap_or(default_mode(site));
+    (mode == raw::Mode::Crs).then(|| Policy {
+        engine: route.engine.map(engine).or(base.engine),
+        request_body: route.request_body.as_ref().map_or(base.request_body, request_body),
+        response_body: route.response_body.as_ref().map_or(base.response_body, response_body),
+        ..base.clone()
+    })
+}
+
+fn host_pattern(text: &str) -> Option<HostPattern> {
+    let host = text.to_ascii_lowercase();
+    if host == "*" {
+        return Some(HostPattern::Any);
+    }
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    };
+    match host.strip_prefix('*') {
+        Some(rest) => {
+            (rest.starts_with('.') && is_name(&rest[1..])).then(|| HostPattern::Under(rest.to_string()))
+        }
+        None if host.starts_with('[') => {
+            let inner = host.strip_prefix('[')?.strip_suffix(']')?;
+            inner.parse::<std::net::Ipv6Addr>().ok().map(|_| HostPattern::Exact(host))
+        }
+        None => is_name(&host).then_some(HostPattern::Exact(host)),
+    }
+}
+
+fn engine(raw: raw::Engine) -> Engine {
+    match raw {
+        raw::Engine::Blocking => Engine::Blocking,
+        raw::Engine::DetectionOnly => Engine::DetectionOnly,
+    }
+}
+
+fn request_body(raw: &raw::RequestBody) -> Body {
+    let raw::RequestBody { inspect, limit, over_limit: over } = raw;
+    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
+}
+
+fn response_body(raw: &raw::ResponseBody) -> Body {
+    let raw::ResponseBody { inspect, limit, over_limit: over } = raw;
+    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
+}
+
+fn over_limit(raw: raw::OverLimit) -> OverLimit {
+    match raw {
+        raw::OverLimit::Reject => OverLimit::Reject,
+        raw::OverLimit::PassUninspected => OverLimit::PassUninspected,
+    }
+}
+
+fn failure(raw: &raw::Failure) -> Failure {
+    let checked = |raw: Option<raw::OpenOrClosed>, default| match raw {
+        Some(raw::OpenOrClosed::Open) => OpenOrClosed::Open,
+        Some(raw::OpenOrClosed::Closed) => OpenOrClosed::Closed,
+        None => default,
+    };
+    let default = Failure::default();
+    Failure {
+        engine_error: checked(raw.engine_error, default.engine_error),
+        undecodable: checked(raw.undecodable, default.undecodable),
+    }
+}
+
+fn timeouts(raw: &raw::Timeouts) -> Timeouts {
+    let default = Timeouts::default();
+    Timeouts {
+        header: raw.header.map_or(default.header, |time| time.0),
+        body: raw.body.map_or(default.body, |time| time.0),
+        body_total: raw.body_total.map_or(default.body_total, |time| time.0),
+        idle: raw.idle.map_or(default.idle, |time| time.0),
+        write: raw.write.map_or(default.write, |time| time.0),
+        drain: raw.drain.map_or(default.drain, |time| time.0),
+    }
+}

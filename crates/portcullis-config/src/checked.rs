@@ -1,0 +1,351 @@
+//! The settings after all checks: what the rest of the product works with.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an index that
+/// exists. Files it names may still be missing; whoever opens them says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Worker threads, at least 1.
+    pub workers: usize,
+    /// The admin listener.
+    pub admin: Option<SocketAddr>,
+    /// At least one.
+    pub listeners: Vec<Listener>,
+    /// At least one.
+    pub sites: Vec<Site>,
+    /// At least one; [`Route::upstream`] points here.
+    pub upstreams: Vec<Upstream>,
+    /// Distinct inspection policies; [`Route::policy`] points here. Sites with equal settings share one.
+    pub policies: Vec<Policy>,
+    /// Where client addresses come from.
+    pub client_address: ClientAddress,
+    /// Time limits towards clients.
+    pub timeouts: Timeouts,
+    /// Limits of one worker.
+    pub limits: Limits,
+    /// The event file.
+    pub events: Option<Events>,
+    /// The error log.
+    pub error_log: Option<PathBuf>,
+    /// More names to redact.
+    pub redact_names: Vec<String>,
+    /// HTML file of the block page.
+    pub block_page: Option<PathBuf>,
+}
+
+/// An address to serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name, unique.
+    pub name: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Certificates, at least one, if it serves TLS.
+    pub tls: Option<Vec<CertificateFiles>>,
+    /// Trusted peers begin with a PROXY protocol header.
+    pub proxy_protocol: bool,
+    /// Indices into [`Config::sites`] of those it serves, at least one.
+    pub sites: Vec<usize>,
+}
+
+/// PEM files of one certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// Chain, leaf first.
+    pub cert: PathBuf,
+    /// Private key.
+    pub key: PathBuf,
+}
+
+/// What is served under some hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The name in events and metrics, unique.
+    pub name: String,
+    /// At least one.
+    pub hosts: Vec<HostPattern>,
+    /// At least one, longest path first.
+    pub routes: Vec<Route>,
+    /// How strictly HTTP is read.
+    pub compat: Compat,
+}
+
+/// Which hosts a site serves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HostPattern {
+    /// Every host no other site names.
+    Any,
+    /// This host; lower case, without port.
+    Exact(String),
+    /// Every host under this domain, given with its leading dot, lower case.
+    Under(String),
+}
+
+/// A path prefix and what happens to its requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The name in events and metrics.
+    pub name: String,
+    /// Begins with `/`.
+    pub path: String,
+    /// Index into [`Config::upstreams`].
+    pub upstream: usize,
+    /// Index into [`Config::policies`]; none: forwarded without inspection.
+    pub policy: Option<usize>,
+    /// What happens when inspection cannot be done.
+    pub failure: Failure,
+}
+
+/// Everything that decides what the compiled rules are. Equal policies are compiled once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// Files before the CRS, may hold `*`.
+    pub setup: Vec<PathBuf>,
+    /// Folder of the CRS.
+    pub crs: Option<PathBuf>,
+    /// 1 to 4.
+    pub paranoia: Option<u8>,
+    /// Files after the CRS, may hold `*`.
+    pub include: Vec<PathBuf>,
+    /// Directives after all files.
+    pub directives: Option<String>,
+    /// What a disruptive rule does; none: as the rule files say, else blocking.
+    pub engine: Option<Engine>,
+    /// Request body settings that override the rule files.
+    pub request_body: Body,
+    /// Response body settings that override the rule files.
+    pub response_body: Body,
+}
+
+/// Body settings; none means as the rule files say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Body {
+    /// Whether it is inspected.
+    pub inspect: Option<bool>,
+    /// Bytes held.
+    pub limit_bytes: Option<u64>,
+    /// What happens above.
+    pub over_limit: Option<OverLimit>,
+}
+
+/// What a match of a disruptive rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Interrupts the transaction.
+    Blocking,
+    /// Is logged only.
+    DetectionOnly,
+}
+
+/// What happens to a body above its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OverLimit {
+    /// 413 for a request, 500 for a response.
+    Reject,
+    /// The rest passes uninspected and is counted.
+    PassUninspected,
+}
+
+/// HTTP profiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// Refuses what two readers could read differently.
+    #[default]
+    Strict,
+    /// As Apache httpd where that is safe.
+    Apache,
+}
+
+/// What happens when inspection cannot be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A caught bug.
+    pub engine_error: OpenOrClosed,
+    /// An encoded request body.
+    pub undecodable: OpenOrClosed,
+}
+
+impl Default for Failure {
+    fn default() -> Self {
+        Failure { engine_error: OpenOrClosed::Closed, undecodable: OpenOrClosed::Open }
+    }
+}
+
+/// Pass or refuse; both are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenOrClosed {
+    /// Pass.
+    Open,
+    /// Refuse.
+    Closed,
+}
+
+/// A group of equal endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name, unique.
+    pub name: String,
+    /// At least one.
+    pub endpoints: Vec<Endpoint>,
+    /// TLS, for `https` endpoints.
+    pub tls: Option<UpstreamTls>,
+    /// To connect, TLS included.
+    pub connect_timeout: Duration,
+    /// Longest silence while a response is awaited or read.
+    pub read_timeout: Duration,
+    /// Longest time without progress while a request is sent.
+    pub write_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// Unused connections kept for each endpoint and worker.
+    pub idle_connections_max: usize,
+}
+
+/// One endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// TLS towards endpoints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// PEM file of the only authorities to trust.
+    pub ca: Option<PathBuf>,
+    /// Name to verify and to ask for.
+    pub name: Option<String>,
+}
+
+/// Where client addresses come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// Whose word is taken.
+    pub trusted_proxies: Vec<Network>,
+    /// The header to read.
+    pub header: Option<AddressHeader>,
+}
+
+impl ClientAddress {
+    /// Whether the word of this peer is taken. A v4 address that arrives v6-mapped counts as v4.
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(peer))
+    }
+}
+
+/// Headers that name the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressHeader {
+    /// `X-Forwarded-For`.
+    XForwardedFor,
+    /// `Forwarded`, RFC 7239.
+    Forwarded,
+}
+
+/// An address block such as `10.0.0.0/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    pub(crate) address: IpAddr,
+    pub(crate) prefix: u8,
+}
+
+impl Network {
+    /// Whether the address lies in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
+                u32::from(network) & mask == u32::from(address) & mask
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+                u128::from(network) & mask == u128::from(address) & mask
+            }
+            _ => false,
+        }
+    }
+}
+
+impl std::str::FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr =
+            address.parse().map_err(|_| format!("`{text}` is not an address or a network"))?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => bits,
+            Some(prefix) => prefix
+                .parse()
+                .ok()
+                .filter(|prefix| *prefix <= bits)
+                .ok_or_else(|| format!("the prefix of `{text}` is not a number from 0 to {bits}"))?,
+        };
+        Ok(Network { address, prefix })
+    }
+}
+
+/// Time limits towards clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a complete request head, TLS handshake included.
+    pub header: Duration,
+    /// Between two parts of a request body.
+    pub body: Duration,
+    /// For a complete request body.
+    pub body_total: Duration,
+    /// Between two requests.
+    pub idle: Duration,
+    /// Without progress while a response is sent.
+    pub write: Duration,
+    /// For requests in flight after SIGTERM.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Timeouts {
+            header: seconds(15),
+            body: seconds(30),
+            body_total: seconds(300),
+            idle: seconds(60),
+            write: seconds(30),
+            drain: seconds(30),
+        }
+    }
+}
+
+/// Limits of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Client connections.
+    pub connections_max: usize,
+    /// Bytes of all held bodies together.
+    pub held_body_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { connections_max: 8192, held_body_bytes_max: 256 << 20 }
+    }
+}
+
+/// The event file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Events {
+    /// Its path.
+    pub file: PathBuf,
+    /// Rotated above this size.
+    pub rotate_at_bytes: u64,
+}

@@ -1,0 +1,151 @@
+//! What a policy says in SecLang: the defaults before the rule files and the overrides after them.
+
+use std::fmt::Write;
+
+use crate::checked::{Body, Engine, OverLimit, Policy};
+
+/// One thing the rules are read from, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleSource {
+    /// A file; the name may hold `*`.
+    File(std::path::PathBuf),
+    /// Text of ours or of the document.
+    Inline {
+        /// What diagnostics call it.
+        name: &'static str,
+        /// SecLang directives.
+        text: String,
+    },
+}
+
+/// Read before everything else, so that a rule file can change any of it. The values are those of the recommended
+/// ModSecurity configuration; without them the engine would be off, as SecLang demands.
+const DEFAULTS: &str = "\
+SecRuleEngine On
+SecRequestBodyAccess On
+SecRequestBodyLimit 13107200
+SecRequestBodyNoFilesLimit 131072
+SecRequestBodyLimitAction Reject
+SecResponseBodyAccess Off
+SecResponseBodyMimeType text/plain text/html text/xml
+SecResponseBodyLimit 524288
+SecResponseBodyLimitAction ProcessPartial
+SecRule REQUEST_HEADERS:Content-Type \"^(?:application(?:/soap\\+|/)|text/)xml\" \\
+    \"id:'200000',phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=XML\"
+SecRule REQUEST_HEADERS:Content-Type \"^application/(?:[a-z0-9.-]+\\+)?json\" \\
+    \"id:'200001',phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=JSON\"
+";
+
+impl Policy {
+    /// Where the rules come from, in reading order. `crs_setup` is the set-up file found in the CRS folder.
+    pub fn sources(&self, crs_setup: Option<std::path::PathBuf>) -> Vec<RuleSource> {
+        let mut sources =
+            vec![RuleSource::Inline { name: "portcullis defaults", text: DEFAULTS.to_string() }];
+        sources.extend(self.setup.iter().cloned().map(RuleSource::File));
+        if let Some(folder) = &self.crs {
+            sources.extend(crs_setup.map(RuleSource::File));
+            if let Some(text) = self.paranoia_directive() {
+                sources.push(RuleSource::Inline { name: "paranoia", text });
+            }
+            sources.push(RuleSource::File(folder.join("rules").join("*.conf")));
+        }
+        sources.extend(self.include.iter().cloned().map(RuleSource::File));
+        if let Some(text) = &self.directives {
+            sources.push(RuleSource::Inline { name: "directives", text: text.clone() });
+        }
+        let overrides = self.overrides();
+        if !overrides.is_empty() {
+            sources.push(RuleSource::Inline { name: "site settings", text: overrides });
+        }
+        sources
+    }
+
+    fn paranoia_directive(&self) -> Option<String> {
+        let level = self.paranoia?;
+        // 9000100 lies in the range the CRS leaves to its users; both variables are what crs-setup.conf sets.
+        Some(format!(
+            "SecAction \"id:9000100,phase:1,pass,nolog,t:none,setvar:tx.blocking_paranoia_level={level},\
+             setvar:tx.detection_paranoia_level={level}\"\n"
+        ))
+    }
+
+    fn overrides(&self) -> String {
+        let mut text = String::new();
+        match self.engine {
+            Some(Engine::Blocking) => text.push_str("SecRuleEngine On\n"),
+            Some(Engine::DetectionOnly) => text.push_str("SecRuleEngine DetectionOnly\n"),
+            None => {}
+        }
+        body(&mut text, "Request", &self.request_body);
+        body(&mut text, "Response", &self.response_body);
+        text
+    }
+}
+
+fn body(text: &mut String, which: &str, body: &Body) {
+    if let Some(inspect) = body.inspect {
+        let _ = writeln!(text, "Sec{which}BodyAccess {}", if inspect { "On" } else { "Off" });
+    }
+    if let Some(limit) = body.limit_bytes {
+        let _ = writeln!(text, "Sec{which}BodyLimit {limit}");
+    }
+    match body.over_limit {
+        Some(OverLimit::Reject) => {
+            let _ = writeln!(text, "Sec{which}BodyLimitAction Reject");
+        }
+        Some(OverLimit::PassUninspected) => {
+            let _ = writeln!(text, "Sec{which}BodyLimitAction ProcessPartial");
+        }
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_in_order_and_overrides_last() {
+        let policy = Policy {
+            setup: vec!["before.conf".into()],
+            crs: Some("crs".into()),
+            paranoia: Some(2),
+            include: vec!["after.conf".into()],
+            directives: Some("SecRuleRemoveById 1\n".to_string()),
+            engine: Some(Engine::DetectionOnly),
+            request_body: Body {
+                limit_bytes: Some(1000),
+                over_limit: Some(OverLimit::Reject),
+                inspect: None,
+            },
+            response_body: Body { inspect: Some(true), ..Body::default() },
+        };
+        let sources = policy.sources(Some("crs/crs-setup.conf".into()));
+        let shown: Vec<String> = sources
+            .iter()
+            .map(|source| match source {
+                RuleSource::File(path) => path.display().to_string(),
+                RuleSource::Inline { name, .. } => format!("<{name}>"),
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "<portcullis defaults>",
+                "before.conf",
+                "crs/crs-setup.conf",
+                "<paranoia>",
+                "crs/rules/*.conf",
+                "after.conf",
+                "<directives>",
+                "<site settings>"
+            ]
+        );
+        let RuleSource::Inline { text, .. } = &sources[7] else { panic!("not inline") };
+        assert_eq!(
+            text,
+            "SecRuleEngine DetectionOnly\nSecRequestBodyLimit 1000\nSecRequestBodyLimitAction Reject\n\
+             SecResponseBodyAccess On\n"
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! The document as a person writes it. Doc comments become the descriptions of the JSON schema.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::spanned::Spanned;
+use crate::units::{Size, Time};
+
+/// A Portcullis configuration document.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Portcullis configuration")]
+pub(crate) struct Document {
+    /// Worker threads, each with its own listeners, connections and upstream pool. Default: one for each core.
+    #[schemars(range(min = 1, max = 1024))]
+    pub workers: Option<Spanned<u32>>,
+    /// The admin listener: `/metrics` and `/healthz`. Default: none.
+    pub admin: Option<Admin>,
+    /// Addresses to serve.
+    #[serde(default)]
+    pub listeners: Vec<Listener>,
+    /// What is served, by host name.
+    #[serde(default)]
+    pub sites: Vec<Site>,
+    /// Groups of equal endpoints, by name.
+    #[serde(default)]
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// Where the address of the client comes from when trusted proxies stand in front.
+    #[serde(default)]
+    pub client_address: ClientAddress,
+    /// Time limits towards clients.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// Limits of one worker.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The event file: one JSON line for each block or match. Default: none.
+    pub events: Option<Events>,
+    /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
+    pub error_log: Option<ErrorLog>,
+    /// Names whose values never reach an event, beside the built-in ones.
+    #[serde(default)]
+    pub redact: Redact,
+    /// The page a blocked client sees.
+    #[serde(default)]
+    pub block_page: BlockPage,
+}
+
+/// The admin listener.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Admin {
+    /// Address and port, for example `127.0.0.1:9090`. Keep it away from the public network.
+    pub listen: Spanned<String>,
+}
+
+/// One address to serve.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Listener {
+    /// A name for sites to refer to; default: the address.
+    pub name: Option<Spanned<String>>,
+    /// Address and port, for example `0.0.0.0:8080` or `[::]:8080`.
+    pub address: Spanned<String>,
+    /// Serve TLS.
+    pub tls: Option<ListenerTls>,
+    /// Expect a PROXY protocol header, version 1 or 2, from the trusted proxies of `client_address`.
+    #[serde(default)]
+    pub proxy_protocol: Option<Spanned<bool>>,
+}
+
+/// TLS of a listener.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListenerTls {
+    /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names.
+    pub certificates: Spanned<Vec<Certificate>>,
+}
+
+/// A certificate chain and its key, both PEM.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Certificate {
+    /// File with the certificate chain, leaf first.
+    pub cert: String,
+    /// File with the private key.
+    pub key: String,
+}
+
+/// What is served under some host names.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Site {
+    /// The name in events and metrics.
+    pub name: Spanned<String>,
+    /// Host names: exact, `*.example.com`, or `*` for every host that no other site names.
+    pub hosts: Spanned<Vec<Spanned<String>>>,
+    /// Names of the listeners that serve it; default: all.
+    pub listeners: Option<Vec<Spanned<String>>>,
+    /// The upstream of every path that no route names.
+    pub upstream: Option<Spanned<String>>,
+    /// Routes by path prefix; the longest prefix wins.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// `crs`: inspect with the rules below. `off`: forward without inspection.
+    pub mode: Option<Mode>,
+    /// What a match of a disruptive rule does. Default: `blocking`, unless the rule files say otherwise.
+    pub engine: Option<Engine>,
+    /// The rules.
+    pub rules: Option<Spanned<Rules>>,
+    /// How request bodies are held for inspection.
+    #[serde(default)]
+    pub request_body: RequestBody,
+    /// Whether response bodies are held for inspection.
+    #[serde(default)]
+    pub response_body: ResponseBody,
+    /// How strictly HTTP is read.
+    #[serde(default)]
+    pub http: Http,
+    /// What happens when inspection cannot be done.
+    #[serde(default)]
+    pub failure: Failure,
+}
+
+/// A path prefix and where it goes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Route {
+    /// The name in events and metrics; default: the path.
+    pub name: Option<String>,
+    /// Path prefix, for example `/api/`.
+    pub path: Spanned<String>,
+    /// Its upstream; default: the upstream of the site.
+    pub upstream: Option<Spanned<String>>,
+    /// As at the site; default: as the site.
+    pub mode: Option<Mode>,
+    /// As at the site; default: as the site.
+    pub engine: Option<Engine>,
+    /// As at the site; default: as the site.
+    pub request_body: Option<RequestBody>,
+    /// As at the site; default: as the site.
+    pub response_body: Option<ResponseBody>,
+    /// As at the site; default: as the site.
+    pub failure: Option<Failure>,
+}
+
+/// Which detection runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    /// The rules of `rules`.
+    Crs,
+    /// No inspection.
+    Off,
+}
+
+/// What a match of a disruptive rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Engine {
+    /// Answer with the block page.
+    Blocking,
+    /// Log only.
+    DetectionOnly,
+}
+
+/// SecLang rules, read in the order of the keys.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rules {
+    /// Files with settings and exclusions to read before the CRS; `*` is allowed in names.
+    #[serde(default)]
+    pub setup: Vec<String>,
+    /// Folder of the CRS: `crs-setup.conf` (or its `.example`) and `rules/*.conf`.
+    pub crs: Option<String>,
+    /// CRS paranoia level, 1 to 4. Default: as `crs-setup.conf` says.
+    #[schemars(range(min = 1, max = 4))]
+    pub paranoia: Option<Spanned<u8>>,
+    /// Files to read after the CRS; `*` is allowed in names.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Directives to read last.
+    pub directives: Option<String>,
+}
+
+/// How request bodies are held for inspection.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RequestBody {
+    /// `false` forwards request bodies without inspection. Default: as the rules say.
+    pub inspect: Option<bool>,
+    /// Bytes held for inspection; default: as the rules say (`SecRequestBodyLimit`).
+    pub limit: Option<Size>,
+    /// What happens to a longer body.
+    pub over_limit: Option<OverLimit>,
+}
+
+/// How response bodies are held for inspection.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResponseBody {
+    /// `true` holds responses of the inspected media types until their verdict. Default: as the rules say.
+    pub inspect: Option<bool>,
+    /// Bytes held for inspection; default: as the rules say (`SecResponseBodyLimit`).
+    pub limit: Option<Size>,
+    /// What happens to a longer body.
+    pub over_limit: Option<OverLimit>,
+}
+
+/// What happens to a body above its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OverLimit {
+    /// Refuse it: 413 for a request, 500 for a response.
+    Reject,
+    /// Inspect the part within the limit, pass the rest uninspected, and count it.
+    PassUninspected,
+}
+
+/// How strictly HTTP is read.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Http {
+    /// `strict` refuses everything two readers could read differently; `apache` answers as Apache httpd does where
+    /// that is safe, which is what the CRS regression suite expects.
+    pub compat: Option<Compat>,
+}
+
+/// HTTP profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Compat {
+    /// The default.
+    Strict,
+    /// As Apache httpd.
+    Apache,
+}
+
+/// What happens when inspection cannot be done.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Failure {
+    /// A bug of ours was caught while inspecting. Default: `closed`.
+    pub engine_error: Option<OpenOrClosed>,
+    /// The request body has a content coding that is not decoded. Default: `open`, counted.
+    pub undecodable: Option<OpenOrClosed>,
+}
+
+/// Pass or refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OpenOrClosed {
+    /// Pass the request on and count it.
+    Open,
+    /// Refuse the request and count it.
+    Closed,
+}
+
+/// A group of equal endpoints.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Upstream {
+    /// `http://host:port` or `https://host:port`, all of one scheme; taken in turn.
+    pub endpoints: Spanned<Vec<Spanned<String>>>,
+    /// TLS towards the endpoints; only with `https`.
+    pub tls: Option<Spanned<UpstreamTls>>,
+    /// Time to connect, TLS included. Default: 5s.
+    pub connect_timeout: Option<Time>,
+    /// Longest silence of the endpoint while its response is awaited or read. Default: 60s.
+    pub read_timeout: Option<Time>,
+    /// Longest time without progress while the request is sent. Default: 60s.
+    pub write_timeout: Option<Time>,
+    /// How long an unused connection is kept. Default: 60s.
+    pub idle_timeout: Option<Time>,
+    /// Unused connections kept for each endpoint and worker. Default: 64.
+    pub idle_connections: Option<u32>,
+}
+
+/// TLS towards endpoints.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UpstreamTls {
+    /// PEM file with the only certificate authorities to trust. Default: those of the system.
+    pub ca: Option<String>,
+    /// Name the certificate must bear and that is asked for (SNI). Default: the host of the endpoint.
+    pub name: Option<Spanned<String>>,
+}
+
+/// Where the address of the client comes from.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientAddress {
+    /// Addresses or networks of the proxies in front, for example `10.0.0.0/8`. Only their word is taken.
+    #[serde(default)]
+    pub trusted_proxies: Vec<Spanned<String>>,
+    /// The request header to read. Default: none.
+    pub header: Option<Spanned<AddressHeader>>,
+}
+
+/// Headers that name the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AddressHeader {
+    /// `X-Forwarded-For`: the last address that is not a trusted proxy.
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239), read the same way.
+    Forwarded,
+}
+
+/// Time limits towards clients.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Timeouts {
+    /// For a complete request head, TLS handshake included. Default: 15s.
+    pub header: Option<Time>,
+    /// Between two parts of a request body. Default: 30s.
+    pub body: Option<Time>,
+    /// For a complete request body, however steadily it drips. Default: 5m.
+    pub body_total: Option<Time>,
+    /// Between two requests. Default: 60s.
+    pub idle: Option<Time>,
+    /// Without progress while a response is sent. Default: 30s.
+    pub write: Option<Time>,
+    /// For requests in flight after SIGTERM. Default: 30s.
+    pub drain: Option<Time>,
+}
+
+/// Limits of one worker.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// Client connections; more wait in the backlog. Default: 8192.
+    #[schemars(range(min = 1))]
+    pub connections: Option<Spanned<u32>>,
+    /// Bytes of all bodies held at one time; a request that needs more is answered 503. Default: 256MiB.
+    pub held_bodies: Option<Size>,
+}
+
+/// The event file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Events {
+    /// Its path.
+    pub file: String,
+    /// It is renamed to `<file>.1` when it grows above this. Default: 1GiB.
+    pub rotate_at: Option<Size>,
+}
+
+/// The error log.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ErrorLog {
+    /// Its path.
+    pub file: String,
+}
+
+/// Names whose values never reach an event.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Redact {
+    /// Names of headers, cookies, arguments and form fields, any case.
+    #[serde(default)]
+    pub names: Vec<String>,
+}
+
+/// The page a blocked client sees.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BlockPage {
+    /// HTML file; `{{request_id}}` and `{{status}}` are filled in. Default: a small page of our own.
+    pub file: Option<String>,
+}
