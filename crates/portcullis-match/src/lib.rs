@@ -1,1 +1,43 @@
-//! Matching primitives of the operators: regexes, word sets, address sets, byte ranges.
+//! Matching primitives of the operators: what a value is held against, without knowing what a rule is.
+//!
+//! ```text
+//!   rule argument ──(load time)──> Regex | WordSet | IpSet | ByteSet        immutable, shared by all threads
+//!                                      │
+//!   value bytes ────(run time)─────────┴──> verdict, span of the match      linear time, no allocation
+//! ```
+//!
+//! | operator | type |
+//! |---|---|
+//! | `@rx` | [`Regex`]: PCRE patterns on a linear-time engine |
+//! | `@pm`, `@pmFromFile` | [`WordSet`]: many words in one pass |
+//! | `@ipMatch`, `@ipMatchFromFile` | [`IpSet`] |
+//! | `@validateByteRange` | [`parse_byte_range`], [`first_byte_outside`] |
+//! | `@validateUrlEncoding` | [`url_encoding_error`] |
+//! | `@validateUtf8Encoding` | [`utf8_error`] |
+//!
+//! Arguments come from rule files: a bad one is an error with an offset, at load time. Values come from the network:
+//! no value makes anything here panic, allocate without bound or take more than linear time.
+//!
+//! What is not here: operators that are one comparison (`@streq`, `@within`, `@eq`), macros, captures into `TX`. They
+//! belong to the engine. A pattern that cannot be matched in linear time is refused, not run slowly.
+//!
+//! ```
+//! use portcullis_match::{Regex, RegexFlags};
+//!
+//! let regex = Regex::new(br"^/admin/(\w+)$", RegexFlags::default()).unwrap();
+//! let mut groups = [None; 10];
+//! assert!(regex.captures(b"/admin/users", &mut groups));
+//! assert_eq!(groups[1].unwrap().of(b"/admin/users"), b"users");
+//! ```
+
+mod byte_range;
+mod encoding;
+mod ip_set;
+pub mod regex;
+mod word_set;
+
+pub use byte_range::{ByteRangeError, first_byte_outside, parse_byte_range};
+pub use encoding::{UrlEncodingError, Utf8Error, Utf8Fault, url_encoding_error, utf8_error, utf8_valid};
+pub use ip_set::{IpSet, IpSetError};
+pub use regex::{Captures, Regex, RegexCache, RegexError, RegexFlags};
+pub use word_set::{WordSet, WordSetError, parse_pm_words, parse_word_file};

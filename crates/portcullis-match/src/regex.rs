@@ -1,0 +1,181 @@
+//! `@rx`: PCRE patterns on a linear-time engine.
+//!
+//! A pattern is read by a parser of our own, because SecLang rules are written for PCRE and the engine's own syntax
+//! differs from it in ways that change verdicts: `[a&&b]` is a set intersection there and four plain bytes in PCRE.
+//! The engine is [`regex_automata`], on bytes, without any notion of characters.
+//!
+//! | construct | here |
+//! |---|---|
+//! | `.` | any byte, newline too (ModSecurity sets `DOTALL`); `(?-s)` excludes the newline |
+//! | `$` | only the very end (ModSecurity sets `DOLLAR_ENDONLY`); see below |
+//! | `^`, `\A`, `\G` | the start of the value; a rule always searches from its first byte |
+//! | `\Z` | the end, or before a newline that is last; only at the end of the pattern, and a group or match that it ends includes the newline |
+//! | `(?m)` | `^` and `$` at every newline. PCRE's `^` does not match behind a newline that ends the value; ours does |
+//! | `(?i)` | ASCII letters only, as PCRE in the C locale |
+//! | `\xhh`, `\x{hh}`, `\o{ooo}`, `\ddd` | one byte; above 255 is an error, as in PCRE without UTF mode |
+//! | `\d \s \w \h \v` | ASCII (`\h` has `A0`, `\v` has `85`); `\s` has the vertical tab |
+//! | `\R` | `\r\n` or one of `\v`; unlike in PCRE not atomic, so `\R\n` matches `\r\n` |
+//! | `[...]` | PCRE's reading: `[`, `&&`, `--`, `~~` are literal; `[[:alpha:]]`, `[[:<:]]` |
+//! | `{,n}`, `{` | literal |
+//! | `(?<n>..)`, `(?P<n>..)`, `(?'n'..)`, <code>(?&#124;..)</code>, `(?#..)`, `\Q..\E`, `(?imsxnU-..)` | as in PCRE |
+//! | lookaround, back references, atomic groups, possessive quantifiers, recursion, conditions, `\K`, `\X`, `\p`, `(*VERB)` | [`RegexError`] |
+//!
+//! # `$` and newlines
+//!
+//! PCRE's `$` by default also matches before a newline that ends the text, so `^[a-z]+$` accepts `abc\n`. ModSecurity
+//! compiles with `DOLLAR_ENDONLY`, and so do we: `abc\n` is not accepted. A rule that means a line uses `(?m)`.
+
+mod class;
+mod cursor;
+mod escape;
+mod parser;
+
+pub use cursor::RegexError;
+
+use portcullis_types::Span;
+use regex_automata::Input;
+use regex_automata::meta;
+use regex_automata::util::primitives::NonMaxUsize;
+use regex_syntax::hir::Hir;
+
+/// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
+/// half a megabyte.
+const NFA_BYTES_MAX: usize = 32 << 20;
+/// Bytes a lazily built automaton may keep in a [`RegexCache`] before it starts over. It grows by what it meets; few
+/// patterns come near.
+const LAZY_DFA_BYTES_MAX: usize = 2 << 20;
+
+/// How a pattern is read before any inline `(?...)` changes it. The default is what ModSecurity's `@rx` uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegexFlags {
+    /// ASCII letters match both cases.
+    pub case_insensitive: bool,
+    /// `^` and `$` match at newlines too.
+    pub multi_line: bool,
+    /// `.` matches a newline.
+    pub dot_all: bool,
+}
+
+impl Default for RegexFlags {
+    fn default() -> Self {
+        RegexFlags { case_insensitive: false, multi_line: false, dot_all: true }
+    }
+}
+
+/// A compiled pattern. Immutable; threads may share it.
+///
+/// [`Regex::is_match`] and [`Regex::captures`] borrow scratch memory from a pool inside, which costs a few atomic
+/// operations; the `_with` twins take a [`RegexCache`] of the caller's and touch nothing shared.
+///
+/// ```
+/// use portcullis_match::{Regex, RegexFlags};
+///
+/// let regex = Regex::new(br"(?i)union\s+(all\s+)?select", RegexFlags::default()).unwrap();
+/// assert!(regex.is_match(b"1 UNION  select 2"));
+///
+/// let error = Regex::new(b"a(?=b)", RegexFlags::default()).unwrap_err();
+/// assert_eq!(error.offset, 1);
+/// ```
+pub struct Regex {
+    engine: meta::Regex,
+    pattern: Box<[u8]>,
+}
+
+/// Scratch memory of one [`Regex`] for one thread: see [`Regex::cache`].
+pub struct RegexCache(meta::Cache);
+
+impl RegexCache {
+    /// Heap bytes it holds now.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.memory_usage()
+    }
+}
+
+/// What [`Regex::captures`] fills: the whole match, then groups 1 to 9; `TX:0` to `TX:9` of a rule with `capture`.
+pub type Captures = [Option<Span>; 10];
+
+impl Regex {
+    /// Compiles `pattern`.
+    pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Regex, RegexError> {
+        let hir = Regex::syntax(pattern, flags)?;
+        let config = meta::Config::new()
+            .utf8_empty(false)
+            .nfa_size_limit(Some(NFA_BYTES_MAX))
+            .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
+        let engine = meta::Builder::new().configure(config).build_from_hir(&hir).map_err(|error| {
+            let message = match error.size_limit() {
+                Some(limit) => format!("the pattern compiles to more than {limit} bytes"),
+                None => format!("the pattern does not compile: {error}"),
+            };
+            RegexError { offset: 0, message }
+        })?;
+        Ok(Regex { engine, pattern: pattern.into() })
+    }
+
+    /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It matches
+    /// bytes, may match invalid UTF-8, and has capture groups 1 to 9 only.
+    pub fn syntax(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError> {
+        parser::parse(pattern, flags)
+    }
+
+    /// True if the pattern matches somewhere in `hay`. Linear in its length.
+    pub fn is_match(&self, hay: &[u8]) -> bool {
+        self.engine.is_match(hay)
+    }
+
+    /// As [`Regex::is_match`], with scratch memory made by [`Regex::cache`] of this same regex.
+    pub fn is_match_with(&self, cache: &mut RegexCache, hay: &[u8]) -> bool {
+        self.engine.search_half_with(&mut cache.0, &Input::new(hay).earliest(true)).is_some()
+    }
+
+    /// Finds the leftmost match as Perl would and writes where it and its groups are; all of `out` is overwritten.
+    /// Without a match returns false and clears `out`.
+    pub fn captures(&self, hay: &[u8], out: &mut Captures) -> bool {
+        let mut slots = [None; 20];
+        let found = self.engine.search_slots(&Input::new(hay), &mut slots).is_some();
+        fill(out, found, &slots)
+    }
+
+    /// As [`Regex::captures`], with scratch memory made by [`Regex::cache`] of this same regex.
+    pub fn captures_with(&self, cache: &mut RegexCache, hay: &[u8], out: &mut Captures) -> bool {
+        let mut slots = [None; 20];
+        let found = self.engine.search_slots_with(&mut cache.0, &Input::new(hay), &mut slots).is_some();
+        fill(out, found, &slots)
+    }
+
+    /// New scratch memory for this regex.
+    pub fn cache(&self) -> RegexCache {
+        RegexCache(self.engine.create_cache())
+    }
+
+    /// The pattern as given.
+    pub fn pattern(&self) -> &[u8] {
+        &self.pattern
+    }
+
+    /// How many capture groups [`Regex::captures`] can fill, 0 to 9.
+    pub fn group_count(&self) -> usize {
+        self.engine.captures_len() - 1
+    }
+
+    /// Heap bytes of the compiled pattern, without caches.
+    pub fn memory_bytes(&self) -> usize {
+        self.engine.memory_usage()
+    }
+}
+
+impl std::fmt::Debug for Regex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Regex({})", self.pattern.escape_ascii())
+    }
+}
+
+fn fill(out: &mut Captures, found: bool, slots: &[Option<NonMaxUsize>; 20]) -> bool {
+    for (span, pair) in out.iter_mut().zip(slots.chunks_exact(2)) {
+        *span = match (pair[0], pair[1]) {
+            (Some(start), Some(end)) if found => Some(Span::new(start.get(), end.get())),
+            _ => None,
+        };
+    }
+    found
+}
