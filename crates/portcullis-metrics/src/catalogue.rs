@@ -1,0 +1,104 @@
+//! Every metric there is. The one list of names; documentation and dashboards are checked against it.
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only rises.
+    Counter,
+    /// Rises and falls.
+    Gauge,
+    /// Counts observations by size; in seconds.
+    Histogram,
+}
+
+impl Kind {
+    /// The word in a `# TYPE` line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        }
+    }
+}
+
+/// One metric: a name with its labels.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Name as exposed.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// Label names in order.
+    pub labels: &'static [&'static str],
+    /// One sentence.
+    pub help: &'static str,
+}
+
+macro_rules! catalogue {
+    ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $help)]
+            pub static $constant: Metric =
+                Metric { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help };
+        )*
+
+        /// All metrics, in the order in which they are exposed.
+        pub static ALL: &[&Metric] = &[$(&$constant),*];
+    };
+}
+
+catalogue! {
+    BUILD_INFO Gauge "portcullis_build_info" ["version"]
+        "Always 1; the label tells the running version.";
+    POLICY_GENERATION Gauge "portcullis_policy_generation" []
+        "Number of the policy that serves new requests; rises with each successful reload.";
+    RELOADS Counter "portcullis_reloads_total" ["result"]
+        "Reloads of configuration and rules; a failed one leaves the old policy serving.";
+    CONNECTIONS_ACTIVE Gauge "portcullis_connections_active" []
+        "Client connections that are open.";
+    REQUESTS Counter "portcullis_requests_total" ["site", "route", "status", "verdict"]
+        "Requests answered, by the status sent and the verdict; status none means that no answer was sent.";
+    REQUEST_DURATION Histogram "portcullis_request_duration_seconds" ["site", "route"]
+        "From the first byte of a request to the last of its response.";
+    INSPECTION_DURATION Histogram "portcullis_inspection_duration_seconds" ["site", "route"]
+        "Time spent in inspection, all phases of a transaction together.";
+    REFUSED_REQUESTS Counter "portcullis_refused_requests_total" ["reason"]
+        "Requests refused by the HTTP codec before any verdict.";
+    RULE_MATCHES Counter "portcullis_rule_matches_total" ["rule_id"]
+        "Transactions in which a rule matched, by rule id.";
+    BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []
+        "Bytes of requests and responses that rules could see.";
+    BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]
+        "Bytes of requests and responses that passed without inspection.";
+    UPSTREAM_ERRORS Counter "portcullis_upstream_errors_total" ["kind"]
+        "Failures between us and an upstream.";
+    EVENTS_QUEUED Gauge "portcullis_events_queued" []
+        "Events that wait for the writer.";
+    EVENTS_WRITTEN Counter "portcullis_events_written_total" ["sink"]
+        "Events handed to a sink's file or stream.";
+    EVENTS_DROPPED Counter "portcullis_events_dropped_total" ["sink", "reason"]
+        "Events lost: sink queue for those that never reached a sink.";
+    SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
+        "Series that found no place in a family and count under the label other.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions() {
+        let mut seen = std::collections::BTreeSet::new();
+        for metric in ALL {
+            assert!(seen.insert(metric.name), "{} is listed twice", metric.name);
+            let valid =
+                |name: &str| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit());
+            assert!(metric.name.starts_with("portcullis_") && valid(metric.name), "{}", metric.name);
+            assert!(metric.labels.iter().all(|label| valid(label) && *label != "le"), "{}", metric.name);
+            assert_eq!(metric.kind == Kind::Counter, metric.name.ends_with("_total"), "{}", metric.name);
+            assert_eq!(metric.kind == Kind::Histogram, metric.name.ends_with("_seconds"), "{}", metric.name);
+            assert!(metric.help.ends_with('.'), "{}", metric.name);
+        }
+    }
+}

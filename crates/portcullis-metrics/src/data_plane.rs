@@ -1,0 +1,78 @@
+use crate::{Counter, EnumCounters, Gauge, Histogram, Registry, RequestCounters, catalogue};
+
+/// Words that label the data plane's counters: the name tables of other crates, which this one does not know.
+#[derive(Clone, Copy, Debug)]
+pub struct DataPlaneNames<'a> {
+    /// Verdict actions; the index of an action is its column.
+    pub verdicts: &'a [&'static str],
+    /// Reasons for bytes that went uninspected.
+    pub not_inspected: &'a [&'static str],
+    /// Kinds of upstream errors.
+    pub upstream_errors: &'a [&'static str],
+    /// Refusals of the HTTP codec.
+    pub refusals: &'a [&'static str],
+}
+
+/// What the proxy counts without regard to the route. One for the process; workers share or clone it.
+#[derive(Clone, Debug)]
+pub struct DataPlane {
+    /// Open client connections.
+    pub connections_active: Gauge,
+    /// Refused requests, by index into [`DataPlaneNames::refusals`].
+    pub refused_requests: EnumCounters,
+    /// Bytes that rules could see.
+    pub bytes_inspected: Counter,
+    /// Bytes that they could not, by index into [`DataPlaneNames::not_inspected`].
+    pub bytes_not_inspected: EnumCounters,
+    /// Upstream errors, by index into [`DataPlaneNames::upstream_errors`].
+    pub upstream_errors: EnumCounters,
+    /// Number of the policy that serves.
+    pub policy_generation: Gauge,
+    /// Reloads that took effect.
+    pub reloads_ok: Counter,
+    /// Reloads that were refused; the old policy goes on.
+    pub reloads_failed: Counter,
+}
+
+impl DataPlane {
+    /// Registers everything, and `portcullis_build_info` for `version`.
+    pub fn new(registry: &Registry, version: &str, names: DataPlaneNames<'_>) -> DataPlane {
+        registry.gauge(&catalogue::BUILD_INFO, &[version]).set(1);
+        DataPlane {
+            connections_active: registry.gauge(&catalogue::CONNECTIONS_ACTIVE, &[]),
+            refused_requests: registry.enum_counters(&catalogue::REFUSED_REQUESTS, &[], names.refusals),
+            bytes_inspected: registry.counter(&catalogue::BYTES_INSPECTED, &[]),
+            bytes_not_inspected: registry.enum_counters(
+                &catalogue::BYTES_NOT_INSPECTED,
+                &[],
+                names.not_inspected,
+            ),
+            upstream_errors: registry.enum_counters(&catalogue::UPSTREAM_ERRORS, &[], names.upstream_errors),
+            policy_generation: registry.gauge(&catalogue::POLICY_GENERATION, &[]),
+            reloads_ok: registry.counter(&catalogue::RELOADS, &["ok"]),
+            reloads_failed: registry.counter(&catalogue::RELOADS, &["failed"]),
+        }
+    }
+}
+
+/// What is counted by route; made when a route is loaded.
+#[derive(Clone, Debug)]
+pub struct RouteMetrics {
+    /// Requests by status and verdict.
+    pub requests: RequestCounters,
+    /// Time from first to last byte.
+    pub request_duration: Histogram,
+    /// Time spent in inspection.
+    pub inspection_duration: Histogram,
+}
+
+impl RouteMetrics {
+    /// Registers the series of a route; the same names give the same counters.
+    pub fn new(registry: &Registry, site: &str, route: &str, verdicts: &[&'static str]) -> RouteMetrics {
+        RouteMetrics {
+            requests: registry.requests(site, route, verdicts),
+            request_duration: registry.histogram(&catalogue::REQUEST_DURATION, &[site, route]),
+            inspection_duration: registry.histogram(&catalogue::INSPECTION_DURATION, &[site, route]),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    Counter, EnumCounters, Gauge, Histogram, Kind, Metric, OTHER, RequestCounters, catalogue,
+    exposition::Writer,
+};
+
+/// Series of one family, at most. A family with all CRS rules has below a thousand.
+pub const SERIES_MAX: usize = 10_000;
+
+/// All series of one process (or of one test). Locks are taken at load and scrape time only.
+#[derive(Debug, Default)]
+pub struct Registry {
+    families: Mutex<BTreeMap<&'static str, Family>>,
+    overflow: Counter,
+}
+
+#[derive(Debug)]
+struct Family {
+    metric: &'static Metric,
+    series: BTreeMap<Vec<String>, Series>,
+}
+
+#[derive(Clone, Debug)]
+enum Series {
+    Counter(Counter),
+    Gauge(Gauge),
+    Histogram(Histogram),
+    Enum(EnumCounters),
+    Requests(RequestCounters),
+}
+
+impl Registry {
+    /// An empty registry. Every metric of the [`catalogue`] without labels is exposed from the start, as 0.
+    pub fn new() -> Arc<Registry> {
+        let registry = Registry::default();
+        for metric in catalogue::ALL.iter().filter(|metric| metric.labels.is_empty()) {
+            match metric.kind {
+                Kind::Counter => drop(registry.counter(metric, &[])),
+                Kind::Gauge => drop(registry.gauge(metric, &[])),
+                Kind::Histogram => drop(registry.histogram(metric, &[])),
+            }
+        }
+        let overflow = registry.counter(&catalogue::SERIES_OVERFLOW, &[]);
+        Arc::new(Registry { overflow, ..registry })
+    }
+
+    /// The counter with these label values, in the order of the metric's labels.
+    pub fn counter(&self, metric: &'static Metric, labels: &[&str]) -> Counter {
+        debug_assert_eq!(
+            (metric.kind, metric.labels.len()),
+            (Kind::Counter, labels.len()),
+            "{}",
+            metric.name
+        );
+        match self.series(metric, labels, || Series::Counter(Counter::default())) {
+            Series::Counter(counter) => counter,
+            _ => Counter::default(),
+        }
+    }
+
+    /// The gauge with these label values.
+    pub fn gauge(&self, metric: &'static Metric, labels: &[&str]) -> Gauge {
+        debug_assert_eq!((metric.kind, metric.labels.len()), (Kind::Gauge, labels.len()), "{}", metric.name);
+        match self.series(metric, labels, || Series::Gauge(Gauge::default())) {
+            Series::Gauge(gauge) => gauge,
+            _ => Gauge::default(),
+        }
+    }
+
+    /// The histogram with these label values.
+    pub fn histogram(&self, metric: &'static Metric, labels: &[&str]) -> Histogram {
+        debug_assert_eq!(
+            (metric.kind, metric.labels.len()),
+            (Kind::Histogram, labels.len()),
+            "{}",
+            metric.name
+        );
+        match self.series(metric, labels, || Series::Histogram(Histogram::default())) {
+            Series::Histogram(histogram) => histogram,
+            _ => Histogram::default(),
+        }
+    }
+
+    /// Counters for each of `names` as the value of the metric's last label; `labels` are the values of those before.
+    pub fn enum_counters(
+        &self,
+        metric: &'static Metric,
+        labels: &[&str],
+        names: &[&'static str],
+    ) -> EnumCounters {
+        debug_assert_eq!(
+            (metric.kind, metric.labels.len()),
+            (Kind::Counter, labels.len() + 1),
+            "{}",
+            metric.name
+        );
+        match self.series(metric, labels, || Series::Enum(EnumCounters::new(names))) {
+            Series::Enum(counters) => counters,
+            _ => EnumCounters::new(names),
+        }
+    }
+
+    /// The request counters of a route; `verdicts` are the values of the label `verdict`.
+    pub fn requests(&self, site: &str, route: &str, verdicts: &[&'static str]) -> RequestCounters {
+        match self
+            .series(&catalogue::REQUESTS, &[site, route], || Series::Requests(RequestCounters::new(verdicts)))
+        {
+            Series::Requests(counters) => counters,
+            _ => RequestCounters::new(verdicts),
+        }
+    }
+
+    /// Everything in Prometheus text form, in the order of the [`catalogue`].
+    pub fn render(&self) -> String {
+        let families = self.families();
+        let mut writer = Writer::default();
+        for metric in catalogue::ALL {
+            let Some(family) = families.get(metric.name) else { continue };
+            writer.head(metric);
+            for (labels, series) in &family.series {
+                let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+                match series {
+                    Series::Counter(counter) => writer.sample(metric, &labels, counter.value()),
+                    Series::Gauge(gauge) => writer.sample(metric, &labels, gauge.value()),
+                    Series::Histogram(histogram) => writer.histogram(metric, &labels, histogram),
+                    Series::Enum(counters) => {
+                        for (name, n) in counters.values() {
+                            writer.sample(metric, &[&labels[..], &[name]].concat(), n);
+                        }
+                    }
+                    Series::Requests(counters) => {
+                        for (status, verdict, n) in counters.values() {
+                            writer.sample(metric, &[&labels[..], &[&status, verdict]].concat(), n);
+                        }
+                    }
+                }
+            }
+        }
+        writer.finish()
+    }
+
+    fn series(&self, metric: &'static Metric, labels: &[&str], make: impl FnOnce() -> Series) -> Series {
+        let mut families = self.families();
+        let family =
+            families.entry(metric.name).or_insert_with(|| Family { metric, series: BTreeMap::new() });
+        debug_assert_eq!(family.metric, metric);
+        let key = |labels: &[&str]| labels.iter().map(|&label| label.to_owned()).collect::<Vec<String>>();
+        let mut wanted = key(labels);
+        let is_full = family.series.len() >= SERIES_MAX && !family.series.contains_key(&wanted);
+        if is_full {
+            self.overflow.inc();
+            wanted = key(&vec![OTHER; labels.len()]);
+        }
+        family.series.entry(wanted).or_insert_with(make).clone()
+    }
+
+    fn families(&self) -> MutexGuard<'_, BTreeMap<&'static str, Family>> {
+        // Nothing here leaves a family half changed, so a poisoned lock holds good data.
+        self.families.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
