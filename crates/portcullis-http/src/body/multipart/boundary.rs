@@ -1,0 +1,121 @@
+//! The boundary of a multipart body, from its `Content-Type`.
+
+use crate::body::{MultipartError, MultipartFlags};
+use memchr::{memchr, memmem};
+
+const MEDIA_TYPE: &[u8] = b"multipart/form-data";
+const CONTENT_TYPE_BYTES_MAX: usize = 1_024;
+
+/// Finds the boundary in a `Content-Type` value, with the strictness of ModSecurity 2.9.7: the boundary is the only
+/// parameter, reaches to the end of the value, and its name is in lower case. Sets the flags that belong to it.
+pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<Vec<u8>, MultipartError> {
+    let value = content_type;
+    if value.len() > CONTENT_TYPE_BYTES_MAX {
+        return Err(MultipartError::ContentTypeLength);
+    }
+    if !value.get(..MEDIA_TYPE.len()).is_some_and(|start| start.eq_ignore_ascii_case(MEDIA_TYPE)) {
+        return Err(MultipartError::MediaType);
+    }
+    if boundary_parameters(value) > 1 {
+        return Err(MultipartError::BoundaryRepeated);
+    }
+    let name = memmem::find(value, b"boundary").ok_or(MultipartError::BoundaryMissing)?;
+
+    // Before it: white space and one semicolon.
+    let between = value.get(MEDIA_TYPE.len()..name).unwrap_or_default();
+    let mut others = between.iter().filter(|&&b| !is_space(b));
+    match (others.next(), others.next()) {
+        (None, _) => flags.missing_semicolon = true,
+        (Some(b';'), None) => {}
+        _ => return Err(MultipartError::BoundaryParameter),
+    }
+
+    let rest = &value[name + b"boundary".len()..];
+    let equals = memchr(b'=', rest).ok_or(MultipartError::BoundaryParameter)?;
+    if !rest[..equals].iter().all(|&b| is_space(b)) {
+        return Err(MultipartError::BoundaryParameter);
+    }
+    let mut boundary = &rest[equals + 1..];
+    flags.boundary_whitespace = equals > 0 || boundary.first().is_some_and(|&b| is_space(b));
+
+    if let [b'"', inner @ .., b'"'] = boundary {
+        flags.boundary_quoted = true;
+        boundary = inner;
+    } else if boundary.first() == Some(&b'"') || boundary.len() >= 2 && boundary.ends_with(b"\"") {
+        return Err(MultipartError::BoundaryQuote);
+    }
+    if boundary_parameters(boundary) != 0 {
+        return Err(MultipartError::BoundaryRepeated);
+    }
+    if boundary.is_empty() || boundary.ends_with(b" ") || !boundary.iter().all(|&b| is_boundary_character(b))
+    {
+        return Err(MultipartError::BoundaryCharacters);
+    }
+    Ok(boundary.to_vec())
+}
+
+/// How often the word occurs, in any case, with an equals sign somewhere behind it.
+fn boundary_parameters(value: &[u8]) -> usize {
+    let value = value.to_ascii_lowercase();
+    let last_equals = memchr::memrchr(b'=', &value).unwrap_or(0);
+    memmem::find_iter(&value, b"boundary").filter(|&at| at < last_equals).count()
+}
+
+/// RFC 2046, section 5.1.1.
+fn is_boundary_character(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" '()+_,-./:=?".contains(&byte)
+}
+
+/// C's `isspace`.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: &str, expected: Result<&str, MultipartError>, raised: &str) {
+        let mut flags = MultipartFlags::default();
+        let result = parse(value.as_bytes(), &mut flags);
+        assert_eq!(result, expected.map(|b| b.as_bytes().to_vec()), "{value}");
+        if result.is_ok() {
+            let names = [
+                (flags.boundary_quoted, "quoted"),
+                (flags.boundary_whitespace, "whitespace"),
+                (flags.missing_semicolon, "semicolon"),
+            ];
+            let names: Vec<_> = names.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+            assert_eq!(names.join(" "), raised, "{value}");
+        }
+    }
+
+    #[test]
+    fn boundaries() {
+        use MultipartError::*;
+        check("multipart/form-data; boundary=x", Ok("x"), "");
+        check("MULTIPART/form-data;boundary=----WebKit1", Ok("----WebKit1"), "");
+        check("multipart/form-data; boundary=\"x y\"", Ok("x y"), "quoted");
+        check("multipart/form-data; boundary='x'", Ok("'x'"), "");
+        check("multipart/form-data boundary=x", Ok("x"), "semicolon");
+        check("multipart/form-data; boundary = x", Ok(" x"), "whitespace");
+        check("multipart/form-data; boundary=\"x", Err(BoundaryQuote), "");
+        check("multipart/form-data; boundary=x\"", Err(BoundaryQuote), "");
+        check("multipart/form-data; boundary=\"", Err(BoundaryQuote), "");
+        check("multipart/form-data; boundary=", Err(BoundaryCharacters), "");
+        check("multipart/form-data; boundary=\"\"", Err(BoundaryCharacters), "");
+        check("multipart/form-data; boundary=x; charset=utf-8", Err(BoundaryCharacters), "");
+        check("multipart/form-data; charset=utf-8; boundary=x", Err(BoundaryParameter), "");
+        check("multipart/form-data, boundary=x", Err(BoundaryParameter), "");
+        check("multipart/form-data; boundary*=us-ascii''x", Err(BoundaryParameter), "");
+        check("multipart/form-data; boundary=x; boundary=y", Err(BoundaryRepeated), "");
+        check("multipart/form-data; boundary=x; BOUNDARY=y", Err(BoundaryRepeated), "");
+        check("multipart/form-data; BOUNDARY=x", Err(BoundaryMissing), "");
+        check("multipart/form-data; boundary=boundary", Ok("boundary"), "");
+        check("multipart/form-data; boundary", Err(BoundaryParameter), "");
+        check("multipart/form-data", Err(BoundaryMissing), "");
+        check("multipart/mixed; boundary=x", Err(MediaType), "");
+        check("", Err(MediaType), "");
+        check(&format!("multipart/form-data; boundary={}", "x".repeat(1_000)), Err(ContentTypeLength), "");
+    }
+}

@@ -1,0 +1,233 @@
+//! `application/x-www-form-urlencoded` bodies and query strings.
+
+use memchr::{memchr, memchr2};
+use portcullis_types::Span;
+
+use super::{Arg, BodyError, BodyErrorKind, BodySink, Limits, Report};
+
+/// Parses `name=value&name=value`, as ModSecurity 2.9.7 does.
+///
+/// The input is split at every separator; a pair is split at its first `=`; both halves are decoded: `+` is a
+/// space, `%hh` a byte, a percent sign without two hex digits stays and is counted. A pair without `=` is a name
+/// with an empty value. Two separators in a row make an argument with empty name and value; after the last
+/// separator nothing is made of nothing.
+#[derive(Debug)]
+pub struct UrlEncoded {
+    limits: Limits,
+    separator: u8,
+    /// Bytes of the pair that is not complete yet.
+    pending: Vec<u8>,
+    /// Offset in the body where the current pair starts.
+    pair_start: u64,
+    scratch: Scratch,
+    report: Report,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl UrlEncoded {
+    /// A parser for pairs separated by `&`.
+    pub fn new(limits: Limits) -> Self {
+        UrlEncoded::with_separator(limits, b'&')
+    }
+
+    /// A parser for pairs separated by `separator` (`SecArgumentSeparator`).
+    pub fn with_separator(limits: Limits, separator: u8) -> Self {
+        UrlEncoded {
+            limits,
+            separator,
+            pending: Vec::new(),
+            pair_start: 0,
+            scratch: Scratch::default(),
+            report: Report::default(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
+        self.report.bytes += chunk.len() as u64;
+        let mut rest = chunk;
+        while let Some(end) = memchr(self.separator, rest) {
+            if self.pending.is_empty() {
+                self.pair(&rest[..end], sink);
+            } else {
+                self.pending.extend_from_slice(&rest[..end]);
+                self.pending_pair(sink);
+            }
+            self.pair_start += 1;
+            rest = &rest[end + 1..];
+        }
+        self.pending.extend_from_slice(rest);
+    }
+
+    /// The input is complete.
+    pub fn finish(mut self, sink: &mut dyn BodySink) -> Report {
+        if !self.pending.is_empty() {
+            self.pending_pair(sink);
+        }
+        self.report.no_files_bytes = self.report.bytes;
+        self.report
+    }
+
+    fn pending_pair(&mut self, sink: &mut dyn BodySink) {
+        let mut pair = std::mem::take(&mut self.pending);
+        self.pair(&pair, sink);
+        pair.clear();
+        self.pending = pair;
+    }
+
+    fn pair(&mut self, pair: &[u8], sink: &mut dyn BodySink) {
+        let start = self.pair_start;
+        self.pair_start += pair.len() as u64;
+        if self.report.arguments >= self.limits.arguments_max {
+            let kind = BodyErrorKind::ArgumentsLimit(self.limits.arguments_max);
+            self.report.error.get_or_insert(BodyError { kind, position: start });
+            return;
+        }
+        let (name, value, value_at) = match memchr(b'=', pair) {
+            Some(at) => (&pair[..at], &pair[at + 1..], at + 1),
+            None => (pair, &pair[pair.len()..], pair.len()),
+        };
+        let invalid = &mut self.report.invalid_encodings;
+        let name = decode_form(name, &mut self.scratch.name, invalid);
+        let value = decode_form(value, &mut self.scratch.value, invalid);
+        self.report.arguments += 1;
+        let raw_value = Span::new(start as usize + value_at, start as usize + pair.len());
+        sink.arg(Arg { name, value, raw_value });
+    }
+}
+
+/// Parses a query string: [`UrlEncoded`] over the bytes behind the `?`.
+pub fn parse_query(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn BodySink) -> Report {
+    let mut parser = UrlEncoded::with_separator(limits.clone(), separator);
+    parser.feed(query, sink);
+    parser.finish(sink)
+}
+
+/// `input` with `+` and `%hh` decoded; borrowed if there is nothing to decode. Counts percent signs that are not
+/// followed by two hex digits; those stay as they are.
+fn decode_form<'a>(input: &'a [u8], out: &'a mut Vec<u8>, invalid: &mut u64) -> &'a [u8] {
+    let Some(first) = memchr2(b'%', b'+', input) else { return input };
+    out.clear();
+    out.extend_from_slice(&input[..first]);
+    let mut rest = &input[first..];
+    while let [byte, tail @ ..] = rest {
+        rest = match (byte, tail) {
+            (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                out.push(hex(*high) << 4 | hex(*low));
+                after
+            }
+            (b'%', _) => {
+                *invalid += 1;
+                out.push(b'%');
+                tail
+            }
+            (b'+', _) => {
+                out.push(b' ');
+                tail
+            }
+            _ => {
+                out.push(*byte);
+                tail
+            }
+        };
+    }
+    out
+}
+
+/// The value of a hex digit.
+fn hex(digit: u8) -> u8 {
+    (digit as char).to_digit(16).unwrap_or_default() as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::test_sink::{Recorder, assert_chunking_is_irrelevant};
+    use proptest::prelude::*;
+
+    fn check(input: &[u8], expected: &[(&str, &str)]) {
+        let mut sink = Recorder::default();
+        parse_query(input, b'&', &Limits::default(), &mut sink);
+        let expected: Vec<_> =
+            expected.iter().map(|&(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect();
+        assert_eq!(sink.args(), expected, "{}", input.escape_ascii());
+    }
+
+    #[test]
+    fn splitting() {
+        check(b"", &[]);
+        check(b"a", &[("a", "")]);
+        check(b"a=", &[("a", "")]);
+        check(b"=a", &[("", "a")]);
+        check(b"=", &[("", "")]);
+        check(b"a=b", &[("a", "b")]);
+        check(b"a=b&c", &[("a", "b"), ("c", "")]);
+        check(b"a=b&", &[("a", "b")]);
+        check(b"&", &[("", "")]);
+        check(b"&&a=1", &[("", ""), ("", ""), ("a", "1")]);
+        check(b"a=b=c", &[("a", "b=c")]);
+        check(b"a;b=c", &[("a;b", "c")]);
+        check(b"a=1?b=2", &[("a", "1?b=2")]);
+        check(b"a[]=1&a[]=2", &[("a[]", "1"), ("a[]", "2")]);
+    }
+
+    #[test]
+    fn decoding() {
+        check(b"a+b=c+d", &[("a b", "c d")]);
+        check(b"%61%3d=%26", &[("a=", "&")]);
+        check(b"a=%4", &[("a", "%4")]);
+        check(b"a=%", &[("a", "%")]);
+        check(b"a=%zz%%41", &[("a", "%zz%A")]);
+        check(b"a=%u0041", &[("a", "%u0041")]);
+        check(b"a=%00b", &[("a", "\0b")]);
+    }
+
+    #[test]
+    fn invalid_encodings_are_counted() {
+        for (input, count) in [(&b"a=%41"[..], 0), (b"a=%", 1), (b"%g=%%41", 2), (b"a=%4&b=1", 1)] {
+            let report = parse_query(input, b'&', &Limits::default(), &mut Recorder::default());
+            assert_eq!(report.invalid_encodings, count, "{}", input.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn arguments_limit() {
+        let limits = Limits { arguments_max: 2, ..Limits::default() };
+        let mut sink = Recorder::default();
+        let report = parse_query(b"a=1&b=2&c=3&d=4", b'&', &limits, &mut sink);
+        assert_eq!(sink.args().len(), 2);
+        assert_eq!(report.error, Some(BodyError { kind: BodyErrorKind::ArgumentsLimit(2), position: 8 }));
+        let report = parse_query(b"a=1&b=2&", b'&', &limits, &mut Recorder::default());
+        assert_eq!(report.error, None);
+    }
+
+    #[test]
+    fn raw_spans() {
+        let body = b"&x=%41&name&y=+";
+        let mut sink = Recorder::default();
+        parse_query(body, b'&', &Limits::default(), &mut sink);
+        let raw: Vec<_> = sink.raw_values.iter().map(|span| span.of(body)).collect();
+        assert_eq!(raw, [&b""[..], b"%41", b"", b"+"]);
+    }
+
+    #[test]
+    fn separator() {
+        let mut sink = Recorder::default();
+        parse_query(b"a=1;b=2&c", b';', &Limits::default(), &mut sink);
+        assert_eq!(sink.args(), [(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"2&c".to_vec())]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking(body in "[a%4=&+]{0,24}", cuts in proptest::collection::vec(1usize..6, 0..8)) {
+            assert_chunking_is_irrelevant(
+                body.as_bytes(), &cuts, || UrlEncoded::new(Limits::default()), UrlEncoded::feed, UrlEncoded::finish,
+            );
+        }
+    }
+}
