@@ -140,3 +140,17 @@ impl ConnectionOptions {
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
+
+/// Appends `first`, `glue` and `second` behind the `received` bytes of a head and returns where the joined value is.
+pub(crate) fn join(bytes: &mut Vec<u8>, received: usize, first: Span, glue: &[u8], second: Span) -> Span {
+    let start = if first.end as usize == bytes.len() && first.start as usize >= received {
+        first.start as usize // grows in place: joining n lines stays linear
+    } else {
+        let start = bytes.len();
+        bytes.extend_from_within(first.range());
+        start
+    };
+    bytes.extend_from_slice(glue);
+    bytes.extend_from_within(second.range());
+    Span::new(start, bytes.len())
+}

@@ -35,14 +35,19 @@ pub fn split_field(buf: &[u8], line: Line) -> (Field, Option<FieldProblem>) {
                 (end, colon, Some(problem))
             }
             None => {
-                let field = Field { name: Span::new(line.start, line.end), value: Span::new(line.end, line.end), line: raw };
+                let field = Field {
+                    name: Span::new(line.start, line.end),
+                    value: Span::new(line.end, line.end),
+                    line: raw,
+                };
                 return (field, Some(FieldProblem::MissingColon));
             }
         }
     };
     let (start, end) = trim_blanks(buf, line.start + colon + 1, line.end);
     problem = problem.or_else(|| value_problem(&buf[start..end]));
-    let field = Field { name: Span::new(line.start, line.start + name_end), value: Span::new(start, end), line: raw };
+    let field =
+        Field { name: Span::new(line.start, line.start + name_end), value: Span::new(start, end), line: raw };
     (field, problem)
 }
 

@@ -40,7 +40,11 @@ impl Lines {
         let window = buf.get(from..horizon).unwrap_or_default();
         let Some(at) = memchr::memchr(b'\n', window) else {
             self.searched = horizon;
-            return if buf.len() - self.start.min(buf.len()) >= bytes_max { Found::TooLong } else { Found::NeedMore };
+            return if buf.len() - self.start.min(buf.len()) >= bytes_max {
+                Found::TooLong
+            } else {
+                Found::NeedMore
+            };
         };
         let feed = from + at;
         let crlf = feed > self.start && buf[feed - 1] == b'\r';

@@ -16,19 +16,26 @@
 //! URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the backtick, 0x80 and up): to encode them would show the
 //! application something else than the rules saw.
 
+mod body;
 mod bytes;
+mod chunked;
 mod field;
 mod limits;
 mod lines;
 mod request;
 mod request_line;
+mod response;
 mod semantics;
 
+pub use body::{BodyDecoder, BodyError, Decoded};
 pub use limits::Limits;
 pub use request::{Parsed, RequestParser};
+pub use response::ResponseParser;
 
 #[doc(no_inline)]
-pub use crate::message::{BodyFraming, Field, Oddity, Refusal, RequestHead, ResponseError, ResponseHead, Version};
+pub use crate::message::{
+    BodyFraming, Field, Oddity, Refusal, RequestHead, ResponseError, ResponseHead, Version,
+};
 
 /// Whose habits the request parser follows where servers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

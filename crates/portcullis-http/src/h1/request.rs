@@ -1,7 +1,7 @@
 use super::field::{FieldProblem, continuation, is_continuation, split_field};
 use super::lines::{Found, Line, Lines};
 use super::{Compat, Limits, bytes, request_line, semantics};
-use crate::message::{Field, Oddity, Refusal, RequestHead};
+use crate::message::{Field, Oddity, Refusal, RequestHead, join};
 use portcullis_types::Span;
 
 /// The outcome of [`RequestParser::parse`].
@@ -44,7 +44,7 @@ pub struct RequestParser {
     compat: Compat,
     lines: Lines,
     empty_lines: usize,
-    /// Where the request line starts; `None` while empty lines are skipped.
+    /// The request line has been read.
     in_fields: bool,
     /// Line ends of the head seen so far, with and without CR.
     crlf: bool,
@@ -158,7 +158,9 @@ impl RequestParser {
                 Found::TooLong if left <= self.limits.header_bytes_max => {
                     return self.stop(buf, start + left, Refusal::HeadTooLong);
                 }
-                Found::TooLong => return self.stop(buf, start + self.limits.header_bytes_max, Refusal::HeaderTooLong),
+                Found::TooLong => {
+                    return self.stop(buf, start + self.limits.header_bytes_max, Refusal::HeaderTooLong);
+                }
                 Found::Line(line) => line,
             };
             self.note_line_end(line);
@@ -248,31 +250,31 @@ impl RequestParser {
         head.bytes = buf[..end].to_vec();
         head.received = end;
         if folded {
-            unfold(&mut head);
+            unfold(&mut head.bytes, head.received, &mut head.fields);
         }
         head
     }
 }
 
 /// Joins each continuation line, kept as a field without a name, to the field before it with one space.
-fn unfold(head: &mut RequestHead) {
-    let lines = std::mem::take(&mut head.fields);
-    let mut fields: Vec<Field> = Vec::with_capacity(lines.len());
+pub(super) fn unfold(text: &mut Vec<u8>, received: usize, fields: &mut Vec<Field>) {
+    let lines = std::mem::take(fields);
+    fields.reserve(lines.len());
     for line in lines {
-        let continues = line.name.is_empty() && head.bytes.get(line.line.start as usize).is_some_and(|&b| bytes::is_blank(b));
+        let continues =
+            line.name.is_empty() && text.get(line.line.start as usize).is_some_and(|&b| bytes::is_blank(b));
         match fields.last_mut() {
             Some(last) if continues => {
                 last.line.end = line.line.end;
                 if last.value.is_empty() {
                     last.value = line.value;
                 } else if !line.value.is_empty() {
-                    last.value = head.join(last.value, b" ", line.value);
+                    last.value = join(text, received, last.value, b" ", line.value);
                 }
             }
             _ => fields.push(line),
         }
     }
-    head.fields = fields;
 }
 
 fn refusal_of(problem: FieldProblem) -> Refusal {

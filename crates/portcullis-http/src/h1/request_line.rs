@@ -1,7 +1,9 @@
 //! The request line: method, target, version.
 
 use super::Compat;
-use super::bytes::{BACKSLASH, CONTROL, HIGH, LOWER, NUMBER_SIGN, SPACE, UNSAFE, classes, is_blank, is_token};
+use super::bytes::{
+    BACKSLASH, CONTROL, HIGH, LOWER, NUMBER_SIGN, SPACE, UNSAFE, classes, is_blank, is_token,
+};
 use crate::message::{Authority, Oddity, Refusal, RequestHead, TargetForm, Version, split_target};
 use portcullis_types::Span;
 
@@ -48,7 +50,10 @@ pub fn read(buf: &[u8], start: usize, end: usize, compat: Compat, head: &mut Req
     if version.is_empty() {
         head.version = Version::Http09;
         return match refusal {
-            None if compat == Compat::Apache && head.target.form == TargetForm::Origin && method == b"GET" => {
+            None if compat == Compat::Apache
+                && head.target.form == TargetForm::Origin
+                && method == b"GET" =>
+            {
                 head.note(Oddity::SimpleRequest);
                 Outcome::Simple
             }
@@ -74,7 +79,13 @@ pub fn read(buf: &[u8], start: usize, end: usize, compat: Compat, head: &mut Req
     Outcome::Fields(refusal)
 }
 
-fn read_target(buf: &[u8], span: Span, compat: Compat, head: &mut RequestHead, refusal: &mut Option<Refusal>) {
+fn read_target(
+    buf: &[u8],
+    span: Span,
+    compat: Compat,
+    head: &mut RequestHead,
+    refusal: &mut Option<Refusal>,
+) {
     let mut refuse = |why: Refusal| *refusal = refusal.or(Some(why));
     let target = span.of(buf);
     let seen = classes(target);

@@ -1,7 +1,7 @@
 //! What the header fields of a request mean for framing, routing and the connection.
 
 use super::{Compat, Limits};
-use crate::message::{Authority, BodyFraming, Oddity, Refusal, RequestHead, TargetForm, Version, list};
+use crate::message::{Authority, BodyFraming, Oddity, Refusal, RequestHead, TargetForm, Version, join, list};
 use portcullis_types::Span;
 
 /// Reads the fields of `head`, whose bytes are complete, and settles framing, host and connection. Returns the first reason
@@ -35,10 +35,10 @@ pub fn settle(head: &mut RequestHead, limits: &Limits, compat: Compat) -> Option
             14 if name.eq_ignore_ascii_case(b"content-length") => {
                 (length, length_count) = (field.value, length_count + 1);
             }
-            16 if name.eq_ignore_ascii_case(b"content-encoding") => {
-                if list(value).any(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
-                    refuse(Refusal::ChunkedContentEncoding);
-                }
+            16 if name.eq_ignore_ascii_case(b"content-encoding")
+                && list(value).any(|coding| coding.eq_ignore_ascii_case(b"chunked")) =>
+            {
+                refuse(Refusal::ChunkedContentEncoding);
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 transfer = Some(Coding::of(transfer, value));
@@ -47,11 +47,7 @@ pub fn settle(head: &mut RequestHead, limits: &Limits, compat: Compat) -> Option
         }
         let name = field.name.of(&head.bytes);
         if memchr::memchr(b'_', name).is_some() {
-            let reads_as = |other: &[u8]| {
-                name.len() == other.len()
-                    && name.iter().zip(other).all(|(&a, &b)| (if a == b'_' { b'-' } else { a.to_ascii_lowercase() }) == b)
-            };
-            if reads_as(b"content-length") || reads_as(b"transfer-encoding") {
+            if reads_as(name, b"content-length") || reads_as(name, b"transfer-encoding") {
                 refuse(Refusal::DisguisedFraming);
             }
             head.note(Oddity::UnderscoreInName);
@@ -99,7 +95,10 @@ pub fn settle(head: &mut RequestHead, limits: &Limits, compat: Compat) -> Option
     }
     head.upgrade = upgrade.filter(|value| {
         let h2c = list(value.of(&head.bytes)).any(|protocol| protocol.eq_ignore_ascii_case(b"h2c"));
-        head.connection.upgrade && head.version == Version::Http11 && head.framing == BodyFraming::None && !h2c
+        head.connection.upgrade
+            && head.version == Version::Http11
+            && head.framing == BodyFraming::None
+            && !h2c
     });
     first
 }
@@ -180,11 +179,36 @@ pub fn merge_same_names(head: &mut RequestHead) {
         let name = field.name.of(&head.bytes);
         match merged.iter().position(|kept| kept.name.of(&head.bytes).eq_ignore_ascii_case(name)) {
             Some(at) => {
-                merged[at].value = head.join(merged[at].value, b", ", field.value);
+                merged[at].value = join(&mut head.bytes, head.received, merged[at].value, b", ", field.value);
                 head.note(Oddity::MergedHeader);
             }
             None => merged.push(field),
         }
     }
     head.fields = merged;
+}
+
+/// True if `name` is `lower` to a reader that takes `_` for `-`, as gateways do that pass headers in variables.
+pub fn reads_as(name: &[u8], lower: &[u8]) -> bool {
+    name.len() == lower.len()
+        && name.iter().zip(lower).all(|(&a, &b)| (if a == b'_' { b'-' } else { a.to_ascii_lowercase() }) == b)
+}
+
+/// Fields that a reader might act upon although the head is over (RFC 9110, section 6.5.1).
+pub fn forbidden_trailer(name: &[u8]) -> bool {
+    const FORBIDDEN: [&[u8]; 12] = [
+        b"authorization",
+        b"connection",
+        b"content-encoding",
+        b"content-length",
+        b"content-range",
+        b"content-type",
+        b"cookie",
+        b"expect",
+        b"host",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+    ];
+    FORBIDDEN.iter().any(|forbidden| reads_as(name, forbidden))
 }

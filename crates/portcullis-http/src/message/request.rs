@@ -81,7 +81,8 @@ impl RequestHead {
 
     /// The authority in the target, for the absolute and authority forms.
     pub fn target_authority(&self) -> Option<&[u8]> {
-        matches!(self.target.form, TargetForm::Absolute | TargetForm::Authority).then(|| self.target.authority.of(&self.bytes))
+        matches!(self.target.form, TargetForm::Absolute | TargetForm::Authority)
+            .then(|| self.target.authority.of(&self.bytes))
     }
 
     /// The request line as sent, without its line end: REQUEST_LINE.
@@ -166,19 +167,5 @@ impl RequestHead {
         if !self.oddities.contains(&oddity) {
             self.oddities.push(oddity);
         }
-    }
-
-    /// Appends `parts`, joined by `glue`, behind the received bytes.
-    pub(crate) fn join(&mut self, first: Span, glue: &[u8], second: Span) -> Span {
-        let start = if first.end as usize == self.bytes.len() && first.start as usize >= self.received {
-            first.start as usize // grows in place: joining n lines stays linear
-        } else {
-            let start = self.bytes.len();
-            self.bytes.extend_from_within(first.range());
-            start
-        };
-        self.bytes.extend_from_slice(glue);
-        self.bytes.extend_from_within(second.range());
-        Span::new(start, self.bytes.len())
     }
 }

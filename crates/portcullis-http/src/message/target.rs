@@ -52,7 +52,8 @@ pub(crate) fn split_target(bytes: &[u8], whole: Span, connect: bool) -> Target {
                 target.form = TargetForm::Absolute;
                 target.scheme = sub(whole, 0, scheme);
                 let start = scheme + 3;
-                let length = text[start..].iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(text.len() - start);
+                let length =
+                    text[start..].iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(text.len() - start);
                 target.authority = sub(whole, start, start + length);
                 start + length
             }
@@ -74,7 +75,8 @@ fn sub(whole: Span, start: usize, end: usize) -> Span {
 
 /// Length of the scheme if `text` begins with `scheme://`.
 fn scheme_length(text: &[u8]) -> Option<usize> {
-    let length = text.iter().position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')))?;
+    let length =
+        text.iter().position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')))?;
     (length > 0 && text[0].is_ascii_alphabetic() && text[length..].starts_with(b"://")).then_some(length)
 }
 
@@ -136,11 +138,15 @@ mod tests {
             ("x--y.example", "x--y.example", None),
         ];
         for (text, host, port) in good {
-            assert_eq!(Authority::parse(text.as_bytes()), Some(Authority { host: host.as_bytes(), port }), "{text}");
+            assert_eq!(
+                Authority::parse(text.as_bytes()),
+                Some(Authority { host: host.as_bytes(), port }),
+                "{text}"
+            );
         }
         let bad = [
-            "", ":80", "a b", "a%00", "a%1F", "u@h", "a,b", "a/b", "a\\b", "a:b", "a:99999", "a:+80", "a:80:80", "[::1", "[::1]x", "[zz]",
-            "::1", "a\"", "a<b", "a\u{e9}", "a:080000",
+            "", ":80", "a b", "a%00", "a%1F", "u@h", "a,b", "a/b", "a\\b", "a:b", "a:99999", "a:+80",
+            "a:80:80", "[::1", "[::1]x", "[zz]", "::1", "a\"", "a<b", "a\u{e9}", "a:080000",
         ];
         for text in bad {
             assert_eq!(Authority::parse(text.as_bytes()), None, "{text}");
