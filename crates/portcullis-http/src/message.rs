@@ -106,6 +106,13 @@ impl<'h> Iterator for Fields<'h> {
     }
 }
 
+impl DoubleEndedIterator for Fields<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let field = self.fields.next_back()?;
+        Some((field.name.of(self.bytes), field.value.of(self.bytes)))
+    }
+}
+
 impl ExactSizeIterator for Fields<'_> {}
 
 /// What the `Connection` fields of a head ask for.
@@ -114,15 +121,20 @@ pub(crate) struct ConnectionOptions {
     pub close: bool,
     pub keep_alive: bool,
     pub upgrade: bool,
+    /// Options beside these three: names of fields to remove.
+    pub other: bool,
 }
 
 impl ConnectionOptions {
     /// Adds the options of one `Connection` value.
     pub fn read(&mut self, value: &[u8]) {
         for option in list(value) {
-            self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-            self.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
+            match option {
+                _ if option.eq_ignore_ascii_case(b"close") => self.close = true,
+                _ if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
+                _ if option.eq_ignore_ascii_case(b"upgrade") => self.upgrade = true,
+                _ => self.other = true,
+            }
         }
     }
 

@@ -20,17 +20,26 @@ mod body;
 mod bytes;
 mod chunked;
 mod field;
+mod hop;
 mod limits;
 mod lines;
 mod request;
 mod request_line;
 mod response;
 mod semantics;
+mod write;
+mod write_request;
+mod write_response;
 
 pub use body::{BodyDecoder, BodyError, Decoded};
 pub use limits::Limits;
 pub use request::{Parsed, RequestParser};
 pub use response::ResponseParser;
+pub use write::{CHUNK_END, CONTINUE, LAST_CHUNK, write_chunk_size};
+pub use write_request::{ForwardedBy, RequestRewrite, write_request};
+pub use write_response::{
+    ClientConnection, ResponseRewrite, client_framing, reason_phrase, write_answer, write_response,
+};
 
 #[doc(no_inline)]
 pub use crate::message::{

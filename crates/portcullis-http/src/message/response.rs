@@ -65,7 +65,7 @@ impl ResponseHead {
     }
 
     /// Every value of the header `name` (any case), in the order sent.
-    pub fn header<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h [u8]> {
+    pub fn header<'h>(&'h self, name: &'h str) -> impl DoubleEndedIterator<Item = &'h [u8]> {
         self.fields().filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
