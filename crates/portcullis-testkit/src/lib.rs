@@ -1,1 +1,39 @@
-//! Corpora, go-ftw files, demo and test upstreams, suite runner. Development only.
+//! What the tests, the CRS suite and the demo stand on. Development only: nothing here ships in the
+//! product, and nothing here knows the engine. It meets Portcullis as any stranger does, over a socket
+//! and through the files it writes.
+//!
+//! ```text
+//!   corpora, crs   where test data lives, typed readers, a clear word when it is missing
+//!   ftw            go-ftw test files: YAML > stages > request bytes; evidence > judgement
+//!   client         one raw request over one socket, from a chosen loopback address
+//!   upstream       a small bounded HTTP/1 server; behind it the CRS back end and the demo shop
+//! ```
+//!
+//! Binaries: `crs-backend`, `demo-upstream`.
+//!
+//! Everything talks to loopback addresses only and stops by itself.
+//!
+//! ```
+//! use portcullis_testkit::ftw;
+//!
+//! let file = ftw::parse(
+//!     "rule_id: 1\ntests:\n  - test_id: 1\n    stages:\n      - input: {uri: /a}\n        output: {status: 200}\n",
+//!     "example.yaml",
+//! )?;
+//! let stage = &file.tests[0].stages[0];
+//! assert_eq!(stage.input.wire(), b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n");
+//! # Ok::<(), portcullis_testkit::TestkitError>(())
+//! ```
+
+pub mod base64;
+pub mod client;
+pub mod corpora;
+pub mod crs;
+mod error;
+pub mod ftw;
+pub mod process;
+pub mod upstream;
+mod workspace;
+
+pub use error::TestkitError;
+pub use workspace::workspace_root;
