@@ -103,6 +103,25 @@ impl Event {
         }
     }
 
+    /// Bytes that the event holds in memory, roughly: what a buffer bounded by bytes counts for it. What is shared
+    /// with the plan is not in it.
+    pub fn size_estimate(&self) -> usize {
+        let matches: usize = self
+            .matches
+            .iter()
+            .map(|m| size_of::<RuleMatch>() + m.message.len() + m.data.len() + m.target.len() + m.value.len())
+            .sum();
+        let headers: usize =
+            self.request.headers.iter().map(|h| size_of::<Header>() + h.name.len() + h.value.len()).sum();
+        let forwarded: usize = self.client.forwarded_for.iter().map(|a| size_of::<String>() + a.len()).sum();
+        size_of::<Event>()
+            + matches
+            + headers
+            + forwarded
+            + self.request.target.len()
+            + self.verdict.reason.len()
+    }
+
     /// The event as one JSON object and a newline.
     pub fn json_line(&self) -> String {
         let mut line = Vec::with_capacity(1024);

@@ -1,1 +1,72 @@
 //! Bounded event buffer and sinks.
+//!
+//! ```text
+//!  worker ─┐                              ┌─> JSON lines file
+//!  worker ─┼─> EventSender ─> queue ─> writer thread ─> ModSecurity error-log file
+//!  worker ─┘   (never waits)              └─> stdout, stderr
+//! ```
+//!
+//! [`EventSender::submit`] costs an atomic push and never waits: not for the queue, not for a disk. What does not fit
+//! is dropped, newest first, and counted with its reason ([`DropReason`]) in `portcullis_events_dropped_total`. The
+//! queue is bounded by number and by bytes ([`QueueLimits`]).
+//!
+//! One thread takes events out, serialises them and writes each batch with one call per sink. An event is in its file
+//! a few milliseconds after `submit` when there is nothing to do, and there are no wake-ups while there are no events.
+//! A sink whose disk is full or whose pipe is closed loses events, counted, and is tried again with every batch; a
+//! line that was written in part is completed first, so a file never holds half an event before a whole one. A sink
+//! that blocks holds up the other sinks, and after that the queue fills and drops; it never holds up a request.
+//!
+//! ```
+//! use std::time::Duration;
+//! use portcullis_event::{Event, Timestamp};
+//! use portcullis_log::{EventLog, Format, QueueLimits, SinkConfig};
+//! use portcullis_metrics::Registry;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let path = dir.path().join("events.jsonl");
+//! let sinks = vec![SinkConfig::file("json", Format::JsonLines, &path)];
+//! let log = EventLog::new(sinks, QueueLimits::default(), &Registry::new())?;
+//!
+//! log.sender().submit(Event::new("r1", Timestamp::from_epoch_millis(0)));
+//!
+//! let lost = log.shutdown(Duration::from_secs(5));
+//! assert_eq!(lost, 0);
+//! assert!(std::fs::read_to_string(&path)?.contains("\"request_id\":\"r1\""));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod file;
+mod queue;
+mod sink;
+mod writer;
+
+pub use file::Rotation;
+pub use queue::{EventSender, QueueLimits};
+pub use sink::{Format, SinkConfig, StartError, Target};
+pub use writer::EventLog;
+
+/// Why an event was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// The queue held [`QueueLimits::events_max`] events.
+    QueueFull,
+    /// The queue held [`QueueLimits::bytes_max`] bytes.
+    QueueBytes,
+    /// It was still queued when the shutdown deadline passed, or came after it.
+    Shutdown,
+    /// No space left on the device, or quota used up.
+    DiskFull,
+    /// Any other failure to write.
+    WriteError,
+}
+
+impl DropReason {
+    /// Label values of `portcullis_events_dropped_total`, in the order of the variants.
+    pub const NAMES: &'static [&'static str] =
+        &["queue_full", "queue_bytes", "shutdown", "disk_full", "write_error"];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        DropReason::NAMES[self as usize]
+    }
+}

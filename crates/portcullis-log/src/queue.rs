@@ -1,0 +1,153 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::thread::Thread;
+
+use crossbeam_queue::ArrayQueue;
+use portcullis_event::Event;
+use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
+
+use crate::DropReason;
+
+/// How much may wait for the writer. Whatever is beyond is dropped and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Events; default 8,192. At least 1.
+    pub events_max: usize,
+    /// Bytes of all events together, as [`Event::size_estimate`] sees them; default 64 MiB. A single event may be
+    /// larger than that when the queue is empty.
+    pub bytes_max: usize,
+}
+
+impl Default for QueueLimits {
+    fn default() -> QueueLimits {
+        QueueLimits { events_max: 8192, bytes_max: 64 << 20 }
+    }
+}
+
+/// Where workers leave their events. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct EventSender(Option<Arc<Queue>>);
+
+impl EventSender {
+    /// A sender without a log: events vanish, uncounted. For runs where nobody asked for events.
+    pub fn disabled() -> EventSender {
+        EventSender(None)
+    }
+
+    pub(crate) fn new(queue: Arc<Queue>) -> EventSender {
+        EventSender(Some(queue))
+    }
+
+    /// False if events vanish; building one is then a waste.
+    pub fn is_enabled(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Hands `event` to the writer, or drops and counts it. Never waits.
+    pub fn submit(&self, event: Event) {
+        if let Some(queue) = &self.0 {
+            queue.push(event);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    events: ArrayQueue<Box<Event>>,
+    bytes: AtomicUsize,
+    bytes_max: usize,
+    /// The writer waits until it is woken.
+    asleep: AtomicBool,
+    closed: AtomicBool,
+    writer: std::sync::OnceLock<Thread>,
+    queued: Gauge,
+    dropped: EnumCounters,
+}
+
+impl Queue {
+    pub(crate) fn new(limits: QueueLimits, registry: &Registry) -> Queue {
+        Queue {
+            events: ArrayQueue::new(limits.events_max.max(1)),
+            bytes: AtomicUsize::new(0),
+            bytes_max: limits.bytes_max,
+            asleep: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            writer: std::sync::OnceLock::new(),
+            queued: registry.gauge(&catalogue::EVENTS_QUEUED, &[]),
+            dropped: registry.enum_counters(&catalogue::EVENTS_DROPPED, &["queue"], DropReason::NAMES),
+        }
+    }
+
+    pub(crate) fn set_writer(&self, writer: Thread) {
+        let _ = self.writer.set(writer);
+    }
+
+    fn push(&self, event: Event) {
+        if self.closed.load(Acquire) {
+            return self.drop_events(DropReason::Shutdown, 1);
+        }
+        let size = event.size_estimate();
+        let before = self.bytes.fetch_add(size, AcqRel);
+        if before > 0 && before.saturating_add(size) > self.bytes_max {
+            self.bytes.fetch_sub(size, AcqRel);
+            return self.drop_events(DropReason::QueueBytes, 1);
+        }
+        // Counted before the writer can take it out, so that the gauge never shows less than nothing.
+        self.queued.add(1);
+        if self.events.push(Box::new(event)).is_err() {
+            self.queued.add(-1);
+            self.bytes.fetch_sub(size, AcqRel);
+            return self.drop_events(DropReason::QueueFull, 1);
+        }
+        // Pairs with the fence in `wait`: either we see that it sleeps, or it sees our event.
+        std::sync::atomic::fence(SeqCst);
+        if self.asleep.load(Relaxed) {
+            self.wake();
+        }
+    }
+
+    pub(crate) fn pop(&self) -> Option<Box<Event>> {
+        let event = self.events.pop()?;
+        self.bytes.fetch_sub(event.size_estimate(), AcqRel);
+        self.queued.add(-1);
+        Some(event)
+    }
+
+    /// Called by the writer: returns when there may be something to do.
+    pub(crate) fn wait(&self, is_idle: impl Fn() -> bool) {
+        self.asleep.store(true, Relaxed);
+        std::sync::atomic::fence(SeqCst);
+        if self.events.is_empty() && is_idle() {
+            std::thread::park();
+        }
+        self.asleep.store(false, Relaxed);
+    }
+
+    /// Wakes the writer, whether it sleeps or lingers.
+    pub(crate) fn wake(&self) {
+        // Of many submitters only one pays for the system call.
+        self.asleep.store(false, Relaxed);
+        if let Some(writer) = self.writer.get() {
+            writer.unpark();
+        }
+    }
+
+    /// From now on what is submitted is dropped.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Release);
+    }
+
+    /// Drops and counts what is left. Returns how many that were.
+    pub(crate) fn abandon(&self) -> u64 {
+        let mut n = 0;
+        while self.pop().is_some() {
+            n += 1;
+        }
+        self.drop_events(DropReason::Shutdown, n);
+        n
+    }
+
+    fn drop_events(&self, reason: DropReason, n: u64) {
+        self.dropped.add(reason as usize, n);
+    }
+}
