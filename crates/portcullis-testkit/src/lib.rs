@@ -7,9 +7,10 @@
 //!   ftw            go-ftw test files: YAML > stages > request bytes; evidence > judgement
 //!   client         one raw request over one socket, from a chosen loopback address
 //!   upstream       a small bounded HTTP/1 server; behind it the CRS back end and the demo shop
+//!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
 //! ```
 //!
-//! Binaries: `crs-backend`, `demo-upstream`.
+//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`.
 //!
 //! Everything talks to loopback addresses only and stops by itself.
 //!
@@ -32,6 +33,7 @@ pub mod crs;
 mod error;
 pub mod ftw;
 pub mod process;
+pub mod suite;
 pub mod upstream;
 mod workspace;
 
