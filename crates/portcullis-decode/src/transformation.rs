@@ -1,0 +1,166 @@
+//! The one table of transformations.
+
+use crate::scan::Scan;
+use crate::{
+    UnicodeMap, base64, case, cmd_line, comments, css_decode, digest, escape_seq_decode, hex,
+    html_entity_decode, js_decode, length, normalize_path, nulls, parity, trim, url, utf8_to_unicode,
+    whitespace,
+};
+use portcullis_types::ByteSet;
+
+macro_rules! transformations {
+    ($($variant:ident $name:literal $(| $alias:literal)* => $scan:expr;)*) => {
+        /// A transformation of the ModSecurity 2.9 and 3 references (`t:` in a rule). `t:none` is not one: it
+        /// empties the list, which is the parser's work.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[allow(missing_docs)]
+        pub enum Transformation { $($variant,)* }
+
+        impl Transformation {
+            /// All transformations in name order.
+            pub const ALL: &'static [Transformation] = &[$(Transformation::$variant,)*];
+            const NAMES: &'static [&'static [&'static str]] = &[$(&[$name $(, $alias)*],)*];
+            const SCANS: &'static [Scan] = &[$($scan,)*];
+        }
+    };
+}
+
+transformations! {
+    Base64Decode "base64Decode" => Scan::Always;
+    Base64DecodeExt "base64DecodeExt" => Scan::Always;
+    Base64Encode "base64Encode" => Scan::Always;
+    CmdLine "cmdLine" => Scan::Set(&cmd_line::TRIGGERS);
+    CompressWhitespace "compressWhitespace" => Scan::Set(&whitespace::TRIGGERS);
+    CssDecode "cssDecode" => Scan::One(b'\\');
+    EscapeSeqDecode "escapeSeqDecode" => Scan::One(b'\\');
+    HexDecode "hexDecode" => Scan::Always;
+    HexEncode "hexEncode" => Scan::Always;
+    HtmlEntityDecode "htmlEntityDecode" => Scan::One(b'&');
+    JsDecode "jsDecode" => Scan::One(b'\\');
+    Length "length" => Scan::Always;
+    Lowercase "lowercase" => Scan::Range(b'A', b'Z');
+    Md5 "md5" => Scan::Always;
+    NormalizePath "normalizePath" | "normalisePath" => Scan::Two(b'/', b'.');
+    NormalizePathWin "normalizePathWin" | "normalisePathWin" => Scan::Three(b'/', b'.', b'\\');
+    ParityEven7bit "parityEven7bit" => Scan::Set(&parity::EVEN_TRIGGERS);
+    ParityOdd7bit "parityOdd7bit" => Scan::Set(&parity::ODD_TRIGGERS);
+    ParityZero7bit "parityZero7bit" => Scan::Range(0x80, 0xff);
+    RemoveComments "removeComments" => Scan::Three(b'/', b'-', b'#');
+    RemoveCommentsChar "removeCommentsChar" => Scan::Three(b'/', b'-', b'#');
+    RemoveNulls "removeNulls" => Scan::One(0);
+    RemoveWhitespace "removeWhitespace" => Scan::Set(&whitespace::TRIGGERS);
+    ReplaceComments "replaceComments" => Scan::One(b'*');
+    ReplaceNulls "replaceNulls" => Scan::One(0);
+    Sha1 "sha1" => Scan::Always;
+    SqlHexDecode "sqlHexDecode" => Scan::Two(b'x', b'X');
+    Trim "trim" => Scan::Set(&trim::TRIGGERS);
+    TrimLeft "trimLeft" => Scan::Set(&trim::TRIGGERS);
+    TrimRight "trimRight" => Scan::Set(&trim::TRIGGERS);
+    Uppercase "uppercase" => Scan::Range(b'a', b'z');
+    UrlDecode "urlDecode" => Scan::Two(b'%', b'+');
+    UrlDecodeUni "urlDecodeUni" => Scan::Two(b'%', b'+');
+    UrlEncode "urlEncode" => Scan::Set(&url::ENCODE_TRIGGERS);
+    Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS);
+}
+
+impl Transformation {
+    /// The name in the reference.
+    pub fn name(self) -> &'static str {
+        Transformation::NAMES[self as usize][0]
+    }
+
+    /// From a name in any case; `normalisePath` and `normalizePath` are the same.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let known = |t: &&Transformation| {
+            Transformation::NAMES[**t as usize].iter().any(|known| known.eq_ignore_ascii_case(name))
+        };
+        Transformation::ALL.iter().find(known).copied()
+    }
+
+    /// The bytes that can make it act: an input with none of them is returned unchanged. [`ByteSet::FULL`] where any
+    /// input may change, the empty one included (`length` makes `0` of it).
+    pub fn triggers(self) -> ByteSet {
+        const SETS: [ByteSet; Transformation::SCANS.len()] = {
+            let mut sets = [ByteSet::EMPTY; Transformation::SCANS.len()];
+            let mut i = 0;
+            while i < sets.len() {
+                sets[i] = Transformation::SCANS[i].set();
+                i += 1;
+            }
+            sets
+        };
+        SETS[self as usize]
+    }
+
+    /// Appends the result to `out` and returns true; or returns false and leaves `out` alone: the result is `input`
+    /// itself. Never true if the result equals the input.
+    ///
+    /// Linear in the length of `input`. The result is never longer than `input`, but for `base64Encode`,
+    /// `hexEncode`, `urlEncode`, `utf8toUnicode` (at most four times as long and four bytes more) and `length`,
+    /// `md5`, `sha1` (at most 20 bytes). Any bytes will do as input; none makes it panic.
+    ///
+    /// `urlDecodeUni` works without a map here: see [`Transformation::apply_with`].
+    pub fn apply(self, input: &[u8], out: &mut Vec<u8>) -> bool {
+        self.apply_with(input, None, out)
+    }
+
+    /// As [`Transformation::apply`]; `map` is what `SecUnicodeMapFile` loads, for `urlDecodeUni`.
+    pub fn apply_with(self, input: &[u8], map: Option<&UnicodeMap>, out: &mut Vec<u8>) -> bool {
+        let Some(first) = Transformation::SCANS[self as usize].find(input) else {
+            return false;
+        };
+        let start = out.len();
+        let (clean, rest) = input.split_at(first);
+        match self {
+            Transformation::Base64Decode => base64::decode(input, out),
+            Transformation::Base64DecodeExt => base64::decode_ext(input, out),
+            Transformation::Base64Encode => base64::encode(input, out),
+            Transformation::CmdLine => cmd_line::cmd_line(clean, rest, out),
+            Transformation::CompressWhitespace => whitespace::compress(clean, rest, out),
+            Transformation::CssDecode => css_decode::css_decode(clean, rest, out),
+            Transformation::EscapeSeqDecode => escape_seq_decode::escape_seq_decode(clean, rest, out),
+            Transformation::HexDecode => hex::decode(input, out),
+            Transformation::HexEncode => hex::encode(input, out),
+            Transformation::HtmlEntityDecode => html_entity_decode::html_entity_decode(clean, rest, out),
+            Transformation::JsDecode => js_decode::js_decode(clean, rest, out),
+            Transformation::Length => length::length(input, out),
+            Transformation::Lowercase => case::lower(clean, rest, out),
+            Transformation::Md5 => digest::md5(input, out),
+            Transformation::NormalizePath => normalize_path::normalize(input, false, out),
+            Transformation::NormalizePathWin => normalize_path::normalize(input, true, out),
+            Transformation::ParityEven7bit => parity::even(clean, rest, out),
+            Transformation::ParityOdd7bit => parity::odd(clean, rest, out),
+            Transformation::ParityZero7bit => parity::zero(clean, rest, out),
+            Transformation::RemoveComments => comments::remove(input, out),
+            Transformation::RemoveCommentsChar => comments::remove_char(input, out),
+            Transformation::RemoveNulls => nulls::remove(clean, rest, out),
+            Transformation::RemoveWhitespace => whitespace::remove(clean, rest, out),
+            Transformation::ReplaceComments => comments::replace(input, out),
+            Transformation::ReplaceNulls => nulls::replace(clean, rest, out),
+            Transformation::Sha1 => digest::sha1(input, out),
+            Transformation::SqlHexDecode => hex::sql_decode(input, out),
+            Transformation::Trim => trim::trim(input, out),
+            Transformation::TrimLeft => trim::trim_left(input, out),
+            Transformation::TrimRight => trim::trim_right(input, out),
+            Transformation::Uppercase => case::upper(clean, rest, out),
+            Transformation::UrlDecode => {
+                url::decode(clean, rest, out);
+            }
+            Transformation::UrlDecodeUni => url::decode_uni(clean, rest, map, out),
+            Transformation::UrlEncode => url::encode(clean, rest, out),
+            Transformation::Utf8ToUnicode => utf8_to_unicode::utf8_to_unicode(clean, rest, out),
+        }
+        let acted = out.get(start..) != Some(input);
+        if !acted {
+            out.truncate(start);
+        }
+        acted
+    }
+}
+
+impl std::fmt::Display for Transformation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,144 @@
+//! What holds for every transformation and any bytes.
+
+use portcullis_decode::Transformation;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Pieces that transformations look for, between arbitrary bytes.
+const PIECES: &[&[u8]] = &[
+    b"%41",
+    b"%u0041",
+    b"%uff1c",
+    b"+",
+    b"\\x41",
+    b"\\u0041",
+    b"\\101",
+    b"\\",
+    b"0x41",
+    b"&lt;",
+    b"&#60",
+    b"&#x3c;",
+    b"/*",
+    b"*/",
+    b"<!--",
+    b"-->",
+    b"--",
+    b"#",
+    b"/",
+    b"../",
+    b"./",
+    b"//",
+    b"\\..\\",
+    b" ",
+    b"\t",
+    b"\0",
+    b"\xa0",
+    b"QQ==",
+    b"\xc3\xa9",
+    b"\xc0\xaf",
+    b"\xf0\x9f\x98\x80",
+    b"\xe2\x82",
+    b"\"",
+    b"^",
+    b",",
+    b"(",
+    b"Ab",
+];
+
+fn any_input() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        3 => prop::sample::select(PIECES).prop_map(<[u8]>::to_vec),
+        1 => vec(any::<u8>(), 0..8),
+    ];
+    vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn result(transformation: Transformation, input: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    if transformation.apply(input, &mut out) { out } else { input.to_vec() }
+}
+
+fn length_max(transformation: Transformation, input: usize) -> usize {
+    use Transformation::*;
+    match transformation {
+        Base64Encode | HexEncode | UrlEncode | Utf8ToUnicode => 4 * input + 4,
+        Length | Md5 | Sha1 => 20,
+        _ => input,
+    }
+}
+
+const IDEMPOTENT: &[Transformation] = &[
+    Transformation::CompressWhitespace,
+    Transformation::Lowercase,
+    Transformation::ParityZero7bit,
+    Transformation::RemoveNulls,
+    Transformation::RemoveWhitespace,
+    Transformation::ReplaceNulls,
+    Transformation::Trim,
+    Transformation::TrimLeft,
+    Transformation::TrimRight,
+    Transformation::Uppercase,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn apply_keeps_its_promises(input in any_input()) {
+        for &t in Transformation::ALL {
+            let mut out = b"before".to_vec();
+            let acted = t.apply(&input, &mut out);
+            prop_assert!(out.starts_with(b"before"));
+            if acted {
+                prop_assert_ne!(&out[6..], &input[..], "{} is true without a change", t);
+                prop_assert!(out.len() - 6 <= length_max(t, input.len()), "{} is too long", t);
+            } else {
+                prop_assert_eq!(out.len(), 6, "{} is false and wrote", t);
+            }
+            if !input.iter().any(|&b| t.triggers().contains(b)) && !input.is_empty() {
+                prop_assert!(!acted, "{} acts without a trigger", t);
+            }
+        }
+    }
+
+    #[test]
+    fn idempotent_where_documented(input in any_input()) {
+        for &t in IDEMPOTENT {
+            let once = result(t, &input);
+            prop_assert_eq!(&result(t, &once), &once, "{}", t);
+        }
+    }
+
+    #[test]
+    fn decoding_undoes_encoding(input in vec(any::<u8>(), 0..200)) {
+        use Transformation::*;
+        for (encode, decode) in
+            [(Base64Encode, Base64Decode), (Base64Encode, Base64DecodeExt), (HexEncode, HexDecode), (UrlEncode, UrlDecode)]
+        {
+            prop_assert_eq!(&result(decode, &result(encode, &input)), &input, "{}", encode);
+        }
+    }
+}
+
+#[test]
+fn a_transformation_without_triggers_leaves_every_such_byte_alone() {
+    for &t in Transformation::ALL {
+        let harmless: Vec<u8> = t.triggers().complement().iter().collect();
+        let mut out = Vec::new();
+        assert!(harmless.is_empty() || !t.apply(&harmless, &mut out), "{t}");
+    }
+}
+
+#[test]
+fn large_inputs_take_linear_time() {
+    // Quadratic work on 4 MB would take minutes.
+    for pattern in
+        [&b"/../"[..], b"a/", b"../", b"&#x", b"%u00", b"\\", b"/*", b"<!--", b"-", b"0x", b"\xe2\x82"]
+    {
+        let input = pattern.repeat((4 << 20) / pattern.len());
+        for &t in Transformation::ALL {
+            let mut out = Vec::new();
+            t.apply(&input, &mut out);
+        }
+    }
+}
