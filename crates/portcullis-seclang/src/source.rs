@@ -1,6 +1,7 @@
 //! Rule texts and places in them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use portcullis_types::Span;
 
@@ -42,7 +43,7 @@ pub struct Sources {
 #[derive(Clone, Debug)]
 struct SourceFile {
     path: PathBuf,
-    text: Vec<u8>,
+    text: Arc<[u8]>,
     line_starts: Vec<u32>,
     included_at: Option<SourceSpan>,
 }
@@ -54,7 +55,7 @@ impl Sources {
         let line_ends = text.iter().enumerate().filter(|&(_, &b)| b == b'\n');
         let line_starts =
             std::iter::once(0).chain(line_ends.map(|(at, _)| Span::new(at + 1, at + 1).start)).collect();
-        self.files.push(SourceFile { path, text, line_starts, included_at });
+        self.files.push(SourceFile { path, text: text.into(), line_starts, included_at });
         Some(id)
     }
 
@@ -71,6 +72,11 @@ impl Sources {
     /// The whole text; empty for an id of another table.
     pub fn text(&self, file: FileId) -> &[u8] {
         self.file(file).map_or(b"", |f| &f.text)
+    }
+
+    /// The whole text, to keep.
+    pub(crate) fn shared_text(&self, file: FileId) -> Arc<[u8]> {
+        self.file(file).map_or_else(|| Arc::from(&b""[..]), |f| Arc::clone(&f.text))
     }
 
     /// The `Include` that brought the text in; `None` for a root.

@@ -1,0 +1,138 @@
+//! `ctl:option=value`.
+
+use bstr::BString;
+
+use super::{Sink, targets, values};
+use crate::actions::CtlOption;
+use crate::ast::{Ctl, Target, TargetKind};
+use crate::lexer::View;
+use crate::settings::{AuditEngine, BodyProcessor, RuleEngine, XmlArgs};
+use crate::suggest;
+
+/// What the argument of one `ctl` says: more than one entry if it takes several targets away. Empty if it is wrong.
+pub(super) fn read(view: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
+    let Some((name, value)) = view.split_once(b'=') else {
+        sink.error_hint(view.span(), "ctl takes OPTION=VALUE", "for example ctl:ruleEngine=Off");
+        return Vec::new();
+    };
+    let Some(option) = name.trim().str().and_then(CtlOption::from_name) else {
+        let near = suggest::hint(&name.show(), CtlOption::ALL.iter().map(|o| o.name()));
+        sink.error_maybe(name.span(), format!("unknown ctl option {}", name.show()), near);
+        return Vec::new();
+    };
+    let value = value.trim();
+    if value.bytes.is_empty() {
+        let hint = format!("{}: {}", option.name(), option.meaning());
+        sink.error_hint(view.span(), format!("ctl:{} needs a value", option.name()), hint);
+        return Vec::new();
+    }
+    match option {
+        CtlOption::RuleRemoveTargetById => {
+            let takes = "ctl:ruleRemoveTargetById takes";
+            removal(
+                value,
+                option,
+                sink,
+                |rules, sink| values::id_ranges(rules, takes, sink),
+                |ids, target| Ctl::RuleRemoveTargetById { ids, target },
+            )
+        }
+        CtlOption::RuleRemoveTargetByTag => {
+            removal(value, option, sink, text, |tag, target| Ctl::RuleRemoveTargetByTag { tag, target })
+        }
+        CtlOption::RuleRemoveTargetByMsg => {
+            removal(value, option, sink, text, |msg, target| Ctl::RuleRemoveTargetByMsg { msg, target })
+        }
+        _ => one(option, value, sink).into_iter().collect(),
+    }
+}
+
+fn text(view: View<'_>, _: &mut Sink) -> Option<BString> {
+    Some(view.bytes.into())
+}
+
+/// `RULES;TARGET,TARGET`.
+fn removal<'a, R: Clone>(
+    value: View<'a>,
+    option: CtlOption,
+    sink: &mut Sink,
+    rules: impl Fn(View<'a>, &mut Sink) -> Option<R>,
+    ctl: impl Fn(R, Target) -> Ctl,
+) -> Vec<Ctl> {
+    // A regex of tags may hold a semicolon, a target hardly does: the last one separates.
+    let at = value.bytes.iter().rposition(|&b| b == b';');
+    let Some(at) = at else {
+        let message = format!("ctl:{} takes RULES;TARGET; the semicolon is missing", option.name());
+        sink.error(value.span(), message);
+        return Vec::new();
+    };
+    let Some(rules) = rules(value.slice(0, at).trim(), sink) else { return Vec::new() };
+    let mut out = Vec::new();
+    for target in targets::list(value.from(at + 1), sink) {
+        match target.node.kind {
+            TargetKind::Values => out.push(ctl(rules.clone(), target.node)),
+            TargetKind::Exclude | TargetKind::Count => {
+                let message = format!("ctl:{} takes the target without ! or &", option.name());
+                sink.error_hint(target.span, message, "remove the sign");
+            }
+        }
+    }
+    out
+}
+
+fn one(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
+    let takes = &format!("ctl:{} takes", option.name());
+    Some(match option {
+        CtlOption::AuditEngine => Ctl::AuditEngine(values::word(
+            value,
+            takes,
+            AuditEngine::ALL,
+            AuditEngine::word,
+            AuditEngine::from_word,
+            sink,
+        )?),
+        CtlOption::AuditLogParts => Ctl::AuditLogParts(value.bytes.into()),
+        CtlOption::DebugLogLevel => Ctl::DebugLogLevel(values::level(value, takes, sink)?),
+        CtlOption::ForceRequestBodyVariable => {
+            Ctl::ForceRequestBodyVariable(values::switch(value, takes, sink)?)
+        }
+        CtlOption::HashEnforcement => Ctl::HashEnforcement(values::switch(value, takes, sink)?),
+        CtlOption::HashEngine => Ctl::HashEngine(values::switch(value, takes, sink)?),
+        CtlOption::ParseXmlIntoArgs => Ctl::ParseXmlIntoArgs(values::word(
+            value,
+            takes,
+            XmlArgs::ALL,
+            XmlArgs::word,
+            XmlArgs::from_word,
+            sink,
+        )?),
+        CtlOption::RequestBodyAccess => Ctl::RequestBodyAccess(values::switch(value, takes, sink)?),
+        CtlOption::RequestBodyLimit => Ctl::RequestBodyLimit(values::number(value, takes, sink)?),
+        CtlOption::RequestBodyProcessor => Ctl::RequestBodyProcessor(values::word(
+            value,
+            takes,
+            BodyProcessor::ALL,
+            BodyProcessor::word,
+            BodyProcessor::from_word,
+            sink,
+        )?),
+        CtlOption::ResponseBodyAccess => Ctl::ResponseBodyAccess(values::switch(value, takes, sink)?),
+        CtlOption::ResponseBodyLimit => Ctl::ResponseBodyLimit(values::number(value, takes, sink)?),
+        CtlOption::RuleEngine => Ctl::RuleEngine(values::word(
+            value,
+            takes,
+            RuleEngine::ALL,
+            RuleEngine::word,
+            RuleEngine::from_word,
+            sink,
+        )?),
+        CtlOption::RuleRemoveById => Ctl::RuleRemoveById(values::id_ranges(value, takes, sink)?),
+        CtlOption::RuleRemoveByMsg => Ctl::RuleRemoveByMsg(value.bytes.into()),
+        CtlOption::RuleRemoveByTag => Ctl::RuleRemoveByTag(value.bytes.into()),
+        CtlOption::RuleRemoveTargetById
+        | CtlOption::RuleRemoveTargetByMsg
+        | CtlOption::RuleRemoveTargetByTag => {
+            return None;
+        }
+    })
+}

@@ -1,0 +1,278 @@
+//! One directive: its words as a node of the tree.
+
+use std::path::PathBuf;
+
+use bstr::BString;
+use portcullis_types::RuleId;
+
+use super::include::Next;
+use super::{Sink, action_list, setting, targets, values};
+use crate::ast::{Condition, Directive, Document, Operator, Rule, RuleSelector, Spanned};
+use crate::directives::{DirectiveName, Handling};
+use crate::lexer::{self, View, Word, is_blank};
+use crate::operators::{Argument, OperatorName};
+use crate::source::SourceSpan;
+use crate::{limits, suggest};
+
+/// Reads the directive on `line`, which is not blank, and says what the loader has to do.
+pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> Next {
+    let span = line.span();
+    if line.bytes.len() > limits::DIRECTIVE_BYTES_MAX {
+        sink.error(span, format!("a directive takes at most {} bytes", limits::DIRECTIVE_BYTES_MAX));
+        return Next::Line;
+    }
+    let words = lexer::words(line);
+    let Some((first, arguments)) = words.split_first() else { return Next::Line };
+    if let Some(unclosed) = words.iter().find(|word| word.unclosed) {
+        let start = unclosed.span.span.start as usize;
+        sink.error_hint(
+            SourceSpan::new(span.file, start, start + 1),
+            "this quote is not closed before the end of the line",
+            "close it; or, if the text goes on in the next line, end each line but the last with a backslash",
+        );
+        return Next::Unclosed;
+    }
+    let Some(name) = name(first, line, sink) else { return Next::Line };
+    for word in words.iter().filter(|word| word.glued) {
+        let end = word.span.span.end as usize;
+        sink.warn_hint(
+            SourceSpan::new(span.file, end, end + 1),
+            "the next argument follows this quote without a blank",
+            "put a blank between them, or write the quote inside the text as \\\"",
+        );
+    }
+    if !count_fits(name, arguments, first.span, sink) {
+        return Next::Line;
+    }
+    if let (Handling::Include, Some(pattern)) = (name.handling(), arguments.first()) {
+        let text = pattern.text.view(span.file);
+        let Some(pattern) = text.str().filter(|text| !text.is_empty()).map(PathBuf::from) else {
+            sink.error(arguments[0].span, "a file name is missing or not UTF-8");
+            return Next::Line;
+        };
+        return Next::Include { pattern, span, optional: name == DirectiveName::IncludeOptional };
+    }
+    let mistakes = sink.count();
+    let views: Vec<View<'_>> =
+        arguments.iter().map(|word| word.text.view_at(span.file, word.span.span.start)).collect();
+    let nodes = match name.handling() {
+        Handling::Rules => rules(name, &views, arguments, sink),
+        Handling::Setting => setting::read(name, &views, sink).map(Directive::Setting).into_iter().collect(),
+        Handling::Refused(why) => {
+            refuse(name, why, &views, first.span, sink);
+            Vec::new()
+        }
+        Handling::Include => Vec::new(),
+    };
+    if !sink.errors_since(mistakes) {
+        document.directives.extend(nodes.into_iter().map(|node| Spanned { node, span }));
+    }
+    Next::Line
+}
+
+fn name(first: &Word, line: View<'_>, sink: &mut Sink) -> Option<DirectiveName> {
+    if matches!(line.bytes.first(), Some(b'"' | b'\'')) {
+        sink.error_hint(
+            first.span,
+            "a directive begins with its name, not with a quote",
+            "if this belongs to the line above, end that line with a backslash",
+        );
+        return None;
+    }
+    let view = first.text.view(line.span().file);
+    let text = view.str().unwrap_or_default();
+    let name = DirectiveName::from_name(text);
+    if name.is_none() {
+        let near = suggest::hint(text, DirectiveName::ALL.iter().map(|d| d.name()));
+        let hint = near.or_else(|| {
+            let is_action =
+                text.contains([':', ',']) || crate::actions::ActionName::from_name(text).is_some();
+            is_action.then(|| "if this belongs to the line above, end that line with a backslash".to_owned())
+        });
+        sink.error_maybe(first.span, format!("unknown directive {}", view.show()), hint);
+    }
+    name
+}
+
+fn count_fits(name: DirectiveName, arguments: &[Word], at: SourceSpan, sink: &mut Sink) -> bool {
+    let (least, most) = name.arguments();
+    let (least, most) = (usize::from(least), usize::from(most));
+    if arguments.len() < least {
+        let message = format!("{} needs {}", name.name(), plural(least));
+        sink.error_hint(at, message, name.meaning());
+        return false;
+    }
+    if most < usize::from(u8::MAX) && arguments.len() > most {
+        let extra = &arguments[most];
+        let file = extra.span.file;
+        let hint = if extra.text.view(file).bytes.starts_with(b"#") {
+            "a comment needs a line of its own"
+        } else {
+            "put an argument that holds blanks in quotes"
+        };
+        sink.error_hint(
+            extra.span,
+            format!("{} takes {}; this is one more", name.name(), plural(most)),
+            hint,
+        );
+        return false;
+    }
+    true
+}
+
+fn plural(count: usize) -> String {
+    match count {
+        0 => "no argument".to_owned(),
+        1 => "one argument".to_owned(),
+        2 => "two arguments".to_owned(),
+        _ => format!("{count} arguments"),
+    }
+}
+
+/// Known, not supported: an error, but only a warning if all it does is to switch the feature off.
+fn refuse(name: DirectiveName, why: &str, arguments: &[View<'_>], at: SourceSpan, sink: &mut Sink) {
+    let off = matches!(arguments, [only] if only.bytes.eq_ignore_ascii_case(b"off"));
+    if off {
+        sink.warn_hint(
+            at,
+            format!("{} Off has no effect: the feature is not there", name.name()),
+            "remove it",
+        );
+    } else {
+        sink.error_hint(at, format!("{} is known but not supported", name.name()), why);
+    }
+}
+
+/// The directives that make or change rules. Wrong ones make an empty list, or a node that the caller drops.
+fn rules(name: DirectiveName, views: &[View<'_>], words: &[Word], sink: &mut Sink) -> Vec<Directive> {
+    let Some(&first) = views.first() else { return Vec::new() };
+    let what = &format!("{} takes", name.name());
+    let node = match name {
+        DirectiveName::Rule => {
+            let condition = rule_condition(views, words, sink);
+            let actions = views.get(2).map(|&view| action_list::read(view, sink)).unwrap_or_default();
+            condition.map(|condition| Directive::Rule(Rule { condition: Some(condition), actions }))
+        }
+        DirectiveName::Action => {
+            Some(Directive::Rule(Rule { condition: None, actions: action_list::read(first, sink) }))
+        }
+        DirectiveName::DefaultAction => Some(Directive::DefaultAction(action_list::read(first, sink))),
+        DirectiveName::Marker if first.bytes.is_empty() => {
+            sink.error(words[0].span, "SecMarker needs a name");
+            None
+        }
+        DirectiveName::Marker => Some(Directive::Marker(first.bytes.into())),
+        DirectiveName::RuleRemoveById => {
+            let ranges: Vec<_> = views.iter().map(|&view| values::id_ranges(view, what, sink)).collect();
+            Some(Directive::RemoveById(ranges.into_iter().flatten().flatten().collect()))
+        }
+        DirectiveName::RuleRemoveByTag => {
+            return views.iter().map(|view| Directive::RemoveByTag(view.bytes.into())).collect();
+        }
+        DirectiveName::RuleRemoveByMsg => {
+            return views.iter().map(|view| Directive::RemoveByMsg(view.bytes.into())).collect();
+        }
+        DirectiveName::RuleUpdateActionById => update_action(first, views, what, sink),
+        DirectiveName::RuleUpdateTargetById => {
+            let rules = values::id_ranges(first, what, sink).map(RuleSelector::Ids);
+            update_target(rules, views, sink)
+        }
+        DirectiveName::RuleUpdateTargetByTag => {
+            update_target(Some(RuleSelector::Tag(first.bytes.into())), views, sink)
+        }
+        DirectiveName::RuleUpdateTargetByMsg => {
+            update_target(Some(RuleSelector::Msg(first.bytes.into())), views, sink)
+        }
+        _ => None,
+    };
+    node.into_iter().collect()
+}
+
+fn rule_condition(views: &[View<'_>], words: &[Word], sink: &mut Sink) -> Option<Condition> {
+    let (&first, &second, word) = (views.first()?, views.get(1)?, words.get(1)?);
+    let targets = targets::list(first, sink);
+    let operator = operator(second, word.span, sink)?;
+    Some(Condition { targets, operator: Spanned { node: operator, span: word.span } })
+}
+
+fn operator(view: View<'_>, span: SourceSpan, sink: &mut Sink) -> Option<Operator> {
+    let negated = view.bytes.first() == Some(&b'!');
+    let blanks = |view: View<'_>| view.bytes.iter().position(|&b| !is_blank(b)).unwrap_or(view.bytes.len());
+    let rest = if negated { view.from(1 + blanks(view.from(1))) } else { view };
+    let Some(b'@') = rest.bytes.first() else {
+        return Some(Operator { negated, name: OperatorName::Rx, argument: rest.bytes.into() });
+    };
+    let end = rest.bytes.iter().position(|&b| is_blank(b)).unwrap_or(rest.bytes.len());
+    let name = rest.slice(1, end);
+    let argument = rest.from(end);
+    let argument = argument.from(blanks(argument));
+    let Some(operator) = name.str().and_then(OperatorName::from_name) else {
+        let near = suggest::nearest(&name.show(), OperatorName::ALL.iter().map(|o| o.name()));
+        let hint = match near {
+            Some(near) => format!("did you mean @{near}?"),
+            None => "for a regular expression that begins with @, write @rx before it".to_owned(),
+        };
+        sink.error_hint(rest.slice(0, end).span(), format!("unknown operator @{}", name.show()), hint);
+        return None;
+    };
+    check_argument(operator, argument, span, sink).then(|| Operator {
+        negated,
+        name: operator,
+        argument: BString::from(argument.bytes),
+    })
+}
+
+/// What can be said about an argument without resolving it.
+fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, sink: &mut Sink) -> bool {
+    let missing = argument.bytes.is_empty();
+    let place = if missing { span } else { argument.span() };
+    match operator.argument() {
+        Argument::None if !missing => {
+            sink.warn_hint(place, format!("{operator} takes no argument; this one is ignored"), "remove it");
+            true
+        }
+        Argument::None | Argument::Regex | Argument::Text => true,
+        Argument::Number if missing => {
+            sink.error(place, format!("{operator} needs a number"));
+            false
+        }
+        Argument::Number => {
+            let text = argument.trim().bytes;
+            let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+            let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+            let has_macro = text.windows(2).any(|pair| pair == b"%{");
+            if !is_number && !has_macro {
+                let message = format!("{operator} compares with a whole number, not {:?}", argument.show());
+                sink.error_hint(place, message, "for texts there is @streq");
+            }
+            is_number || has_macro
+        }
+        Argument::Words | Argument::Addresses | Argument::File | Argument::Bytes if missing => {
+            let needs = match operator.argument() {
+                Argument::Words => "words",
+                Argument::Addresses => "addresses",
+                Argument::Bytes => "byte values",
+                _ => "a file name",
+            };
+            sink.error_hint(place, format!("{operator} needs {needs}"), operator.meaning());
+            false
+        }
+        Argument::Words | Argument::Addresses | Argument::File | Argument::Bytes => true,
+    }
+}
+
+/// `ID[:LINK] ACTIONS`.
+fn update_action(first: View<'_>, views: &[View<'_>], what: &str, sink: &mut Sink) -> Option<Directive> {
+    let (id, link) = match first.split_once(b':') {
+        Some((id, link)) => (id, values::number(link, "the place in the chain is", sink)?),
+        None => (first, 0),
+    };
+    let id: RuleId = values::rule_id(id, what, sink)?;
+    Some(Directive::UpdateAction { id, link, actions: action_list::read(*views.get(1)?, sink) })
+}
+
+fn update_target(rules: Option<RuleSelector>, views: &[View<'_>], sink: &mut Sink) -> Option<Directive> {
+    let targets = targets::list(*views.get(1)?, sink);
+    let replaced = views.get(2).map(|&view| targets::list(view, sink));
+    Some(Directive::UpdateTarget { rules: rules?, targets, replaced })
+}

@@ -1,0 +1,144 @@
+//! Engine settings.
+
+use bstr::BString;
+
+use super::{Sink, values};
+use crate::directives::DirectiveName as Name;
+use crate::lexer::View;
+use crate::settings::{
+    AuditEngine, AuditLogFormat, AuditLogType, CookieFormat, LimitAction, RuleEngine, Setting,
+    UploadKeepFiles, XmlArgs,
+};
+
+/// The setting that `name` makes of its arguments; `None`, and a diagnostic, if they are wrong.
+pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Option<Setting> {
+    if name == Name::ResponseBodyMimeTypesClear {
+        return Some(Setting::ResponseBodyMimeTypesClear);
+    }
+    let &first = arguments.first()?;
+    let what = &format!("{} takes", name.name());
+    macro_rules! word {
+        ($type:ident) => {
+            values::word(first, what, $type::ALL, $type::word, $type::from_word, sink)?
+        };
+    }
+    Some(match name {
+        Name::ArgumentSeparator => Setting::ArgumentSeparator(byte(first, what, sink)?),
+        Name::ArgumentsLimit => Setting::ArgumentsLimit(values::number(first, what, sink)?),
+        Name::AuditEngine => Setting::AuditEngine(word!(AuditEngine)),
+        Name::AuditLog => Setting::AuditLog(text(first, what, sink)?),
+        Name::AuditLog2 => Setting::AuditLog2(text(first, what, sink)?),
+        Name::AuditLogDirMode => Setting::AuditLogDirMode(mode(first, what, sink)?),
+        Name::AuditLogFileMode => Setting::AuditLogFileMode(mode(first, what, sink)?),
+        Name::AuditLogFormat => Setting::AuditLogFormat(word!(AuditLogFormat)),
+        Name::AuditLogParts => Setting::AuditLogParts(parts(first, what, sink)?),
+        Name::AuditLogRelevantStatus => Setting::AuditLogRelevantStatus(text(first, what, sink)?),
+        Name::AuditLogStorageDir => Setting::AuditLogStorageDir(text(first, what, sink)?),
+        Name::AuditLogType => Setting::AuditLogType(word!(AuditLogType)),
+        Name::CollectionTimeout => Setting::CollectionTimeout(values::number(first, what, sink)?),
+        Name::ComponentSignature => Setting::ComponentSignature(text(first, what, sink)?),
+        Name::CookieFormat => Setting::CookieFormat(word!(CookieFormat)),
+        Name::DataDir => Setting::DataDir(text(first, what, sink)?),
+        Name::DebugLog => Setting::DebugLog(text(first, what, sink)?),
+        Name::DebugLogLevel => Setting::DebugLogLevel(values::level(first, what, sink)?),
+        Name::ParseXmlIntoArgs => Setting::ParseXmlIntoArgs(word!(XmlArgs)),
+        Name::PcreMatchLimit => Setting::PcreMatchLimit(values::number(first, what, sink)?),
+        Name::PcreMatchLimitRecursion => Setting::PcreMatchLimitRecursion(values::number(first, what, sink)?),
+        Name::RequestBodyAccess => Setting::RequestBodyAccess(values::switch(first, what, sink)?),
+        Name::RequestBodyInMemoryLimit => {
+            Setting::RequestBodyInMemoryLimit(values::number(first, what, sink)?)
+        }
+        Name::RequestBodyJsonDepthLimit => {
+            Setting::RequestBodyJsonDepthLimit(values::number(first, what, sink)?)
+        }
+        Name::RequestBodyLimit => Setting::RequestBodyLimit(values::number(first, what, sink)?),
+        Name::RequestBodyLimitAction => Setting::RequestBodyLimitAction(word!(LimitAction)),
+        Name::RequestBodyNoFilesLimit => Setting::RequestBodyNoFilesLimit(values::number(first, what, sink)?),
+        Name::ResponseBodyAccess => Setting::ResponseBodyAccess(values::switch(first, what, sink)?),
+        Name::ResponseBodyLimit => Setting::ResponseBodyLimit(values::number(first, what, sink)?),
+        Name::ResponseBodyLimitAction => Setting::ResponseBodyLimitAction(word!(LimitAction)),
+        Name::ResponseBodyMimeType => {
+            Setting::ResponseBodyMimeTypes(arguments.iter().map(|view| view.bytes.into()).collect())
+        }
+        Name::RuleEngine => Setting::RuleEngine(word!(RuleEngine)),
+        Name::RuleInheritance => Setting::RuleInheritance(values::switch(first, what, sink)?),
+        Name::SensorId => Setting::SensorId(text(first, what, sink)?),
+        Name::ServerSignature => Setting::ServerSignature(first.bytes.into()),
+        Name::StatusEngine => Setting::StatusEngine(values::switch(first, what, sink)?),
+        Name::TmpDir => Setting::TmpDir(text(first, what, sink)?),
+        Name::TmpSaveUploadedFiles => Setting::TmpSaveUploadedFiles(values::switch(first, what, sink)?),
+        Name::UnicodeMapFile => Setting::UnicodeMapFile {
+            path: text(first, what, sink)?,
+            code_page: match arguments.get(1) {
+                Some(&page) => Some(values::number(page, "the code page is", sink)?),
+                None => None,
+            },
+        },
+        Name::UploadDir => Setting::UploadDir(text(first, what, sink)?),
+        Name::UploadFileLimit => Setting::UploadFileLimit(values::number(first, what, sink)?),
+        Name::UploadFileMode => Setting::UploadFileMode(mode(first, what, sink)?),
+        Name::UploadKeepFiles => Setting::UploadKeepFiles(word!(UploadKeepFiles)),
+        Name::WebAppId => Setting::WebAppId(text(first, what, sink)?),
+        Name::XmlExternalEntity => external_entity(first, what, sink)?,
+        // Only names that the table calls settings come here.
+        _ => return None,
+    })
+}
+
+fn text(view: View<'_>, what: &str, sink: &mut Sink) -> Option<BString> {
+    if view.bytes.is_empty() {
+        sink.error(view.span(), format!("{what} a text that is not empty"));
+        return None;
+    }
+    Some(view.bytes.into())
+}
+
+fn byte(view: View<'_>, what: &str, sink: &mut Sink) -> Option<u8> {
+    match view.bytes {
+        &[byte] => Some(byte),
+        _ => {
+            sink.error(view.span(), format!("{what} one byte, such as &, not {:?}", view.show()));
+            None
+        }
+    }
+}
+
+/// Octal permission bits, or `default`.
+fn mode(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Option<u32>> {
+    if view.bytes.eq_ignore_ascii_case(b"default") {
+        return Some(None);
+    }
+    let bits =
+        view.str().and_then(|digits| u32::from_str_radix(digits, 8).ok()).filter(|&bits| bits <= 0o7777);
+    if bits.is_none() {
+        let message = format!("{what} octal permissions such as 0600, or default, not {:?}", view.show());
+        sink.error(view.span(), message);
+    }
+    bits.map(Some)
+}
+
+/// The letters of the audit log parts.
+fn parts(view: View<'_>, what: &str, sink: &mut Sink) -> Option<BString> {
+    let is_part = |byte: &u8| matches!(byte.to_ascii_uppercase(), b'A'..=b'K' | b'Z');
+    match view.bytes.iter().position(|byte| !is_part(byte)) {
+        None if !view.bytes.is_empty() => Some(view.bytes.into()),
+        at => {
+            let at = at.unwrap_or(0);
+            sink.error(view.slice(at, at + 1).span(), format!("{what} letters from A to K and Z"));
+            None
+        }
+    }
+}
+
+fn external_entity(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Setting> {
+    let on = values::switch(view, what, sink)?;
+    if on {
+        sink.error_hint(
+            view.span(),
+            "loading what an XML body points to is not supported",
+            "write SecXmlExternalEntity Off; external entities are an attack of their own",
+        );
+        return None;
+    }
+    Some(Setting::XmlExternalEntity(false))
+}

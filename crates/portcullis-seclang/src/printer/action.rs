@@ -1,0 +1,162 @@
+//! Actions.
+
+use portcullis_types::Variable;
+
+use super::{id_ranges, quote, target};
+use crate::actions::{ActionName as Name, CtlOption};
+use crate::ast::{Action, AllowScope, Ctl, IdRange, SetVarOperation, Spanned, Target, VariableKey};
+
+/// A list of actions, separated by commas.
+pub(super) fn list(actions: &[Spanned<Action>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (i, action) in actions.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        print(&action.node, &mut out);
+    }
+    out
+}
+
+fn print(action: &Action, out: &mut Vec<u8>) {
+    match action {
+        Action::Id(id) => plain(out, Name::Id, id),
+        Action::Phase(phase) => plain(out, Name::Phase, &phase.number()),
+        Action::Msg(text) => quoted(out, Name::Msg, text),
+        Action::LogData(text) => quoted(out, Name::LogData, text),
+        Action::Tag(text) => quoted(out, Name::Tag, text),
+        Action::Severity(severity) => plain(out, Name::Severity, &severity.name()),
+        Action::Ver(text) => quoted(out, Name::Ver, text),
+        Action::Rev(text) => quoted(out, Name::Rev, text),
+        Action::Maturity(n) => plain(out, Name::Maturity, n),
+        Action::Accuracy(n) => plain(out, Name::Accuracy, n),
+        Action::Block => bare(out, Name::Block),
+        Action::Deny => bare(out, Name::Deny),
+        Action::Drop => bare(out, Name::Drop),
+        Action::Pass => bare(out, Name::Pass),
+        Action::Allow(AllowScope::Transaction) => bare(out, Name::Allow),
+        Action::Allow(AllowScope::Phase) => plain(out, Name::Allow, &"phase"),
+        Action::Allow(AllowScope::Request) => plain(out, Name::Allow, &"request"),
+        Action::Redirect(text) => quoted(out, Name::Redirect, text),
+        Action::Proxy(text) => quoted(out, Name::Proxy, text),
+        Action::Pause(text) => quoted(out, Name::Pause, text),
+        Action::Status(status) => plain(out, Name::Status, status),
+        Action::XmlNs { prefix, uri } => quoted(out, Name::Xmlns, &[prefix, "=".as_bytes(), uri].concat()),
+        Action::Chain => bare(out, Name::Chain),
+        Action::Skip(count) => plain(out, Name::Skip, count),
+        Action::SkipAfter(text) => quoted(out, Name::SkipAfter, text),
+        Action::Log => bare(out, Name::Log),
+        Action::NoLog => bare(out, Name::NoLog),
+        Action::AuditLog => bare(out, Name::AuditLog),
+        Action::NoAuditLog => bare(out, Name::NoAuditLog),
+        Action::Capture => bare(out, Name::Capture),
+        Action::MultiMatch => bare(out, Name::MultiMatch),
+        Action::SetVar(set) => {
+            let key = variable_key(&set.variable);
+            let text = match &set.operation {
+                SetVarOperation::Set(value) => [key.as_slice(), b"=", value].concat(),
+                SetVarOperation::Add(amount) => [key.as_slice(), b"=+", amount].concat(),
+                SetVarOperation::Subtract(amount) => [key.as_slice(), b"=-", amount].concat(),
+                SetVarOperation::Unset => [b"!", key.as_slice()].concat(),
+            };
+            quoted(out, Name::SetVar, &text);
+        }
+        Action::SetEnv(text) => quoted(out, Name::SetEnv, text),
+        Action::InitCol { collection, key } => {
+            quoted(out, Name::InitCol, &[collection_name(*collection).as_bytes(), b"=", key].concat());
+        }
+        Action::SetSid(text) => quoted(out, Name::SetSid, text),
+        Action::SetUid(text) => quoted(out, Name::SetUid, text),
+        Action::SetRsc(text) => quoted(out, Name::SetRsc, text),
+        Action::ExpireVar { variable, seconds } => {
+            quoted(out, Name::ExpireVar, &[variable_key(variable).as_slice(), b"=", seconds].concat());
+        }
+        Action::DeprecateVar { variable, amount, seconds } => {
+            let text = [variable_key(variable).as_slice(), b"=", amount, b"/", seconds].concat();
+            quoted(out, Name::DeprecateVar, &text);
+        }
+        Action::Exec(text) => quoted(out, Name::Exec, text),
+        Action::Append(text) => quoted(out, Name::Append, text),
+        Action::Prepend(text) => quoted(out, Name::Prepend, text),
+        Action::SanitiseArg(text) => quoted(out, Name::SanitiseArg, text),
+        Action::SanitiseMatched => bare(out, Name::SanitiseMatched),
+        Action::SanitiseMatchedBytes(text) if text.is_empty() => bare(out, Name::SanitiseMatchedBytes),
+        Action::SanitiseMatchedBytes(text) => quoted(out, Name::SanitiseMatchedBytes, text),
+        Action::SanitiseRequestHeader(text) => quoted(out, Name::SanitiseRequestHeader, text),
+        Action::SanitiseResponseHeader(text) => quoted(out, Name::SanitiseResponseHeader, text),
+        Action::Ctl(option) => quoted(out, Name::Ctl, &ctl(option)),
+        Action::TransformNone => plain(out, Name::T, &"none"),
+        Action::Transform(transformation) => plain(out, Name::T, &transformation.name()),
+    }
+}
+
+fn bare(out: &mut Vec<u8>, name: Name) {
+    out.extend_from_slice(name.name().as_bytes());
+}
+
+fn plain(out: &mut Vec<u8>, name: Name, value: &dyn std::fmt::Display) {
+    out.extend_from_slice(format!("{}:{value}", name.name()).as_bytes());
+}
+
+/// `name:text`, quoted unless every byte of it is harmless.
+fn quoted(out: &mut Vec<u8>, name: Name, text: &[u8]) {
+    bare(out, name);
+    out.push(b':');
+    let harmless = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/' | b'=');
+    if !text.is_empty() && text.iter().all(harmless) {
+        out.extend_from_slice(text);
+    } else {
+        quote(out, text, b'\'');
+    }
+}
+
+fn collection_name(variable: Variable) -> String {
+    variable.name().to_ascii_lowercase()
+}
+
+fn variable_key(variable: &VariableKey) -> Vec<u8> {
+    [collection_name(variable.collection).as_bytes(), b".", &variable.key].concat()
+}
+
+/// `option=value`.
+fn ctl(ctl: &Ctl) -> Vec<u8> {
+    let switch = |on: &bool| if *on { "On" } else { "Off" }.as_bytes().to_vec();
+    let (option, value) = match ctl {
+        Ctl::AuditEngine(value) => (CtlOption::AuditEngine, value.word().into()),
+        Ctl::AuditLogParts(parts) => (CtlOption::AuditLogParts, parts.to_vec()),
+        Ctl::DebugLogLevel(level) => (CtlOption::DebugLogLevel, level.to_string().into()),
+        Ctl::ForceRequestBodyVariable(on) => (CtlOption::ForceRequestBodyVariable, switch(on)),
+        Ctl::RequestBodyAccess(on) => (CtlOption::RequestBodyAccess, switch(on)),
+        Ctl::RequestBodyLimit(limit) => (CtlOption::RequestBodyLimit, limit.to_string().into()),
+        Ctl::RequestBodyProcessor(value) => (CtlOption::RequestBodyProcessor, value.word().into()),
+        Ctl::ResponseBodyAccess(on) => (CtlOption::ResponseBodyAccess, switch(on)),
+        Ctl::ResponseBodyLimit(limit) => (CtlOption::ResponseBodyLimit, limit.to_string().into()),
+        Ctl::RuleEngine(value) => (CtlOption::RuleEngine, value.word().into()),
+        Ctl::RuleRemoveById(ids) => (CtlOption::RuleRemoveById, id_ranges(ids)),
+        Ctl::RuleRemoveByTag(tag) => (CtlOption::RuleRemoveByTag, tag.to_vec()),
+        Ctl::RuleRemoveByMsg(msg) => (CtlOption::RuleRemoveByMsg, msg.to_vec()),
+        Ctl::RuleRemoveTargetById { ids, target } => {
+            (CtlOption::RuleRemoveTargetById, removal_by_id(ids, target))
+        }
+        Ctl::RuleRemoveTargetByTag { tag, target } => {
+            (CtlOption::RuleRemoveTargetByTag, removal(tag, target))
+        }
+        Ctl::RuleRemoveTargetByMsg { msg, target } => {
+            (CtlOption::RuleRemoveTargetByMsg, removal(msg, target))
+        }
+        Ctl::HashEngine(on) => (CtlOption::HashEngine, switch(on)),
+        Ctl::HashEnforcement(on) => (CtlOption::HashEnforcement, switch(on)),
+        Ctl::ParseXmlIntoArgs(value) => (CtlOption::ParseXmlIntoArgs, value.word().into()),
+    };
+    [option.name().as_bytes(), b"=", &value].concat()
+}
+
+fn removal(rules: &[u8], taken: &Target) -> Vec<u8> {
+    let mut out = [rules, b";"].concat();
+    target(taken, &mut out);
+    out
+}
+
+fn removal_by_id(ids: &[IdRange], taken: &Target) -> Vec<u8> {
+    removal(&id_ranges(ids), taken)
+}
