@@ -1,5 +1,7 @@
 //! Request heads and what becomes of them, strict and as Apache httpd would have it.
 
+#![allow(clippy::result_large_err)] // a partial head is what a refusal is about
+
 use portcullis_http::h1::{
     BodyFraming, Compat, Limits, Oddity, Parsed, Refusal, RequestHead, RequestParser, Version,
 };

@@ -16,6 +16,7 @@
 //! URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the backtick, 0x80 and up): to encode them would show the
 //! application something else than the rules saw.
 
+mod assemble;
 mod body;
 mod bytes;
 mod chunked;
@@ -31,7 +32,9 @@ mod write;
 mod write_request;
 mod write_response;
 
+pub use assemble::{RequestParts, assemble_request};
 pub use body::{BodyDecoder, BodyError, Decoded};
+pub use hop::{is_framing, is_hop_by_hop};
 pub use limits::Limits;
 pub use request::{Parsed, RequestParser};
 pub use response::ResponseParser;

@@ -277,7 +277,7 @@ pub(super) fn unfold(text: &mut Vec<u8>, received: usize, fields: &mut Vec<Field
     }
 }
 
-fn refusal_of(problem: FieldProblem) -> Refusal {
+pub(super) fn refusal_of(problem: FieldProblem) -> Refusal {
     match problem {
         FieldProblem::MissingColon => Refusal::MissingColon,
         FieldProblem::EmptyName => Refusal::EmptyHeaderName,

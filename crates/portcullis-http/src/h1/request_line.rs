@@ -79,7 +79,8 @@ pub fn read(buf: &[u8], start: usize, end: usize, compat: Compat, head: &mut Req
     Outcome::Fields(refusal)
 }
 
-fn read_target(
+/// Reads the target at `span` into `head`, whose method is known.
+pub fn read_target(
     buf: &[u8],
     span: Span,
     compat: Compat,
