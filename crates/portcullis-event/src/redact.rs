@@ -65,6 +65,15 @@ impl Default for RedactorNames {
     }
 }
 
+impl RedactorNames {
+    /// Adds a name that stands for headers, arguments and cookies alike.
+    pub fn add_everywhere(&mut self, name: &str) {
+        for list in [&mut self.headers, &mut self.args, &mut self.cookies] {
+            list.push(name.to_owned());
+        }
+    }
+}
+
 /// Takes secrets out of events. Built once from names; knows no rule and no request.
 ///
 /// A secret is the value of a header, argument or cookie whose name is listed. It is replaced

@@ -163,7 +163,8 @@ fn a_url_inside_the_query_is_not_an_authority() {
 
 #[test]
 fn names_are_configurable() {
-    let names = RedactorNames { args: vec!["kennwort".into()], headers: vec![], cookies: vec![] };
+    let mut names = RedactorNames { args: vec![], headers: vec![], cookies: vec![] };
+    names.add_everywhere("kennwort");
     let mut e = event("/?KENNWORT=abc&password=x", "ARGS:q", "v", "");
     Redactor::new(&names).redact(&mut e);
     assert_eq!(e.request.target, "/?KENNWORT=[redacted]&password=x");
@@ -175,7 +176,7 @@ fn time_is_linear_in_hostile_texts() {
     for unit in ["password=", "ARGS:", "<password", "a=\"", "\":", "%", "=&", "x:\n"] {
         let hostile = unit.repeat(limits::REQUEST_TARGET_BYTES_MAX / unit.len());
         let mut e = event(&hostile, "REQUEST_BODY", &hostile, &hostile);
-        for _ in 0..limits::MATCHES_MAX {
+        for _ in 0..50 {
             let again = e.matches[0].clone();
             e.push_match(again);
         }

@@ -1,0 +1,162 @@
+//! The admin listener over a real socket.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use portcullis_admin::{Health, Limits, serve_with};
+use portcullis_metrics::{Registry, catalogue};
+
+struct Server {
+    address: SocketAddr,
+    registry: Arc<Registry>,
+    draining: Arc<AtomicBool>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(limits: Limits) -> Server {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("a non-blocking listener");
+        let address = listener.local_addr().expect("an address");
+        let registry = Registry::new();
+        let draining = Arc::new(AtomicBool::new(false));
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (shared, flag) = (registry.clone(), draining.clone());
+        let health = move || match flag.load(Ordering::Relaxed) {
+            true => Health::NotReady("draining".into()),
+            false => Health::Ready,
+        };
+        let thread = std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                let shutdown = async {
+                    let _ = stopped.await;
+                };
+                serve_with(listener, shared, health, shutdown, limits).await;
+            });
+        });
+        Server { address, registry, draining, stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+        stream
+    }
+
+    /// Sends `request`, returns all that comes until the server closes.
+    fn ask(&self, request: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes()).expect("sending");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let answer = self.ask(&format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        (head[9..12].parse().expect("a status"), body.to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the server does not panic");
+        }
+    }
+}
+
+#[test]
+fn pages() {
+    let server = Server::start(Limits::default());
+    server.registry.gauge(&catalogue::POLICY_GENERATION, &[]).set(7);
+    let (status, metrics) = server.get("/metrics");
+    assert_eq!(status, 200);
+    assert!(metrics.contains("\nportcullis_policy_generation 7\n"), "{metrics}");
+    assert_eq!(server.get("/metrics?x=1").0, 200);
+    assert_eq!(server.get("/healthz"), (200, "ok\n".into()));
+    assert_eq!(server.get("/readyz"), (200, "ready\n".into()));
+    server.draining.store(true, Ordering::Relaxed);
+    assert_eq!(server.get("/readyz"), (503, "not ready: draining\n".into()));
+    assert_eq!(server.get("/healthz").0, 200);
+    assert_eq!(server.get("/").0, 404);
+    assert_eq!(server.get("/metrics/").0, 404);
+}
+
+#[test]
+fn methods_and_headers() {
+    let server = Server::start(Limits::default());
+    let answer = server.ask("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
+    assert!(answer.starts_with("HTTP/1.1 405 ") && answer.contains("\r\nAllow: GET, HEAD\r\n"), "{answer}");
+    let answer = server.ask("HEAD /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(answer.contains("\r\nContent-Length: 3\r\n") && answer.ends_with("\r\n\r\n"), "{answer}");
+    let answer = server.ask("GET /metrics HTTP/1.0\r\n\r\n");
+    assert!(answer.contains("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{answer}");
+}
+
+#[test]
+fn connections_are_kept_and_requests_may_come_in_one_packet() {
+    let server = Server::start(Limits::default());
+    let one = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    let answer = server.ask(&format!("{one}{one}GET /none HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+    assert_eq!(
+        (answer.matches("200 OK").count(), answer.matches("404 Not Found").count()),
+        (2, 1),
+        "{answer}"
+    );
+}
+
+#[test]
+fn what_is_not_http_is_refused() {
+    let server = Server::start(Limits::default());
+    for (request, status) in [
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+        ("GET /metrics HTTP/1.1\r\n\r\n".to_owned(), "400"),
+        (
+            "GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n".to_owned(),
+            "400",
+        ),
+        (format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(9000)), "414"),
+        (format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(9000)), "431"),
+    ] {
+        let mut stream = server.connect();
+        // The server may answer and close before it has read everything.
+        let _ = stream.write_all(request.as_bytes());
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("a status line");
+        assert_eq!(&answer[9..], status.as_bytes(), "{}", &request[..request.len().min(40)]);
+    }
+}
+
+#[test]
+fn slow_clients_are_sent_away_and_others_wait_for_a_place() {
+    let limits =
+        Limits { connections_max: 2, head_time_max: Duration::from_millis(200), ..Limits::default() };
+    let server = Server::start(limits);
+    let mut slow: Vec<TcpStream> = (0..2).map(|_| server.connect()).collect();
+    slow.iter_mut().for_each(|stream| stream.write_all(b"GET /met").expect("sending"));
+    let start = Instant::now();
+    assert_eq!(server.get("/healthz").0, 200);
+    assert!(start.elapsed() < Duration::from_secs(3));
+    let mut rest = Vec::new();
+    assert_eq!(slow[0].read_to_end(&mut rest).unwrap_or(0), 0, "closed without an answer");
+}
+
+#[test]
+fn shutdown_does_not_wait_for_idle_connections() {
+    let server = Server::start(Limits { drain_time_max: Duration::from_millis(100), ..Limits::default() });
+    let _idle = server.connect();
+    std::thread::sleep(Duration::from_millis(20));
+    let start = Instant::now();
+    drop(server);
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
