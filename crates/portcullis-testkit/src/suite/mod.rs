@@ -49,6 +49,9 @@ pub struct Options {
     /// Writes the names of the failed tests with their reasons to a file.
     #[arg(long, value_name = "FILE")]
     pub list_failures: Option<PathBuf>,
+    /// Writes the rules that logged for each stage to a file, to compare one engine with another.
+    #[arg(long, value_name = "FILE")]
+    pub list_ids: Option<PathBuf>,
     /// Fails unless exactly so many tests ran (before any filter: were read).
     #[arg(long, value_name = "N")]
     pub count: Option<usize>,
@@ -94,6 +97,9 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
     let log = evidence::read(&traces)?;
     let failures = report::judge(&plan, &outcomes, &log);
     report::print(&plan, &failures, options)?;
+    if let Some(path) = &options.list_ids {
+        report::write_ids(&plan, &outcomes, &log, path)?;
+    }
 
     let mut good = true;
     for trouble in log.troubles.iter().chain(&count_trouble(options, &suite)) {

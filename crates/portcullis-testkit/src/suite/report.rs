@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::evidence::{Client, Log};
 use super::replay::{Case, Outcomes};
@@ -69,4 +70,23 @@ pub(super) fn print(cases: &[Case], failures: &[Failure], options: &Options) -> 
         println!("{family:<48} {tests:>6} {stages:>7} {:>7} {failed:>7}", tests - failed);
     }
     Ok(())
+}
+
+/// One line a stage: name, stage, status (0 without a response), ids.
+pub(super) fn write_ids(
+    cases: &[Case],
+    outcomes: &[Outcomes],
+    log: &Log,
+    path: &Path,
+) -> Result<(), TestkitError> {
+    let mut list = String::new();
+    for (case, outcomes) in cases.iter().zip(outcomes) {
+        for (index, outcome) in outcomes.iter().enumerate() {
+            let status = outcome.as_ref().map_or(0, |response| response.status);
+            let ids = log.client(case.address(index)).into_iter().flat_map(|client| &client.ids);
+            let ids: Vec<_> = ids.map(u32::to_string).collect();
+            let _ = writeln!(list, "{} {} {status} {}", case.test.name(), index + 1, ids.join(" "));
+        }
+    }
+    std::fs::write(path, list).map_err(|source| TestkitError::io(path, source))
 }
