@@ -7,7 +7,8 @@ use std::fmt;
 pub struct BodyError {
     /// What was wrong.
     pub kind: BodyErrorKind,
-    /// Offset in the body, in bytes from its start, where it was noticed.
+    /// Offset in the body, in bytes from its start, where it was noticed. For XML in another encoding than UTF-8 it
+    /// counts the bytes of the text as UTF-8.
     pub position: u64,
 }
 

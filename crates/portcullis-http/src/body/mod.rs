@@ -34,18 +34,24 @@
 
 use portcullis_types::Span;
 
+mod any;
 pub mod content_type;
 mod error;
+mod json;
 mod multipart;
 mod report;
 #[cfg(test)]
 mod test_sink;
 mod urlencoded;
+mod xml;
 
+pub use any::{BodyParser, Options};
 pub use error::{BodyError, BodyErrorKind, Byte, DispositionError, JsonError, MultipartError, XmlError};
+pub use json::{Json, JsonNames};
 pub use multipart::Multipart;
 pub use report::{Ambiguities, Ambiguity, MultipartFlags, Report, UnmatchedBoundary};
 pub use urlencoded::{UrlEncoded, parse_query};
+pub use xml::{Doctype, Xml};
 
 /// A named value found in a body or a query string, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +103,9 @@ pub trait BodySink {
 
     /// A comment's text. Not part of `XML:/*`.
     fn xml_comment(&mut self, text: &[u8]) {}
+
+    /// A document type declaration that is skipped: everything between `<!DOCTYPE` and `>`.
+    fn xml_doctype(&mut self, text: &[u8]) {}
 
     /// A processing instruction: its target and the rest. Not part of `XML:/*`.
     fn xml_instruction(&mut self, target: &[u8], data: &[u8]) {}

@@ -18,6 +18,7 @@ pub(crate) enum Event {
     XmlText(Vec<u8>),
     XmlEnd(Vec<u8>),
     XmlComment(Vec<u8>),
+    XmlDoctype(Vec<u8>),
     XmlInstruction(Vec<u8>, Vec<u8>),
 }
 
@@ -63,6 +64,7 @@ impl Recorder {
                 | Event::XmlStart(a)
                 | Event::XmlText(a)
                 | Event::XmlEnd(a)
+                | Event::XmlDoctype(a)
                 | Event::XmlComment(a) => all.push(a),
                 Event::FileEnd(_) => {}
             }
@@ -113,6 +115,9 @@ impl BodySink for Recorder {
     }
     fn xml_comment(&mut self, text: &[u8]) {
         self.events.push(Event::XmlComment(text.to_vec()));
+    }
+    fn xml_doctype(&mut self, text: &[u8]) {
+        self.events.push(Event::XmlDoctype(text.to_vec()));
     }
     fn xml_instruction(&mut self, target: &[u8], data: &[u8]) {
         self.events.push(Event::XmlInstruction(target.to_vec(), data.to_vec()));

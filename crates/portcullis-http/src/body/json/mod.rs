@@ -1,0 +1,387 @@
+//! JSON (RFC 8259), flattened to names and values.
+//!
+//! ```text
+//! {"user": {"name": "x", "tags": [1, true]}}        user.name = x   user.tags.tags = 1   user.tags.tags = true
+//! ```
+//!
+//! Names follow ModSecurity 2.9.7: keys joined with dots; an element of an array has the array's name and its last
+//! component once more; a top-level array is called `array`. [`JsonNames::ModSecurity3`] names as libmodsecurity
+//! does. Repeated keys are all reported, since applications differ in which one they take. Strings are unescaped,
+//! numbers and `true` and `false` are given as written, `null` as the empty value.
+//!
+//! The grammar is strict: no comments, single quotes, trailing commas, byte order marks or bytes that are not UTF-8.
+//! A body that needs a lenient reader is an error. Nothing recurses: open containers are a stack of a few words each.
+
+mod names;
+mod string;
+#[cfg(test)]
+mod tests;
+
+pub use names::JsonNames;
+use names::Names;
+use portcullis_types::Span;
+
+use super::{Ambiguity, Arg, BodyError, BodyErrorKind, BodySink, Byte, JsonError as Error, Limits, Report};
+
+/// Parses a JSON body.
+#[derive(Debug)]
+pub struct Json {
+    limits: Limits,
+    names: Names,
+    expect: Expect,
+    token: Option<Token>,
+    /// The bytes of the current token that came with earlier chunks.
+    pending: Vec<u8>,
+    scratch: Vec<u8>,
+    failed: bool,
+    report: Report,
+}
+
+/// What may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expect {
+    Value,
+    /// After `[`.
+    ValueOrEnd,
+    /// After `,` in an object.
+    Key,
+    /// After `{`.
+    KeyOrEnd,
+    Colon,
+    /// After a value inside a container.
+    CommaOrEnd,
+    /// After the top-level value: white space only.
+    Nothing,
+}
+
+/// A token that may go on in the next chunk.
+#[derive(Clone, Copy, Debug)]
+enum Token {
+    String(StringToken),
+    /// A number or a word: started at this offset.
+    Scalar {
+        start: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StringToken {
+    /// Offset of the first byte behind the quote.
+    start: u64,
+    is_key: bool,
+    /// The last byte seen was a backslash that escapes the next one.
+    in_escape: bool,
+    has_escape: bool,
+    has_high: bool,
+}
+
+/// An error and its offset.
+type Failure = (BodyErrorKind, u64);
+
+impl Json {
+    /// A parser that names values as ModSecurity 2 does.
+    pub fn new(limits: Limits) -> Self {
+        Json::with_names(limits, JsonNames::ModSecurity2)
+    }
+
+    /// A parser that names values in the given way.
+    pub fn with_names(limits: Limits, names: JsonNames) -> Self {
+        Json {
+            limits,
+            names: Names::new(names),
+            expect: Expect::Value,
+            token: None,
+            pending: Vec::new(),
+            scratch: Vec::new(),
+            failed: false,
+            report: Report::default(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
+        let base = self.report.bytes;
+        self.report.bytes += chunk.len() as u64;
+        if !self.failed
+            && let Err(failure) = self.chunk(chunk, base, sink)
+        {
+            self.fail(failure);
+        }
+    }
+
+    /// The input is complete. An empty body is no error.
+    pub fn finish(mut self, sink: &mut dyn BodySink) -> Report {
+        let end = self.report.bytes;
+        if !self.failed
+            && let Err(failure) = self.end(end, sink)
+        {
+            self.fail(failure);
+        }
+        self.report.no_files_bytes = end;
+        self.report
+    }
+
+    fn fail(&mut self, (kind, position): Failure) {
+        self.failed = true;
+        self.report.error = Some(BodyError { kind, position });
+    }
+
+    fn end(&mut self, end: u64, sink: &mut dyn BodySink) -> Result<(), Failure> {
+        if let Some(Token::Scalar { start }) = self.token {
+            let pending = std::mem::take(&mut self.pending);
+            self.token = None;
+            self.scalar(&pending, start, sink)?;
+        }
+        let complete = self.token.is_none() && self.expect == Expect::Nothing;
+        if complete || end == 0 { Ok(()) } else { fail(Error::Truncated, end) }
+    }
+
+    fn chunk(&mut self, chunk: &[u8], base: u64, sink: &mut dyn BodySink) -> Result<(), Failure> {
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match self.token {
+                Some(Token::String(token)) => self.string_bytes(token, chunk, at, base, sink)?,
+                Some(Token::Scalar { start }) => self.scalar_bytes(start, chunk, at, sink)?,
+                None => {
+                    let byte = chunk[at];
+                    match byte {
+                        b' ' | b'\t' | b'\n' | b'\r' => at + 1,
+                        _ if self.structure(byte, base + at as u64)? => at + 1,
+                        _ => at,
+                    }
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// A byte outside tokens. False if it is the first of a number or word, which looks at it again.
+    fn structure(&mut self, byte: u8, position: u64) -> Result<bool, Failure> {
+        use Expect::*;
+        match (byte, self.expect) {
+            (b'"', Value | ValueOrEnd | Key | KeyOrEnd) => {
+                let is_key = matches!(self.expect, Key | KeyOrEnd);
+                let start = position + 1;
+                let token =
+                    StringToken { start, is_key, in_escape: false, has_escape: false, has_high: false };
+                self.token = Some(Token::String(token));
+            }
+            (b'{', Value | ValueOrEnd) => {
+                self.open(true, position)?;
+                self.expect = KeyOrEnd;
+            }
+            (b'[', Value | ValueOrEnd) => {
+                self.open(false, position)?;
+                self.expect = ValueOrEnd;
+            }
+            (b'}', KeyOrEnd | CommaOrEnd) if self.names.in_object() => self.close(),
+            (b']', ValueOrEnd | CommaOrEnd) if !self.names.in_object() => self.close(),
+            (b':', Colon) => self.expect = Value,
+            (b',', CommaOrEnd) => {
+                self.expect = if self.names.in_object() { Key } else { Value };
+            }
+            (_, Value | ValueOrEnd) if is_scalar_byte(byte) => {
+                self.token = Some(Token::Scalar { start: position });
+                return Ok(false);
+            }
+            (_, Nothing) => return fail(Error::TrailingData, position),
+            _ => return fail(Error::Unexpected(Byte(byte)), position),
+        }
+        Ok(true)
+    }
+
+    fn open(&mut self, object: bool, position: u64) -> Result<(), Failure> {
+        self.names.before_value();
+        self.names.open(object);
+        if self.names.depth() > self.limits.json_depth_max {
+            return fail(Error::Depth(self.limits.json_depth_max), position);
+        }
+        self.check_path(position)
+    }
+
+    fn close(&mut self) {
+        self.names.close();
+        self.after_value();
+    }
+
+    fn after_value(&mut self) {
+        self.expect = if self.names.at_top() { Expect::Nothing } else { Expect::CommaOrEnd };
+    }
+
+    fn check_path(&self, position: u64) -> Result<(), Failure> {
+        let max = self.limits.json_path_bytes_max;
+        if self.names.path().len() > max { fail(Error::PathLength(max), position) } else { Ok(()) }
+    }
+
+    /// Bytes of a string, from `chunk[at]`. Returns where it goes on after the string, or the chunk's end.
+    fn string_bytes(
+        &mut self,
+        mut token: StringToken,
+        chunk: &[u8],
+        at: usize,
+        base: u64,
+        sink: &mut dyn BodySink,
+    ) -> Result<usize, Failure> {
+        let mut next = at;
+        if token.in_escape {
+            token.in_escape = false;
+            token.has_high |= chunk[at] >= 0x80;
+            next += 1;
+        }
+        loop {
+            next += string::plain_len(&chunk[next..], &mut token.has_high);
+            match chunk.get(next) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    token.has_escape = true;
+                    token.in_escape = next + 1 == chunk.len();
+                    // Whatever follows is skipped here and judged when the string is complete.
+                    token.has_high |= chunk.get(next + 1).is_some_and(|b| *b >= 0x80);
+                    next = (next + 2).min(chunk.len());
+                }
+                Some(_) => return fail(Error::Control, base + next as u64),
+                None => {
+                    self.pending.extend_from_slice(&chunk[at..]);
+                    self.token = Some(Token::String(token));
+                    return Ok(chunk.len());
+                }
+            }
+        }
+        self.token = None;
+        if self.pending.is_empty() {
+            self.string(token, &chunk[at..next], sink)?;
+        } else {
+            let mut raw = std::mem::take(&mut self.pending);
+            raw.extend_from_slice(&chunk[at..next]);
+            self.string(token, &raw, sink)?;
+            raw.clear();
+            self.pending = raw;
+        }
+        Ok(next + 1)
+    }
+
+    /// A complete string, without its quotes.
+    fn string(&mut self, token: StringToken, raw: &[u8], sink: &mut dyn BodySink) -> Result<(), Failure> {
+        if token.has_high && std::str::from_utf8(raw).is_err() {
+            return fail(Error::Utf8, token.start);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let text = if token.has_escape {
+            scratch.clear();
+            let unescaped = string::unescape(raw, &mut scratch, &mut self.report.ambiguities);
+            unescaped.or_else(|at| fail(Error::Escape, token.start + at as u64))?;
+            if memchr::memchr(0, &scratch).is_some() {
+                self.report.ambiguities.insert(Ambiguity::NulCharacter);
+            }
+            scratch.as_slice()
+        } else {
+            raw
+        };
+        if token.is_key {
+            self.names.key(text);
+            self.check_path(token.start)?;
+            self.expect = Expect::Colon;
+        } else {
+            self.value(text, token.start, raw.len(), sink)?;
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// Bytes of a number or word, from `chunk[at]`.
+    fn scalar_bytes(
+        &mut self,
+        start: u64,
+        chunk: &[u8],
+        at: usize,
+        sink: &mut dyn BodySink,
+    ) -> Result<usize, Failure> {
+        let len = chunk[at..].iter().take_while(|&&b| is_scalar_byte(b)).count();
+        let bytes = &chunk[at..at + len];
+        if at + len == chunk.len() {
+            self.pending.extend_from_slice(bytes);
+            return Ok(chunk.len());
+        }
+        self.token = None;
+        if self.pending.is_empty() {
+            self.scalar(bytes, start, sink)?;
+        } else {
+            let mut text = std::mem::take(&mut self.pending);
+            text.extend_from_slice(bytes);
+            self.scalar(&text, start, sink)?;
+            text.clear();
+            self.pending = text;
+        }
+        Ok(at + len)
+    }
+
+    fn scalar(&mut self, text: &[u8], start: u64, sink: &mut dyn BodySink) -> Result<(), Failure> {
+        let value = match text {
+            b"true" | b"false" => text,
+            b"null" => b"",
+            [b'a'..=b'z' | b'A'..=b'Z', ..] => return fail(Error::Word, start),
+            _ if is_number(text) => text,
+            _ => return fail(Error::Number, start),
+        };
+        self.value(value, start, text.len(), sink)
+    }
+
+    fn value(
+        &mut self,
+        value: &[u8],
+        start: u64,
+        raw_len: usize,
+        sink: &mut dyn BodySink,
+    ) -> Result<(), Failure> {
+        self.names.before_value();
+        self.check_path(start)?;
+        if self.report.arguments >= self.limits.arguments_max {
+            return Err((BodyErrorKind::ArgumentsLimit(self.limits.arguments_max), start));
+        }
+        self.report.arguments += 1;
+        let raw_value = Span::new(start as usize, start as usize + raw_len);
+        sink.arg(Arg { name: self.names.path(), value, raw_value });
+        self.after_value();
+        Ok(())
+    }
+}
+
+fn fail<T>(error: Error, position: u64) -> Result<T, Failure> {
+    Err((BodyErrorKind::Json(error), position))
+}
+
+/// Bytes that numbers and words are made of, so that `1x` is one malformed token.
+fn is_scalar_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}
+
+/// `-? (0 | [1-9][0-9]*) (\. [0-9]+)? ([eE] [+-]? [0-9]+)?`
+fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &mut &[u8]| {
+        let count = text.iter().take_while(|b| b.is_ascii_digit()).count();
+        *text = &text[count..];
+        count
+    };
+    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
+    let leading_zero = rest.first() == Some(&b'0');
+    let whole = digits(&mut rest);
+    if whole == 0 || leading_zero && whole > 1 {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        rest = fraction;
+        if digits(&mut rest) == 0 {
+            return false;
+        }
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        rest = exponent;
+        if let [b'+' | b'-', unsigned @ ..] = rest {
+            rest = unsigned;
+        }
+        if digits(&mut rest) == 0 {
+            return false;
+        }
+    }
+    rest.is_empty()
+}
