@@ -61,9 +61,20 @@ pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&b| class(b) & TOKEN != 0)
 }
 
-/// True if `text` holds a control byte other than HT. Without early exit, so that it compiles to vector code.
+/// True if `text` holds a control byte other than HT. Eight bytes at a time; only where a word holds a control byte at all is
+/// it looked at byte by byte.
 pub fn has_control(text: &[u8]) -> bool {
-    text.iter().fold(false, |bad, &b| bad | ((b < 0x20) & (b != b'\t')) | (b == 0x7f))
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const TOPS: u64 = ONES << 7;
+    // The top bit of a byte is set in the result if a byte of `word` is below 0x20 or 0x7f. Borrows can set bits for bytes
+    // behind such a byte, never for a word without one.
+    let suspicious = |word: u64| {
+        let delete = word ^ (ONES * 0x7f);
+        ((word.wrapping_sub(ONES * 0x20) & !word) | (delete.wrapping_sub(ONES) & !delete)) & TOPS != 0
+    };
+    let exact = |bytes: &[u8]| bytes.iter().any(|&b| class(b) & CONTROL != 0 && b != b'\t');
+    let (words, rest) = text.as_chunks::<8>();
+    words.iter().any(|word| suspicious(u64::from_ne_bytes(*word)) && exact(word)) || exact(rest)
 }
 
 /// True if `text` holds a byte above 0x7f.
@@ -97,7 +108,11 @@ mod tests {
         for b in 0..=255u8 {
             let expected = b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
             assert_eq!(class(b) & TOKEN != 0, expected, "{b:#x}");
-            assert_eq!(has_control(&[b]), (b < 32 && b != 9) || b == 127, "{b:#x}");
+            for at in 0..20 {
+                let mut text = *b"ab\tde \xff~ijklmno\tqrst";
+                text[at] = b;
+                assert_eq!(has_control(&text), (b < 32 && b != 9) || b == 127, "{b:#x} at {at}");
+            }
         }
     }
 }

@@ -132,6 +132,7 @@ impl RequestParser {
             self.in_fields = true;
             return match request_line::read(buf, line.start, line.end, self.compat, &mut self.head) {
                 request_line::Outcome::Fields(refusal) => {
+                    self.head.fields.reserve(16); // what browsers send
                     self.refusal = refusal;
                     None
                 }

@@ -46,6 +46,7 @@ impl ResponseParser {
                 Found::Line(line) => read_status_line(buf, line, &mut self.head)?,
             }
             self.in_fields = true;
+            self.head.fields.reserve(16);
         }
         loop {
             let left = self.limits.head_bytes_max.saturating_sub(self.lines.start);

@@ -1,7 +1,7 @@
 //! What both writers share: field lines and chunk framing.
 
 use super::bytes::has_control;
-use crate::message::BodyFraming;
+use crate::message::{BodyFraming, Field};
 use std::io::Write;
 
 /// The interim answer that lets a client send its body.
@@ -31,6 +31,22 @@ impl<'o> FieldWriter<'o> {
         self.0.extend_from_slice(b": ");
         self.value(value);
         self.0.extend_from_slice(b"\r\n");
+    }
+
+    /// A field as it was received; `bytes` are those of the head that owns it. Most lines are in the form that we write, and
+    /// are copied whole.
+    pub fn received(&mut self, bytes: &[u8], field: &Field) {
+        let (name, value, line) = (field.name, field.value, field.line);
+        let plain = name.start == line.start
+            && value.start == name.end + 2
+            && line.end == value.end + 2
+            && bytes.get(name.end as usize + 1) == Some(&b' ')
+            && bytes.get(value.end as usize) == Some(&b'\r');
+        if plain {
+            self.0.extend_from_slice(line.of(bytes));
+        } else {
+            self.field(name.of(bytes), value.of(bytes));
+        }
     }
 
     /// One field whose value is `values`, joined with commas.

@@ -70,7 +70,8 @@ pub fn write_request(head: &RequestHead, how: &RequestRewrite<'_>, out: &mut Vec
     let named = if head.connection.other { Named::of(head.fields()) } else { Named::default() };
     let mut framing_written = false;
     let mut first_host = true;
-    for (name, value) in head.fields() {
+    for field in head.field_spans() {
+        let name = field.name.of(head.bytes());
         if is_framing(name) {
             if !framing_written {
                 framing_written = true;
@@ -81,7 +82,7 @@ pub fn write_request(head: &RequestHead, how: &RequestRewrite<'_>, out: &mut Vec
                 fields.field(name, host);
             }
         } else if !is_hop_by_hop(name) && !named.contains(name) && !is_replaced(name, how) {
-            fields.field(name, value);
+            fields.received(head.bytes(), field);
         }
     }
     if !framing_written {

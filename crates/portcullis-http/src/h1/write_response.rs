@@ -68,7 +68,8 @@ pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut 
     };
     let named = if head.connection.other { Named::of(head.fields()) } else { Named::default() };
     let mut framing_written = false;
-    for (name, value) in head.fields() {
+    for field in head.field_spans() {
+        let name = field.name.of(head.bytes());
         if is_framing(name) {
             if !framing_written {
                 framing_written = true;
@@ -81,7 +82,7 @@ pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut 
             || how.remove.iter().any(|other| reads_as(name, other.as_bytes()))
             || how.set.iter().any(|(other, _)| name.eq_ignore_ascii_case(other.as_bytes()));
         if !dropped {
-            fields.field(name, value);
+            fields.received(head.bytes(), field);
         }
     }
     if !framing_written {
