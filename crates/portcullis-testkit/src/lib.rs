@@ -7,10 +7,12 @@
 //!   ftw            go-ftw test files: YAML > stages > request bytes; evidence > judgement
 //!   client         one raw request over one socket, from a chosen loopback address
 //!   upstream       a small bounded HTTP/1 server; behind it the CRS back end and the demo shop
+//!   process, proxy a child with a port; a Portcullis in front of that back end
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
+//!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
 //! ```
 //!
-//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`.
+//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`, `corpus-run`.
 //!
 //! Everything talks to loopback addresses only and stops by itself.
 //!
@@ -29,10 +31,12 @@
 pub mod base64;
 pub mod client;
 pub mod corpora;
+pub mod corpus_run;
 pub mod crs;
 mod error;
 pub mod ftw;
 pub mod process;
+pub mod proxy;
 pub mod suite;
 pub mod upstream;
 mod workspace;

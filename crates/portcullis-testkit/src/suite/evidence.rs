@@ -31,7 +31,11 @@ impl Log {
 }
 
 pub(super) fn read(traces: &Traces) -> Result<Log, TestkitError> {
-    let text = std::fs::read(&traces.log).map_err(|source| TestkitError::io(&traces.log, source))?;
+    let path = match traces {
+        Traces::Own { folder, .. } => folder.log(),
+        Traces::Given { log } => log.clone(),
+    };
+    let text = std::fs::read(&path).map_err(|source| TestkitError::io(&path, source))?;
     let mut log = Log::default();
     for line in text.split(|&byte| byte == b'\n') {
         if let Some(address) = client_of(line) {
@@ -40,24 +44,24 @@ pub(super) fn read(traces: &Traces) -> Result<Log, TestkitError> {
             client.lines.push(line.to_vec());
         }
     }
-    if let Some(path) = &traces.events {
-        let text = std::fs::read_to_string(path).map_err(|source| TestkitError::io(path, source))?;
+    if let Traces::Own { folder, metrics } = traces {
+        let path = folder.events();
+        let text = std::fs::read_to_string(&path).map_err(|source| TestkitError::io(&path, source))?;
         compare(&text, &mut log);
-    }
-    if let Some(path) = &traces.output {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        log.troubles.extend(text.lines().filter(|line| line.contains("panicked at")).map(str::to_string));
-    }
-    for line in traces.metrics.iter().flat_map(|text| text.lines()) {
-        let dropped = line.starts_with("portcullis_events_dropped_total") && !line.ends_with(" 0");
-        if dropped {
-            log.troubles.push(format!("events were dropped: {line}"));
-        }
-    }
-    if traces.metrics.as_ref().is_some_and(|text| !text.contains("portcullis_events_dropped_total")) {
-        log.troubles.push("the metrics page does not tell how many events were dropped".into());
+        log.troubles.extend(folder.panics());
+        log.troubles.extend(dropped(metrics));
     }
     Ok(log)
+}
+
+/// What the metrics page says about dropped events, where it is not zero.
+fn dropped(metrics: &str) -> Vec<String> {
+    const NAME: &str = "portcullis_events_dropped_total";
+    if !metrics.contains(NAME) {
+        return vec![format!("the metrics page has no {NAME}")];
+    }
+    let lines = metrics.lines().filter(|line| line.starts_with(NAME) && !line.ends_with(" 0"));
+    lines.map(|line| format!("events were dropped: {line}")).collect()
 }
 
 /// The address in the first `[client ...]`, with or without a port.
