@@ -1,1 +1,50 @@
 //! The plan (compiled rules) and its executor.
+//!
+//! ```text
+//!   portcullis-compile --> Plan (immutable, shared) --+
+//!                                                     v
+//!   request, response --> Transaction: values -> forms -> rules in order -> matches, interruption
+//! ```
+//!
+//! * [`Plan`]: rules with everything resolved that can be resolved at load time. It never sees SecLang text.
+//! * [`Transaction`]: one request with its response. Phases go in ([`Transaction::request_head`] and its
+//!   siblings), an [`Interruption`] or nothing comes out; [`Transaction::finish`] runs the logging phase.
+//! * [`Match`]: one rule that matched one value, with what is needed to explain it.
+//!
+//! Each value of the message is stored once, with its name; each transformation chain is applied to it at most
+//! once and remembered as a *form*; a transformation that cannot act costs a byte-class test. The engine reads
+//! no clock, opens no socket and allocates from buffers that the caller may reuse ([`Scratch`]).
+//! Rule semantics are those of ModSecurity 2.9 on Apache; `docs/` lists where engines disagree.
+
+mod actions;
+mod body;
+mod chains;
+mod collections;
+mod dump;
+mod execute;
+mod messages;
+mod operator;
+mod plan;
+mod record;
+mod rule_set;
+mod scalars;
+mod settings;
+mod store;
+mod template;
+mod transaction;
+mod tx_store;
+
+pub use chains::{ChainId, Chains};
+pub use collections::{Collections, Entries, NoCollections};
+pub use operator::{Number, Operator};
+pub use plan::{
+    Act, AllowScope, CtlTarget, Disruption, KeyFilter, Link, Metadata, Outcome, Plan, Rule, RuleIndex,
+    SetVar, SetVarOperation, Step, Target, TargetList, XmlPath,
+};
+pub use record::{Match, MatchView, ScoreChange};
+pub use rule_set::RuleSet;
+pub use settings::{AuditEngine, BodyLimitAction, BodyProcessor, RuleEngine, Settings};
+pub use store::Class;
+pub use template::{Part, Template};
+pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
+pub use tx_store::{TxSlot, canonical_int, to_int as leading_int};

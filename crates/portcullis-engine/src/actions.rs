@@ -1,0 +1,208 @@
+//! What a match does: macros, variables, control.
+
+use portcullis_types::{Span, Variable};
+
+use crate::execute::Item;
+use crate::plan::{Act, KeyFilter, Plan, SetVar, SetVarOperation, Target};
+use crate::record::ScoreChange;
+use crate::template::{Part, Template};
+use crate::transaction::{OpenCollection, Transaction};
+use crate::tx_store::{TxValue, canonical_int, to_int};
+
+impl Transaction {
+    pub(crate) fn run_acts(&mut self, plan: &Plan, acts: &[Act]) {
+        for act in acts {
+            match act {
+                Act::SetVar(set) => self.set_var(plan, set),
+                Act::Open { collection, key } => self.open(plan, *collection, key),
+                Act::RemoveRules(at) => self.removed_rules.extend(&plan.ctl_removals[*at as usize]),
+                Act::RemoveTarget(at) => self.removed_targets.push(*at),
+                Act::RuleEngine(engine) => self.rule_engine = *engine,
+                Act::AuditEngine(engine) => self.audit_engine = *engine,
+                Act::BodyProcessor(processor) => self.body.set_processor(*processor),
+                Act::ForceRequestBodyVariable(on) => self.body.force_variable(*on),
+                Act::RequestBodyAccess(on) => self.request_body_access = *on,
+                Act::RequestBodyLimit(limit) => self.request_body_limit = *limit,
+                Act::ResponseBodyAccess(on) => self.response_body_access = *on,
+                Act::ResponseBodyLimit(limit) => self.response_body_limit = *limit,
+            }
+        }
+    }
+
+    /// Appends `template` with its macros replaced. A macro without a value gives nothing.
+    pub(crate) fn expand(&mut self, plan: &Plan, template: &Template, out: &mut Vec<u8>) {
+        for part in &template.parts {
+            match part {
+                Part::Literal(text) => out.extend_from_slice(text),
+                Part::Tx(slot) => self.append_tx(self.tx.slot(*slot), out),
+                Part::Variable { variable, key } => {
+                    if let Some(value) = self.first_value(plan, *variable, key.as_deref()) {
+                        out.extend_from_slice(self.store.text(value));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn expand_to_store(&mut self, plan: &Plan, template: &Template) -> Span {
+        let mut text = std::mem::take(&mut self.expansion);
+        text.clear();
+        self.expand(plan, template, &mut text);
+        let span = self.store.push(&text);
+        self.expansion = text;
+        span
+    }
+
+    fn append_tx(&self, value: TxValue, out: &mut Vec<u8>) {
+        match value {
+            TxValue::Unset => {}
+            TxValue::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            TxValue::Text(span) => out.extend_from_slice(self.store.text(span)),
+        }
+    }
+
+    fn first_value(&mut self, plan: &Plan, variable: Variable, key: Option<&[u8]>) -> Option<Span> {
+        if variable == Variable::MatchedVar {
+            return Some(self.matched.value);
+        }
+        let filter = key.map_or(KeyFilter::All, |key| KeyFilter::Key(key.into()));
+        let target = Target { variable, filter, slot: None, count: false };
+        let mut items = Vec::new();
+        self.collect(plan, &target, &mut items);
+        items.first().map(|item: &Item| self.store.data(item.value))
+    }
+
+    fn set_var(&mut self, plan: &Plan, set: &SetVar) {
+        let value = match &set.operation {
+            SetVarOperation::Unset => TxValue::Unset,
+            SetVarOperation::SetNumber(number) => TxValue::Int(*number),
+            SetVarOperation::Set(template) => {
+                let span = self.expand_to_store(plan, template);
+                canonical_int(self.store.text(span)).map_or(TxValue::Text(span), TxValue::Int)
+            }
+            SetVarOperation::AddNumber(delta) => self.sum(plan, set, *delta),
+            SetVarOperation::Add(template) => {
+                let span = self.expand_to_store(plan, template);
+                let delta = to_int(self.store.text(span));
+                self.sum(plan, set, delta)
+            }
+            SetVarOperation::Subtract(template) => {
+                let span = self.expand_to_store(plan, template);
+                let delta = to_int(self.store.text(span));
+                self.sum(plan, set, delta.saturating_neg())
+            }
+        };
+        if set.collection != Variable::Tx {
+            self.set_open(plan, set, value);
+        } else if let Some(slot) = set.slot {
+            self.tx.set_slot(slot, value);
+        } else {
+            self.set_dynamic(plan, &set.key, value);
+        }
+    }
+
+    /// The variable's number plus `delta`; remembers the change for explanations.
+    fn sum(&mut self, plan: &Plan, set: &SetVar, delta: i64) -> TxValue {
+        let current = if set.collection != Variable::Tx {
+            let key = self.lower_key(plan, &set.key);
+            self.open_value(set.collection, key)
+        } else if let Some(slot) = set.slot {
+            if delta != 0 {
+                self.changes.push(ScoreChange { slot, delta });
+            }
+            self.tx.slot(slot)
+        } else {
+            let key = self.lower_key(plan, &set.key);
+            let name = self.store.text(key);
+            match plan.tx_slot(name) {
+                Some(slot) => self.tx.slot(slot),
+                None => {
+                    self.tx.find(&self.store.bytes, name).map_or(TxValue::Unset, |at| self.tx.dynamic_at(at))
+                }
+            }
+        };
+        let number = match current {
+            TxValue::Unset => 0,
+            TxValue::Int(number) => number,
+            TxValue::Text(span) => to_int(self.store.text(span)),
+        };
+        // Counters never go below zero (msre_action_setvar_execute).
+        TxValue::Int(number.saturating_add(delta).max(0))
+    }
+
+    fn set_dynamic(&mut self, plan: &Plan, key: &Template, value: TxValue) {
+        let key = self.lower_key(plan, key);
+        let name = self.store.text(key);
+        if let Some(slot) = plan.tx_slot(name) {
+            self.tx.set_slot(slot, value);
+        } else if let Some(at) = self.tx.find(&self.store.bytes, name) {
+            self.tx.set_at(at, value);
+        } else if self.tx.dynamic().len() < Transaction::TX_DYNAMIC_MAX {
+            self.tx.push(key, value);
+        }
+    }
+
+    fn lower_key(&mut self, plan: &Plan, key: &Template) -> Span {
+        let span = self.expand_to_store(plan, key);
+        self.store.bytes[span.range()].make_ascii_lowercase();
+        span
+    }
+
+    fn open(&mut self, plan: &Plan, collection: Variable, key: &Template) {
+        let key = self.expand_to_store(plan, key);
+        if self.open_collections.iter().any(|open| open.collection == collection) {
+            return;
+        }
+        let stored = self.collections.load(collection, self.store.text(key), self.epoch_seconds);
+        let mut entries = Vec::with_capacity(stored.len());
+        for (name, value) in stored {
+            let name = self.store.push(&name);
+            let value = self.store.push(&value);
+            entries.push((name, TxValue::Text(value)));
+        }
+        self.open_collections.push(OpenCollection { collection, key, entries, changed: false });
+    }
+
+    pub(crate) fn is_open(&self, variable: Variable) -> bool {
+        self.open_collections.iter().any(|open| open.collection == variable)
+    }
+
+    pub(crate) fn collect_open(&mut self, variable: Variable, filter: &KeyFilter, items: &mut Vec<Item>) {
+        let Some(at) = self.open_collections.iter().position(|open| open.collection == variable) else {
+            return;
+        };
+        for entry in 0..self.open_collections[at].entries.len() {
+            let (key, value) = self.open_collections[at].entries[entry];
+            if value != TxValue::Unset && filter.accepts(self.store.text(key)) {
+                let data = self.tx_text(value);
+                let value = self.store.temporary(key, data);
+                items.push(Item { variable, count: false, key, value });
+            }
+        }
+    }
+
+    fn open_value(&self, collection: Variable, key: Span) -> TxValue {
+        let name = self.store.text(key);
+        self.open_collections
+            .iter()
+            .find(|open| open.collection == collection)
+            .and_then(|open| open.entries.iter().find(|entry| self.store.text(entry.0) == name))
+            .map_or(TxValue::Unset, |entry| entry.1)
+    }
+
+    /// A collection that no `initcol` opened takes no values, as in ModSecurity.
+    fn set_open(&mut self, plan: &Plan, set: &SetVar, value: TxValue) {
+        let key = self.lower_key(plan, &set.key);
+        let bytes = &self.store.bytes;
+        let Some(open) = self.open_collections.iter_mut().find(|open| open.collection == set.collection)
+        else {
+            return;
+        };
+        open.changed = true;
+        match open.entries.iter().position(|entry| entry.0.of(bytes) == key.of(bytes)) {
+            Some(at) => open.entries[at].1 = value,
+            None if open.entries.len() < Transaction::TX_DYNAMIC_MAX => open.entries.push((key, value)),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The request body on its way into values.
+
+use portcullis_http::body::{
+    Arg, BodySink, Json, Limits, Multipart, MultipartFlags, Report, UrlEncoded, Xml,
+};
+use portcullis_types::{Span, Variable};
+
+use crate::settings::{BodyProcessor, Settings};
+use crate::store::Store;
+use crate::{Class, store};
+
+/// Parses the query string into `ARGS_GET`.
+pub(crate) fn parse_query(query: &[u8], settings: &Settings, store: &mut Store) {
+    let limits = limits(settings, 0);
+    let mut sink = Sink::new(store, Class::ArgsGet, Class::ArgsGetNames, false);
+    let report = portcullis_http::body::parse_query(query, settings.argument_separator, &limits, &mut sink);
+    if report.invalid_encodings > 0 {
+        store.set_scalar(Variable::UrlencodedError, b"1");
+    }
+    if let Some(error) = report.error {
+        set_error(store, &error.to_string());
+    }
+}
+
+/// State of the request body.
+#[derive(Debug, Default)]
+pub(crate) struct RequestBody {
+    content_type: Vec<u8>,
+    processor: Option<BodyProcessor>,
+    forced: bool,
+    parser: Option<Parser>,
+    /// The body itself, where `REQUEST_BODY` has a value.
+    raw: Option<Vec<u8>>,
+    files: Files,
+    length: u64,
+    error: Option<String>,
+}
+
+#[derive(Debug)]
+enum Parser {
+    UrlEncoded(Box<UrlEncoded>),
+    Multipart(Box<Multipart>),
+    Json(Box<Json>),
+    Xml(Box<Xml>),
+}
+
+impl RequestBody {
+    pub(crate) fn set_content_type(&mut self, value: &[u8]) {
+        if self.content_type.is_empty() {
+            self.content_type = value.to_vec();
+        }
+    }
+
+    pub(crate) fn choose_processor(&mut self) {
+        self.processor = BodyProcessor::native(&self.content_type);
+    }
+
+    pub(crate) fn set_processor(&mut self, processor: BodyProcessor) {
+        self.processor = Some(processor);
+    }
+
+    pub(crate) fn force_variable(&mut self, on: bool) {
+        self.forced = on;
+    }
+
+    pub(crate) fn processor(&self) -> Option<BodyProcessor> {
+        self.processor
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn files_combined_size(&self) -> u64 {
+        self.files.combined_size
+    }
+
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    pub(crate) fn feed(&mut self, chunk: &[u8], settings: &Settings, store: &mut Store, keep_files: bool) {
+        if chunk.is_empty() {
+            return;
+        }
+        if self.length == 0 {
+            self.begin(settings, store);
+        }
+        self.length += chunk.len() as u64;
+        if let Some(raw) = &mut self.raw {
+            raw.extend_from_slice(chunk);
+        }
+        let mut sink = Sink::with_files(store, &mut self.files, keep_files);
+        match &mut self.parser {
+            Some(Parser::UrlEncoded(parser)) => parser.feed(chunk, &mut sink),
+            Some(Parser::Multipart(parser)) => parser.feed(chunk, &mut sink),
+            Some(Parser::Json(parser)) => parser.feed(chunk, &mut sink),
+            Some(Parser::Xml(parser)) => parser.feed(chunk, &mut sink),
+            None => {}
+        }
+    }
+
+    fn begin(&mut self, settings: &Settings, store: &Store) {
+        let limits = limits(settings, store.class_len(Class::ArgsGet));
+        let separator = settings.argument_separator;
+        self.parser = self.processor.map(|processor| match processor {
+            BodyProcessor::UrlEncoded => {
+                Parser::UrlEncoded(Box::new(UrlEncoded::with_separator(limits, separator)))
+            }
+            BodyProcessor::Multipart => {
+                Parser::Multipart(Box::new(Multipart::new(limits, &self.content_type)))
+            }
+            BodyProcessor::Json => Parser::Json(Box::new(Json::new(limits))),
+            BodyProcessor::Xml => Parser::Xml(Box::new(Xml::new(limits))),
+        });
+        // As in ModSecurity 2, REQUEST_BODY is there for forms, and where nothing else takes the body apart.
+        let raw = match self.processor {
+            Some(BodyProcessor::UrlEncoded) => true,
+            Some(_) => false,
+            None => self.forced,
+        };
+        self.raw = raw.then(Vec::new);
+    }
+
+    /// `truncated`: the rest of the body was not shown; that its end is missing is no error then.
+    pub(crate) fn finish(
+        &mut self,
+        truncated: bool,
+        settings: &Settings,
+        store: &mut Store,
+        keep_files: bool,
+    ) {
+        let report = self.parser.take().map(|parser| {
+            let mut sink = Sink::with_files(store, &mut self.files, keep_files);
+            match parser {
+                Parser::UrlEncoded(parser) => parser.finish(&mut sink),
+                Parser::Multipart(parser) => parser.finish(&mut sink),
+                Parser::Json(parser) => parser.finish(&mut sink),
+                Parser::Xml(parser) => parser.finish(&mut sink),
+            }
+        });
+        self.files.store_xml(store);
+        if let Some(raw) = self.raw.take() {
+            store.set_scalar(Variable::RequestBody, &raw);
+        }
+        let mut flags = MultipartFlags::default();
+        if let Some(report) = report {
+            flags = self.report(report, truncated, store);
+        }
+        if settings.request_body_no_files_limit > 0
+            && self.error.is_none()
+            && !matches!(self.processor, Some(BodyProcessor::Multipart))
+            && self.length > settings.request_body_no_files_limit
+            && !truncated
+        {
+            let limit = settings.request_body_no_files_limit;
+            self.error = Some(format!(
+                "Request body no files data length is larger than the configured limit ({limit})."
+            ));
+        }
+        store.set_scalar(Variable::InboundDataError, flag(truncated));
+        set_flags(store, &flags);
+        if let Some(error) = &self.error {
+            set_error(store, error);
+        }
+    }
+
+    fn report(&mut self, report: Report, truncated: bool, store: &mut Store) -> MultipartFlags {
+        if report.invalid_encodings > 0 {
+            store.set_scalar(Variable::UrlencodedError, b"1");
+        }
+        if !truncated {
+            self.error = report.error.map(|error| error.to_string());
+        }
+        let mut flags = report.multipart;
+        flags.error &= !truncated;
+        flags
+    }
+}
+
+/// Gives every flag its value, so that a rule can ask for it whatever the body was.
+fn set_flags(store: &mut Store, flags: &MultipartFlags) {
+    for (variable, on) in [
+        (Variable::MultipartBoundaryQuoted, flags.boundary_quoted),
+        (Variable::MultipartBoundaryWhitespace, flags.boundary_whitespace),
+        (Variable::MultipartDataBefore, flags.data_before),
+        (Variable::MultipartDataAfter, flags.data_after),
+        (Variable::MultipartHeaderFolding, flags.header_folding),
+        (Variable::MultipartInvalidHeaderFolding, flags.invalid_header_folding),
+        (Variable::MultipartLfLine, flags.lf_line),
+        (Variable::MultipartCrlfLfLines, flags.crlf_lf_lines()),
+        (Variable::MultipartMissingSemicolon, flags.missing_semicolon),
+        (Variable::MultipartInvalidQuoting, flags.invalid_quoting),
+        (Variable::MultipartInvalidPart, flags.invalid_part),
+        (Variable::MultipartFileLimitExceeded, flags.file_limit_exceeded),
+        (Variable::MultipartUnmatchedBoundary, flags.unmatched_boundary()),
+        (Variable::MultipartStrictError, flags.strict_error()),
+    ] {
+        store.set_scalar(variable, flag(on));
+    }
+    for variable in [Variable::ReqbodyError, Variable::ReqbodyProcessorError, Variable::UrlencodedError] {
+        if store.scalar(variable).is_none() {
+            store.set_scalar(variable, b"0");
+        }
+    }
+}
+
+fn set_error(store: &mut Store, message: &str) {
+    for (variable, text) in [
+        (Variable::ReqbodyError, "1"),
+        (Variable::ReqbodyProcessorError, "1"),
+        (Variable::ReqbodyErrorMsg, message),
+        (Variable::ReqbodyProcessorErrorMsg, message),
+    ] {
+        store.set_scalar(variable, text.as_bytes());
+    }
+}
+
+fn flag(on: bool) -> &'static [u8] {
+    if on { b"1" } else { b"0" }
+}
+
+/// ModSecurity counts query and body arguments together; `used` is what the query took.
+fn limits(settings: &Settings, used: usize) -> Limits {
+    let arguments = match settings.arguments_limit {
+        0 => usize::MAX,
+        limit => (limit as usize).saturating_sub(used),
+    };
+    Limits {
+        arguments_max: arguments,
+        json_depth_max: settings.json_depth_limit as usize,
+        multipart_files_max: settings.upload_file_limit as usize,
+        no_files_bytes_max: settings.request_body_no_files_limit,
+        ..Limits::default()
+    }
+}
+
+/// What is remembered between the events of a body.
+#[derive(Debug, Default)]
+struct Files {
+    field: Span,
+    content: Option<Span>,
+    combined_size: u64,
+    xml_text: Vec<u8>,
+    is_xml: bool,
+}
+
+impl Files {
+    fn store_xml(&mut self, store: &mut Store) {
+        if std::mem::take(&mut self.is_xml) {
+            let text = std::mem::take(&mut self.xml_text);
+            let text = store.push(&text);
+            store.add(Class::XmlText, Span::default(), text);
+        }
+    }
+}
+
+/// Enters what a parser finds into the store.
+struct Sink<'a> {
+    store: &'a mut Store,
+    values: Class,
+    names: Class,
+    files: Option<&'a mut Files>,
+    keep_files: bool,
+}
+
+impl<'a> Sink<'a> {
+    fn new(store: &'a mut Store, values: Class, names: Class, keep_files: bool) -> Self {
+        Sink { store, values, names, files: None, keep_files }
+    }
+
+    fn with_files(store: &'a mut Store, files: &'a mut Files, keep_files: bool) -> Self {
+        Sink { store, values: Class::ArgsPost, names: Class::ArgsPostNames, files: Some(files), keep_files }
+    }
+}
+
+impl BodySink for Sink<'_> {
+    fn arg(&mut self, arg: Arg<'_>) {
+        self.store.add_pair(self.values, self.names, arg.name, arg.value);
+    }
+
+    fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {
+        let name = self.store.push(name);
+        self.store.add(Class::MultipartName, name, name);
+        if let Some(filename) = filename {
+            let filename = self.store.push(filename);
+            self.store.add(Class::MultipartFilename, name, filename);
+        }
+    }
+
+    fn part_header(&mut self, part_name: &[u8], line: &[u8]) {
+        let key = self.store.push(part_name);
+        let line = self.store.push(line);
+        self.store.add(Class::MultipartPartHeaders, key, line);
+    }
+
+    fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
+        let field = self.store.push(field_name);
+        let filename = self.store.push(filename);
+        self.store.add(Class::Files, field, filename);
+        self.store.add(Class::FilesNames, field, field);
+        if let Some(files) = &mut self.files {
+            files.field = field;
+            files.content = None;
+        }
+    }
+
+    fn file_data(&mut self, data: &[u8]) {
+        let Some(files) = self.files.as_mut().filter(|_| self.keep_files) else { return };
+        let piece = self.store.push(data);
+        // Nothing else is stored while a file's data comes, so the pieces are neighbours.
+        let start = files.content.map_or(piece.start, |content| content.start);
+        files.content = Some(Span { start, end: piece.end });
+    }
+
+    fn file_end(&mut self, size: u64) {
+        let Some(files) = &mut self.files else { return };
+        files.combined_size += size;
+        let (field, content) = (files.field, files.content.take());
+        let text = self.store.push(size.to_string().as_bytes());
+        self.store.add(Class::FilesSizes, field, text);
+        if let Some(content) = content {
+            self.store.add(Class::FilesTmpContent, field, content);
+        }
+    }
+
+    fn xml_start(&mut self, _name: &[u8]) {
+        if let Some(files) = &mut self.files {
+            files.is_xml = true;
+        }
+    }
+
+    fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
+        // Namespace declarations are no attributes to XPath.
+        if name == b"xmlns" || name.starts_with(b"xmlns:") {
+            return;
+        }
+        let value = self.store.push(value);
+        self.store.add(store::Class::XmlAttributes, Span::default(), value);
+    }
+
+    fn xml_text(&mut self, text: &[u8]) {
+        if let Some(files) = &mut self.files {
+            files.xml_text.extend_from_slice(text);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The plan in words: `portcullis rules --plan`.
+
+use std::fmt;
+
+use crate::plan::{Disruption, KeyFilter, Plan, Rule, TargetList, XmlPath};
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "plan: {} rules, {} links, {} transformation chains, {} tx keys, {} files, {} not loaded",
+            self.rules.len(),
+            self.links.len(),
+            self.chains.len(),
+            self.tx_names.len(),
+            self.files.len(),
+            self.removed.len()
+        )?;
+        writeln!(f, "settings: {:?}", self.settings)?;
+        for (number, steps) in (1..).zip(&self.steps) {
+            writeln!(f, "phase {number}: {} rules", steps.len())?;
+            for (at, step) in steps.iter().enumerate() {
+                let rule = self.rule(step.rule);
+                write!(f, "  {at:4} rule {}", rule.id)?;
+                if step.skip_to != u32::MAX {
+                    write!(f, " -> {}", step.skip_to)?;
+                }
+                writeln!(f, " {}", Disrupt(&rule.disruption))?;
+                self.write_links(f, rule)?;
+            }
+        }
+        for (id, why) in &self.removed {
+            writeln!(f, "not loaded: {id}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn write_links(&self, f: &mut fmt::Formatter<'_>, rule: &Rule) -> fmt::Result {
+        for link in self.links_of(rule) {
+            if link.unconditional {
+                writeln!(f, "         always, {} acts", link.acts.len())?;
+                continue;
+            }
+            let not = if link.negated { "!" } else { "" };
+            let names: Vec<_> = self.chains.transformations(link.chain).iter().map(|t| t.name()).collect();
+            writeln!(
+                f,
+                "         {} t:[{}] {not}{} acts:{}{}",
+                Targets(&link.targets),
+                names.join(","),
+                link.operator_text,
+                link.acts.len(),
+                if link.multi_match { " multiMatch" } else { "" },
+            )?;
+        }
+        Ok(())
+    }
+}
+
+struct Disrupt<'a>(&'a Disruption);
+
+impl fmt::Display for Disrupt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Disruption::Pass => f.write_str("pass"),
+            Disruption::Allow(scope) => write!(f, "allow:{scope:?}"),
+            Disruption::Deny { status } => write!(f, "deny {status}"),
+            Disruption::Drop => f.write_str("drop"),
+            Disruption::Redirect { status, .. } => write!(f, "redirect {status}"),
+        }
+    }
+}
+
+struct Targets<'a>(&'a TargetList);
+
+impl fmt::Display for Targets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bar = "";
+        for target in &self.0.include {
+            write!(
+                f,
+                "{bar}{}{}{}",
+                if target.count { "&" } else { "" },
+                target.variable.name(),
+                Key(&target.filter)
+            )?;
+            bar = "|";
+        }
+        for (variable, filter) in &self.0.exclude {
+            write!(f, "{bar}!{}{}", variable.name(), Key(filter))?;
+            bar = "|";
+        }
+        Ok(())
+    }
+}
+
+struct Key<'a>(&'a KeyFilter);
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            KeyFilter::All => Ok(()),
+            KeyFilter::Key(key) => write!(f, ":{}", key.escape_ascii()),
+            KeyFilter::Regex(regex) => write!(f, ":/{}/", regex.pattern().escape_ascii()),
+            KeyFilter::Xml(XmlPath::Text) => f.write_str(":/*"),
+            KeyFilter::Xml(XmlPath::Attributes) => f.write_str("://@*"),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! From message heads to values: which bytes become which variable.
+
+use portcullis_http::cookie::{self, CookieFormat};
+use portcullis_types::{Span, Variable};
+
+use crate::Class;
+use crate::body::parse_query;
+use crate::transaction::{Connection, RequestLine, Transaction};
+
+impl Transaction {
+    pub(crate) fn ingest_connection(&mut self, connection: &Connection) {
+        let store = &mut self.store;
+        for (variable, text) in [
+            (Variable::RemoteAddr, connection.client.ip().to_string()),
+            (Variable::RemoteHost, connection.client.ip().to_string()),
+            (Variable::RemotePort, connection.client.port().to_string()),
+            (Variable::ServerAddr, connection.server.ip().to_string()),
+            (Variable::ServerPort, connection.server.port().to_string()),
+        ] {
+            store.set_scalar(variable, text.as_bytes());
+        }
+        store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
+    }
+
+    pub(crate) fn ingest_request_head<'a>(
+        &mut self,
+        line: RequestLine<'_>,
+        headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) {
+        self.ingest_request_line(line);
+        let settings = &self.plan.settings;
+        let store = &mut self.store;
+        for (name, value) in headers {
+            store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
+            if name.eq_ignore_ascii_case(b"cookie") {
+                let format = if settings.cookie_v1 { CookieFormat::V1 } else { CookieFormat::V0 };
+                for cookie in cookie::parse(value, format, None).cookies {
+                    let name = cookie.full_name(value);
+                    store.add_pair(
+                        Class::RequestCookies,
+                        Class::RequestCookiesNames,
+                        &name,
+                        cookie.value(value),
+                    );
+                }
+            } else if name.eq_ignore_ascii_case(b"content-type") {
+                self.body.set_content_type(value);
+            } else if name.eq_ignore_ascii_case(b"host") && store.scalar(Variable::ServerName).is_none() {
+                store.set_scalar(Variable::ServerName, host_name(value));
+            }
+        }
+        self.body.choose_processor();
+    }
+
+    fn ingest_request_line(&mut self, line: RequestLine<'_>) {
+        let store = &mut self.store;
+        store.set_scalar(Variable::RequestLine, line.line);
+        store.set_scalar(Variable::RequestMethod, line.method);
+        store.set_scalar(Variable::RequestProtocol, line.protocol);
+        let target = store.push(line.target);
+        store.set_scalar_span(Variable::RequestUriRaw, target);
+        let parts = split_target(line.target);
+        let within = |span: Span| Span { start: target.start + span.start, end: target.start + span.end };
+        store.set_scalar_span(Variable::RequestUri, within(parts.uri));
+        store.set_scalar_span(Variable::RequestFilename, within(parts.path));
+        store.set_scalar_span(Variable::RequestBasename, within(parts.basename));
+        if let Some(query) = parts.query {
+            store.set_scalar_span(Variable::QueryString, within(query));
+            parse_query(query.of(line.target), &self.plan.settings, store);
+        }
+    }
+
+    pub(crate) fn ingest_response_head<'a>(
+        &mut self,
+        protocol: &[u8],
+        status: u16,
+        headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) {
+        let store = &mut self.store;
+        let status = status.to_string();
+        store.set_scalar(Variable::ResponseProtocol, protocol);
+        store.set_scalar(Variable::ResponseStatus, status.as_bytes());
+        store.set_scalar(Variable::StatusLine, &[protocol, b" ", status.as_bytes()].concat());
+        self.response_inspectable =
+            self.plan.settings.response_body_mime_types.iter().any(|mime| mime == b"(null)");
+        for (name, value) in headers {
+            store.add_pair(Class::ResponseHeaders, Class::ResponseHeadersNames, name, value);
+            if name.eq_ignore_ascii_case(b"content-type") {
+                store.set_scalar(Variable::ResponseContentType, value);
+                let mime =
+                    value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
+                self.response_inspectable = self.plan.settings.response_body_mime_types.contains(&mime);
+            } else if name.eq_ignore_ascii_case(b"content-length") {
+                store.set_scalar(Variable::ResponseContentLength, value);
+            }
+        }
+    }
+}
+
+/// `Host` without its port.
+fn host_name(host: &[u8]) -> &[u8] {
+    if host.starts_with(b"[") {
+        let end = memchr::memchr(b']', host).map_or(host.len(), |at| at + 1);
+        return &host[..end];
+    }
+    host.split(|&b| b == b':').next().unwrap_or_default()
+}
+
+/// Parts of a request target, as offsets into it.
+#[derive(Debug, PartialEq, Eq)]
+struct TargetParts {
+    /// Path and query.
+    uri: Span,
+    path: Span,
+    /// What follows the last `/` or `\` of the path.
+    basename: Span,
+    query: Option<Span>,
+}
+
+fn split_target(target: &[u8]) -> TargetParts {
+    let start = authority_end(target);
+    let fragment = memchr::memchr(b'#', &target[start..]).map_or(target.len(), |at| start + at);
+    let question = memchr::memchr(b'?', &target[start..fragment]).map(|at| start + at);
+    let path = Span::new(start, question.unwrap_or(fragment));
+    let base =
+        memchr::memrchr2(b'/', b'\\', path.of(target)).map_or(path.start as usize, |at| start + at + 1);
+    TargetParts {
+        uri: Span::new(start, fragment),
+        path,
+        basename: Span::new(base, path.end as usize),
+        query: question.map(|at| Span::new(at + 1, fragment)),
+    }
+}
+
+/// Where the path of an absolute-form target begins; 0 for the other forms.
+fn authority_end(target: &[u8]) -> usize {
+    let scheme =
+        target.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')).count();
+    if scheme == 0 || !target[scheme..].starts_with(b"://") {
+        return 0;
+    }
+    let authority = scheme + 3;
+    memchr::memchr3(b'/', b'?', b'#', &target[authority..]).map_or(target.len(), |at| authority + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_come_apart() {
+        for (target, uri, path, basename, query) in [
+            ("/a/b.php?x=1&y", "/a/b.php?x=1&y", "/a/b.php", "b.php", Some("x=1&y")),
+            ("/a?x?y#z", "/a?x?y", "/a", "a", Some("x?y")),
+            ("http://h:80/p/q?r", "/p/q?r", "/p/q", "q", Some("r")),
+            ("http://h", "", "", "", None),
+            ("*", "*", "*", "*", None),
+            ("/a\\b?", "/a\\b?", "/a\\b", "b", Some("")),
+            ("h:443", "h:443", "h:443", "h:443", None),
+        ] {
+            let parts = split_target(target.as_bytes());
+            let text = |span: Span| std::str::from_utf8(span.of(target.as_bytes())).unwrap();
+            assert_eq!(
+                (text(parts.uri), text(parts.path), text(parts.basename)),
+                (uri, path, basename),
+                "{target}"
+            );
+            assert_eq!(parts.query.map(text), query, "{target}");
+        }
+    }
+
+    #[test]
+    fn host_names_lose_their_port() {
+        for (host, name) in [("h", "h"), ("h:80", "h"), ("[::1]:80", "[::1]"), ("[::1", "[::1"), ("", "")] {
+            assert_eq!(host_name(host.as_bytes()), name.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+use portcullis_libinjection as libinjection;
+use portcullis_match::{IpSet, Regex, WordSet};
+use portcullis_types::{ByteSet, Span};
+
+use crate::Template;
+use crate::tx_store::to_int;
+
+/// A number known at load time, or a macro that gives one.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Number {
+    Constant(i64),
+    Computed(Template),
+}
+
+/// An operator with its argument compiled. Semantics: ModSecurity 2.9 `re_operators.c`.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Operator {
+    Rx(std::sync::Arc<Regex>),
+    Pm(std::sync::Arc<WordSet>),
+    Contains(Template),
+    ContainsWord(Template),
+    Within(Template),
+    StrEq(Template),
+    StrMatch(Template),
+    BeginsWith(Template),
+    EndsWith(Template),
+    Eq(Number),
+    Ge(Number),
+    Gt(Number),
+    Le(Number),
+    Lt(Number),
+    IpMatch(IpSet),
+    DetectSqli,
+    DetectXss,
+    /// Matches a byte outside the set.
+    ValidateByteRange(ByteSet),
+    ValidateUrlEncoding,
+    ValidateUtf8Encoding,
+    UnconditionalMatch,
+    NoMatch,
+}
+
+/// What an operator found, for `capture` and for explanations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Captures {
+    /// Spans in the tested value, `TX:0` to `TX:9`.
+    pub(crate) groups: portcullis_match::Captures,
+    /// A capture that is not part of the value: a libinjection fingerprint.
+    pub(crate) text: Option<libinjection::Fingerprint>,
+}
+
+impl Captures {
+    fn whole(&mut self, span: Span) {
+        self.groups = [None; 10];
+        self.groups[0] = Some(span);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Captures::default();
+    }
+}
+
+impl Operator {
+    /// The template that must be expanded before [`Operator::test`], if any.
+    pub(crate) fn argument(&self) -> Option<&Template> {
+        use Operator::*;
+        match self {
+            Contains(t) | ContainsWord(t) | Within(t) | StrEq(t) | StrMatch(t) | BeginsWith(t)
+            | EndsWith(t) => Some(t),
+            Eq(Number::Computed(t))
+            | Ge(Number::Computed(t))
+            | Gt(Number::Computed(t))
+            | Le(Number::Computed(t))
+            | Lt(Number::Computed(t)) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// True if only the numeric value of the target counts.
+    pub(crate) fn is_numeric(&self) -> bool {
+        matches!(
+            self,
+            Operator::Eq(_) | Operator::Ge(_) | Operator::Gt(_) | Operator::Le(_) | Operator::Lt(_)
+        )
+    }
+
+    /// Compares a number; `argument` is the expanded template.
+    pub(crate) fn test_number(&self, value: i64, argument: &[u8]) -> bool {
+        let number = |n: &Number| match n {
+            Number::Constant(n) => *n,
+            Number::Computed(_) => to_int(argument),
+        };
+        match self {
+            Operator::Eq(n) => value == number(n),
+            Operator::Ge(n) => value >= number(n),
+            Operator::Gt(n) => value > number(n),
+            Operator::Le(n) => value <= number(n),
+            Operator::Lt(n) => value < number(n),
+            _ => false,
+        }
+    }
+
+    /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted.
+    pub(crate) fn test(&self, value: &[u8], argument: &[u8], capture: bool, found: &mut Captures) -> bool {
+        match self {
+            Operator::Rx(regex) => {
+                if capture {
+                    regex.captures(value, &mut found.groups)
+                } else {
+                    regex.is_match(value)
+                }
+            }
+            Operator::Pm(words) => match words.find(value) {
+                Some(span) => {
+                    found.whole(span);
+                    true
+                }
+                None => false,
+            },
+            Operator::Contains(_) | Operator::StrMatch(_) => {
+                argument.is_empty() || memchr::memmem::find(value, argument).is_some()
+            }
+            Operator::ContainsWord(_) => contains_word(value, argument),
+            Operator::Within(_) => value.is_empty() || memchr::memmem::find(argument, value).is_some(),
+            Operator::StrEq(_) => value == argument,
+            Operator::BeginsWith(_) => value.starts_with(argument),
+            Operator::EndsWith(_) => value.ends_with(argument),
+            Operator::Eq(_) | Operator::Ge(_) | Operator::Gt(_) | Operator::Le(_) | Operator::Lt(_) => {
+                self.test_number(to_int(value), argument)
+            }
+            Operator::IpMatch(set) => std::str::from_utf8(value)
+                .ok()
+                .and_then(|text| text.trim().parse().ok())
+                .is_some_and(|ip| set.contains(ip)),
+            Operator::DetectSqli => {
+                found.text = libinjection::sqli(value);
+                found.text.is_some()
+            }
+            Operator::DetectXss => {
+                let hit = libinjection::xss(value);
+                if hit {
+                    found.whole(Span::new(0, value.len()));
+                }
+                hit
+            }
+            Operator::ValidateByteRange(allowed) => value.iter().any(|&b| !allowed.contains(b)),
+            Operator::ValidateUrlEncoding => portcullis_match::url_encoding_error(value).is_some(),
+            Operator::ValidateUtf8Encoding => portcullis_match::utf8_error(value).is_some(),
+            Operator::UnconditionalMatch => true,
+            Operator::NoMatch => false,
+        }
+    }
+}
+
+/// `@containsWord`: `word` stands in `value` with no letter or digit on either side.
+fn contains_word(value: &[u8], word: &[u8]) -> bool {
+    if word.is_empty() {
+        return true;
+    }
+    let boundary = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_');
+    memchr::memmem::find_iter(value, word).any(|at| {
+        boundary(at.checked_sub(1).and_then(|before| value.get(before)))
+            && boundary(value.get(at + word.len()))
+    })
+}

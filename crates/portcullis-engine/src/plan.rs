@@ -1,0 +1,298 @@
+//! The plan: what the executor walks. Plain data, built once by the compiler, shared by all transactions.
+
+use std::sync::Arc;
+
+use portcullis_match::Regex;
+use portcullis_types::{Phase, RuleId, Severity, Variable};
+
+use crate::{ChainId, Chains, Operator, RuleSet, Settings, Template, TxSlot};
+
+/// Position of a rule in [`Plan::rules`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleIndex(pub u32);
+
+/// Compiled rules and settings. Immutable once built.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Engine settings.
+    pub settings: Settings,
+    /// Rules (chains as one) in load order.
+    pub rules: Vec<Rule>,
+    /// Links of all rules; a rule's links are consecutive.
+    pub links: Vec<Link>,
+    /// What each phase runs, in order, by phase number - 1.
+    pub steps: [Vec<Step>; 5],
+    /// Transformation chains.
+    pub chains: Chains,
+    /// Names of the TX keys that rules name literally, lower case, by [`TxSlot`]; the first ten are `0` to `9`.
+    pub tx_names: Vec<Box<[u8]>>,
+    /// Target exclusions that `ctl:ruleRemoveTarget...` can switch on.
+    pub ctl_targets: Vec<CtlTarget>,
+    /// Rule sets that `ctl:ruleRemove...` can switch off.
+    pub ctl_removals: Vec<RuleSet>,
+    /// Names of rule files, as given.
+    pub files: Vec<Arc<str>>,
+    /// Rules that are loaded but never run, and why: for `portcullis rules`.
+    pub removed: Vec<(RuleId, String)>,
+    /// True if some rule reads `FILES_TMP_CONTENT`.
+    pub reads_file_content: bool,
+    /// True if some rule reads the response body (phase 4 has rules).
+    pub reads_response_body: bool,
+}
+
+/// One entry of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The rule.
+    pub rule: RuleIndex,
+    /// `skipAfter`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it does not skip.
+    pub skip_to: u32,
+}
+
+/// A rule: a condition of one or more links, and what follows if all of them match.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// `id`, 0 if the rule has none.
+    pub id: RuleId,
+    /// When it runs.
+    pub phase: Phase,
+    /// First link in [`Plan::links`].
+    pub first_link: u32,
+    /// Number of links, at least 1.
+    pub link_count: u32,
+    /// What it asks for when it matched.
+    pub disruption: Disruption,
+    /// `skip:N`.
+    pub skip: u32,
+    /// `log`: the match is worth an event.
+    pub log: bool,
+    /// `auditlog`.
+    pub audit_log: bool,
+    /// Texts for people.
+    pub metadata: Metadata,
+}
+
+/// The texts and labels of a rule.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    /// `msg`.
+    pub msg: Option<Template>,
+    /// `logdata`.
+    pub log_data: Option<Template>,
+    /// `tag`s in order.
+    pub tags: Vec<Template>,
+    /// `severity`.
+    pub severity: Option<Severity>,
+    /// `ver`.
+    pub ver: Option<Box<str>>,
+    /// `rev`.
+    pub rev: Option<Box<str>>,
+    /// `maturity`, 0 to 9.
+    pub maturity: Option<u8>,
+    /// `accuracy`, 0 to 9.
+    pub accuracy: Option<u8>,
+    /// File, index in [`Plan::files`].
+    pub file: u32,
+    /// Line in the file, from 1.
+    pub line: u32,
+}
+
+/// The disruptive action of a rule, `block` already replaced by the default.
+#[derive(Clone, Debug)]
+pub enum Disruption {
+    /// `pass`.
+    Pass,
+    /// `allow`.
+    Allow(AllowScope),
+    /// `deny`.
+    Deny {
+        /// HTTP status.
+        status: u16,
+    },
+    /// `drop`: close the connection.
+    Drop,
+    /// `redirect`.
+    Redirect {
+        /// 301, 302, 303, 307; other statuses become 302.
+        status: u16,
+        /// The location.
+        location: Template,
+    },
+}
+
+/// How much `allow` lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowScope {
+    /// The rest of the transaction but logging.
+    Transaction,
+    /// The rest of the phase.
+    Phase,
+    /// The remaining request phases.
+    Request,
+}
+
+/// One link of a rule.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The values it looks at; empty for `SecAction`, which always matches once.
+    pub targets: TargetList,
+    /// True for `SecAction`: no values, no operator.
+    pub unconditional: bool,
+    /// What is done to them first.
+    pub chain: ChainId,
+    /// `multiMatch`: the operator sees every intermediate form.
+    pub multi_match: bool,
+    /// The test.
+    pub operator: Operator,
+    /// `!`.
+    pub negated: bool,
+    /// The operator as text, for explanations.
+    pub operator_text: Box<str>,
+    /// `capture`.
+    pub capture: bool,
+    /// What each match does.
+    pub acts: Vec<Act>,
+}
+
+/// Values to look at and values to leave out.
+#[derive(Clone, Debug, Default)]
+pub struct TargetList {
+    /// In written order.
+    pub include: Vec<Target>,
+    /// `!VARIABLE:key`, whether written in the rule or added by an update.
+    pub exclude: Vec<(Variable, KeyFilter)>,
+}
+
+/// A variable with the keys wanted.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The variable.
+    pub variable: Variable,
+    /// Which keys.
+    pub filter: KeyFilter,
+    /// For `TX:key`: the slot of the key.
+    pub slot: Option<TxSlot>,
+    /// `&`: how many values there are instead of the values.
+    pub count: bool,
+}
+
+/// Which keys of a collection.
+#[derive(Clone, Debug)]
+pub enum KeyFilter {
+    /// All.
+    All,
+    /// This one, whatever its ASCII case.
+    Key(Box<[u8]>),
+    /// Those that match.
+    Regex(Arc<Regex>),
+    /// `XML` only.
+    Xml(XmlPath),
+}
+
+/// The XPath expressions that need no XPath engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XmlPath {
+    /// `/*`: all text of the document in one value.
+    Text,
+    /// `//@*`: each attribute value.
+    Attributes,
+}
+
+impl KeyFilter {
+    /// True if `key` is wanted.
+    pub fn accepts(&self, key: &[u8]) -> bool {
+        match self {
+            KeyFilter::All | KeyFilter::Xml(_) => true,
+            KeyFilter::Key(wanted) => wanted.eq_ignore_ascii_case(key),
+            KeyFilter::Regex(regex) => regex.is_match(key),
+        }
+    }
+}
+
+/// A target taken from some rules by `ctl` for the rest of a transaction.
+#[derive(Clone, Debug)]
+pub struct CtlTarget {
+    /// The rules.
+    pub rules: RuleSet,
+    /// The variable.
+    pub variable: Variable,
+    /// Which keys of it.
+    pub filter: KeyFilter,
+}
+
+/// `setvar`.
+#[derive(Clone, Debug)]
+pub struct SetVar {
+    /// The collection: `TX` or a persistent one.
+    pub collection: Variable,
+    /// The slot, if the key is a plain `TX` key.
+    pub slot: Option<TxSlot>,
+    /// The key.
+    pub key: Template,
+    /// What happens to it.
+    pub operation: SetVarOperation,
+}
+
+/// What `setvar` does.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum SetVarOperation {
+    Set(Template),
+    SetNumber(i64),
+    Add(Template),
+    Subtract(Template),
+    /// Negative to subtract.
+    AddNumber(i64),
+    Unset,
+}
+
+/// A non-disruptive action, run at each match of its link.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Act {
+    SetVar(SetVar),
+    /// `initcol`, `setsid`, `setuid`, `setrsc`: opens a persistent collection.
+    Open {
+        collection: Variable,
+        key: Template,
+    },
+    /// Switches off the rules of [`Plan::ctl_removals`] at this index.
+    RemoveRules(u32),
+    /// Switches on the exclusion of [`Plan::ctl_targets`] at this index.
+    RemoveTarget(u32),
+    RuleEngine(crate::RuleEngine),
+    AuditEngine(crate::AuditEngine),
+    BodyProcessor(crate::BodyProcessor),
+    ForceRequestBodyVariable(bool),
+    RequestBodyAccess(bool),
+    RequestBodyLimit(u64),
+    ResponseBodyAccess(bool),
+    ResponseBodyLimit(u64),
+}
+
+/// What a whole rule did, as the executor's answer to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not all links matched.
+    NoMatch,
+    /// All links matched.
+    Match,
+}
+
+impl Plan {
+    /// The rule at `index`.
+    pub fn rule(&self, index: RuleIndex) -> &Rule {
+        &self.rules[index.0 as usize]
+    }
+
+    /// The links of `rule`.
+    pub fn links_of(&self, rule: &Rule) -> &[Link] {
+        let first = rule.first_link as usize;
+        &self.links[first..first + rule.link_count as usize]
+    }
+
+    /// The slot of a literal `TX` key.
+    pub fn tx_slot(&self, key: &[u8]) -> Option<TxSlot> {
+        self.tx_names.iter().position(|name| name.eq_ignore_ascii_case(key)).map(|at| TxSlot(at as u32))
+    }
+}

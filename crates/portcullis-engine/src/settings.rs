@@ -1,0 +1,96 @@
+/// `SecRuleEngine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleEngine {
+    /// Rules run and may interrupt.
+    On,
+    /// Rules do not run.
+    Off,
+    /// Rules run; interruptions are recorded but not carried out.
+    DetectionOnly,
+}
+
+/// `SecAuditEngine`: which transactions are worth an audit record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditEngine {
+    /// All.
+    On,
+    /// None.
+    Off,
+    /// Those with a match that audits, or with a relevant status.
+    RelevantOnly,
+}
+
+/// How a request body becomes arguments (`ctl:requestBodyProcessor`).
+pub use portcullis_http::body::content_type::Processor as BodyProcessor;
+
+/// `SecRequestBodyLimitAction`, `SecResponseBodyLimitAction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyLimitAction {
+    /// Refuse the message.
+    Reject,
+    /// Inspect what fits, let the rest through uninspected.
+    ProcessPartial,
+}
+
+/// What the engine is set to, from `Sec...` directives. Sizes are bytes.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `SecRuleEngine`; default off, as ModSecurity.
+    pub rule_engine: RuleEngine,
+    /// `SecRequestBodyAccess`.
+    pub request_body_access: bool,
+    /// `SecRequestBodyLimit`, default 134,217,728 as ModSecurity.
+    pub request_body_limit: u64,
+    /// `SecRequestBodyNoFilesLimit`, default 1,048,576: body bytes that are not file content.
+    pub request_body_no_files_limit: u64,
+    /// `SecRequestBodyLimitAction`.
+    pub request_body_limit_action: BodyLimitAction,
+    /// `SecRequestBodyJsonDepthLimit`.
+    pub json_depth_limit: u32,
+    /// `SecArgumentsLimit`, default 1,000 (0: none).
+    pub arguments_limit: u32,
+    /// `SecArgumentSeparator`.
+    pub argument_separator: u8,
+    /// `SecCookieFormat 1`: Netscape cookies are 0.
+    pub cookie_v1: bool,
+    /// `SecUploadFileLimit`, default 100 files.
+    pub upload_file_limit: u32,
+    /// `SecResponseBodyAccess`.
+    pub response_body_access: bool,
+    /// `SecResponseBodyLimit`, default 524,288.
+    pub response_body_limit: u64,
+    /// `SecResponseBodyLimitAction`.
+    pub response_body_limit_action: BodyLimitAction,
+    /// `SecResponseBodyMimeType`, lower case, without parameters.
+    pub response_body_mime_types: Vec<Vec<u8>>,
+    /// `SecAuditEngine`.
+    pub audit_engine: AuditEngine,
+    /// `SecWebAppId`.
+    pub web_app_id: Option<Vec<u8>>,
+    /// `SecComponentSignature`s, for audit records.
+    pub component_signatures: Vec<Vec<u8>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            rule_engine: RuleEngine::Off,
+            request_body_access: false,
+            request_body_limit: 134_217_728,
+            request_body_no_files_limit: 1_048_576,
+            request_body_limit_action: BodyLimitAction::Reject,
+            json_depth_limit: 512,
+            arguments_limit: 1_000,
+            argument_separator: b'&',
+            cookie_v1: false,
+            upload_file_limit: 100,
+            response_body_access: false,
+            response_body_limit: 524_288,
+            response_body_limit_action: BodyLimitAction::Reject,
+            response_body_mime_types: vec![b"text/plain".to_vec(), b"text/html".to_vec()],
+            audit_engine: AuditEngine::Off,
+            web_app_id: None,
+            component_signatures: Vec::new(),
+        }
+    }
+}

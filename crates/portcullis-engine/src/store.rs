@@ -1,0 +1,295 @@
+//! The values of a transaction: every byte once, every value with its name, every transformed form remembered.
+
+use portcullis_types::{ByteSet, Span, Variable};
+
+use crate::{ChainId, Chains};
+
+/// Values of one origin, in order of arrival. Collections of SecLang are one class or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Class {
+    ArgsGet,
+    ArgsGetNames,
+    ArgsPost,
+    ArgsPostNames,
+    RequestHeaders,
+    RequestHeadersNames,
+    RequestCookies,
+    RequestCookiesNames,
+    Files,
+    FilesNames,
+    FilesSizes,
+    FilesTmpContent,
+    MultipartFilename,
+    MultipartName,
+    MultipartPartHeaders,
+    ResponseHeaders,
+    ResponseHeadersNames,
+    XmlText,
+    XmlAttributes,
+    MatchedVars,
+    MatchedVarsNames,
+}
+
+pub(crate) const CLASS_COUNT: usize = Class::MatchedVarsNames as usize + 1;
+
+/// The classes that make up a collection; none for variables that are not stored as classes.
+pub(crate) fn classes_of(variable: Variable) -> &'static [Class] {
+    use Class::*;
+    match variable {
+        Variable::Args => &[ArgsGet, ArgsPost],
+        Variable::ArgsNames => &[ArgsGetNames, ArgsPostNames],
+        Variable::ArgsGet => &[ArgsGet],
+        Variable::ArgsGetNames => &[ArgsGetNames],
+        Variable::ArgsPost => &[ArgsPost],
+        Variable::ArgsPostNames => &[ArgsPostNames],
+        Variable::RequestHeaders => &[RequestHeaders],
+        Variable::RequestHeadersNames => &[RequestHeadersNames],
+        Variable::RequestCookies => &[RequestCookies],
+        Variable::RequestCookiesNames => &[RequestCookiesNames],
+        Variable::Files => &[Files],
+        Variable::FilesNames => &[FilesNames],
+        Variable::FilesSizes => &[FilesSizes],
+        Variable::FilesTmpContent => &[FilesTmpContent],
+        Variable::MultipartFilename => &[MultipartFilename],
+        Variable::MultipartName => &[MultipartName],
+        Variable::MultipartPartHeaders => &[MultipartPartHeaders],
+        Variable::ResponseHeaders => &[ResponseHeaders],
+        Variable::ResponseHeadersNames => &[ResponseHeadersNames],
+        Variable::MatchedVars => &[MatchedVars],
+        Variable::MatchedVarsNames => &[MatchedVarsNames],
+        _ => &[],
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Position of a value in a [`Store`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ValueId(pub(crate) u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    key: Span,
+    data: Span,
+    /// Newest entry of this value's list in [`Store::forms`].
+    forms: u32,
+}
+
+/// A value after a transformation chain.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    chain: ChainId,
+    data: Span,
+    /// Bytes that occur in it, an index into [`Store::byte_sets`].
+    bytes: u32,
+    next: u32,
+}
+
+/// What [`Store::rewind`] goes back to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    forms: usize,
+    byte_sets: usize,
+    value: ValueId,
+    value_forms: u32,
+}
+
+/// All bytes and values of one transaction.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Every text: message parts, decoded values, forms, expanded macros. Spans point in here.
+    pub(crate) bytes: Vec<u8>,
+    values: Vec<Value>,
+    classes: [Vec<u32>; CLASS_COUNT],
+    scalars: Vec<u32>,
+    forms: Vec<Form>,
+    byte_sets: Vec<ByteSet>,
+    scratch: Vec<u8>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store {
+            bytes: Vec::new(),
+            values: Vec::new(),
+            classes: std::array::from_fn(|_| Vec::new()),
+            scalars: vec![NONE; Variable::ALL.len()],
+            forms: Vec::new(),
+            byte_sets: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Store {
+    /// Capacity in bytes above which buffers are given back between transactions.
+    const KEPT_BYTES_MAX: usize = 1 << 20;
+
+    /// Empties the store, keeping reasonable buffers.
+    pub(crate) fn reset(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(Self::KEPT_BYTES_MAX);
+        self.values.clear();
+        self.values.shrink_to(Self::KEPT_BYTES_MAX / 32);
+        for class in &mut self.classes {
+            class.clear();
+            class.shrink_to(4096);
+        }
+        self.scalars.fill(NONE);
+        self.forms.clear();
+        self.forms.shrink_to(Self::KEPT_BYTES_MAX / 32);
+        self.byte_sets.clear();
+        self.byte_sets.shrink_to(Self::KEPT_BYTES_MAX / 32);
+        self.scratch.clear();
+        self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
+    }
+
+    /// Keeps `text` and says where it is.
+    pub(crate) fn push(&mut self, text: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        Span::new(start, self.bytes.len())
+    }
+
+    pub(crate) fn text(&self, span: Span) -> &[u8] {
+        span.of(&self.bytes)
+    }
+
+    /// A value that belongs to no class: made up for one evaluation.
+    pub(crate) fn temporary(&mut self, key: Span, data: Span) -> ValueId {
+        self.values.push(Value { key, data, forms: NONE });
+        ValueId(self.values.len() as u32 - 1)
+    }
+
+    pub(crate) fn add(&mut self, class: Class, key: Span, data: Span) -> ValueId {
+        let id = self.temporary(key, data);
+        self.classes[class as usize].push(id.0);
+        id
+    }
+
+    /// A name and a value, entered under both of their classes.
+    pub(crate) fn add_pair(&mut self, values: Class, names: Class, name: &[u8], value: &[u8]) {
+        let name = self.push(name);
+        let value = self.push(value);
+        self.add(values, name, value);
+        self.add(names, name, name);
+    }
+
+    pub(crate) fn class(&self, class: Class) -> impl ExactSizeIterator<Item = ValueId> + '_ {
+        self.classes[class as usize].iter().map(|&id| ValueId(id))
+    }
+
+    pub(crate) fn class_len(&self, class: Class) -> usize {
+        self.classes[class as usize].len()
+    }
+
+    pub(crate) fn clear_class(&mut self, class: Class) {
+        self.classes[class as usize].clear();
+    }
+
+    pub(crate) fn set_scalar(&mut self, variable: Variable, text: &[u8]) {
+        let span = self.push(text);
+        self.set_scalar_span(variable, span);
+    }
+
+    pub(crate) fn set_scalar_span(&mut self, variable: Variable, span: Span) {
+        let id = self.temporary(Span::default(), span);
+        self.scalars[variable as usize] = id.0;
+    }
+
+    pub(crate) fn scalar(&self, variable: Variable) -> Option<ValueId> {
+        let id = self.scalars[variable as usize];
+        (id != NONE).then_some(ValueId(id))
+    }
+
+    pub(crate) fn key(&self, value: ValueId) -> Span {
+        self.values[value.0 as usize].key
+    }
+
+    pub(crate) fn data(&self, value: ValueId) -> Span {
+        self.values[value.0 as usize].data
+    }
+
+    /// The form of `value` after `chain`, made now if it is new.
+    pub(crate) fn form(&mut self, chains: &Chains, value: ValueId, chain: ChainId) -> Span {
+        if chain == ChainId::IDENTITY {
+            return self.data(value);
+        }
+        self.form_entry(chains, value, chain).data
+    }
+
+    /// Recursion depth is the length of the chain, which the plan bounds.
+    fn form_entry(&mut self, chains: &Chains, value: ValueId, chain: ChainId) -> Form {
+        let mut at = self.values[value.0 as usize].forms;
+        while at != NONE {
+            let form = self.forms[at as usize];
+            if form.chain == chain {
+                return form;
+            }
+            at = form.next;
+        }
+        let (data, bytes) = match chains.node(chain) {
+            None => {
+                let data = self.data(value);
+                (data, self.byte_set(data))
+            }
+            Some(node) => {
+                let parent = self.form_entry(chains, value, node.parent);
+                if self.byte_sets[parent.bytes as usize].intersects(&node.triggers)
+                    || node.triggers == ByteSet::FULL
+                {
+                    self.transform(parent, node.last)
+                } else {
+                    (parent.data, parent.bytes)
+                }
+            }
+        };
+        let next = self.values[value.0 as usize].forms;
+        let form = Form { chain, data, bytes, next };
+        self.values[value.0 as usize].forms = self.forms.len() as u32;
+        self.forms.push(form);
+        form
+    }
+
+    fn transform(&mut self, parent: Form, by: portcullis_decode::Transformation) -> (Span, u32) {
+        let mut out = std::mem::take(&mut self.scratch);
+        out.clear();
+        let changed = by.apply(parent.data.of(&self.bytes), &mut out);
+        let result = if changed {
+            let data = self.push(&out);
+            (data, self.byte_set(data))
+        } else {
+            (parent.data, parent.bytes)
+        };
+        self.scratch = out;
+        result
+    }
+
+    fn byte_set(&mut self, data: Span) -> u32 {
+        let set = ByteSet::of(data.of(&self.bytes));
+        self.byte_sets.push(set);
+        self.byte_sets.len() as u32 - 1
+    }
+
+    /// A point to go back to if the forms made after it for `value` turn out not to be needed.
+    pub(crate) fn mark(&self, value: ValueId) -> Mark {
+        Mark {
+            bytes: self.bytes.len(),
+            forms: self.forms.len(),
+            byte_sets: self.byte_sets.len(),
+            value,
+            value_forms: self.values[value.0 as usize].forms,
+        }
+    }
+
+    /// Forgets everything stored since `mark`. Only forms of the marked value may have been made since.
+    pub(crate) fn rewind(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.forms.truncate(mark.forms);
+        self.byte_sets.truncate(mark.byte_sets);
+        self.values[mark.value.0 as usize].forms = mark.value_forms;
+    }
+}

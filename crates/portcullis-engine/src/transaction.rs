@@ -1,0 +1,363 @@
+//! One request with its response, phase by phase.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use portcullis_types::{Phase, Span, Variable};
+
+use crate::body::RequestBody;
+use crate::collections::Collections;
+use crate::execute::{Item, Matched};
+use crate::plan::{AllowScope, Plan, RuleIndex};
+use crate::record::{Match, ScoreChange};
+use crate::settings::{AuditEngine, BodyLimitAction, RuleEngine};
+use crate::store::Store;
+use crate::tx_store::{TxStore, TxValue};
+use crate::{BodyProcessor, RuleSet};
+
+/// What a disruptive action asks for. The caller carries it out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// Answer with this HTTP status.
+    Deny {
+        /// 400 to 599.
+        status: u16,
+    },
+    /// Answer with a redirect.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// The `Location`.
+        location: Vec<u8>,
+    },
+    /// Close the connection without an answer.
+    Drop,
+}
+
+/// Whether a body must be shown to the transaction, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyPlan {
+    /// No rule looks at it.
+    Skip,
+    /// Hold it until the phase has run.
+    Hold {
+        /// Bytes to show at most.
+        limit_bytes: u64,
+        /// What to do with a longer one.
+        over_limit: BodyLimitAction,
+    },
+}
+
+/// What is known of the connection when a transaction begins.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The client, as the operator's trust rules see it.
+    pub client: SocketAddr,
+    /// The address that the client reached.
+    pub server: SocketAddr,
+    /// `UNIQUE_ID`.
+    pub unique_id: String,
+    /// Seconds since 1970, for `TIME_*`.
+    pub epoch_seconds: i64,
+}
+
+/// The request line as it came.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestLine<'a> {
+    /// The whole line without its line end.
+    pub line: &'a [u8],
+    /// The method.
+    pub method: &'a [u8],
+    /// The request target.
+    pub target: &'a [u8],
+    /// `HTTP/1.1`.
+    pub protocol: &'a [u8],
+}
+
+/// Buffers of a finished transaction, for the next one.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    store: Store,
+    tx: TxStore,
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenCollection {
+    pub(crate) collection: Variable,
+    pub(crate) key: Span,
+    pub(crate) entries: Vec<(Span, TxValue)>,
+    pub(crate) changed: bool,
+}
+
+/// A transaction. Call the phases in order; a phase may be left out where the message has no such part.
+#[derive(Debug)]
+pub struct Transaction {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) collections: Arc<dyn Collections>,
+    pub(crate) store: Store,
+    pub(crate) tx: TxStore,
+    pub(crate) body: RequestBody,
+    pub(crate) phase: Phase,
+    pub(crate) epoch_seconds: i64,
+    pub(crate) elapsed_us: u64,
+    pub(crate) rule_engine: RuleEngine,
+    pub(crate) audit_engine: AuditEngine,
+    pub(crate) request_body_access: bool,
+    pub(crate) request_body_limit: u64,
+    pub(crate) response_body_access: bool,
+    pub(crate) response_body_limit: u64,
+    pub(crate) response_inspectable: bool,
+    pub(crate) response_body: Vec<u8>,
+    pub(crate) allow: Option<(AllowScope, Phase)>,
+    pub(crate) interruption: Option<Interruption>,
+    pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
+    pub(crate) matched: Matched,
+    pub(crate) current_rule: Option<RuleIndex>,
+    pub(crate) highest_severity: u8,
+    pub(crate) removed_rules: RuleSet,
+    pub(crate) removed_targets: Vec<u32>,
+    pub(crate) open_collections: Vec<OpenCollection>,
+    pub(crate) matches: Vec<Match>,
+    pub(crate) matches_dropped: u64,
+    pub(crate) changes: Vec<ScoreChange>,
+    pub(crate) rule_changes: u32,
+    pub(crate) items: Vec<Item>,
+    pub(crate) argument: Vec<u8>,
+    pub(crate) expansion: Vec<u8>,
+}
+
+impl Transaction {
+    /// Matches remembered of one transaction; further ones still act and score, and are counted.
+    pub const MATCHES_MAX: usize = 1_000;
+    /// `TX` keys made at run time; further ones are not set.
+    pub const TX_DYNAMIC_MAX: usize = 4_096;
+    /// `HIGHEST_SEVERITY` when nothing matched.
+    const NO_SEVERITY: u8 = 255;
+
+    /// Begins a transaction under `plan`.
+    pub fn new(
+        plan: Arc<Plan>,
+        collections: Arc<dyn Collections>,
+        mut scratch: Scratch,
+        connection: &Connection,
+    ) -> Transaction {
+        scratch.store.reset();
+        scratch.tx.reset(plan.tx_names.len());
+        let settings = &plan.settings;
+        let mut transaction = Transaction {
+            collections,
+            store: scratch.store,
+            tx: scratch.tx,
+            body: RequestBody::default(),
+            phase: Phase::RequestHeaders,
+            epoch_seconds: connection.epoch_seconds,
+            elapsed_us: 0,
+            rule_engine: settings.rule_engine,
+            audit_engine: settings.audit_engine,
+            request_body_access: settings.request_body_access,
+            request_body_limit: settings.request_body_limit,
+            response_body_access: settings.response_body_access,
+            response_body_limit: settings.response_body_limit,
+            response_inspectable: false,
+            response_body: Vec::new(),
+            allow: None,
+            interruption: None,
+            interrupted_by: None,
+            matched: Matched::default(),
+            current_rule: None,
+            highest_severity: Self::NO_SEVERITY,
+            removed_rules: RuleSet::new(),
+            removed_targets: Vec::new(),
+            open_collections: Vec::new(),
+            matches: Vec::new(),
+            matches_dropped: 0,
+            changes: Vec::new(),
+            rule_changes: 0,
+            items: Vec::new(),
+            argument: Vec::new(),
+            expansion: Vec::new(),
+            plan,
+        };
+        transaction.ingest_connection(connection);
+        transaction
+    }
+
+    /// Phase 1: the request line and headers, as sent, in order.
+    pub fn request_head<'a>(
+        &mut self,
+        line: RequestLine<'_>,
+        headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Option<Interruption> {
+        self.ingest_request_head(line, headers);
+        self.run_phase(Phase::RequestHeaders)
+    }
+
+    /// Whether the request body must be shown, decided after phase 1.
+    pub fn request_body_plan(&self) -> BodyPlan {
+        if self.rule_engine == RuleEngine::Off || !self.request_body_access {
+            return BodyPlan::Skip;
+        }
+        BodyPlan::Hold {
+            limit_bytes: self.request_body_limit,
+            over_limit: self.plan.settings.request_body_limit_action,
+        }
+    }
+
+    /// A piece of the request body, transfer coding removed.
+    pub fn request_body(&mut self, chunk: &[u8]) {
+        if self.request_body_plan() != BodyPlan::Skip {
+            self.body.feed(chunk, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
+        }
+    }
+
+    /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
+    pub fn request_end(&mut self, truncated: bool) -> Option<Interruption> {
+        self.body.finish(truncated, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
+        self.run_phase(Phase::RequestBody)
+    }
+
+    /// Phase 3: the status line and headers of the response.
+    pub fn response_head<'a>(
+        &mut self,
+        protocol: &[u8],
+        status: u16,
+        headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Option<Interruption> {
+        self.ingest_response_head(protocol, status, headers);
+        self.run_phase(Phase::ResponseHeaders)
+    }
+
+    /// Whether the response body must be shown, decided after phase 3.
+    pub fn response_body_plan(&self) -> BodyPlan {
+        let wanted = self.rule_engine != RuleEngine::Off
+            && self.response_body_access
+            && self.response_inspectable
+            && self.plan.reads_response_body
+            && self.allow.is_none_or(|(scope, _)| scope != AllowScope::Transaction);
+        if !wanted {
+            return BodyPlan::Skip;
+        }
+        BodyPlan::Hold {
+            limit_bytes: self.response_body_limit,
+            over_limit: self.plan.settings.response_body_limit_action,
+        }
+    }
+
+    /// A piece of the response body, transfer coding removed.
+    pub fn response_body(&mut self, chunk: &[u8]) {
+        self.response_body.extend_from_slice(chunk);
+    }
+
+    /// Phase 4. `truncated`: the body went on beyond the limit and the rest is not inspected.
+    pub fn response_end(&mut self, truncated: bool) -> Option<Interruption> {
+        self.store.set_scalar(Variable::OutboundDataError, if truncated { b"1" } else { b"0" });
+        if self.response_body_plan() != BodyPlan::Skip {
+            let body = std::mem::take(&mut self.response_body);
+            self.store.set_scalar(Variable::ResponseBody, &body);
+        }
+        self.run_phase(Phase::ResponseBody)
+    }
+
+    /// Phase 5, and the persistent collections are written back.
+    pub fn finish(&mut self) {
+        self.run_phase(Phase::Logging);
+        for open in self.open_collections.iter().filter(|open| open.changed) {
+            let entries = open
+                .entries
+                .iter()
+                .filter_map(|(name, value)| {
+                    let value = match value {
+                        TxValue::Unset => return None,
+                        TxValue::Int(number) => number.to_string().into_bytes(),
+                        TxValue::Text(span) => self.store.text(*span).to_vec(),
+                    };
+                    Some((self.store.text(*name).to_vec(), value))
+                })
+                .collect();
+            self.collections.save(open.collection, self.store.text(open.key), self.epoch_seconds, entries);
+        }
+    }
+
+    /// The buffers, for the next transaction of this thread.
+    pub fn into_scratch(self) -> Scratch {
+        Scratch { store: self.store, tx: self.tx }
+    }
+
+    /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.
+    pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
+        self.elapsed_us = elapsed_us;
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Matches so far, in order.
+    pub fn matches(&self) -> &[Match] {
+        &self.matches
+    }
+
+    /// Matches beyond [`Transaction::MATCHES_MAX`], not remembered.
+    pub fn matches_dropped(&self) -> u64 {
+        self.matches_dropped
+    }
+
+    /// The rule that interrupted the transaction, and its phase.
+    pub fn interrupted_by(&self) -> Option<(RuleIndex, Phase)> {
+        self.interrupted_by
+    }
+
+    /// The engine mode now in force.
+    pub fn rule_engine(&self) -> RuleEngine {
+        self.rule_engine
+    }
+
+    /// The audit mode now in force.
+    pub fn audit_engine(&self) -> AuditEngine {
+        self.audit_engine
+    }
+
+    /// The body processor in force.
+    pub fn body_processor(&self) -> Option<BodyProcessor> {
+        self.body.processor()
+    }
+
+    /// Why the request body could not be understood, if so.
+    pub fn body_error(&self) -> Option<&str> {
+        self.body.error()
+    }
+
+    /// The numeric value of a `TX` key, if it is set.
+    pub fn tx_number(&self, key: &[u8]) -> Option<i64> {
+        match self.tx.slot(self.plan.tx_slot(key)?) {
+            TxValue::Unset => None,
+            TxValue::Int(number) => Some(number),
+            TxValue::Text(span) => Some(crate::tx_store::to_int(self.store.text(span))),
+        }
+    }
+
+    /// All `TX` keys that are set, with their values as text: for differential tests and explanations.
+    pub fn tx_values(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let text = |value: TxValue| match value {
+            TxValue::Unset => None,
+            TxValue::Int(number) => Some(number.to_string().into_bytes()),
+            TxValue::Text(span) => Some(self.store.text(span).to_vec()),
+        };
+        let slots = (0..).zip(&self.plan.tx_names);
+        let literal =
+            slots.filter_map(|(slot, name)| Some((name.to_vec(), text(self.tx.slot(crate::TxSlot(slot)))?)));
+        let dynamic = self.tx.dynamic().iter();
+        literal
+            .chain(dynamic.filter_map(|(name, value)| Some((self.store.text(*name).to_vec(), text(*value)?))))
+            .collect()
+    }
+
+    pub(crate) fn changes(&self) -> &[ScoreChange] {
+        &self.changes
+    }
+
+    pub(crate) fn text(&self, span: Span) -> &[u8] {
+        self.store.text(span)
+    }
+}

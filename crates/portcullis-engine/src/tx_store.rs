@@ -1,0 +1,121 @@
+use portcullis_types::Span;
+
+/// Number of a `TX` key that some rule names literally. Slots 0 to 9 are the captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TxSlot(pub u32);
+
+/// A value of `TX` or of a persistent collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TxValue {
+    /// Not set.
+    #[default]
+    Unset,
+    /// A number in canonical decimal form.
+    Int(i64),
+    /// A text in the transaction's bytes.
+    Text(Span),
+}
+
+/// The `TX` collection: an array for the keys that rules name, a list for keys made at run time.
+#[derive(Debug, Default)]
+pub(crate) struct TxStore {
+    slots: Vec<TxValue>,
+    /// Lower-case name, value.
+    dynamic: Vec<(Span, TxValue)>,
+}
+
+impl TxStore {
+    pub(crate) fn reset(&mut self, slots: usize) {
+        self.slots.clear();
+        self.slots.resize(slots, TxValue::Unset);
+        self.dynamic.clear();
+    }
+
+    pub(crate) fn slot(&self, slot: TxSlot) -> TxValue {
+        self.slots.get(slot.0 as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_slot(&mut self, slot: TxSlot, value: TxValue) {
+        if let Some(place) = self.slots.get_mut(slot.0 as usize) {
+            *place = value;
+        }
+    }
+
+    pub(crate) fn dynamic(&self) -> &[(Span, TxValue)] {
+        &self.dynamic
+    }
+
+    pub(crate) fn dynamic_at(&self, at: usize) -> TxValue {
+        self.dynamic.get(at).map(|entry| entry.1).unwrap_or_default()
+    }
+
+    /// Position of the entry named `name` (lower case).
+    pub(crate) fn find(&self, bytes: &[u8], name: &[u8]) -> Option<usize> {
+        self.dynamic.iter().position(|(key, _)| key.of(bytes) == name)
+    }
+
+    pub(crate) fn push(&mut self, name: Span, value: TxValue) {
+        self.dynamic.push((name, value));
+    }
+
+    pub(crate) fn set_at(&mut self, at: usize, value: TxValue) {
+        if let Some(entry) = self.dynamic.get_mut(at) {
+            entry.1 = value;
+        }
+    }
+}
+
+/// `atoi`: leading blanks, a sign, digits; 0 if there are none. Saturates.
+pub fn to_int(text: &[u8]) -> i64 {
+    let text = text.trim_ascii_start();
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let magnitude = digits
+        .iter()
+        .take_while(|b| b.is_ascii_digit())
+        .fold(0i64, |n, b| n.saturating_mul(10).saturating_add(i64::from(b - b'0')));
+    if negative { -magnitude } else { magnitude }
+}
+
+/// The number, if `text` is exactly how we would print it.
+pub fn canonical_int(text: &[u8]) -> Option<i64> {
+    let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (text != b"-0"
+        && text[0] != b'+'
+        && (text.len() == 1 || !text.starts_with(b"0"))
+        && !text.starts_with(b"-0"))
+    .then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn to_int_reads_as_atoi() {
+        for (text, want) in [
+            ("", 0),
+            ("12", 12),
+            (" -7x", -7),
+            ("+3", 3),
+            ("x", 0),
+            ("99999999999999999999", i64::MAX),
+            ("-", 0),
+        ] {
+            assert_eq!(to_int(text.as_bytes()), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn canonical_int_keeps_text_that_would_change() {
+        for (text, want) in
+            [("0", Some(0)), ("5", Some(5)), ("-5", Some(-5)), ("05", None), ("+5", None), ("-0", None)]
+        {
+            assert_eq!(canonical_int(text.as_bytes()), want, "{text:?}");
+        }
+        assert_eq!(canonical_int(b""), None);
+    }
+}
