@@ -1,1 +1,19 @@
 //! SecLang AST to plan.
+//!
+//! ```text
+//! Document --> drafts (chains closed, defaults merged, updates applied) --> lowered rules --> Plan
+//! ```
+//!
+//! [`compile`] resolves everything that does not depend on a request: default actions, `block`, chains, markers,
+//! removals and updates, macros, TX keys, data files, regexes, the rule sets of `ctl:` actions. It reports every
+//! mistake it finds; a document with an error gives no plan, so a rule is never dropped silently.
+
+mod ctl;
+mod draft;
+mod lower;
+mod operator;
+mod settings;
+mod targets;
+mod template;
+
+pub use lower::{Compiled, compile};

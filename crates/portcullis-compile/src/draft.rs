@@ -1,0 +1,275 @@
+//! Rules on their way: chains closed, defaults merged, removals and updates applied, nothing compiled yet.
+
+use portcullis_match::{Regex, RegexFlags};
+use portcullis_seclang::ast::{
+    Action, Condition, Directive, Document, IdRange, RuleSelector, Spanned, Target, TargetKind,
+};
+use portcullis_seclang::{Diagnostic, SourceSpan};
+use portcullis_types::{Phase, RuleId};
+
+/// A rule or chain.
+pub(crate) struct Draft {
+    pub(crate) links: Vec<DraftLink>,
+    /// What `SecDefaultAction` said for its phase when the rule was read.
+    pub(crate) defaults: Vec<Spanned<Action>>,
+    pub(crate) phase: Phase,
+    pub(crate) id: RuleId,
+    /// Targets added by updates to the first link, exclusions among them.
+    pub(crate) updates: Vec<Spanned<Target>>,
+    /// Why the rule is not to run.
+    pub(crate) removed: Option<String>,
+    pub(crate) span: SourceSpan,
+}
+
+pub(crate) struct DraftLink {
+    pub(crate) condition: Option<Condition>,
+    pub(crate) actions: Vec<Spanned<Action>>,
+    pub(crate) span: SourceSpan,
+}
+
+/// Rules and markers in load order.
+pub(crate) enum Entry {
+    Rule(Draft),
+    Marker(Vec<u8>),
+}
+
+/// Reads the directives of `document`; settings are left to the caller.
+pub(crate) fn drafts(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Entry> {
+    let mut reader = Reader { entries: Vec::new(), defaults: Vec::new(), chain_open: false, diagnostics };
+    for directive in &document.directives {
+        reader.directive(&directive.node, directive.span);
+    }
+    reader.close_chain();
+    reader.check_duplicates();
+    reader.entries
+}
+
+struct Reader<'a> {
+    entries: Vec<Entry>,
+    /// `SecDefaultAction`s so far, one for each phase.
+    defaults: Vec<(Phase, Vec<Spanned<Action>>)>,
+    /// The newest rule waits for its next link.
+    chain_open: bool,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn directive(&mut self, directive: &Directive, span: SourceSpan) {
+        if !matches!(directive, Directive::Rule(_) | Directive::Setting(_)) {
+            self.close_chain();
+        }
+        match directive {
+            Directive::Rule(rule) => self.rule(rule, span),
+            Directive::Marker(label) => self.entries.push(Entry::Marker(label.to_vec())),
+            Directive::DefaultAction(actions) => self.default_action(actions, span),
+            Directive::RemoveById(ids) => {
+                self.remove(&RuleSelector::Ids(ids.clone()), "SecRuleRemoveById", span)
+            }
+            Directive::RemoveByTag(tag) => {
+                self.remove(&RuleSelector::Tag(tag.clone()), "SecRuleRemoveByTag", span)
+            }
+            Directive::RemoveByMsg(msg) => {
+                self.remove(&RuleSelector::Msg(msg.clone()), "SecRuleRemoveByMsg", span)
+            }
+            Directive::UpdateTarget { rules, targets, replaced } => {
+                self.update_target(rules, targets, replaced.as_deref(), span);
+            }
+            Directive::UpdateAction { id, link, actions } => self.update_action(*id, *link, actions, span),
+            Directive::Setting(_) => {}
+        }
+    }
+
+    fn rule(&mut self, rule: &portcullis_seclang::ast::Rule, span: SourceSpan) {
+        let link = DraftLink { condition: rule.condition.clone(), actions: rule.actions.clone(), span };
+        let chained = has(&rule.actions, |action| matches!(action, Action::Chain));
+        if self.chain_open {
+            self.check_link(&rule.actions);
+            if let Some(Entry::Rule(draft)) = self.entries.last_mut() {
+                draft.links.push(link);
+            }
+        } else {
+            let phase = rule.actions.iter().rev().find_map(|action| match action.node {
+                Action::Phase(phase) => Some(phase),
+                _ => None,
+            });
+            let phase = phase.unwrap_or(Phase::RequestBody);
+            let id = rule.actions.iter().rev().find_map(|action| match action.node {
+                Action::Id(id) => Some(id),
+                _ => None,
+            });
+            if id.is_none() {
+                let error = Diagnostic::error(span, "the rule has no id");
+                self.diagnostics.push(error.with_hint("add an id that no other rule has, such as id:1000"));
+            }
+            let defaults = self.defaults.iter().find(|(of, _)| *of == phase);
+            self.entries.push(Entry::Rule(Draft {
+                links: vec![link],
+                defaults: defaults.map(|(_, actions)| actions.clone()).unwrap_or_default(),
+                phase,
+                id: id.unwrap_or(RuleId(0)),
+                updates: Vec::new(),
+                removed: None,
+                span,
+            }));
+        }
+        self.chain_open = chained;
+    }
+
+    /// Actions that only the first link of a chain may have.
+    fn check_link(&mut self, actions: &[Spanned<Action>]) {
+        for action in actions {
+            let what = match action.node {
+                Action::Id(_) => "id",
+                Action::Phase(_) => "phase",
+                Action::Skip(_) | Action::SkipAfter(_) => "skip",
+                Action::Deny | Action::Drop | Action::Block | Action::Allow(_) | Action::Redirect(_) => {
+                    "a disruptive action"
+                }
+                _ => continue,
+            };
+            let error = Diagnostic::error(action.span, format!("a later link of a chain cannot have {what}"));
+            self.diagnostics.push(error.with_hint("move it to the first rule of the chain"));
+        }
+    }
+
+    fn close_chain(&mut self) {
+        if !std::mem::take(&mut self.chain_open) {
+            return;
+        }
+        if let Some(Entry::Rule(draft)) = self.entries.last() {
+            let span = draft.links.last().map_or(draft.span, |link| link.span);
+            let error = Diagnostic::error(span, "chain without a following rule");
+            self.diagnostics.push(
+                error.with_hint("remove the chain action, or add the rule that the chain goes on with"),
+            );
+        }
+    }
+
+    fn default_action(&mut self, actions: &[Spanned<Action>], span: SourceSpan) {
+        let phase = actions.iter().find_map(|action| match action.node {
+            Action::Phase(phase) => Some(phase),
+            _ => None,
+        });
+        let phase = phase.unwrap_or(Phase::RequestBody);
+        let disruptive = |action: &Action| {
+            matches!(
+                action,
+                Action::Pass | Action::Deny | Action::Drop | Action::Allow(_) | Action::Redirect(_)
+            )
+        };
+        if !has(actions, disruptive) {
+            let error = Diagnostic::error(span, "SecDefaultAction needs a disruptive action");
+            self.diagnostics.push(error.with_hint("add pass, deny, drop, allow or redirect"));
+        }
+        self.defaults.retain(|(of, _)| *of != phase);
+        self.defaults.push((phase, actions.to_vec()));
+    }
+
+    fn remove(&mut self, selector: &RuleSelector, directive: &str, span: SourceSpan) {
+        for draft in self.selected(selector, span) {
+            draft.removed = Some(directive.to_owned());
+        }
+    }
+
+    fn update_target(
+        &mut self,
+        selector: &RuleSelector,
+        targets: &[Spanned<Target>],
+        replaced: Option<&[Spanned<Target>]>,
+        span: SourceSpan,
+    ) {
+        let drafts = self.selected(selector, span);
+        for draft in drafts {
+            if let (Some(replaced), Some(condition)) = (replaced, draft.links[0].condition.as_mut()) {
+                condition.targets.retain(|own| !replaced.iter().any(|gone| gone.node == own.node));
+            }
+            draft.updates.extend(targets.iter().cloned());
+        }
+    }
+
+    fn update_action(&mut self, id: RuleId, link: u32, actions: &[Spanned<Action>], span: SourceSpan) {
+        let ids = RuleSelector::Ids(vec![IdRange { first: id.0, last: id.0 }]);
+        let mut missing = false;
+        for draft in self.selected(&ids, span) {
+            match draft.links.get_mut(link as usize) {
+                Some(link) => link.actions.extend(actions.iter().cloned()),
+                None => missing = true,
+            }
+        }
+        if missing {
+            self.diagnostics
+                .push(Diagnostic::error(span, format!("the chain of rule {id} has no link {link}")));
+        }
+    }
+
+    /// Rules so far that `selector` speaks of.
+    fn selected(&mut self, selector: &RuleSelector, span: SourceSpan) -> Vec<&mut Draft> {
+        let matcher = match Matcher::new(selector) {
+            Ok(matcher) => matcher,
+            Err(message) => {
+                self.diagnostics.push(Diagnostic::error(span, message));
+                return Vec::new();
+            }
+        };
+        let drafts = self.entries.iter_mut().filter_map(|entry| match entry {
+            Entry::Rule(draft) => Some(draft),
+            Entry::Marker(_) => None,
+        });
+        drafts.filter(|draft| matcher.selects(draft)).collect()
+    }
+
+    fn check_duplicates(&mut self) {
+        let mut seen: std::collections::HashMap<RuleId, SourceSpan> = std::collections::HashMap::new();
+        for entry in &self.entries {
+            let Entry::Rule(draft) = entry else { continue };
+            if draft.id == RuleId(0) || draft.removed.is_some() {
+                continue;
+            }
+            if let Some(first) = seen.insert(draft.id, draft.span) {
+                let error = Diagnostic::error(draft.span, format!("rule id {} is used twice", draft.id));
+                self.diagnostics.push(error.with_related(first, "first used here"));
+            }
+        }
+    }
+}
+
+/// Decides which rules an id list, tag or message expression means.
+pub(crate) enum Matcher {
+    Ids(Vec<IdRange>),
+    Tag(Regex),
+    Msg(Regex),
+}
+
+impl Matcher {
+    pub(crate) fn new(selector: &RuleSelector) -> Result<Matcher, String> {
+        let regex =
+            |pattern: &[u8]| Regex::new(pattern, RegexFlags::default()).map_err(|error| error.to_string());
+        match selector {
+            RuleSelector::Ids(ids) => Ok(Matcher::Ids(ids.clone())),
+            RuleSelector::Tag(tag) => Ok(Matcher::Tag(regex(tag)?)),
+            RuleSelector::Msg(msg) => Ok(Matcher::Msg(regex(msg)?)),
+        }
+    }
+
+    pub(crate) fn selects(&self, draft: &Draft) -> bool {
+        let mut actions = draft.links[0].actions.iter().map(|action| &action.node);
+        match self {
+            Matcher::Ids(ids) => ids.iter().any(|range| (range.first..=range.last).contains(&draft.id.0)),
+            Matcher::Tag(regex) => {
+                actions.any(|action| matches!(action, Action::Tag(tag) if regex.is_match(tag)))
+            }
+            Matcher::Msg(regex) => {
+                actions.any(|action| matches!(action, Action::Msg(msg) if regex.is_match(msg)))
+            }
+        }
+    }
+}
+
+pub(crate) fn has(actions: &[Spanned<Action>], wanted: impl Fn(&Action) -> bool) -> bool {
+    actions.iter().any(|action| wanted(&action.node))
+}
+
+/// True for `!` targets.
+pub(crate) fn is_exclusion(target: &Target) -> bool {
+    target.kind == TargetKind::Exclude
+}

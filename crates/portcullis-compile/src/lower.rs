@@ -1,0 +1,440 @@
+//! Drafts to plan.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use portcullis_engine::{
+    Act, AllowScope, ChainId, Disruption, Link, Metadata, Operator, Plan, Rule, RuleIndex, SetVar,
+    SetVarOperation, Settings, Step, TargetList, Template,
+};
+use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
+use portcullis_seclang::settings::Setting;
+use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
+use portcullis_types::{Shape, Variable};
+
+use crate::draft::{Draft, DraftLink, Entry, drafts, has, is_exclusion};
+use crate::operator::Operators;
+use crate::template::template;
+use crate::{ctl, settings, targets};
+
+/// What [`compile`] gives.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The plan; `None` if a diagnostic is an error.
+    pub plan: Option<Plan>,
+    /// Errors and warnings in document order of discovery.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The `TX` keys that rules name.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    tx: Vec<Box<[u8]>>,
+    index: std::collections::HashMap<Box<[u8]>, u32>,
+}
+
+impl Names {
+    fn new() -> Names {
+        let mut names = Names::default();
+        // Captures are slots 0 to 9.
+        for digit in b'0'..=b'9' {
+            names.tx(&[digit]);
+        }
+        names
+    }
+
+    pub(crate) fn tx(&mut self, key: &[u8]) -> portcullis_engine::TxSlot {
+        let key: Box<[u8]> = key.to_ascii_lowercase().into();
+        let tx = &mut self.tx;
+        let slot = self.index.entry(key).or_insert_with_key(|key| {
+            tx.push(key.clone());
+            tx.len() as u32 - 1
+        });
+        portcullis_engine::TxSlot(*slot)
+    }
+}
+
+/// Compiles `document`. `files` gives the data files that operators name, relative to their rule file.
+pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Compiled {
+    let mut diagnostics = Vec::new();
+    let entries = drafts(document, &mut diagnostics);
+    let mut lowering = Lowering {
+        plan: Plan { settings: compile_settings(document, &mut diagnostics), ..Plan::default() },
+        names: Names::new(),
+        operators: Operators::new(files),
+        sources,
+        diagnostics,
+    };
+    lowering.plan.files =
+        sources.files().map(|file| Arc::from(sources.path(file).to_string_lossy().as_ref())).collect();
+    lowering.lower(&entries);
+    let Lowering { mut plan, names, diagnostics, .. } = lowering;
+    plan.tx_names = names.tx;
+    plan.reads_file_content = reads(&plan, Variable::FilesTmpContent);
+    let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Level::Error);
+    Compiled { plan: (!failed).then_some(plan), diagnostics }
+}
+
+fn reads(plan: &Plan, variable: Variable) -> bool {
+    plan.links.iter().any(|link| link.targets.include.iter().any(|target| target.variable == variable))
+}
+
+fn compile_settings(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Settings {
+    let mut compiled = Settings::default();
+    let mut mime_types_named = false;
+    for directive in &document.directives {
+        let Directive::Setting(setting) = &directive.node else { continue };
+        // The first list of types replaces the default one, later lists add to it.
+        if matches!(setting, Setting::ResponseBodyMimeTypes(_))
+            && !std::mem::replace(&mut mime_types_named, true)
+        {
+            compiled.response_body_mime_types.clear();
+        }
+        if let Err(warning) = settings::apply(&mut compiled, setting) {
+            diagnostics.push(Diagnostic::warning(directive.span, warning));
+        }
+    }
+    compiled
+}
+
+struct Lowering<'a> {
+    plan: Plan,
+    names: Names,
+    operators: Operators<'a>,
+    sources: &'a Sources,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Lowering<'_> {
+    fn lower(&mut self, entries: &[Entry]) {
+        let running: Vec<&Draft> = entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Rule(draft) if draft.removed.is_none() => Some(draft),
+                _ => None,
+            })
+            .collect();
+        let mut markers: Vec<(usize, &[u8], [usize; 5])> = Vec::new();
+        for (order, entry) in entries.iter().enumerate() {
+            match entry {
+                Entry::Marker(label) => {
+                    markers.push((order, label, std::array::from_fn(|phase| self.plan.steps[phase].len())));
+                }
+                Entry::Rule(draft) => {
+                    if let Some(why) = &draft.removed {
+                        self.plan.removed.push((draft.id, why.clone()));
+                        continue;
+                    }
+                    let rule = RuleIndex(self.plan.rules.len() as u32);
+                    self.rule(draft, &running);
+                    self.plan.steps[usize::from(draft.phase.number()) - 1]
+                        .push(Step { rule, skip_to: u32::MAX });
+                }
+            }
+        }
+        self.resolve_skips(entries, &markers);
+        self.plan.reads_response_body = !self.plan.steps[3].is_empty();
+    }
+
+    /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase.
+    fn resolve_skips(&mut self, entries: &[Entry], markers: &[(usize, &[u8], [usize; 5])]) {
+        let mut next = [0; 5];
+        for (order, entry) in entries.iter().enumerate() {
+            let Entry::Rule(draft) = entry else { continue };
+            if draft.removed.is_some() {
+                continue;
+            }
+            let phase = usize::from(draft.phase.number()) - 1;
+            let at = next[phase];
+            next[phase] += 1;
+            let Some((label, span)) =
+                draft.links[0].actions.iter().rev().find_map(|action| match &action.node {
+                    Action::SkipAfter(label) => Some((label, action.span)),
+                    _ => None,
+                })
+            else {
+                continue;
+            };
+            let target = markers.iter().find(|(place, name, _)| *place > order && *name == label.as_slice());
+            if target.is_none() {
+                let message =
+                    format!("skipAfter: no SecMarker {label:?} follows; the rest of the phase is skipped");
+                self.diagnostics.push(Diagnostic::warning(span, message));
+            }
+            let end = self.plan.steps[phase].len();
+            self.plan.steps[phase][at].skip_to =
+                target.map_or(end, |(_, _, positions)| positions[phase]) as u32;
+        }
+    }
+
+    fn rule(&mut self, draft: &Draft, running: &[&Draft]) {
+        let first_link = self.plan.links.len() as u32;
+        for (at, link) in draft.links.iter().enumerate() {
+            let updates = if at == 0 { draft.updates.as_slice() } else { &[] };
+            let link = self.link(draft, link, updates, running);
+            self.plan.links.push(link);
+        }
+        let actions = &draft.links[0].actions;
+        let (log, audit_log) = logging(&draft.defaults, actions);
+        let skip = actions.iter().rev().find_map(|action| match action.node {
+            Action::Skip(count) => Some(count),
+            _ => None,
+        });
+        let rule = Rule {
+            id: draft.id,
+            phase: draft.phase,
+            first_link,
+            link_count: draft.links.len() as u32,
+            disruption: self.disruption(&draft.defaults, actions),
+            skip: skip.unwrap_or(0),
+            log,
+            audit_log,
+            metadata: self.metadata(draft),
+        };
+        self.plan.rules.push(rule);
+    }
+
+    fn link(
+        &mut self,
+        draft: &Draft,
+        link: &DraftLink,
+        updates: &[Spanned<ast::Target>],
+        running: &[&Draft],
+    ) -> Link {
+        let mut list = TargetList::default();
+        let mut operator = Operator::UnconditionalMatch;
+        let mut operator_text = String::new();
+        let mut negated = false;
+        if let Some(condition) = &link.condition {
+            for target in condition.targets.iter().chain(updates) {
+                if let Err((message, hint)) = targets::add(&mut list, &target.node, &mut self.names) {
+                    self.error(target.span, message, hint);
+                }
+            }
+            if condition.targets.iter().all(|target| is_exclusion(&target.node)) {
+                self.error(link.span, "the rule has only exclusions".to_owned(), None);
+            }
+            let written = &condition.operator;
+            negated = written.node.negated;
+            operator_text = format!("@{} {}", written.node.name.name(), written.node.argument);
+            let folder = self.folder(written.span.file);
+            match self.operators.compile(&written.node, &folder, &mut self.names) {
+                Ok(compiled) => operator = compiled,
+                Err((message, hint)) => self.error(written.span, message, hint),
+            }
+        }
+        let acts = link.actions.iter().filter_map(|action| self.act(action, running)).collect();
+        Link {
+            targets: list,
+            unconditional: link.condition.is_none(),
+            chain: self.chain(&draft.defaults, &link.actions),
+            multi_match: has(&link.actions, |action| matches!(action, Action::MultiMatch)),
+            operator,
+            negated,
+            operator_text: operator_text.into(),
+            capture: has(&link.actions, |action| matches!(action, Action::Capture)),
+            acts,
+        }
+    }
+
+    fn chain(&mut self, defaults: &[Spanned<Action>], actions: &[Spanned<Action>]) -> ChainId {
+        let mut transformations = Vec::new();
+        for action in defaults.iter().chain(actions) {
+            match action.node {
+                Action::TransformNone => transformations.clear(),
+                Action::Transform(transformation) => transformations.push(transformation),
+                _ => {}
+            }
+        }
+        self.plan.chains.intern(&transformations)
+    }
+
+    /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
+    fn act(&mut self, action: &Spanned<Action>, running: &[&Draft]) -> Option<Act> {
+        let unsupported = |name: &str| format!("action {name} is not supported by this version");
+        let result = match &action.node {
+            Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
+            Action::InitCol { collection, key } => self.open(*collection, key),
+            Action::SetSid(key) => self.open(Variable::Session, key),
+            Action::SetUid(key) => self.open(Variable::User, key),
+            Action::SetRsc(key) => self.open(Variable::Resource, key),
+            Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
+            Action::SetEnv(_) => Err(unsupported("setenv")),
+            Action::ExpireVar { .. } => Err(unsupported("expirevar")),
+            Action::DeprecateVar { .. } => Err(unsupported("deprecatevar")),
+            Action::Exec(_) => Err("action exec is refused: a rule may not start programs".to_owned()),
+            Action::Append(_) => Err(unsupported("append")),
+            Action::Prepend(_) => Err(unsupported("prepend")),
+            Action::Proxy(_) => Err(unsupported("proxy")),
+            Action::Pause(_) => Err(unsupported("pause")),
+            Action::XmlNs { .. } => Err(unsupported("xmlns")),
+            Action::SanitiseArg(_)
+            | Action::SanitiseMatched
+            | Action::SanitiseMatchedBytes(_)
+            | Action::SanitiseRequestHeader(_)
+            | Action::SanitiseResponseHeader(_) => {
+                Err("sanitise actions are not supported by this version; name what \
+                 must not be logged under redaction in the configuration"
+                    .to_owned())
+            }
+            _ => return None,
+        };
+        match result {
+            Ok(act) => Some(act),
+            Err(message) => {
+                self.error(action.span, message, None);
+                None
+            }
+        }
+    }
+
+    fn open(&mut self, collection: Variable, key: &[u8]) -> Result<Act, String> {
+        if collection.shape() != Shape::Persistent {
+            return Err(format!("{} is not a persistent collection", collection.name()));
+        }
+        Ok(Act::Open { collection, key: self.text(key)? })
+    }
+
+    fn set_var(&mut self, set: &ast::SetVar) -> Result<SetVar, String> {
+        let collection = set.variable.collection;
+        if collection != Variable::Tx && collection.shape() != Shape::Persistent {
+            return Err(format!("setvar cannot change {}", collection.name()));
+        }
+        let key = self.text(&set.variable.key)?;
+        let slot = match key.as_literal() {
+            Some(name) if collection == Variable::Tx => Some(self.names.tx(name)),
+            _ => None,
+        };
+        let number = |template: &Template| template.as_literal().map(portcullis_engine::leading_int);
+        let operation = match &set.operation {
+            ast::SetVarOperation::Unset => SetVarOperation::Unset,
+            ast::SetVarOperation::Set(value) => {
+                let value = self.text(value)?;
+                match value.as_literal().and_then(portcullis_engine::canonical_int) {
+                    Some(number) => SetVarOperation::SetNumber(number),
+                    None => SetVarOperation::Set(value),
+                }
+            }
+            ast::SetVarOperation::Add(value) => {
+                let value = self.text(value)?;
+                number(&value).map_or_else(|| SetVarOperation::Add(value.clone()), SetVarOperation::AddNumber)
+            }
+            ast::SetVarOperation::Subtract(value) => {
+                let value = self.text(value)?;
+                match number(&value) {
+                    Some(number) => SetVarOperation::AddNumber(number.saturating_neg()),
+                    None => SetVarOperation::Subtract(value),
+                }
+            }
+        };
+        Ok(SetVar { collection, slot, key, operation })
+    }
+
+    fn disruption(&mut self, defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> Disruption {
+        let status_of = |actions: &[Spanned<Action>]| {
+            actions.iter().rev().find_map(|action| match action.node {
+                Action::Status(status) => Some(status),
+                _ => None,
+            })
+        };
+        let disruptive =
+            |actions: &[Spanned<Action>]| actions.iter().rev().find(|a| is_disruptive(&a.node)).cloned();
+        let chosen = match disruptive(own) {
+            Some(action) if action.node != Action::Block => Some(action),
+            _ => disruptive(defaults),
+        };
+        let status = status_of(own).or_else(|| status_of(defaults));
+        let Some(action) = chosen else { return Disruption::Pass };
+        match &action.node {
+            Action::Deny => Disruption::Deny { status: status.unwrap_or(403) },
+            Action::Drop => Disruption::Drop,
+            Action::Allow(scope) => Disruption::Allow(match scope {
+                ast::AllowScope::Transaction => AllowScope::Transaction,
+                ast::AllowScope::Phase => AllowScope::Phase,
+                ast::AllowScope::Request => AllowScope::Request,
+            }),
+            Action::Redirect(location) => {
+                let location = self.text_at(location, action.span);
+                let status =
+                    status.filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308)).unwrap_or(302);
+                Disruption::Redirect { status, location }
+            }
+            _ => Disruption::Pass,
+        }
+    }
+
+    fn metadata(&mut self, draft: &Draft) -> Metadata {
+        let position = self.sources.position(draft.span);
+        let mut metadata = Metadata {
+            file: u32::from(draft.span.file.0),
+            line: u32::try_from(position.line).unwrap_or(u32::MAX),
+            ..Metadata::default()
+        };
+        for action in draft.defaults.iter().chain(&draft.links[0].actions) {
+            match &action.node {
+                Action::Msg(text) => metadata.msg = Some(self.text_at(text, action.span)),
+                Action::LogData(text) => metadata.log_data = Some(self.text_at(text, action.span)),
+                Action::Tag(text) => {
+                    let tag = self.text_at(text, action.span);
+                    metadata.tags.push(tag);
+                }
+                Action::Severity(severity) => metadata.severity = Some(*severity),
+                Action::Ver(text) => metadata.ver = Some(text.to_string().into()),
+                Action::Rev(text) => metadata.rev = Some(text.to_string().into()),
+                Action::Maturity(number) => metadata.maturity = Some(*number),
+                Action::Accuracy(number) => metadata.accuracy = Some(*number),
+                _ => {}
+            }
+        }
+        metadata
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<Template, String> {
+        template(text, &mut self.names).map_err(|error| match error.hint {
+            Some(hint) => format!("{}: {hint}", error.message),
+            None => error.message,
+        })
+    }
+
+    fn text_at(&mut self, text: &[u8], span: SourceSpan) -> Template {
+        match template(text, &mut self.names) {
+            Ok(template) => template,
+            Err(error) => {
+                self.error(span, error.message, error.hint);
+                Template::default()
+            }
+        }
+    }
+
+    fn folder(&self, file: FileId) -> std::path::PathBuf {
+        self.sources.path(file).parent().unwrap_or(Path::new("")).to_owned()
+    }
+
+    fn error(&mut self, span: SourceSpan, message: String, hint: Option<String>) {
+        let mut error = Diagnostic::error(span, message);
+        error.hint = hint;
+        self.diagnostics.push(error);
+    }
+}
+
+fn is_disruptive(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Block | Action::Deny | Action::Drop | Action::Pass | Action::Allow(_) | Action::Redirect(_)
+    )
+}
+
+/// `log` and `auditlog` after all words for and against them; without any, both.
+fn logging(defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> (bool, bool) {
+    let (mut log, mut audit) = (true, true);
+    for action in defaults.iter().chain(own) {
+        match action.node {
+            Action::Log => (log, audit) = (true, true),
+            Action::NoLog => (log, audit) = (false, false),
+            Action::AuditLog => audit = true,
+            Action::NoAuditLog => audit = false,
+            _ => {}
+        }
+    }
+    (log, audit)
+}

@@ -1,0 +1,145 @@
+//! Operators with their arguments compiled.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use portcullis_engine::{Number, Operator, Template};
+use portcullis_match::{
+    IpSet, Regex, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_word_file,
+};
+use portcullis_seclang::operators::OperatorName;
+use portcullis_seclang::{Files, ast};
+
+use crate::lower::Names;
+use crate::template::template;
+
+/// Message and hint.
+pub(crate) type OperatorError = (String, Option<String>);
+
+/// Compiles operators; word files are read once for all rules that name them.
+pub(crate) struct Operators<'a> {
+    files: &'a dyn Files,
+    words: HashMap<Vec<PathBuf>, Arc<WordSet>>,
+}
+
+impl<'a> Operators<'a> {
+    pub(crate) fn new(files: &'a dyn Files) -> Self {
+        Operators { files, words: HashMap::new() }
+    }
+
+    /// `folder`: where data files are looked for, the folder of the rule file.
+    pub(crate) fn compile(
+        &mut self,
+        operator: &ast::Operator,
+        folder: &Path,
+        names: &mut Names,
+    ) -> Result<Operator, OperatorError> {
+        let argument = operator.argument.as_slice();
+        let mut text = |make: fn(Template) -> Operator| macros(argument, names).map(make);
+        match operator.name {
+            OperatorName::Rx => regex(argument),
+            OperatorName::Pm => Ok(Operator::Pm(Arc::new(word_set(parse_pm_words(argument), "@pm")?))),
+            OperatorName::PmFromFile => self.word_files(argument, folder),
+            OperatorName::Contains => text(Operator::Contains),
+            OperatorName::ContainsWord => text(Operator::ContainsWord),
+            OperatorName::Within => text(Operator::Within),
+            OperatorName::Streq => text(Operator::StrEq),
+            OperatorName::StrMatch => text(Operator::StrMatch),
+            OperatorName::BeginsWith => text(Operator::BeginsWith),
+            OperatorName::EndsWith => text(Operator::EndsWith),
+            OperatorName::Eq => number(argument, names).map(Operator::Eq),
+            OperatorName::Ge => number(argument, names).map(Operator::Ge),
+            OperatorName::Gt => number(argument, names).map(Operator::Gt),
+            OperatorName::Le => number(argument, names).map(Operator::Le),
+            OperatorName::Lt => number(argument, names).map(Operator::Lt),
+            OperatorName::IpMatch => ip_set(argument),
+            OperatorName::IpMatchFromFile => {
+                let text = self.read(argument, folder)?;
+                let lines: Vec<_> = parse_word_file(&text);
+                ip_set(&lines.join(b",".as_slice()))
+            }
+            OperatorName::DetectSqli => Ok(Operator::DetectSqli),
+            OperatorName::DetectXss => Ok(Operator::DetectXss),
+            OperatorName::ValidateByteRange => parse_byte_range(&String::from_utf8_lossy(argument))
+                .map(Operator::ValidateByteRange)
+                .map_err(|error| (format!("@validateByteRange: {error}"), None)),
+            OperatorName::ValidateUrlEncoding => Ok(Operator::ValidateUrlEncoding),
+            OperatorName::ValidateUtf8Encoding => Ok(Operator::ValidateUtf8Encoding),
+            OperatorName::UnconditionalMatch => Ok(Operator::UnconditionalMatch),
+            OperatorName::NoMatch => Ok(Operator::NoMatch),
+            other => Err((
+                format!("@{} is not supported by this version", other.name()),
+                Some("remove the rule, or use one of the operators listed in docs/seclang.md".to_owned()),
+            )),
+        }
+    }
+
+    fn word_files(&mut self, argument: &[u8], folder: &Path) -> Result<Operator, OperatorError> {
+        let names: Vec<&[u8]> =
+            argument.split(|b| b.is_ascii_whitespace()).filter(|name| !name.is_empty()).collect();
+        let paths: Vec<PathBuf> =
+            names.iter().map(|name| folder.join(&*String::from_utf8_lossy(name))).collect();
+        if let Some(known) = self.words.get(&paths) {
+            return Ok(Operator::Pm(Arc::clone(known)));
+        }
+        let mut words = Vec::new();
+        for name in names {
+            words.extend(parse_word_file(&self.read(name, folder)?));
+        }
+        let set = Arc::new(word_set(words, "@pmFromFile")?);
+        self.words.insert(paths, Arc::clone(&set));
+        Ok(Operator::Pm(set))
+    }
+
+    fn read(&self, name: &[u8], folder: &Path) -> Result<Vec<u8>, OperatorError> {
+        let path = folder.join(&*String::from_utf8_lossy(name.trim_ascii()));
+        self.files.read(&path).map_err(|error| {
+            (
+                format!("cannot read {}: {error}", path.display()),
+                Some("data files are looked for beside the rule file that names them".to_owned()),
+            )
+        })
+    }
+}
+
+fn regex(argument: &[u8]) -> Result<Operator, OperatorError> {
+    if argument.windows(2).any(|pair| pair == b"%{") {
+        return Err((
+            "macros in @rx are not supported by this version".to_owned(),
+            Some("use @streq, @contains or @within, which take macros".to_owned()),
+        ));
+    }
+    match Regex::new(argument, RegexFlags::default()) {
+        Ok(regex) => Ok(Operator::Rx(Arc::new(regex))),
+        Err(error) => Err((format!("@rx: {error}"), None)),
+    }
+}
+
+fn word_set(words: Vec<Vec<u8>>, operator: &str) -> Result<WordSet, OperatorError> {
+    if words.is_empty() {
+        return Err((format!("{operator} has no words to look for"), None));
+    }
+    WordSet::new(words).map_err(|error| (format!("{operator}: {error}"), None))
+}
+
+fn ip_set(argument: &[u8]) -> Result<Operator, OperatorError> {
+    let text =
+        std::str::from_utf8(argument).map_err(|_| ("addresses must be plain text".to_owned(), None))?;
+    IpSet::parse(text).map(Operator::IpMatch).map_err(|error| (format!("@ipMatch: {error}"), None))
+}
+
+fn macros(argument: &[u8], names: &mut Names) -> Result<Template, OperatorError> {
+    template(argument, names).map_err(|error| (error.message, error.hint))
+}
+
+fn number(argument: &[u8], names: &mut Names) -> Result<Number, OperatorError> {
+    let template = macros(argument, names)?;
+    match template.as_literal() {
+        None => Ok(Number::Computed(template)),
+        Some(text) => match std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()) {
+            Some(number) => Ok(Number::Constant(number)),
+            None => Err((format!("{:?} is not a number", bstr::BStr::new(text)), None)),
+        },
+    }
+}

@@ -1,0 +1,65 @@
+//! Engine settings.
+
+use portcullis_engine::{AuditEngine, BodyLimitAction, RuleEngine, Settings};
+use portcullis_seclang::{settings as seclang, settings::Setting};
+
+/// Carries out `setting`. An `Err` is a warning: the setting is known but changes nothing here.
+pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), String> {
+    match setting {
+        Setting::RuleEngine(engine) => settings.rule_engine = rule_engine(*engine),
+        Setting::AuditEngine(engine) => settings.audit_engine = audit_engine(*engine),
+        Setting::RequestBodyAccess(on) => settings.request_body_access = *on,
+        Setting::RequestBodyLimit(bytes) => settings.request_body_limit = *bytes,
+        Setting::RequestBodyNoFilesLimit(bytes) => settings.request_body_no_files_limit = *bytes,
+        Setting::RequestBodyLimitAction(action) => settings.request_body_limit_action = limit_action(*action),
+        Setting::RequestBodyJsonDepthLimit(depth) => settings.json_depth_limit = clamp(*depth),
+        Setting::ArgumentsLimit(count) => settings.arguments_limit = clamp(*count),
+        Setting::ArgumentSeparator(byte) => settings.argument_separator = *byte,
+        Setting::CookieFormat(format) => settings.cookie_v1 = *format == seclang::CookieFormat::Version1,
+        Setting::ResponseBodyAccess(on) => settings.response_body_access = *on,
+        Setting::ResponseBodyLimit(bytes) => settings.response_body_limit = *bytes,
+        Setting::ResponseBodyLimitAction(action) => {
+            settings.response_body_limit_action = limit_action(*action)
+        }
+        Setting::ResponseBodyMimeTypes(types) => {
+            for mime in types {
+                let mime = mime.to_ascii_lowercase();
+                if !settings.response_body_mime_types.contains(&mime) {
+                    settings.response_body_mime_types.push(mime);
+                }
+            }
+        }
+        Setting::ResponseBodyMimeTypesClear => settings.response_body_mime_types.clear(),
+        Setting::ComponentSignature(text) => settings.component_signatures.push(text.to_vec()),
+        Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
+        _ => return Err("this directive has no effect in this version".to_owned()),
+    }
+    Ok(())
+}
+
+pub(crate) fn rule_engine(engine: seclang::RuleEngine) -> RuleEngine {
+    match engine {
+        seclang::RuleEngine::On => RuleEngine::On,
+        seclang::RuleEngine::Off => RuleEngine::Off,
+        seclang::RuleEngine::DetectionOnly => RuleEngine::DetectionOnly,
+    }
+}
+
+pub(crate) fn audit_engine(engine: seclang::AuditEngine) -> AuditEngine {
+    match engine {
+        seclang::AuditEngine::On => AuditEngine::On,
+        seclang::AuditEngine::Off => AuditEngine::Off,
+        seclang::AuditEngine::RelevantOnly => AuditEngine::RelevantOnly,
+    }
+}
+
+fn limit_action(action: seclang::LimitAction) -> BodyLimitAction {
+    match action {
+        seclang::LimitAction::Reject => BodyLimitAction::Reject,
+        seclang::LimitAction::ProcessPartial => BodyLimitAction::ProcessPartial,
+    }
+}
+
+fn clamp(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

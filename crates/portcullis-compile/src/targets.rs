@@ -1,0 +1,90 @@
+//! Targets to the engine's form.
+
+use std::sync::Arc;
+
+use portcullis_engine::{KeyFilter, Target, TargetList, XmlPath};
+use portcullis_match::{Regex, RegexFlags};
+use portcullis_seclang::ast;
+use portcullis_types::{Shape, Variable};
+
+use crate::lower::Names;
+
+/// An error of one target: message and hint.
+pub(crate) type TargetError = (String, Option<String>);
+
+/// `Ok` if the engine fills `variable`.
+pub(crate) fn supported(variable: Variable) -> Result<(), String> {
+    use Variable::*;
+    let why = match variable {
+        Env => "environment variables of the server process are not request data",
+        AuthType | RemoteUser => {
+            "this proxy does not authenticate users; look at REQUEST_HEADERS:Authorization"
+        }
+        FilesTmpnames | ScriptBasename | ScriptFilename | ScriptGid | ScriptGroupname | ScriptMode
+        | ScriptUid | ScriptUsername | PathInfo | SdbmDeleteError => "a reverse proxy has no such files",
+        PerfAll | PerfCombined | PerfGc | PerfLogging | PerfPhase1 | PerfPhase2 | PerfPhase3 | PerfPhase4
+        | PerfPhase5 | PerfRules | PerfSread | PerfSwrite => "use the metrics endpoint for timings",
+        Geo | FullRequest | FullRequestLength | StreamInputBody | StreamOutputBody | WebserverErrorLog
+        | UseragentIp | Userid | Sessionid | InboundDataError => return not_yet(variable),
+        _ => return Ok(()),
+    };
+    Err(format!("{} is not available: {why}", variable.name()))
+}
+
+fn not_yet(variable: Variable) -> Result<(), String> {
+    match variable {
+        Variable::InboundDataError => Ok(()),
+        _ => Err(format!("{} is not supported by this version", variable.name())),
+    }
+}
+
+/// Adds `targets` to `list`: values and counts to its include list, `!` to its exclude list.
+pub(crate) fn add(list: &mut TargetList, target: &ast::Target, names: &mut Names) -> Result<(), TargetError> {
+    supported(target.variable).map_err(|message| (message, None))?;
+    let filter = filter(target)?;
+    if target.kind == ast::TargetKind::Exclude {
+        list.exclude.push((target.variable, filter));
+        return Ok(());
+    }
+    let slot = match (&filter, target.variable) {
+        (KeyFilter::Key(key), Variable::Tx) => Some(names.tx(key)),
+        _ => None,
+    };
+    let count = target.kind == ast::TargetKind::Count;
+    list.include.push(Target { variable: target.variable, filter, slot, count });
+    Ok(())
+}
+
+/// The key filter of `target`.
+pub(crate) fn filter(target: &ast::Target) -> Result<KeyFilter, TargetError> {
+    let name = target.variable.name();
+    match (&target.selector, target.variable.shape()) {
+        (None, Shape::Xpath) => Err((
+            format!("{name} needs an XPath expression"),
+            Some("XML:/* is all text of the document, XML://@* every attribute".to_owned()),
+        )),
+        (None, _) => Ok(KeyFilter::All),
+        (Some(_), Shape::Scalar) => Err((
+            format!("{name} takes no key"),
+            Some(format!("write {name} without the part after the colon")),
+        )),
+        (Some(ast::Selector::Key(key)), Shape::Xpath) | (Some(ast::Selector::XPath(key)), _) => {
+            match key.as_slice() {
+                b"/*" => Ok(KeyFilter::Xml(XmlPath::Text)),
+                b"//@*" => Ok(KeyFilter::Xml(XmlPath::Attributes)),
+                _ => Err((
+                    format!("XPath expression {key:?} is not supported by this version"),
+                    Some("XML:/* is all text of the document, XML://@* every attribute".to_owned()),
+                )),
+            }
+        }
+        (Some(ast::Selector::Key(key)), _) => Ok(KeyFilter::Key(key.as_slice().into())),
+        (Some(ast::Selector::Regex(pattern)), _) => {
+            let flags = RegexFlags { case_insensitive: true, ..RegexFlags::default() };
+            match Regex::new(pattern, flags) {
+                Ok(regex) => Ok(KeyFilter::Regex(Arc::new(regex))),
+                Err(error) => Err((format!("selector of {name}: {error}"), None)),
+            }
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! What rules do to a request, one small case each. The answers are those of ModSecurity 2.9.7; where a case rests
+//! on one function of it, the comment names the function.
+
+use std::sync::Arc;
+
+use portcullis_compile::compile;
+use portcullis_engine::{Connection, Interruption, NoCollections, RequestLine, Scratch, Transaction};
+use portcullis_seclang::{MemoryFiles, Root, parse};
+
+/// What came of one request.
+struct Seen {
+    interruption: Option<Interruption>,
+    /// `id target=value` of each logged match.
+    matches: Vec<String>,
+    transaction: Transaction,
+}
+
+impl Seen {
+    fn tx(&self, key: &str) -> Option<String> {
+        let values = self.transaction.tx_values();
+        let found = values.into_iter().find(|(name, _)| name == key.as_bytes());
+        found.map(|(_, value)| String::from_utf8(value).unwrap())
+    }
+}
+
+/// A request: `METHOD target`, headers, body.
+type Request<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
+fn run(rules: &str, (line, headers, body): Request<'_>) -> Seen {
+    let text = format!("SecRuleEngine On\nSecRequestBodyAccess On\n{rules}\n").into_bytes();
+    let mut files = MemoryFiles::default();
+    files.0.insert("words.data".into(), b"# comment\nalpha\nbeta gamma\n".to_vec());
+    let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &files);
+    let compiled = compile(&parsed.document, &parsed.sources, &files);
+    let diagnostics: Vec<_> = parsed.diagnostics.iter().chain(&compiled.diagnostics).collect();
+    let shown: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
+    let plan =
+        compiled.plan.filter(|_| !parsed.has_errors()).unwrap_or_else(|| panic!("{}", shown.join("\n")));
+    let connection = Connection {
+        client: "192.0.2.7:4711".parse().unwrap(),
+        server: "192.0.2.1:80".parse().unwrap(),
+        unique_id: "id-1".to_owned(),
+        epoch_seconds: 1_000_000_000,
+    };
+    let mut transaction =
+        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+    let (method, target) = line.split_once(' ').unwrap();
+    let whole = format!("{line} HTTP/1.1");
+    let request = RequestLine {
+        line: whole.as_bytes(),
+        method: method.as_bytes(),
+        target: target.as_bytes(),
+        protocol: b"HTTP/1.1",
+    };
+    let fields = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    let mut interruption = transaction.request_head(request, fields);
+    if interruption.is_none() {
+        transaction.request_body(body.as_bytes());
+        interruption = transaction.request_end(false);
+    }
+    if interruption.is_none() {
+        let headers = [(b"Content-Type".as_slice(), b"text/html".as_slice())];
+        interruption = transaction.response_head(b"HTTP/1.1", 200, headers);
+        transaction.response_body(b"<p>stack trace</p>");
+        interruption = interruption.or_else(|| transaction.response_end(false));
+    }
+    transaction.finish();
+    let matches = transaction.matches().iter().filter(|found| found.log).map(|found| {
+        let view = transaction.view(found);
+        format!("{} {}={}", view.rule.id, view.target.escape_ascii(), view.value.escape_ascii())
+    });
+    Seen { interruption, matches: matches.collect(), transaction }
+}
+
+const GET: Request<'static> = ("GET /a/b.php?q=One&q=two&x=1", &[("Host", "h"), ("Cookie", "c=1; d=2")], "");
+
+#[track_caller]
+fn check(rules: &str, request: Request<'_>, matches: &[&str]) {
+    assert_eq!(run(rules, request).matches, matches, "{rules}");
+}
+
+#[test]
+fn every_matching_target_is_a_match() {
+    check(
+        r#"SecRule ARGS "@rx ." "id:1,phase:2,pass""#,
+        GET,
+        &["1 ARGS:q=One", "1 ARGS:q=two", "1 ARGS:x=1"],
+    );
+    check(
+        r#"SecRule ARGS:Q|ARGS_NAMES "@rx t|x" "id:1,phase:2,pass""#,
+        GET,
+        &["1 ARGS:q=two", "1 ARGS_NAMES:x=x"],
+    );
+    check(r#"SecRule ARGS:/^[a-q]$/ "@rx ." "id:1,phase:2,pass""#, GET, &["1 ARGS:q=One", "1 ARGS:q=two"]);
+    check(r#"SecRule ARGS|!ARGS:q "@rx ." "id:1,phase:2,pass""#, GET, &["1 ARGS:x=1"]);
+    check(r#"SecRule REQUEST_COOKIES "@streq 2" "id:1,phase:1,pass""#, GET, &["1 REQUEST_COOKIES:d=2"]);
+}
+
+#[test]
+fn counts_and_missing_values() {
+    check(r#"SecRule &ARGS "@eq 3" "id:1,phase:2,pass""#, GET, &["1 &ARGS=3"]);
+    check(r#"SecRule &ARGS:q "@eq 2" "id:1,phase:2,pass""#, GET, &["1 &ARGS:q=2"]);
+    check(
+        r#"SecRule &REQUEST_HEADERS:Accept "@eq 0" "id:1,phase:1,pass""#,
+        GET,
+        &["1 &REQUEST_HEADERS:Accept=0"],
+    );
+    // No value, no test: not even a negated one.
+    check(r#"SecRule REQUEST_HEADERS:Accept "!@rx x" "id:1,phase:1,pass""#, GET, &[]);
+    check(r#"SecRule &TX:none "@eq 0" "id:1,phase:1,pass""#, GET, &["1 &TX:none=0"]);
+}
+
+#[test]
+fn request_line_variables() {
+    let request: Request<'_> = ("GET http://h:80/a/b.php?q=1", &[("Host", "h")], "");
+    for (variable, value) in [
+        ("REQUEST_URI_RAW", "http://h:80/a/b.php?q=1"),
+        ("REQUEST_URI", "/a/b.php?q=1"),
+        ("REQUEST_FILENAME", "/a/b.php"),
+        ("REQUEST_BASENAME", "b.php"),
+        ("QUERY_STRING", "q=1"),
+        ("REQUEST_LINE", "GET http://h:80/a/b.php?q=1 HTTP/1.1"),
+        ("REQUEST_PROTOCOL", "HTTP/1.1"),
+        ("REMOTE_ADDR", "192.0.2.7"),
+        ("SERVER_NAME", "h"),
+        ("TIME_YEAR", "2001"),
+    ] {
+        let rule = format!(r#"SecRule {variable} "@unconditionalMatch" "id:1,phase:1,pass""#);
+        check(&rule, request, &[&format!("1 {variable}={value}")]);
+    }
+}
+
+#[test]
+fn setvar_runs_for_each_match() {
+    let rules = r#"SecRule ARGS "@rx ." "id:1,phase:2,pass,setvar:tx.n=+2,setvar:tx.last=%{MATCHED_VAR_NAME}"
+SecAction "id:2,phase:2,pass,nolog,setvar:tx.m=%{tx.n},setvar:tx.m=+%{tx.n},setvar:tx.gone=1,setvar:!tx.gone""#;
+    let seen = run(rules, GET);
+    assert_eq!(seen.tx("n").as_deref(), Some("6"));
+    assert_eq!(seen.tx("m").as_deref(), Some("12"));
+    assert_eq!(seen.tx("last").as_deref(), Some("ARGS:x"));
+    assert_eq!(seen.tx("gone"), None);
+    // msre_action_setvar_execute: counters never go below zero.
+    assert_eq!(
+        run(r#"SecAction "id:1,phase:1,pass,setvar:tx.n=3,setvar:tx.n=-5""#, GET).tx("n").as_deref(),
+        Some("0")
+    );
+}
+
+#[test]
+fn keys_made_at_run_time_are_found_again() {
+    let rules = r#"SecRule ARGS "@rx ." "id:1,phase:2,pass,nolog,setvar:'tx.count_%{MATCHED_VAR_NAME}=+1'"
+SecRule TX:/count_.*/ "@gt 1" "id:2,phase:2,pass""#;
+    check(rules, GET, &["2 TX:count_args:q=2"]);
+}
+
+#[test]
+fn chains_need_every_link() {
+    let rules = r#"SecRule ARGS:q "@streq two" "id:1,phase:2,pass,setvar:tx.first=1,chain"
+  SecRule ARGS:x "@streq 2" "setvar:tx.second=1"
+SecRule ARGS:q "@rx ." "id:2,phase:2,pass,chain"
+  SecRule ARGS:x "@streq 1" "chain"
+    SecRule MATCHED_VARS "@streq two" """#;
+    let seen = run(rules, GET);
+    // execute_rule: the actions of a link run when the link matches, whatever the chain comes to.
+    assert_eq!((seen.tx("first").as_deref(), seen.tx("second")), (Some("1"), None));
+    assert_eq!(seen.matches, ["2 MATCHED_VARS:ARGS:q=two"]);
+}
+
+#[test]
+fn captures_replace_the_old_ones() {
+    let rules = r#"SecRule REQUEST_FILENAME "@rx ^/(a)/(b)" "id:1,phase:1,pass,capture,setvar:tx.one=%{tx.2}"
+SecRule REQUEST_FILENAME "@rx ^/(a)" "id:2,phase:1,pass,capture,setvar:'tx.two=%{tx.1}%{tx.2}'""#;
+    let seen = run(rules, GET);
+    assert_eq!((seen.tx("one").as_deref(), seen.tx("two").as_deref()), (Some("b"), Some("a")));
+}
+
+#[test]
+fn transformations_and_defaults() {
+    let request: Request<'_> = ("GET /?q=AbC", &[("Host", "h")], "");
+    check(r#"SecRule ARGS "@streq abc" "id:1,phase:2,pass,t:lowercase""#, request, &["1 ARGS:q=abc"]);
+    let defaults = "SecDefaultAction \"phase:2,pass,nolog,t:lowercase\"\n";
+    check(&format!("{defaults}SecRule ARGS \"@streq abc\" \"id:1,phase:2,log\""), request, &["1 ARGS:q=abc"]);
+    check(
+        &format!("{defaults}SecRule ARGS \"@streq AbC\" \"id:1,phase:2,log,t:none\""),
+        request,
+        &["1 ARGS:q=AbC"],
+    );
+    check(&format!("{defaults}SecRule ARGS \"@streq abc\" \"id:1,phase:2\""), request, &[]);
+    check(
+        r#"SecRule ARGS "@rx (?i)abc" "id:1,phase:2,pass,multiMatch,t:lowercase,t:lowercase""#,
+        request,
+        &["1 ARGS:q=AbC", "1 ARGS:q=abc"],
+    );
+}
+
+#[test]
+fn block_is_what_the_default_says() {
+    let rule = "SecRule ARGS:x \"@streq 1\" \"id:1,phase:2,block\"";
+    let deny = |status| Some(Interruption::Deny { status });
+    assert_eq!(run(rule, GET).interruption, None);
+    let with = |default: &str| run(&format!("SecDefaultAction \"{default}\"\n{rule}"), GET).interruption;
+    assert_eq!(with("phase:2,deny"), deny(403));
+    assert_eq!(with("phase:2,deny,status:406"), deny(406));
+    assert_eq!(with("phase:1,deny"), None);
+    assert_eq!(with("phase:2,drop"), Some(Interruption::Drop));
+    let location = b"https://h/?c=1".to_vec();
+    assert_eq!(
+        with("phase:2,redirect:https://h/?c=%{ARGS.x}"),
+        Some(Interruption::Redirect { status: 302, location })
+    );
+}
+
+#[test]
+fn an_interruption_ends_the_transaction() {
+    let rules = r#"SecRule ARGS "@rx ." "id:1,phase:1,deny,status:401,msg:'no %{MATCHED_VAR}'"
+SecAction "id:2,phase:1,pass"
+SecAction "id:3,phase:5,pass""#;
+    let seen = run(rules, GET);
+    assert_eq!(seen.interruption, Some(Interruption::Deny { status: 401 }));
+    assert_eq!(seen.matches.len(), 2);
+    assert!(seen.matches[1].starts_with("3 "), "phase 5 still runs");
+    assert_eq!(seen.transaction.view(&seen.transaction.matches()[0]).msg, b"no One");
+}
+
+#[test]
+fn detection_only_goes_on() {
+    let rules = r#"SecRuleEngine DetectionOnly
+SecRule ARGS "@rx ." "id:1,phase:1,deny"
+SecRule ARGS:x "@rx ." "id:2,phase:2,pass""#;
+    let seen = run(rules, GET);
+    assert_eq!(seen.interruption, None);
+    assert_eq!(seen.matches, ["1 ARGS:q=One", "1 ARGS:q=two", "1 ARGS:x=1", "2 ARGS:x=1"]);
+}
+
+#[test]
+fn skips_and_markers() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,skipAfter:END"
+SecRule ARGS:x "@rx ." "id:2,phase:1,pass"
+SecRule ARGS:x "@rx ." "id:3,phase:2,pass"
+SecMarker END
+SecRule ARGS:x "@rx ." "id:4,phase:1,pass,skip:1"
+SecRule ARGS:x "@rx ." "id:5,phase:1,pass,chain"
+  SecRule ARGS:x "@rx ." ""
+SecRule ARGS:x "@rx ." "id:6,phase:1,pass""#;
+    check(rules, GET, &["4 ARGS:x=1", "6 ARGS:x=1", "3 ARGS:x=1"]);
+}
+
+#[test]
+fn allow_has_three_scopes() {
+    let rules = |scope: &str| {
+        format!(
+            "SecAction \"id:1,phase:1,nolog,allow{scope}\"\nSecAction \"id:2,phase:1,pass\"\n\
+             SecAction \"id:3,phase:2,pass\"\nSecAction \"id:4,phase:3,pass\"\nSecAction \"id:5,phase:5,pass\""
+        )
+    };
+    let ids = |scope: &str| -> Vec<String> {
+        run(&rules(scope), GET)
+            .matches
+            .iter()
+            .map(|found| found.split(' ').next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(ids(""), ["5"]);
+    assert_eq!(ids(":phase"), ["3", "4", "5"]);
+    assert_eq!(ids(":request"), ["4", "5"]);
+}
+
+#[test]
+fn removals_and_updates() {
+    let base = r#"SecRule ARGS "@rx ." "id:10,phase:2,pass,tag:'t/a',msg:'m one'"
+SecRule ARGS:x "@rx ." "id:11,phase:2,pass,tag:'t/b'"
+"#;
+    let all = ["10 ARGS:q=One", "10 ARGS:q=two", "10 ARGS:x=1", "11 ARGS:x=1"];
+    check(base, GET, &all);
+    for (update, left) in [
+        ("SecRuleRemoveById 10", &all[3..]),
+        ("SecRuleRemoveById 5-10 12", &all[3..]),
+        ("SecRuleRemoveByTag t/b", &all[..3]),
+        ("SecRuleRemoveByMsg one$", &all[3..]),
+        ("SecRuleUpdateTargetById 10 !ARGS:q", &all[2..]),
+        ("SecRuleUpdateTargetByTag t/ !ARGS:/[qx]/", &[]),
+        ("SecRuleUpdateActionById 11 nolog", &all[..3]),
+    ] {
+        check(&format!("{base}{update}"), GET, left);
+        // The same before the rules exist changes nothing.
+        if update.starts_with("SecRuleRemove") {
+            check(&format!("{update}\n{base}"), GET, &all);
+        }
+    }
+    for (ctl, left) in [
+        ("ruleRemoveById=10", &all[3..]),
+        ("ruleRemoveByTag=t/b", &all[..3]),
+        ("ruleRemoveTargetById=10;ARGS:q", &all[2..]),
+        ("ruleRemoveTargetByTag=t/.*;ARGS:x", &all[..2]),
+        ("ruleRemoveTargetById=10;ARGS", &all[3..]),
+        ("ruleEngine=Off", &[]),
+    ] {
+        check(&format!("SecAction \"id:1,phase:1,pass,nolog,ctl:{ctl}\"\n{base}"), GET, left);
+    }
+}
+
+#[test]
+fn bodies_become_arguments() {
+    let form = [("Host", "h"), ("Content-Type", "application/x-www-form-urlencoded")];
+    let rule = r#"SecRule ARGS_POST|REQUEST_BODY|FILES|XML:/*|XML://@* "@rx ." "id:1,phase:2,pass""#;
+    check(
+        rule,
+        ("POST /?g=0", &form, "a=1&b=%32"),
+        &["1 ARGS_POST:a=1", "1 ARGS_POST:b=2", "1 REQUEST_BODY=a=1&b=%32"],
+    );
+    let json = [("Host", "h"), ("Content-Type", "application/json")];
+    let choose = "SecRule REQUEST_HEADERS:Content-Type json \"id:9,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON\"\n";
+    check(&format!("{choose}{rule}"), ("POST /", &json, r#"{"a":{"b":"c"}}"#), &["1 ARGS_POST:a.b=c"]);
+    let xml = "SecAction \"id:9,phase:1,pass,nolog,ctl:requestBodyProcessor=XML\"\n";
+    check(&format!("{xml}{rule}"), ("POST /", &json, r#"<a b="c">d<e/></a>"#), &["1 XML=d", "1 XML=c"]);
+    let multipart = [("Host", "h"), ("Content-Type", "multipart/form-data; boundary=B")];
+    let body = "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x.txt\"\r\n\r\ndata\r\n--B\r\n\
+                Content-Disposition: form-data; name=\"n\"\r\n\r\nv\r\n--B--\r\n";
+    check(rule, ("POST /", &multipart, body), &["1 ARGS_POST:n=v", "1 FILES:f=x.txt"]);
+    let force = "SecAction \"id:9,phase:1,pass,nolog,ctl:forceRequestBodyVariable=On\"\n";
+    check(&format!("{force}{rule}"), ("POST /", &[("Host", "h")], "raw"), &["1 REQUEST_BODY=raw"]);
+}
+
+#[test]
+fn body_errors_are_visible() {
+    let rule = r#"SecAction "id:9,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON"
+SecRule REQBODY_ERROR "!@eq 0" "id:1,phase:2,deny,status:400,msg:'%{REQBODY_ERROR_MSG}'""#;
+    let seen = run(rule, ("POST /", &[("Host", "h")], "{\"a\":"));
+    assert_eq!(seen.interruption, Some(Interruption::Deny { status: 400 }));
+    assert_eq!(run(rule, ("POST /", &[("Host", "h")], "{\"a\":1}")).interruption, None);
+    assert_eq!(run(rule, ("POST /", &[("Host", "h")], "")).interruption, None);
+}
+
+#[test]
+fn responses_are_inspected() {
+    let rules = r#"SecResponseBodyAccess On
+SecRule RESPONSE_STATUS "@streq 200" "id:1,phase:3,pass"
+SecRule RESPONSE_BODY "@contains stack trace" "id:2,phase:4,deny,status:502""#;
+    let seen = run(rules, GET);
+    assert_eq!(seen.interruption, Some(Interruption::Deny { status: 502 }));
+    assert_eq!(seen.matches.len(), 2);
+}
+
+#[test]
+fn operators() {
+    let request: Request<'_> = ("GET /?v=Alpha%20x", &[("Host", "h")], "");
+    for (operator, hit) in [
+        ("@contains pha", true),
+        ("@contains PHA", false),
+        ("@containsWord Alpha", true),
+        ("@containsWord Alph", false),
+        ("@within Beta Alpha x", true),
+        ("@within Beta", false),
+        ("@beginsWith Al", true),
+        ("@endsWith x", true),
+        ("@endsWith .x", false),
+        ("@streq Alpha x", true),
+        ("@strmatch pha x", true),
+        ("@pm gamma ALPHA", true),
+        ("@pmFromFile words.data", true),
+        ("!@pm gamma ALPHA", false),
+        ("@rx ^alpha", false),
+        ("@rx (?i)^alpha", true),
+        ("@eq 0", true),
+        ("@validateByteRange 32-126", false),
+        ("@validateByteRange 65-126", true),
+        ("@noMatch", false),
+        ("@ipMatch 192.0.2.0/24", false),
+    ] {
+        let seen = run(&format!("SecRule ARGS:v \"{operator}\" \"id:1,phase:2,pass\""), request);
+        assert_eq!(!seen.matches.is_empty(), hit, "{operator}");
+    }
+    check(
+        r#"SecRule REMOTE_ADDR "@ipMatch 192.0.2.0/24" "id:1,phase:1,pass""#,
+        GET,
+        &["1 REMOTE_ADDR=192.0.2.7"],
+    );
+}
+
+#[test]
+fn scores_are_explained() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setvar:tx.critical=5"
+SecRule ARGS:x "@rx ." "id:2,phase:2,pass,setvar:tx.score=+%{tx.critical},setvar:tx.sqli=+1""#;
+    let seen = run(rules, GET);
+    let view = seen.transaction.view(&seen.transaction.matches()[1]);
+    assert_eq!(view.changes, [(b"score".as_slice(), 5), (b"sqli".as_slice(), 1)]);
+}
