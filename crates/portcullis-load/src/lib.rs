@@ -1,0 +1,146 @@
+//! From a policy of the configuration to a ready plan.
+//!
+//! ```text
+//! Policy --sources--> rule files, inline texts --parse--> Document --compile--> Plan
+//!                                └──────────── diagnostics ────────────┘
+//! ```
+//!
+//! The one place where rule files are opened. Every mistake of every file comes in one report; a policy with an
+//! error gives no plan.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use portcullis_config::{Policy, RuleSource};
+use portcullis_engine::Plan;
+use portcullis_seclang::{Diagnostic, DiskFiles, Level, Root, Sources, ast::Document, parse};
+
+/// Rules that are ready to run.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// The tree it was made of: for tools that compare evaluators.
+    pub document: Document,
+    /// The texts.
+    pub sources: Sources,
+    /// Warnings, rendered.
+    pub warnings: Vec<String>,
+}
+
+/// Why a policy cannot be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The CRS folder is missing or does not hold a CRS.
+    NoCrs {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing in it.
+        missing: &'static str,
+    },
+    /// The rules have mistakes.
+    Rules {
+        /// Number of errors.
+        errors: usize,
+        /// All diagnostics, rendered.
+        report: String,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::NoCrs { folder, missing } => write!(
+                f,
+                "no CRS in {}: {missing}\n  help: `make crs` downloads it to .portcullis/crs; or unpack a release of the \
+                 OWASP CRS and name its folder, the one that holds rules/ and crs-setup.conf.example",
+                folder.display()
+            ),
+            LoadError::Rules { errors, report } => write!(f, "{report}\n{errors} error(s) in the rules"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Reads, parses and compiles the rules of `policy`.
+pub fn load(policy: &Policy) -> Result<Loaded, LoadError> {
+    let setup = policy.crs.as_deref().map(crs_setup).transpose()?;
+    let roots: Vec<Root> = policy.sources(setup).into_iter().map(root).collect();
+    load_roots(&roots)
+}
+
+/// As [`load`], for rule files and texts that no policy names.
+pub fn load_roots(roots: &[Root]) -> Result<Loaded, LoadError> {
+    let parsed = parse(roots, &DiskFiles);
+    let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &DiskFiles);
+    let diagnostics: Vec<Diagnostic> = parsed.diagnostics.into_iter().chain(compiled.diagnostics).collect();
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Level::Error).count();
+    let rendered = |diagnostic: &Diagnostic| diagnostic.render(&parsed.sources);
+    match compiled.plan {
+        Some(plan) if errors == 0 => Ok(Loaded {
+            plan: Arc::new(plan),
+            warnings: diagnostics.iter().map(rendered).collect(),
+            document: parsed.document,
+            sources: parsed.sources,
+        }),
+        _ => {
+            let report = diagnostics.iter().map(rendered).collect::<Vec<_>>().join("\n");
+            Err(LoadError::Rules { errors, report })
+        }
+    }
+}
+
+/// The set-up file of the CRS in `folder`: the operator's, or the example that comes with it.
+fn crs_setup(folder: &Path) -> Result<PathBuf, LoadError> {
+    let error = |missing| LoadError::NoCrs { folder: folder.to_owned(), missing };
+    if !folder.is_dir() {
+        return Err(error("there is no such folder"));
+    }
+    if !folder.join("rules").join("REQUEST-901-INITIALIZATION.conf").is_file() {
+        return Err(error("rules/REQUEST-901-INITIALIZATION.conf is missing"));
+    }
+    ["crs-setup.conf", "crs-setup.conf.example"]
+        .map(|name| folder.join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| error("crs-setup.conf and crs-setup.conf.example are missing"))
+}
+
+fn root(source: RuleSource) -> Root {
+    match source {
+        RuleSource::File(path) => Root::File(path),
+        RuleSource::Inline { name, text } => {
+            Root::Text { name: PathBuf::from(format!("<{name}>")), text: text.into_bytes() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_crs_says_how_to_get_it() {
+        let policy = Policy { crs: Some(PathBuf::from("/nonexistent/crs")), ..Policy::default() };
+        let error = load(&policy).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/crs") && error.contains("make crs"), "{error}");
+    }
+
+    #[test]
+    fn a_policy_without_a_crs_loads_the_defaults() {
+        let loaded = load(&Policy::default()).unwrap();
+        assert_eq!(loaded.plan.settings.rule_engine, portcullis_engine::RuleEngine::On);
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    }
+
+    #[test]
+    fn mistakes_of_parser_and_compiler_come_together() {
+        let text = "SecRule ARGS \"@rx (\" \"id:1\"\nSecRule ARGZ \"@rx a\" \"id:2\"\n";
+        let policy = Policy { directives: Some(text.to_owned()), ..Policy::default() };
+        let LoadError::Rules { errors, report } = load(&policy).unwrap_err() else { panic!("other error") };
+        assert_eq!(errors, 2, "{report}");
+        assert!(report.contains("<directives>:1:") && report.contains("<directives>:2:"), "{report}");
+    }
+}
