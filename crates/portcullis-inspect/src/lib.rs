@@ -1,1 +1,20 @@
 //! The facade: phases in, verdict and event out.
+//!
+//! ```text
+//! Inspector (a policy: plan, names, redaction) --begin--> Inspection
+//!   request_head > request_body* > request_end > response_head > response_body* > response_end   each may say Interrupt
+//!   finish --> Report { verdict, event, rule ids, coverage, buffers for the next one }
+//! ```
+//!
+//! An [`Inspector`] is immutable and shared; an [`Inspection`] belongs to one exchange. Nothing here knows sockets,
+//! a runtime or the clock: times are given, and what must be done (deny, redirect, drop) is said, not done.
+
+mod collections;
+mod event;
+mod inspection;
+mod inspector;
+
+pub use collections::MemoryCollections;
+pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
+pub use inspector::{Inspector, PolicyNames};
+pub use portcullis_engine::{BodyLimitAction, BodyPlan, Interruption, Scratch};

@@ -1,0 +1,136 @@
+//! From a finished inspection to its event.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use portcullis_engine::{Interruption, Match};
+use portcullis_event::{Action, Coverage, Event, RuleMatch, Scores, Server, Verdict, limits, text};
+use portcullis_http::message::RequestHead;
+
+use crate::inspection::{Inspection, Outcome};
+use crate::inspector::engine_mode;
+
+impl Inspection {
+    /// What an event will say of the request; taken while the head is at hand.
+    pub(crate) fn describe(&mut self, head: &RequestHead) {
+        self.request.method = text(head.method(), limits::REQUEST_TOKEN_BYTES_MAX);
+        self.request.target = text(head.target(), limits::REQUEST_TARGET_BYTES_MAX);
+        self.request.protocol = text(head.version_bytes(), limits::REQUEST_TOKEN_BYTES_MAX);
+        self.request.head_bytes = head.received_len() as u64;
+        self.host = text(head.host(), limits::REQUEST_TOKEN_BYTES_MAX);
+    }
+
+    /// The event, or nothing if the exchange is not worth one.
+    pub(crate) fn event(&mut self, action: Action, outcome: &Outcome, coverage: &Coverage) -> Option<Event> {
+        let quiet =
+            action == Action::Pass && outcome.upstream_error.is_none() && outcome.exceptions.is_empty();
+        if quiet {
+            return None;
+        }
+        let mut event = Event::new(std::mem::take(&mut self.connection.request_id), self.time());
+        event.site = Arc::clone(&self.names.site);
+        event.route = Arc::clone(&self.names.route);
+        event.policy_generation = self.names.generation;
+        event.mode = self.inspector.mode;
+        event.engine = engine_mode(self.transaction.rule_engine());
+        event.client = std::mem::take(&mut self.connection.client_info);
+        event.server = Server {
+            addr: self.connection.server.ip().to_string(),
+            port: self.connection.server.port(),
+            host: std::mem::take(&mut self.host),
+            tls: self.connection.tls,
+        };
+        event.request = std::mem::take(&mut self.request);
+        event.request.body_bytes = outcome.request_body_bytes;
+        event.response.status = outcome.status;
+        event.response.body_bytes = outcome.response_body_bytes;
+        event.duration_us = outcome.duration.as_micros().try_into().unwrap_or(u64::MAX);
+        event.verdict = self.verdict(action, outcome);
+        event.scores = self.scores();
+        for found in self.transaction.matches().iter().filter(|found| found.log) {
+            event.push_match(self.rule_match(found));
+        }
+        let dropped = u32::try_from(self.transaction.matches_dropped()).unwrap_or(u32::MAX);
+        event.matches_omitted = event.matches_omitted.saturating_add(dropped);
+        event.refusal = self.refusal.map(|refusal| Cow::Borrowed(refusal.name()));
+        event.upstream_error = outcome.upstream_error;
+        event.exceptions = outcome.exceptions.clone();
+        event.coverage = coverage.clone();
+        self.inspector.redactor.redact(&mut event);
+        Some(event)
+    }
+
+    fn verdict(&self, action: Action, outcome: &Outcome) -> Verdict {
+        let by = self.interrupted_by();
+        let status = match &self.interruption {
+            Some(Interruption::Deny { status } | Interruption::Redirect { status, .. }) => Some(*status),
+            Some(Interruption::Drop) => None,
+            None => match (&self.refusal, &outcome.rejection) {
+                (Some(refusal), _) => Some(refusal.status()),
+                (None, Some(rejection)) => Some(rejection.status),
+                (None, None) => None,
+            },
+        };
+        Verdict {
+            action,
+            status,
+            rule_id: by.map(|(rule, _)| rule),
+            phase: by.map(|(_, phase)| phase),
+            reason: self.reason(outcome),
+        }
+    }
+
+    fn reason(&self, outcome: &Outcome) -> String {
+        if let (Some(_), Some(last)) =
+            (&self.interruption, self.transaction.matches().iter().rfind(|m| m.disruptive))
+        {
+            return text(self.transaction.view(last).msg, limits::MESSAGE_BYTES_MAX);
+        }
+        match (&self.refusal, &outcome.rejection) {
+            (Some(refusal), _) => refusal.explanation().to_string(),
+            (None, Some(rejection)) => rejection.reason.clone(),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn scores(&self) -> Scores {
+        let number = |key: &str| self.transaction.tx_number(key.as_bytes());
+        let mut scores = Scores {
+            inbound_blocking: number("blocking_inbound_anomaly_score"),
+            inbound_detection: number("detection_inbound_anomaly_score"),
+            outbound_blocking: number("blocking_outbound_anomaly_score"),
+            outbound_detection: number("detection_outbound_anomaly_score"),
+            ..Scores::default()
+        };
+        for (class, key) in [
+            ("sqli", "sql_injection_score"),
+            ("xss", "xss_score"),
+            ("rfi", "rfi_score"),
+            ("lfi", "lfi_score"),
+            ("rce", "rce_score"),
+            ("php", "php_injection_score"),
+            ("http", "http_violation_score"),
+            ("session_fixation", "session_fixation_score"),
+        ] {
+            if let Some(score) = number(key).filter(|&score| score != 0) {
+                scores.by_class.insert(Cow::Borrowed(class), score);
+            }
+        }
+        scores
+    }
+
+    fn rule_match(&self, found: &Match) -> RuleMatch {
+        let view = self.transaction.view(found);
+        // The largest change is the rule's own: class scores repeat it.
+        let points = view.changes.iter().map(|(_, delta)| *delta).max().unwrap_or(0);
+        RuleMatch {
+            rule: Arc::clone(&self.inspector.rules[found.rule.0 as usize]),
+            message: text(view.msg, limits::MESSAGE_BYTES_MAX),
+            data: text(view.log_data, limits::DATA_BYTES_MAX),
+            target: text(&view.target, limits::TARGET_NAME_BYTES_MAX),
+            value: text(view.value, limits::VALUE_BYTES_MAX),
+            span: found.found,
+            points,
+        }
+    }
+}

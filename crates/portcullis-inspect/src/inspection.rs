@@ -1,0 +1,282 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis_engine::{BodyPlan, Interruption, RequestLine, RuleEngine, Scratch, Transaction};
+use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
+use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
+use portcullis_types::{Phase, RuleId};
+
+use crate::inspector::{Inspector, PolicyNames};
+
+/// What to do after a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Go on.
+    Continue,
+    /// Carry this out; no further phase but [`Inspection::finish`].
+    Interrupt(Interruption),
+}
+
+/// The connection an exchange came by.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The client as the trust rules see it.
+    pub client: SocketAddr,
+    /// The client as events show it: address, and what proxies said.
+    pub client_info: Client,
+    /// The address the client reached.
+    pub server: SocketAddr,
+    /// The id of the exchange, in response header, event and log.
+    pub request_id: String,
+    /// When the exchange began, milliseconds since 1970.
+    pub epoch_millis: u64,
+    /// The client came by TLS.
+    pub tls: bool,
+}
+
+/// An answer that the caller gave on its own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// Its status.
+    pub status: u16,
+    /// Why, for the event.
+    pub reason: String,
+}
+
+/// How an exchange ended, as the caller saw it.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Status sent to the client; `None` if none was.
+    pub status: Option<u16>,
+    /// Request body bytes read, transfer coding removed.
+    pub request_body_bytes: u64,
+    /// Response body bytes sent, transfer coding removed.
+    pub response_body_bytes: u64,
+    /// Bytes of an upgraded connection, both ways.
+    pub upgraded_bytes: u64,
+    /// From the first byte to the last.
+    pub duration: Duration,
+    /// What went wrong with the upstream.
+    pub upstream_error: Option<UpstreamError>,
+    /// The caller answered by itself: body over limit, inspection failed.
+    pub rejection: Option<Rejection>,
+    /// Conditions under which inspection was incomplete, and what policy said.
+    pub exceptions: Vec<Exception>,
+}
+
+/// What an inspection comes to.
+#[derive(Debug)]
+pub struct Report {
+    /// What happened.
+    pub action: Action,
+    /// The event, redacted; `None` if there is nothing to report.
+    pub event: Option<Event>,
+    /// Rules with a logged match, each as often as it matched.
+    pub matched_rules: Vec<RuleId>,
+    /// What was looked at and what was not.
+    pub coverage: Coverage,
+    /// Buffers for the next exchange.
+    pub scratch: Scratch,
+}
+
+/// The inspection of one exchange.
+#[derive(Debug)]
+pub struct Inspection {
+    pub(crate) inspector: Arc<Inspector>,
+    pub(crate) names: PolicyNames,
+    pub(crate) connection: Connection,
+    pub(crate) transaction: Transaction,
+    pub(crate) request: portcullis_event::Request,
+    pub(crate) host: String,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) interruption: Option<Interruption>,
+    request_body_seen: u64,
+    response_body_seen: u64,
+    head_bytes: u64,
+    /// Why a response body, if there was one, was not asked for.
+    response_skip: NotInspected,
+}
+
+impl Inspection {
+    pub(crate) fn new(
+        inspector: Arc<Inspector>,
+        names: PolicyNames,
+        connection: Connection,
+        scratch: Scratch,
+    ) -> Inspection {
+        let about = portcullis_engine::Connection {
+            client: connection.client,
+            server: connection.server,
+            unique_id: connection.request_id.clone(),
+            epoch_seconds: (connection.epoch_millis / 1000) as i64,
+        };
+        let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
+        Inspection {
+            transaction: Transaction::new(plan, collections, scratch, &about),
+            inspector,
+            names,
+            connection,
+            request: portcullis_event::Request::default(),
+            host: String::new(),
+            refusal: None,
+            interruption: None,
+            request_body_seen: 0,
+            response_body_seen: 0,
+            head_bytes: 0,
+            response_skip: NotInspected::BodyAccessOff,
+        }
+    }
+
+    /// Phase 1. With a `refusal`, `head` is what could be parsed of a request that will be refused: the rules run
+    /// over it, and the event names the refusal.
+    pub fn request_head(&mut self, head: &RequestHead, refusal: Option<Refusal>) -> Step {
+        self.refusal = refusal;
+        self.head_bytes += head.received_len() as u64;
+        self.describe(head);
+        let line = RequestLine {
+            line: head.line(),
+            method: head.method(),
+            target: head.target(),
+            protocol: head.version_bytes(),
+        };
+        let interruption = self.transaction.request_head(line, head.fields());
+        self.step(interruption)
+    }
+
+    /// Whether the request body must be shown, and held back until phase 2 has run.
+    pub fn request_body_plan(&self) -> BodyPlan {
+        self.transaction.request_body_plan()
+    }
+
+    /// A piece of the request body, within the plan's limit, transfer coding removed.
+    pub fn request_body(&mut self, chunk: &[u8]) {
+        if self.request_body_plan() != BodyPlan::Skip {
+            self.request_body_seen += chunk.len() as u64;
+            self.transaction.request_body(chunk);
+        }
+    }
+
+    /// Phase 2. `truncated`: there is more body than was shown.
+    pub fn request_end(&mut self, truncated: bool) -> Step {
+        let interruption = self.transaction.request_end(truncated);
+        self.step(interruption)
+    }
+
+    /// Phase 3.
+    pub fn response_head(&mut self, head: &ResponseHead) -> Step {
+        self.head_bytes += head.received_len() as u64;
+        let version = head.version().as_str().as_bytes();
+        let interruption = self.transaction.response_head(version, head.status(), head.fields());
+        self.step(interruption)
+    }
+
+    /// Whether the response body must be shown, and held back until phase 4 has run.
+    pub fn response_body_plan(&mut self) -> BodyPlan {
+        let plan = self.transaction.response_body_plan();
+        self.response_skip = if self.transaction.rule_engine() == RuleEngine::Off {
+            NotInspected::EngineOff
+        } else if self.inspector.plan.settings.response_body_access {
+            NotInspected::MediaType
+        } else {
+            NotInspected::BodyAccessOff
+        };
+        plan
+    }
+
+    /// A piece of the response body, within the plan's limit, transfer coding removed.
+    pub fn response_body(&mut self, chunk: &[u8]) {
+        self.response_body_seen += chunk.len() as u64;
+        self.transaction.response_body(chunk);
+    }
+
+    /// Phase 4. `truncated`: there is more body than was shown.
+    pub fn response_end(&mut self, truncated: bool) -> Step {
+        let interruption = self.transaction.response_end(truncated);
+        self.step(interruption)
+    }
+
+    /// Why the request body could not be read by its parser, if so.
+    pub fn request_body_error(&self) -> Option<&str> {
+        self.transaction.body_error()
+    }
+
+    /// The engine's transaction, for explanations.
+    pub fn transaction(&self) -> &Transaction {
+        &self.transaction
+    }
+
+    /// Phase 5, verdict and event.
+    pub fn finish(mut self, outcome: &Outcome) -> Report {
+        self.transaction.set_elapsed_us(outcome.duration.as_micros().try_into().unwrap_or(u64::MAX));
+        self.transaction.finish();
+        let coverage = self.coverage(outcome);
+        let action = self.action(outcome);
+        let matched_rules = self
+            .transaction
+            .matches()
+            .iter()
+            .filter(|found| found.log)
+            .map(|found| self.inspector.plan.rule(found.rule).id)
+            .collect();
+        let event = self.event(action, outcome, &coverage);
+        Report { action, event, matched_rules, coverage, scratch: self.transaction.into_scratch() }
+    }
+
+    /// The rule and phase that interrupted, if one did.
+    pub(crate) fn interrupted_by(&self) -> Option<(RuleId, Phase)> {
+        self.transaction.interrupted_by().map(|(rule, phase)| (self.inspector.plan.rule(rule).id, phase))
+    }
+
+    pub(crate) fn time(&self) -> Timestamp {
+        Timestamp::from_epoch_millis(self.connection.epoch_millis)
+    }
+
+    fn step(&mut self, interruption: Option<Interruption>) -> Step {
+        match interruption {
+            None => Step::Continue,
+            Some(interruption) => {
+                self.interruption = Some(interruption.clone());
+                Step::Interrupt(interruption)
+            }
+        }
+    }
+
+    fn action(&self, outcome: &Outcome) -> Action {
+        match &self.interruption {
+            Some(Interruption::Deny { .. }) => Action::Deny,
+            Some(Interruption::Redirect { .. }) => Action::Redirect,
+            Some(Interruption::Drop) => Action::Drop,
+            None if self.refusal.is_some() => Action::Refuse,
+            None if outcome.rejection.is_some() => Action::Deny,
+            None if self.transaction.matches().iter().any(|found| found.log) => Action::Detect,
+            None => Action::Pass,
+        }
+    }
+
+    fn coverage(&self, outcome: &Outcome) -> Coverage {
+        let mut coverage = Coverage {
+            bytes_inspected: self.head_bytes + self.request_body_seen + self.response_body_seen,
+            ..Coverage::default()
+        };
+        let unseen = outcome.request_body_bytes.saturating_sub(self.request_body_seen);
+        coverage.not_inspected(self.request_reason(), unseen);
+        let unseen = outcome.response_body_bytes.saturating_sub(self.response_body_seen);
+        let reason = if self.response_body_seen > 0 { NotInspected::OverLimit } else { self.response_skip };
+        coverage.not_inspected(reason, unseen);
+        coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
+        coverage
+    }
+
+    fn request_reason(&self) -> NotInspected {
+        if self.transaction.rule_engine() == RuleEngine::Off {
+            NotInspected::EngineOff
+        } else if self.request_body_plan() == BodyPlan::Skip {
+            NotInspected::BodyAccessOff
+        } else if self.interruption.is_some() || self.refusal.is_some() {
+            NotInspected::AfterVerdict
+        } else {
+            NotInspected::OverLimit
+        }
+    }
+}

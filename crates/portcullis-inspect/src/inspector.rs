@@ -1,0 +1,88 @@
+use std::sync::Arc;
+
+use portcullis_engine::{Collections, Plan, RuleEngine, Scratch};
+use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
+use portcullis_types::RuleId;
+
+use crate::inspection::{Connection, Inspection};
+
+/// What events say about the policy.
+#[derive(Clone, Debug)]
+pub struct PolicyNames {
+    /// Site.
+    pub site: Arc<str>,
+    /// Route.
+    pub route: Arc<str>,
+    /// Number of the loaded configuration, from 1.
+    pub generation: u64,
+}
+
+/// A policy ready to inspect: a plan, and what events need beside it. Shared by all workers, never changed.
+#[derive(Debug)]
+pub struct Inspector {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) rules: Vec<Arc<RuleInfo>>,
+    pub(crate) mode: DetectionMode,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) collections: Arc<dyn Collections>,
+}
+
+impl Inspector {
+    /// An inspector that runs SecLang rules.
+    pub fn new(plan: Arc<Plan>, redactor: Arc<Redactor>, collections: Arc<dyn Collections>) -> Inspector {
+        let rules = plan.rules.iter().map(|rule| Arc::new(rule_info(&plan, rule))).collect();
+        Inspector { plan, rules, mode: DetectionMode::Crs, redactor, collections }
+    }
+
+    /// Begins an exchange. `scratch` may come from an earlier [`Report`](crate::Report) of the same thread.
+    pub fn begin(
+        self: &Arc<Self>,
+        names: &PolicyNames,
+        connection: Connection,
+        scratch: Scratch,
+    ) -> Inspection {
+        Inspection::new(Arc::clone(self), names.clone(), connection, scratch)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Ids of all rules that can log a match, in load order: for metrics that want to know them beforehand.
+    pub fn rule_ids(&self) -> impl Iterator<Item = RuleId> + '_ {
+        self.plan.rules.iter().filter(|rule| rule.log).map(|rule| rule.id)
+    }
+}
+
+pub(crate) fn engine_mode(engine: RuleEngine) -> EngineMode {
+    match engine {
+        RuleEngine::On => EngineMode::Blocking,
+        RuleEngine::DetectionOnly => EngineMode::DetectionOnly,
+        RuleEngine::Off => EngineMode::Off,
+    }
+}
+
+fn rule_info(plan: &Plan, rule: &portcullis_engine::Rule) -> RuleInfo {
+    let links = plan.links_of(rule);
+    let last = &links[links.len() - 1];
+    let text = last.operator_text.trim_start_matches('@');
+    let (operator, argument) = text.split_once(' ').unwrap_or((text, ""));
+    let not = if last.negated { "!" } else { "" };
+    let literal = |template: &portcullis_engine::Template| -> Option<Box<str>> {
+        template.as_literal().map(|text| String::from_utf8_lossy(text).into())
+    };
+    RuleInfo {
+        rule_id: rule.id,
+        phase: rule.phase,
+        severity: rule.metadata.severity,
+        operator: format!("{not}{operator}").into(),
+        argument: argument.into(),
+        transformations: plan.chains.transformations(last.chain).iter().map(|t| t.name().into()).collect(),
+        tags: rule.metadata.tags.iter().filter_map(literal).collect(),
+        ver: rule.metadata.ver.clone(),
+        rev: rule.metadata.rev.clone(),
+        file: plan.files.get(rule.metadata.file as usize).cloned().unwrap_or_else(|| Arc::from("")),
+        line: rule.metadata.line,
+    }
+}
