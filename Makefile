@@ -1,0 +1,48 @@
+# make run    the demo: release build, CRS, demo upstream, Portcullis in front of it
+# make test   every check, as CI runs it
+CARGO ?= cargo
+# All tests of the pinned CRS; the suite fails if it read another number.
+CRS_TESTS := 4674
+
+.PHONY: help run test crs crs-suite crs-suite-strict corpus fuzz clean-run
+
+help:
+	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
+	@echo 'make test              format, lints, docs, tests, CRS suite'
+	@echo 'make crs               fetch the pinned CRS to .portcullis/'
+	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy (ARGS=--filter 942)'
+	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
+	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
+	@echo 'make fuzz              each fuzz target for MINUTES=10'
+	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
+
+run:
+	@scripts/run-demo.sh
+
+crs:
+	@scripts/fetch-crs.sh
+
+test: crs
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) test --workspace --locked
+	$(MAKE) crs-suite
+
+crs-suite: crs
+	$(CARGO) build --workspace --bins --locked
+	target/debug/crs-suite --profile apache --count $(CRS_TESTS) --expected-failures tests/crs-known-misses.txt $(ARGS)
+
+crs-suite-strict: crs
+	$(CARGO) build --workspace --bins --locked
+	target/debug/crs-suite --profile strict --count $(CRS_TESTS) --expected-failures tests/crs-known-misses-strict.txt $(ARGS)
+
+corpus: crs
+	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins
+	target/release/corpus-run $(ARGS)
+
+fuzz:
+	MINUTES=$(or $(MINUTES),10) scripts/fuzz.sh $(ARGS)
+
+clean-run:
+	rm -rf .portcullis
