@@ -1,7 +1,7 @@
 //! One type for whichever parser a body needs.
 
-use super::content_type::Processor;
-use super::{BodySink, Doctype, Json, JsonNames, Limits, Multipart, Report, UrlEncoded, Xml};
+use super::content_type::{self, Processor};
+use super::{Ambiguity, BodySink, Doctype, Json, JsonNames, Limits, Multipart, Report, UrlEncoded, Xml};
 
 /// How bodies are parsed, whatever they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +29,18 @@ impl Default for Options {
 
 /// A body parser chosen at run time (`REQBODY_PROCESSOR`).
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // One per request, never moved but at its ends.
-pub enum BodyParser {
-    /// `URLENCODED`
+pub struct BodyParser {
+    kind: Kind,
+    /// The content type names a character set in which the bytes may mean something else.
+    foreign_charset: bool,
+}
+
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One per request.
+enum Kind {
     UrlEncoded(UrlEncoded),
-    /// `MULTIPART`
     Multipart(Multipart),
-    /// `JSON`
     Json(Json),
-    /// `XML`
     Xml(Xml),
 }
 
@@ -45,33 +48,37 @@ impl BodyParser {
     /// The parser for `processor`. `content_type` is the header's value, empty if there is none.
     pub fn new(processor: Processor, content_type: &[u8], options: &Options) -> Self {
         let limits = options.limits.clone();
-        match processor {
-            Processor::UrlEncoded => {
-                BodyParser::UrlEncoded(UrlEncoded::with_separator(limits, options.separator))
-            }
-            Processor::Multipart => BodyParser::Multipart(Multipart::new(limits, content_type)),
-            Processor::Json => BodyParser::Json(Json::with_names(limits, options.json_names)),
-            Processor::Xml => BodyParser::Xml(Xml::with_doctype(limits, options.doctype)),
-        }
+        let kind = match processor {
+            Processor::UrlEncoded => Kind::UrlEncoded(UrlEncoded::with_separator(limits, options.separator)),
+            Processor::Multipart => Kind::Multipart(Multipart::new(limits, content_type)),
+            Processor::Json => Kind::Json(Json::with_names(limits, options.json_names)),
+            Processor::Xml => Kind::Xml(Xml::with_doctype(limits, options.doctype)),
+        };
+        let charset = content_type::parameter(content_type, b"charset");
+        BodyParser { kind, foreign_charset: charset.is_some_and(|c| !content_type::is_ascii_superset(c)) }
     }
 
     /// Takes the next bytes.
     pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
-        match self {
-            BodyParser::UrlEncoded(parser) => parser.feed(chunk, sink),
-            BodyParser::Multipart(parser) => parser.feed(chunk, sink),
-            BodyParser::Json(parser) => parser.feed(chunk, sink),
-            BodyParser::Xml(parser) => parser.feed(chunk, sink),
+        match &mut self.kind {
+            Kind::UrlEncoded(parser) => parser.feed(chunk, sink),
+            Kind::Multipart(parser) => parser.feed(chunk, sink),
+            Kind::Json(parser) => parser.feed(chunk, sink),
+            Kind::Xml(parser) => parser.feed(chunk, sink),
         }
     }
 
     /// The input is complete.
     pub fn finish(self, sink: &mut dyn BodySink) -> Report {
-        match self {
-            BodyParser::UrlEncoded(parser) => parser.finish(sink),
-            BodyParser::Multipart(parser) => parser.finish(sink),
-            BodyParser::Json(parser) => parser.finish(sink),
-            BodyParser::Xml(parser) => parser.finish(sink),
+        let mut report = match self.kind {
+            Kind::UrlEncoded(parser) => parser.finish(sink),
+            Kind::Multipart(parser) => parser.finish(sink),
+            Kind::Json(parser) => parser.finish(sink),
+            Kind::Xml(parser) => parser.finish(sink),
+        };
+        if self.foreign_charset && report.bytes > 0 {
+            report.ambiguities.insert(Ambiguity::Charset);
         }
+        report
     }
 }

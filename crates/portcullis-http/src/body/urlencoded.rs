@@ -1,6 +1,7 @@
 //! `application/x-www-form-urlencoded` bodies and query strings.
 
 use memchr::{memchr, memchr2};
+use portcullis_decode::url::decode_form;
 use portcullis_types::Span;
 
 use super::{Arg, BodyError, BodyErrorKind, BodySink, Limits, Report};
@@ -93,8 +94,8 @@ impl UrlEncoded {
             None => (pair, &pair[pair.len()..], pair.len()),
         };
         let invalid = &mut self.report.invalid_encodings;
-        let name = decode_form(name, &mut self.scratch.name, invalid);
-        let value = decode_form(value, &mut self.scratch.value, invalid);
+        let name = decode(name, &mut self.scratch.name, invalid);
+        let value = decode(value, &mut self.scratch.value, invalid);
         self.report.arguments += 1;
         let raw_value = Span::new(start as usize + value_at, start as usize + pair.len());
         sink.arg(Arg { name, value, raw_value });
@@ -108,40 +109,14 @@ pub fn parse_query(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn 
     parser.finish(sink)
 }
 
-/// `input` with `+` and `%hh` decoded; borrowed if there is nothing to decode. Counts percent signs that are not
-/// followed by two hex digits; those stay as they are.
-fn decode_form<'a>(input: &'a [u8], out: &'a mut Vec<u8>, invalid: &mut u64) -> &'a [u8] {
-    let Some(first) = memchr2(b'%', b'+', input) else { return input };
-    out.clear();
-    out.extend_from_slice(&input[..first]);
-    let mut rest = &input[first..];
-    while let [byte, tail @ ..] = rest {
-        rest = match (byte, tail) {
-            (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                out.push(hex(*high) << 4 | hex(*low));
-                after
-            }
-            (b'%', _) => {
-                *invalid += 1;
-                out.push(b'%');
-                tail
-            }
-            (b'+', _) => {
-                out.push(b' ');
-                tail
-            }
-            _ => {
-                out.push(*byte);
-                tail
-            }
-        };
+/// `input` decoded; borrowed if there is nothing to decode. Counts percent signs without two hex digits.
+fn decode<'a>(input: &'a [u8], out: &'a mut Vec<u8>, invalid: &mut u64) -> &'a [u8] {
+    if memchr2(b'%', b'+', input).is_none() {
+        return input;
     }
+    out.clear();
+    *invalid += decode_form(input, out) as u64;
     out
-}
-
-/// The value of a hex digit.
-fn hex(digit: u8) -> u8 {
-    (digit as char).to_digit(16).unwrap_or_default() as u8
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ pub struct Json {
     report: Report,
 }
 
-/// What may come next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What may come next; a string may come before `Colon`, as a key from `Key` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Expect {
     Value,
     /// After `[`.
@@ -73,6 +73,12 @@ struct StringToken {
     in_escape: bool,
     has_escape: bool,
     has_high: bool,
+}
+
+impl StringToken {
+    fn new(start: u64, is_key: bool) -> Self {
+        StringToken { start, is_key, in_escape: false, has_escape: false, has_high: false }
+    }
 }
 
 /// An error and its offset.
@@ -146,6 +152,11 @@ impl Json {
                     let byte = chunk[at];
                     match byte {
                         b' ' | b'\t' | b'\n' | b'\r' => at + 1,
+                        b'"' if self.expect < Expect::Colon => {
+                            let is_key = self.expect >= Expect::Key;
+                            let start = base + at as u64 + 1;
+                            self.string_bytes(StringToken::new(start, is_key), chunk, at + 1, base, sink)?
+                        }
                         _ if self.structure(byte, base + at as u64)? => at + 1,
                         _ => at,
                     }
@@ -155,17 +166,10 @@ impl Json {
         Ok(())
     }
 
-    /// A byte outside tokens. False if it is the first of a number or word, which looks at it again.
+    /// A byte outside strings. False if it is the first of a number or word, which looks at it again.
     fn structure(&mut self, byte: u8, position: u64) -> Result<bool, Failure> {
         use Expect::*;
         match (byte, self.expect) {
-            (b'"', Value | ValueOrEnd | Key | KeyOrEnd) => {
-                let is_key = matches!(self.expect, Key | KeyOrEnd);
-                let start = position + 1;
-                let token =
-                    StringToken { start, is_key, in_escape: false, has_escape: false, has_high: false };
-                self.token = Some(Token::String(token));
-            }
             (b'{', Value | ValueOrEnd) => {
                 self.open(true, position)?;
                 self.expect = KeyOrEnd;
