@@ -41,8 +41,8 @@ use regex_syntax::hir::Hir;
 /// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
 /// half a megabyte.
 const NFA_BYTES_MAX: usize = 32 << 20;
-/// Bytes a lazily built automaton may keep in a [`RegexCache`] before it starts over. It grows by what it meets; few
-/// patterns come near.
+/// Bytes a lazily built automaton may keep in a [`RegexCache`] before it starts over. It grows by what it meets: after
+/// 1,900 attack and benign values the 291 patterns of the CRS held 19 MB together, the largest 1.5 MB.
 const LAZY_DFA_BYTES_MAX: usize = 2 << 20;
 
 /// How a pattern is read before any inline `(?...)` changes it. The default is what ModSecurity's `@rx` uses.

@@ -100,6 +100,7 @@ fn bytes_and_escapes() {
     check(r"\Qa.b*\E+c", &[(b"a.b**c", Some(b"a.b**c"))]);
     check(r"\Qa.b", &[(b"a.b", Some(b"a.b")), (b"axb", None)]);
     check(r"a\Eb", &[(b"ab", Some(b"ab"))]);
+    check(r"a\Q\E{2}b", &[(b"aab", Some(b"aab"))]);
     check("é", &[("é".as_bytes(), Some("é".as_bytes()))]);
     check(r"\81", &[(b"81", Some(b"81"))]);
     check(r"\12", &[(b"\n", Some(b"\n"))]);

@@ -400,7 +400,7 @@ impl Parser<'_> {
             } else if self.modifiers.extended {
                 self.cursor.take_while(usize::MAX, |b| matches!(b, 0x09..=0x0d | b' '));
             }
-            if !self.cursor.eat(b"\\E") && self.cursor.offset() == start {
+            if !self.cursor.eat(b"\\E") && !self.cursor.eat(b"\\Q\\E") && self.cursor.offset() == start {
                 return Ok(());
             }
         }
