@@ -66,11 +66,15 @@ impl<'a> View<'a> {
         self.slice(start, self.bytes.len())
     }
 
+    /// Without blanks at the start.
+    pub(crate) fn trim_start(self) -> View<'a> {
+        self.from(self.bytes.iter().position(|&b| !is_blank(b)).unwrap_or(self.bytes.len()))
+    }
+
     /// Without blanks at either end.
     pub(crate) fn trim(self) -> View<'a> {
-        let start = self.bytes.iter().position(|&b| !is_blank(b)).unwrap_or(self.bytes.len());
-        let end = self.bytes.iter().rposition(|&b| !is_blank(b)).map_or(start, |last| last + 1);
-        self.slice(start, end)
+        let rest = self.trim_start();
+        rest.slice(0, rest.bytes.iter().rposition(|&b| !is_blank(b)).map_or(0, |last| last + 1))
     }
 
     /// Split at the first `byte`, which is in neither part.

@@ -152,7 +152,7 @@ fn key() -> impl Strategy<Value = VariableKey> {
 fn set_var() -> impl Strategy<Value = SetVar> {
     let operation = prop_oneof![
         text()
-            .prop_filter("sign", |t| !t.starts_with(b"+") && !t.starts_with(b"-"))
+            .prop_filter("sign", |t| !t.first().is_some_and(|&b| matches!(b, b'+' | b'-' | b' ' | 9..=13)))
             .prop_map(SetVarOperation::Set),
         text().prop_map(SetVarOperation::Add),
         text().prop_map(SetVarOperation::Subtract),

@@ -77,7 +77,7 @@ fn operators_negated_bare_and_named() {
 #[test]
 fn actions_with_blanks_quotes_and_continuations() {
     let (.., actions) = rule(
-        "SecAction \"id:'200000', phase:2 ,\\\r\n    msg:'a, \\\\'b\\\\' \\\nc',\\\n  t:NONE,setvar:'tx.a.b=%{tx.c},d',setvar:!tx.e,setvar:tx.f,\\\n  setvar:tx.g=+1,setvar:tx.h=-%{tx.i},,\"",
+        "SecAction \"id:'200000', phase:2 ,\\\r\n    msg:'a, \\\\'b\\\\' \\\nc',\\\n  t:NONE,setvar:'tx.a.b=%{tx.c},d',setvar:!tx.e,setvar:tx.f,\\\n  setvar:tx.g=+1,setvar:tx.h=-%{tx.i},,setvar:'tx.j=  +2'\"",
     );
     let set = |key: &str, operation| {
         let variable = VariableKey { collection: Variable::Tx, key: key.into() };
@@ -95,6 +95,7 @@ fn actions_with_blanks_quotes_and_continuations() {
             set("f", SetVarOperation::Set("1".into())),
             set("g", SetVarOperation::Add("1".into())),
             set("h", SetVarOperation::Subtract("%{tx.i}".into())),
+            set("j", SetVarOperation::Add("2".into())),
         ]
     );
 }

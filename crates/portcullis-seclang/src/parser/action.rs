@@ -211,7 +211,8 @@ fn variable_key(view: View<'_>, action: &str, persistent_only: bool, sink: &mut 
 
 fn set_var(view: View<'_>, sink: &mut Sink) -> Option<SetVar> {
     let (left, value) = match view.split_once(b'=') {
-        Some((left, value)) => (left, Some(value)),
+        // ModSecurity 2 takes blanks off the start of the value before it looks for a sign.
+        Some((left, value)) => (left, Some(value.trim_start())),
         None => (view, None),
     };
     let unset = left.bytes.first() == Some(&b'!');
