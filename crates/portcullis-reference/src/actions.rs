@@ -1,0 +1,166 @@
+//! Macros, and what non-disruptive actions do.
+
+use bstr::{BString, ByteSlice};
+use portcullis_http::body::content_type::Processor;
+use portcullis_match::{Regex, RegexFlags};
+use portcullis_seclang::ast::{Action, Ctl, SetVar, SetVarOperation, Target};
+use portcullis_types::Variable;
+
+use crate::load::load_target;
+use crate::rules::{Chain, Select};
+use crate::text::{atoi, escape_key, find};
+use crate::transaction::{Chosen, Transaction, get, set, unset};
+use crate::variables::values;
+
+/// `text` with every `%{NAME}` and `%{NAME.key}` replaced by the first value of the variable, or by nothing. Follows
+/// `expand_macros`.
+pub(crate) fn expand(transaction: &Transaction<'_>, chain: &Chain, text: &[u8]) -> BString {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.iter().position(|&b| b == b'%') {
+        let macro_end = rest[start..].starts_with(b"%{").then(|| find(&rest[start..], b"}")).flatten();
+        let Some(end) = macro_end else {
+            out.extend_from_slice(&rest[..=start]);
+            rest = &rest[start + 1..];
+            continue;
+        };
+        out.extend_from_slice(&rest[..start]);
+        out.extend_from_slice(&macro_value(transaction, chain, &rest[start + 2..start + end]));
+        rest = &rest[start + end + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.into()
+}
+
+fn macro_value(transaction: &Transaction<'_>, chain: &Chain, name: &[u8]) -> BString {
+    let (name, select) = match name.split_once_str(b".") {
+        Some((name, key)) => (name, Select::Key(key.into())),
+        None => (name, Select::All),
+    };
+    let variable = name.to_str().ok().and_then(Variable::from_name);
+    let Some(variable) = variable else { return BString::default() };
+    use portcullis_types::Shape;
+    let fits = match variable.shape() {
+        Shape::Scalar => matches!(select, Select::All),
+        Shape::Persistent => matches!(select, Select::Key(_)),
+        Shape::Collection => {
+            matches!(select, Select::Key(_)) || !matches!(variable, Variable::Tx | Variable::Rule)
+        }
+        Shape::Xpath => matches!(select, Select::All),
+    };
+    let all = if fits { values(transaction, variable, &select, chain) } else { None };
+    all.and_then(|all| all.into_iter().next()).map(|value| value.value).unwrap_or_default()
+}
+
+/// Does what one action of a matching link does, if it is a non-disruptive one.
+pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: &Action) {
+    let expanded = |transaction: &Transaction<'_>, text: &[u8]| expand(transaction, chain, text);
+    match action {
+        Action::SetVar(set) => set_var(transaction, chain, set),
+        Action::ExpireVar { variable, seconds } => {
+            let key = escape_key(&expanded(transaction, &variable.key));
+            let seconds = i64::from(atoi(&expanded(transaction, seconds)));
+            let now =
+                transaction.request.time.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+            let at = i64::try_from(now).unwrap_or(i64::MAX).saturating_add(seconds);
+            // Nothing expires within a transaction; TX has no such note at all.
+            if variable.collection != Variable::Tx
+                && let Some(pairs) = transaction.collection_mut(variable.collection)
+            {
+                set(pairs, [b"__expire_", key.as_slice()].concat().into(), at.to_string().into());
+            }
+        }
+        Action::SetEnv(text) => {
+            let (name, value) = text.split_once_str(b"=").unwrap_or((text, b"1"));
+            let name = escape_key(&expanded(transaction, name));
+            let value = expanded(transaction, value);
+            match name.strip_prefix(b"!") {
+                Some(name) => unset(&mut transaction.env, name),
+                None => set(&mut transaction.env, name, value),
+            }
+        }
+        Action::InitCol { collection, key } => {
+            let key = expanded(transaction, key);
+            transaction.open_collection(*collection, key);
+        }
+        Action::SetSid(key) => {
+            transaction.session_id = expanded(transaction, key);
+            transaction.open_collection(Variable::Session, transaction.session_id.clone());
+        }
+        Action::SetUid(key) => {
+            transaction.user_id = expanded(transaction, key);
+            transaction.open_collection(Variable::User, transaction.user_id.clone());
+        }
+        Action::SetRsc(key) => {
+            let key = expanded(transaction, key);
+            transaction.open_collection(Variable::Resource, key);
+        }
+        Action::Ctl(ctl) => control(transaction, ctl),
+        _ => {}
+    }
+}
+
+/// Follows `msre_action_setvar_execute`.
+fn set_var(transaction: &mut Transaction<'_>, chain: &Chain, action: &SetVar) {
+    let key = escape_key(&expand(transaction, chain, &action.variable.key));
+    let (sign, amount) = match &action.operation {
+        SetVarOperation::Set(value) => {
+            let value = expand(transaction, chain, value);
+            if let Some(pairs) = transaction.collection_mut(action.variable.collection) {
+                set(pairs, key, value);
+            }
+            return;
+        }
+        SetVarOperation::Unset => {
+            if let Some(pairs) = transaction.collection_mut(action.variable.collection) {
+                unset(pairs, &key);
+            }
+            return;
+        }
+        SetVarOperation::Add(amount) => (b"+", expand(transaction, chain, amount)),
+        SetVarOperation::Subtract(amount) => (b"-", expand(transaction, chain, amount)),
+    };
+    // The sign is part of the number that atoi reads, so "=+-5" adds nothing.
+    let change = atoi(&[sign, amount.as_slice()].concat());
+    let Some(pairs) = transaction.collection_mut(action.variable.collection) else { return };
+    let before = get(pairs, &key).map_or(0, |value| atoi(value));
+    let after = before.wrapping_add(change).max(0);
+    // A variable that is there keeps the spelling of its name.
+    let name =
+        pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(&key)).map_or(key, |(name, _)| name.clone());
+    set(pairs, name, after.to_string().into());
+}
+
+/// Follows `msre_action_ctl_execute`.
+fn control(transaction: &mut Transaction<'_>, ctl: &Ctl) {
+    let regex = |pattern: &[u8]| Regex::new(pattern, RegexFlags::default()).ok();
+    match ctl {
+        Ctl::RuleEngine(engine) => transaction.engine = *engine,
+        Ctl::RequestBodyAccess(on) => transaction.request_body_access = *on,
+        Ctl::ResponseBodyAccess(on) => transaction.response_body_access = *on,
+        Ctl::ForceRequestBodyVariable(on) => transaction.force_request_body = *on,
+        Ctl::RequestBodyProcessor(processor) => {
+            transaction.processor = Processor::from_name(processor.word());
+        }
+        Ctl::RuleRemoveById(ids) => transaction.removed.push(Chosen::Ids(ids.clone())),
+        Ctl::RuleRemoveByTag(tag) => transaction.removed.extend(regex(tag).map(Chosen::Tag)),
+        Ctl::RuleRemoveByMsg(msg) => transaction.removed.extend(regex(msg).map(Chosen::Msg)),
+        Ctl::RuleRemoveTargetById { ids, target } => {
+            remove_target(transaction, Some(Chosen::Ids(ids.clone())), target);
+        }
+        Ctl::RuleRemoveTargetByTag { tag, target } => {
+            remove_target(transaction, regex(tag).map(Chosen::Tag), target);
+        }
+        Ctl::RuleRemoveTargetByMsg { msg, target } => {
+            remove_target(transaction, regex(msg).map(Chosen::Msg), target);
+        }
+        // Logs and limits.
+        _ => {}
+    }
+}
+
+fn remove_target(transaction: &mut Transaction<'_>, chosen: Option<Chosen>, target: &Target) {
+    if let (Some(chosen), Ok(target)) = (chosen, load_target(target)) {
+        transaction.removed_targets.push((chosen, target));
+    }
+}

@@ -1,0 +1,132 @@
+//! Bodies into the collections.
+
+use bstr::BString;
+use portcullis_http::body::content_type::Processor;
+use portcullis_http::body::{Arg, BodyParser, BodySink};
+
+use crate::load::Settings;
+use crate::transaction::{File, Pair, Transaction};
+
+/// Collects arguments only.
+#[derive(Default)]
+pub(crate) struct Args(pub(crate) Vec<Pair>);
+
+impl BodySink for Args {
+    fn arg(&mut self, arg: Arg<'_>) {
+        self.0.push((arg.name.into(), arg.value.into()));
+    }
+}
+
+/// Collects everything that variables show.
+#[derive(Default)]
+struct Parts {
+    args: Vec<Pair>,
+    files: Vec<File>,
+    headers: Vec<Pair>,
+    name: Option<BString>,
+    filename: Option<BString>,
+    xml: Option<(BString, Vec<BString>)>,
+}
+
+impl BodySink for Parts {
+    fn arg(&mut self, arg: Arg<'_>) {
+        self.args.push((arg.name.into(), arg.value.into()));
+    }
+
+    fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {
+        self.name = Some(name.into());
+        if let Some(filename) = filename {
+            self.filename = Some(filename.into());
+        }
+    }
+
+    fn part_header(&mut self, part_name: &[u8], line: &[u8]) {
+        self.headers.push((part_name.into(), line.into()));
+    }
+
+    fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
+        self.files.push(File { field: field_name.into(), name: filename.into(), ..File::default() });
+    }
+
+    fn file_data(&mut self, data: &[u8]) {
+        if let Some(file) = self.files.last_mut() {
+            file.content.extend_from_slice(data);
+        }
+    }
+
+    fn file_end(&mut self, size: u64) {
+        if let Some(file) = self.files.last_mut() {
+            file.size = size;
+        }
+    }
+
+    fn xml_start(&mut self, _: &[u8]) {
+        self.xml.get_or_insert_default();
+    }
+
+    fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
+        if name == b"xmlns" || name.starts_with(b"xmlns:") {
+            return;
+        }
+        self.xml.get_or_insert_default().1.push(value.into());
+    }
+
+    fn xml_text(&mut self, text: &[u8]) {
+        self.xml.get_or_insert_default().0.extend_from_slice(text);
+    }
+}
+
+/// Reads the request body before phase 2. Follows `modsecurity_request_body_start` and `..._end`.
+pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Settings) {
+    let Some(body) = &transaction.request.body else { return };
+    if !transaction.request_body_access {
+        return;
+    }
+    transaction.request_body_length = body.len();
+    // Only forms, and bodies that no one takes apart, are kept as a whole.
+    let keep = match transaction.processor {
+        Some(processor) => processor == Processor::UrlEncoded,
+        None => transaction.force_request_body,
+    };
+    if keep {
+        transaction.request_body = Some(body.clone());
+    }
+    let Some(processor) = transaction.processor else { return };
+    if processor == Processor::Json && body.is_empty() {
+        return;
+    }
+    let mut options = settings.body.clone();
+    options.limits.arguments_max = options.limits.arguments_max.saturating_sub(transaction.query_args.len());
+    let content_type = transaction.header("Content-Type").unwrap_or_default();
+    let mut parts = Parts::default();
+    let mut parser = BodyParser::new(processor, content_type, &options);
+    parser.feed(body, &mut parts);
+    let report = parser.finish(&mut parts);
+    transaction.body_args = parts.args;
+    transaction.files = parts.files;
+    transaction.part_headers = parts.headers;
+    transaction.part_name = parts.name;
+    transaction.part_filename = parts.filename;
+    transaction.xml = parts.xml;
+    transaction.multipart = report.multipart;
+    transaction.urlencoded_error |= report.invalid_encodings > 0;
+    if let Some(error) = report.error {
+        transaction.body_error = Some(error.to_string().into());
+    }
+}
+
+/// Keeps the response body before phase 4, if its type is one that is inspected. Follows `output_filter_should_run`.
+pub(crate) fn read_response(transaction: &mut Transaction<'_>, settings: &Settings) {
+    let Some(response) = &transaction.request.response else { return };
+    if !transaction.response_body_access {
+        return;
+    }
+    let mut headers = response.headers.iter();
+    let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case(b"Content-Type"));
+    let content_type = content_type.map_or(&b"null"[..], |(_, value)| value);
+    let media_type = content_type.split(|&b| b == b';').next().unwrap_or_default();
+    let is_inspected = |known: &BString| known.eq_ignore_ascii_case(media_type.trim_ascii_end());
+    if settings.mime_types.iter().any(is_inspected) {
+        transaction.response_body = Some(response.body.clone());
+    }
+}

@@ -1,0 +1,266 @@
+//! Operators, each in its plainest form.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+use portcullis_match::{Captures, Regex, RegexFlags, parse_pm_words, parse_word_file};
+use portcullis_seclang::Files;
+use portcullis_seclang::operators::OperatorName;
+
+use crate::text::{atoi, find};
+
+/// An operator and its argument.
+pub(crate) enum Test {
+    Always,
+    Never,
+    Rx(Regex),
+    /// A regex with macros in it: built anew each time.
+    RxMacro(BString),
+    Text(TextTest, BString),
+    /// As `contains`, without macros.
+    StrMatch(BString),
+    Number(NumberTest, BString),
+    Words(Vec<Vec<u8>>),
+    Addresses(Vec<(IpAddr, u32)>),
+    Sqli,
+    Xss,
+    /// The allowed byte values.
+    Bytes(Vec<u8>),
+    UrlEncoding,
+    Utf8,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum TextTest {
+    BeginsWith,
+    Contains,
+    ContainsWord,
+    EndsWith,
+    Streq,
+    Within,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum NumberTest {
+    Eq,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+}
+
+/// What an operator found, if anything: `captures` go to `TX:0` and on; `unsets` says whether the others up to 9 vanish.
+pub(crate) struct Found {
+    pub(crate) captures: Vec<BString>,
+    pub(crate) unsets: bool,
+}
+
+impl Found {
+    const NOTHING_CAPTURED: Found = Found { captures: Vec::new(), unsets: false };
+}
+
+impl Test {
+    /// Builds an operator. `folder` is where its data files are; the error says what is wrong.
+    pub(crate) fn new(
+        name: OperatorName,
+        argument: &BString,
+        folder: &Path,
+        files: &dyn Files,
+    ) -> Result<Test, String> {
+        let text = |test| Ok(Test::Text(test, argument.clone()));
+        let number = |test| Ok(Test::Number(test, argument.clone()));
+        match name {
+            OperatorName::BeginsWith => text(TextTest::BeginsWith),
+            OperatorName::Contains => text(TextTest::Contains),
+            OperatorName::ContainsWord => text(TextTest::ContainsWord),
+            OperatorName::EndsWith => text(TextTest::EndsWith),
+            OperatorName::Streq => text(TextTest::Streq),
+            OperatorName::Within => text(TextTest::Within),
+            OperatorName::StrMatch => Ok(Test::StrMatch(argument.clone())),
+            OperatorName::Eq => number(NumberTest::Eq),
+            OperatorName::Ge => number(NumberTest::Ge),
+            OperatorName::Gt => number(NumberTest::Gt),
+            OperatorName::Le => number(NumberTest::Le),
+            OperatorName::Lt => number(NumberTest::Lt),
+            OperatorName::DetectSqli => Ok(Test::Sqli),
+            OperatorName::DetectXss => Ok(Test::Xss),
+            OperatorName::UnconditionalMatch => Ok(Test::Always),
+            OperatorName::NoMatch => Ok(Test::Never),
+            OperatorName::ValidateUrlEncoding => Ok(Test::UrlEncoding),
+            OperatorName::ValidateUtf8Encoding => Ok(Test::Utf8),
+            OperatorName::ValidateByteRange => byte_ranges(argument).map(Test::Bytes),
+            OperatorName::IpMatch => addresses(argument, b',').map(Test::Addresses),
+            OperatorName::IpMatchFromFile => {
+                let text = read_all(argument, folder, files)?;
+                addresses(&text, b'\n').map(Test::Addresses)
+            }
+            OperatorName::Pm => Ok(Test::Words(parse_pm_words(argument))),
+            OperatorName::PmFromFile => Ok(Test::Words(parse_word_file(&read_all(argument, folder, files)?))),
+            OperatorName::Rx if find(argument, b"%{").is_some() => Ok(Test::RxMacro(argument.clone())),
+            OperatorName::Rx => match Regex::new(argument, RegexFlags::default()) {
+                Ok(regex) => Ok(Test::Rx(regex)),
+                Err(error) => Err(format!("regex: {} at {}", error.message, error.offset)),
+            },
+            other => Err(format!("{other}")),
+        }
+    }
+
+    /// Tests a value. `expand` replaces the macros of an argument.
+    pub(crate) fn run(&self, value: &[u8], expand: &dyn Fn(&[u8]) -> BString) -> Option<Found> {
+        let plain = |matched: bool| matched.then_some(Found::NOTHING_CAPTURED);
+        match self {
+            Test::Always => plain(true),
+            Test::Never => plain(false),
+            Test::Rx(regex) => run_regex(regex, value),
+            Test::RxMacro(pattern) => {
+                let regex = Regex::new(&expand(pattern), RegexFlags::default()).ok()?;
+                run_regex(&regex, value)
+            }
+            Test::Text(test, argument) => plain(test.run(value, &expand(argument))),
+            Test::StrMatch(argument) => plain(find(value, argument).is_some()),
+            Test::Number(test, argument) => plain(test.run(atoi(value), atoi(&expand(argument)))),
+            Test::Words(words) => {
+                let word = first_word(words, value)?;
+                Some(Found { captures: vec![word.into()], unsets: true })
+            }
+            Test::Addresses(networks) => {
+                let address = value.to_str().ok()?.parse().ok()?;
+                plain(networks.iter().any(|&network| is_inside(address, network)))
+            }
+            Test::Sqli => {
+                let fingerprint = portcullis_libinjection::sqli(value)?;
+                Some(Found { captures: vec![fingerprint.as_str().into()], unsets: false })
+            }
+            Test::Xss => {
+                let capture = value.split(|&b| b == 0).next().unwrap_or_default();
+                portcullis_libinjection::xss(value)
+                    .then(|| Found { captures: vec![capture.into()], unsets: false })
+            }
+            Test::Bytes(allowed) => plain(value.iter().any(|byte| !allowed.contains(byte))),
+            Test::UrlEncoding => plain(has_broken_percent(value)),
+            Test::Utf8 => plain(value.to_str().is_err()),
+        }
+    }
+}
+
+fn run_regex(regex: &Regex, value: &[u8]) -> Option<Found> {
+    let mut groups: Captures = Captures::default();
+    if !regex.captures(value, &mut groups) {
+        return None;
+    }
+    // PCRE reports groups up to the last one that took part; those before it that did not are empty.
+    let count = groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let texts = groups[..count].iter().map(|group| group.map_or(&b""[..], |span| span.of(value)).into());
+    Some(Found { captures: texts.collect(), unsets: true })
+}
+
+impl TextTest {
+    fn run(self, value: &[u8], text: &[u8]) -> bool {
+        match self {
+            TextTest::BeginsWith => value.starts_with(text),
+            TextTest::Contains => find(value, text).is_some(),
+            TextTest::ContainsWord => contains_word(value, text),
+            TextTest::EndsWith => value.ends_with(text),
+            TextTest::Streq => value == text,
+            TextTest::Within => find(text, value).is_some(),
+        }
+    }
+}
+
+fn contains_word(value: &[u8], word: &[u8]) -> bool {
+    let is_word_byte = |b: Option<&u8>| b.is_some_and(|&b| b.is_ascii_alphanumeric() || b == b'_');
+    if word.is_empty() {
+        return true;
+    }
+    (0..value.len()).any(|at| {
+        value[at..].starts_with(word)
+            && !(at > 0 && is_word_byte(value.get(at - 1)))
+            && !is_word_byte(value.get(at + word.len()))
+    })
+}
+
+impl NumberTest {
+    fn run(self, value: i32, argument: i32) -> bool {
+        match self {
+            NumberTest::Eq => value == argument,
+            NumberTest::Ge => value >= argument,
+            NumberTest::Gt => value > argument,
+            NumberTest::Le => value <= argument,
+            NumberTest::Lt => value < argument,
+        }
+    }
+}
+
+/// The word that ends first in the value; the longest of several that end there.
+fn first_word<'w>(words: &'w [Vec<u8>], value: &[u8]) -> Option<&'w [u8]> {
+    let ends_here = |word: &&Vec<u8>, end: usize| {
+        !word.is_empty() && word.len() <= end && value[end - word.len()..end].eq_ignore_ascii_case(word)
+    };
+    (1..=value.len()).find_map(|end| {
+        let here = words.iter().filter(|word| ends_here(word, end));
+        // Of equally long ones, the first written.
+        here.fold(None, |best: Option<&Vec<u8>>, word| match best {
+            Some(best) if best.len() >= word.len() => Some(best),
+            _ => Some(word),
+        })
+        .map(Vec::as_slice)
+    })
+}
+
+fn read_all(names: &[u8], folder: &Path, files: &dyn Files) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    for name in names.split(u8::is_ascii_whitespace).filter(|name| !name.is_empty()) {
+        let path = folder.join(name.to_str_lossy().as_ref());
+        let text = files.read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        out.extend_from_slice(&text);
+        out.push(b'\n');
+    }
+    Ok(out)
+}
+
+fn addresses(text: &[u8], separator: u8) -> Result<Vec<(IpAddr, u32)>, String> {
+    let mut out = Vec::new();
+    for part in text.split(|&b| b == separator).map(<[u8]>::trim_ascii) {
+        if part.is_empty() || part.starts_with(b"#") {
+            continue;
+        }
+        let part = part.to_str_lossy();
+        let (address, bits) = part.split_once('/').map_or((&*part, None), |(a, b)| (a, Some(b)));
+        let address: IpAddr = address.parse().map_err(|_| format!("address {part}"))?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        let bits = match bits {
+            None => width,
+            Some(bits) => bits.parse().ok().filter(|&bits| bits <= width).ok_or(format!("network {part}"))?,
+        };
+        out.push((address, bits));
+    }
+    Ok(out)
+}
+
+fn is_inside(address: IpAddr, (network, bits): (IpAddr, u32)) -> bool {
+    let (a, b, width) = match (address, network) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(a.to_bits()), u128::from(b.to_bits()), 32),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
+        _ => return false,
+    };
+    bits == 0 || a >> (width - bits) == b >> (width - bits)
+}
+
+fn byte_ranges(text: &[u8]) -> Result<Vec<u8>, String> {
+    let text = text.to_str_lossy();
+    let mut out = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u8>().map_err(|_| format!("byte range {part}"));
+        out.extend(number(low)?..=number(high)?);
+    }
+    Ok(out)
+}
+
+fn has_broken_percent(value: &[u8]) -> bool {
+    (0..value.len()).any(|at| {
+        let is_hex = |at: usize| value.get(at).is_some_and(u8::is_ascii_hexdigit);
+        value[at] == b'%' && !(is_hex(at + 1) && is_hex(at + 2))
+    })
+}

@@ -1,0 +1,312 @@
+//! Phases, chains, links, targets: loops inside loops.
+
+use bstr::{BString, ByteSlice};
+use portcullis_seclang::ast::{Action, AllowScope, TargetKind};
+use portcullis_seclang::settings::RuleEngine;
+use portcullis_types::Phase;
+
+use crate::actions::{expand, perform};
+use crate::load::is_chosen;
+use crate::operator::Found;
+use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
+use crate::text::escape_key;
+use crate::transaction::{Chosen, Transaction, Value, unset};
+use crate::variables::values;
+use crate::{Interruption, Match, Outcome, Reference, Request, body};
+
+pub(crate) fn run(reference: &Reference, request: &Request) -> Outcome {
+    let transaction = Transaction::new(request, &reference.settings);
+    let mut run = Run { reference, transaction, outcome: Outcome::default() };
+    for phase in Phase::ALL {
+        run.phase(phase);
+    }
+    let Run { transaction, mut outcome, .. } = run;
+    // Of several values under one key, which only captures can make, the first counts.
+    for (key, value) in transaction.tx {
+        outcome.tx.entry(key.to_ascii_lowercase().into()).or_insert(value);
+    }
+    outcome
+}
+
+struct Run<'r> {
+    reference: &'r Reference,
+    transaction: Transaction<'r>,
+    outcome: Outcome,
+}
+
+/// A target that was looked up: a value, or a count.
+struct Candidate {
+    /// As logs have it: `&ARGS:a` for a count.
+    full_name: BString,
+    /// As `MATCHED_VAR_NAME` has it: `ARGS` for a count.
+    value: Value,
+}
+
+/// What came of a link or a chain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    NoMatch,
+    Match,
+    /// The phase is over.
+    Interrupted,
+}
+
+impl Run<'_> {
+    /// Follows `modsecurity_process_phase` and the functions it calls.
+    fn phase(&mut self, phase: Phase) {
+        if self.transaction.engine == RuleEngine::Off {
+            return;
+        }
+        let has_response = self.transaction.request.response.is_some();
+        let is_allowed = match self.transaction.allowed {
+            Some(AllowScope::Transaction) => phase != Phase::Logging,
+            Some(AllowScope::Request) => phase == Phase::RequestBody,
+            Some(AllowScope::Phase) | None => false,
+        };
+        let needs_response = matches!(phase, Phase::ResponseHeaders | Phase::ResponseBody);
+        let is_over = self.outcome.interruption.is_some() && phase != Phase::Logging;
+        if is_over || (needs_response && !has_response) {
+            return;
+        }
+        self.transaction.phase = phase;
+        match phase {
+            Phase::RequestBody => body::read_request(&mut self.transaction, &self.reference.settings),
+            Phase::ResponseBody => body::read_response(&mut self.transaction, &self.reference.settings),
+            _ => {}
+        }
+        if !is_allowed {
+            self.rules();
+        }
+    }
+
+    /// Follows `msre_ruleset_process_phase`.
+    fn rules(&mut self) {
+        let mut skip = 0;
+        let mut skip_after: Option<&BString> = None;
+        for item in &self.reference.items {
+            let chain = match item {
+                Item::Marker(label) => {
+                    if skip_after == Some(label) {
+                        skip_after = None;
+                    }
+                    continue;
+                }
+                Item::Chain(chain) if chain.phase != self.transaction.phase => continue,
+                Item::Chain(chain) => chain,
+            };
+            if let Some(label) = skip_after {
+                if *label == chain.id.to_string() {
+                    skip_after = None;
+                }
+                continue;
+            }
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            match self.chain(chain) {
+                Step::NoMatch => {}
+                Step::Interrupted => return,
+                Step::Match => match chain.skip_after() {
+                    Some(label) => skip_after = Some(label),
+                    None => skip = chain.skip(),
+                },
+            }
+        }
+    }
+
+    /// One rule: all links must match, one after the other.
+    fn chain(&mut self, chain: &Chain) -> Step {
+        self.transaction.matched_list.clear();
+        for index in 0..chain.links.len() {
+            // Each link can switch the engine off, or remove the rules that follow, its own chain included.
+            if self.transaction.engine == RuleEngine::Off || self.is_removed(chain, &chain.links[index]) {
+                return Step::NoMatch;
+            }
+            match self.link(chain, index) {
+                Step::Match => {}
+                other => return other,
+            }
+        }
+        Step::Match
+    }
+
+    fn is_removed(&self, chain: &Chain, link: &Link) -> bool {
+        self.transaction.removed.iter().any(|removed| match removed {
+            // Unlike elsewhere, macros in tags are replaced first.
+            Chosen::Tag(regex) => {
+                link.tags().any(|tag| regex.is_match(&expand(&self.transaction, chain, tag)))
+            }
+            _ => is_chosen(removed, link),
+        })
+    }
+
+    /// Follows `msre_rule_process_normal`.
+    fn link(&mut self, chain: &Chain, index: usize) -> Step {
+        let link = &chain.links[index];
+        let transformations = link.transformations();
+        let multi_match = link.has(&Action::MultiMatch) && !transformations.is_empty();
+        let mut step = Step::NoMatch;
+        for mut candidate in self.candidates(chain, link) {
+            let mut changed = true;
+            for transformation in &transformations {
+                if multi_match && changed {
+                    match self.test(chain, index, &candidate) {
+                        Step::NoMatch => {}
+                        Step::Match => step = Step::Match,
+                        Step::Interrupted => return Step::Interrupted,
+                    }
+                }
+                let mut out = Vec::new();
+                let map = self.reference.settings.unicode_map.as_ref();
+                changed = transformation.apply_with(&candidate.value.value, map, &mut out);
+                if changed {
+                    candidate.value.value = out.into();
+                }
+            }
+            if !multi_match || changed {
+                match self.test(chain, index, &candidate) {
+                    Step::NoMatch => {}
+                    Step::Match => step = Step::Match,
+                    Step::Interrupted => return Step::Interrupted,
+                }
+            }
+        }
+        step
+    }
+
+    /// The values that the targets of a link stand for. An exclusion takes away what stands before it.
+    fn candidates(&self, chain: &Chain, link: &Link) -> Vec<Candidate> {
+        let mut out: Vec<Candidate> = Vec::new();
+        for target in &link.targets {
+            let found = values(&self.transaction, target.variable, &target.select, chain).unwrap_or_default();
+            match target.kind {
+                TargetKind::Values => {
+                    out.extend(
+                        found.into_iter().map(|value| Candidate { full_name: value.name.clone(), value }),
+                    );
+                }
+                TargetKind::Count => {
+                    let name: BString = target.variable.name().into();
+                    let value = found.len().to_string().into();
+                    out.push(Candidate { full_name: count_name(target), value: Value { name, value } });
+                }
+                TargetKind::Exclude => {
+                    let is_excluded = |c: &Candidate| {
+                        found.iter().any(|value| value.name.eq_ignore_ascii_case(&c.value.name))
+                    };
+                    out.retain(|candidate| !is_excluded(candidate));
+                }
+            }
+        }
+        out
+    }
+
+    /// Follows `execute_operator`.
+    fn test(&mut self, chain: &Chain, index: usize, candidate: &Candidate) -> Step {
+        let link = &chain.links[index];
+        let name = &candidate.value.name;
+        let is_taken_away =
+            |(chosen, target): &(Chosen, LoadedTarget)| is_chosen(chosen, link) && takes_away(target, name);
+        if self.transaction.removed_targets.iter().any(is_taken_away) {
+            return Step::NoMatch;
+        }
+        let found = link.test.run(&candidate.value.value, &|text| expand(&self.transaction, chain, text));
+        if let Some(found) = &found
+            && link.has(&Action::Capture)
+        {
+            self.capture(found);
+        }
+        if found.is_some() == link.negated {
+            return Step::NoMatch;
+        }
+        let is_last = index + 1 == chain.links.len();
+        self.transaction.matched = Some(candidate.value.clone());
+        self.transaction.matched_list.push(candidate.value.clone());
+        let severity =
+            |a: &Action| if let Action::Severity(severity) = a { Some(severity.number()) } else { None };
+        if let Some(severity) = chain.starter().last(severity)
+            && is_last
+            && severity > 0
+        {
+            self.transaction.highest_severity = self.transaction.highest_severity.min(severity);
+        }
+        for action in &link.actions {
+            perform(&mut self.transaction, chain, action);
+        }
+        self.outcome.matches.push(Match {
+            rule: chain.id,
+            link: index,
+            phase: self.transaction.phase,
+            variable: candidate.full_name.clone(),
+            value: candidate.value.value.clone(),
+            complete: is_last,
+            logged: is_last && chain.logged(),
+        });
+        if is_last && self.disrupt(chain) { Step::Interrupted } else { Step::Match }
+    }
+
+    /// `TX:0` to `TX:9`.
+    fn capture(&mut self, found: &Found) {
+        if found.captures.is_empty() {
+            return;
+        }
+        let keeps = |digit: usize| digit >= found.captures.len() && !found.unsets;
+        for digit in (0..10).filter(|&digit| !keeps(digit)) {
+            unset(&mut self.transaction.tx, digit.to_string().as_bytes());
+        }
+        for (digit, text) in found.captures.iter().enumerate() {
+            self.transaction.tx.push((digit.to_string().into(), text.clone()));
+        }
+    }
+
+    /// Follows `msre_perform_disruptive_actions` and `perform_interception`; true if the phase is over.
+    fn disrupt(&mut self, chain: &Chain) -> bool {
+        let phase = self.transaction.phase;
+        if phase == Phase::Logging || self.transaction.engine != RuleEngine::On {
+            return false;
+        }
+        let interruption =
+            |status| Interruption { phase, status, rule: chain.id, location: None, drop: false };
+        let interruption = match &chain.disruptive {
+            Disruptive::Pass => return false,
+            Disruptive::Allow(scope) => {
+                self.transaction.allowed = Some(*scope);
+                return true;
+            }
+            Disruptive::Deny => interruption(chain.status()),
+            Disruptive::Drop => Interruption { drop: true, ..interruption(403) },
+            Disruptive::Redirect(to) => {
+                let status = Some(chain.status()).filter(|status| matches!(status, 301 | 302 | 303 | 307));
+                let location = Some(expand(&self.transaction, chain, to));
+                Interruption { location, ..interruption(status.unwrap_or(302)) }
+            }
+        };
+        self.outcome.interruption = Some(interruption);
+        true
+    }
+}
+
+/// The name of a counted target in logs.
+fn count_name(target: &LoadedTarget) -> BString {
+    let variable = target.variable.name();
+    match &target.select {
+        Select::Key(key) => format!("&{variable}:{}", escape_key(key)).into(),
+        _ => format!("&{variable}").into(),
+    }
+}
+
+/// True if a `ctl:ruleRemoveTarget...` means the variable called `name`. Follows `fetch_target_exception`.
+fn takes_away(target: &LoadedTarget, name: &BString) -> bool {
+    let (variable, key) = match name.split_once_str(b":") {
+        Some((variable, key)) => (variable, Some(key)),
+        None => (name.as_slice(), None),
+    };
+    variable.eq_ignore_ascii_case(target.variable.name().as_bytes())
+        && match (&target.select, key) {
+            (Select::All, _) => true,
+            (Select::Key(wanted), Some(key)) => key.eq_ignore_ascii_case(wanted),
+            (Select::Regex(regex), Some(key)) => regex.is_match(key),
+            _ => false,
+        }
+}

@@ -1,0 +1,198 @@
+//! What is known about a request while its phases run.
+
+use bstr::BString;
+use portcullis_http::body::content_type::Processor;
+use portcullis_http::body::{MultipartFlags, parse_query};
+use portcullis_http::cookie;
+use portcullis_match::Regex;
+use portcullis_seclang::ast::{AllowScope, IdRange};
+use portcullis_seclang::settings::RuleEngine;
+use portcullis_types::{Phase, Variable};
+
+use crate::Request;
+use crate::body::Args;
+use crate::load::Settings;
+use crate::rules::LoadedTarget;
+
+/// A key and a value of a collection.
+pub(crate) type Pair = (BString, BString);
+
+/// A file of a multipart body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct File {
+    pub(crate) field: BString,
+    pub(crate) name: BString,
+    pub(crate) content: BString,
+    pub(crate) size: u64,
+}
+
+/// A value with the name of its variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    pub(crate) name: BString,
+    pub(crate) value: BString,
+}
+
+/// Rules that a `ctl` speaks of.
+pub(crate) enum Chosen {
+    Ids(Vec<IdRange>),
+    Tag(Regex),
+    Msg(Regex),
+}
+
+/// The state of a transaction. Collections are lists in the order in which their values came.
+pub(crate) struct Transaction<'r> {
+    pub(crate) request: &'r Request,
+    pub(crate) phase: Phase,
+    pub(crate) engine: RuleEngine,
+    pub(crate) allowed: Option<AllowScope>,
+    pub(crate) request_body_access: bool,
+    pub(crate) response_body_access: bool,
+    pub(crate) force_request_body: bool,
+    pub(crate) processor: Option<Processor>,
+
+    pub(crate) query_args: Vec<Pair>,
+    pub(crate) body_args: Vec<Pair>,
+    pub(crate) cookies: Vec<Pair>,
+    pub(crate) files: Vec<File>,
+    pub(crate) part_headers: Vec<Pair>,
+    pub(crate) part_name: Option<BString>,
+    pub(crate) part_filename: Option<BString>,
+    /// The text of an XML body and its attribute values, once its root has started.
+    pub(crate) xml: Option<(BString, Vec<BString>)>,
+    pub(crate) request_body: Option<BString>,
+    pub(crate) request_body_length: usize,
+    pub(crate) response_body: Option<BString>,
+    pub(crate) multipart: MultipartFlags,
+    pub(crate) urlencoded_error: bool,
+    pub(crate) body_error: Option<BString>,
+
+    pub(crate) tx: Vec<Pair>,
+    /// Collections that `initcol` and its kin opened.
+    pub(crate) collections: Vec<(Variable, Vec<Pair>)>,
+    pub(crate) env: Vec<Pair>,
+    pub(crate) session_id: BString,
+    pub(crate) user_id: BString,
+    pub(crate) matched: Option<Value>,
+    pub(crate) matched_list: Vec<Value>,
+    /// 255 until a rule with a severity matches.
+    pub(crate) highest_severity: u8,
+    pub(crate) removed: Vec<Chosen>,
+    pub(crate) removed_targets: Vec<(Chosen, LoadedTarget)>,
+}
+
+impl<'r> Transaction<'r> {
+    /// The state before phase 1. Follows `modsecurity_tx_init`.
+    pub(crate) fn new(request: &'r Request, settings: &Settings) -> Self {
+        let mut transaction = Transaction {
+            request,
+            phase: Phase::RequestHeaders,
+            engine: settings.engine,
+            allowed: None,
+            request_body_access: settings.request_body_access,
+            response_body_access: settings.response_body_access,
+            force_request_body: false,
+            processor: None,
+            query_args: Vec::new(),
+            body_args: Vec::new(),
+            cookies: Vec::new(),
+            files: Vec::new(),
+            part_headers: Vec::new(),
+            part_name: None,
+            part_filename: None,
+            xml: None,
+            request_body: None,
+            request_body_length: 0,
+            response_body: None,
+            multipart: MultipartFlags::default(),
+            urlencoded_error: false,
+            body_error: None,
+            tx: Vec::new(),
+            collections: Vec::new(),
+            env: Vec::new(),
+            session_id: BString::default(),
+            user_id: BString::default(),
+            matched: None,
+            matched_list: Vec::new(),
+            highest_severity: 255,
+            removed: Vec::new(),
+            removed_targets: Vec::new(),
+        };
+        if let Some(content_type) = transaction.header("Content-Type") {
+            transaction.processor = Processor::native(content_type);
+        }
+        if let (_, Some(query)) = request.path_and_query() {
+            let mut args = Args::default();
+            let report = parse_query(query, settings.separator, &settings.body.limits, &mut args);
+            transaction.query_args = args.0;
+            transaction.urlencoded_error = report.invalid_encodings > 0;
+            transaction.body_error = report.error.map(|error| error.to_string().into());
+        }
+        for (name, value) in &request.headers {
+            if name.eq_ignore_ascii_case(b"Cookie") {
+                for cookie in cookie::parse(value, settings.cookie_format, None).cookies {
+                    let pair = (cookie.full_name(value).into_owned().into(), cookie.value(value).into());
+                    transaction.cookies.push(pair);
+                }
+            }
+        }
+        transaction
+    }
+
+    /// The first request header of that name.
+    pub(crate) fn header(&self, name: &str) -> Option<&'r [u8]> {
+        let mut headers = self.request.headers.iter();
+        headers.find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value.as_slice())
+    }
+
+    /// The collection to write to, if it is open.
+    pub(crate) fn collection_mut(&mut self, variable: Variable) -> Option<&mut Vec<Pair>> {
+        match variable {
+            Variable::Tx => Some(&mut self.tx),
+            _ => self.collections.iter_mut().find(|(v, _)| *v == variable).map(|(_, pairs)| pairs),
+        }
+    }
+
+    /// Opens a persistent collection under a key. Follows `init_collection`, for a key that is new.
+    pub(crate) fn open_collection(&mut self, variable: Variable, key: BString) {
+        if self.collections.iter().any(|(v, _)| *v == variable) {
+            return;
+        }
+        let seconds = self.request.time.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let pairs = [
+            ("KEY", key.clone()),
+            ("TIMEOUT", "3600".into()),
+            ("__key", key),
+            ("__name", variable.name().to_ascii_lowercase().into()),
+            ("CREATE_TIME", seconds.to_string().into()),
+            ("UPDATE_COUNTER", "0".into()),
+            ("IS_NEW", "1".into()),
+        ];
+        self.collections.push((variable, pairs.map(|(name, value)| (name.into(), value)).into()));
+    }
+}
+
+/// The value under a key, in any ASCII case.
+pub(crate) fn get<'p>(pairs: &'p [Pair], key: &[u8]) -> Option<&'p BString> {
+    pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
+}
+
+/// Sets a value in its place, or at the end; other values under the key vanish. As `apr_table_setn` does.
+pub(crate) fn set(pairs: &mut Vec<Pair>, key: BString, value: BString) {
+    match pairs.iter().position(|(name, _)| name.eq_ignore_ascii_case(&key)) {
+        None => pairs.push((key, value)),
+        Some(at) => {
+            let mut index = 0;
+            pairs.retain(|(name, _)| {
+                index += 1;
+                index <= at + 1 || !name.eq_ignore_ascii_case(&key)
+            });
+            pairs[at] = (key, value);
+        }
+    }
+}
+
+/// Removes every value under a key.
+pub(crate) fn unset(pairs: &mut Vec<Pair>, key: &[u8]) {
+    pairs.retain(|(name, _)| !name.eq_ignore_ascii_case(key));
+}
