@@ -20,9 +20,11 @@ RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-
 
 one() {
   local target=$1 log=$root/fuzz/artifacts/$1.log
+  local words=()
+  [ ! -f tokens.dict ] || words=(-dict=tokens.dict)
   mkdir -p "corpus/$target" "artifacts/$target"
-  if "target/$host/release/$target" -max_total_time=$((MINUTES * 60)) -timeout=10 -rss_limit_mb=2048 \
-    -print_final_stats=1 "-artifact_prefix=artifacts/$target/" "corpus/$target" > "$log" 2>&1; then
+  if "target/$host/release/$target" -max_total_time=$((MINUTES * 60)) -timeout=10 -rss_limit_mb=2048 -max_len=4096 \
+    -print_final_stats=1 "${words[@]}" "-artifact_prefix=artifacts/$target/" "corpus/$target" > "$log" 2>&1; then
     echo "ok   $target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
   else
     echo "FAIL $target: see $log"
