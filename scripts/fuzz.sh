@@ -18,13 +18,14 @@ RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-
 -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks" \
   cargo build --release --target "$host" --bins
 
+mkdir -p artifacts
+cat ./*.dict > artifacts/all.dict
+
 one() {
   local target=$1 log=$root/fuzz/artifacts/$1.log
-  local words=()
-  [ ! -f tokens.dict ] || words=(-dict=tokens.dict)
   mkdir -p "corpus/$target" "artifacts/$target"
   if "target/$host/release/$target" -max_total_time=$((MINUTES * 60)) -timeout=10 -rss_limit_mb=2048 -max_len=4096 \
-    -print_final_stats=1 "${words[@]}" "-artifact_prefix=artifacts/$target/" "corpus/$target" > "$log" 2>&1; then
+    -print_final_stats=1 -dict=artifacts/all.dict "-artifact_prefix=artifacts/$target/" "corpus/$target" > "$log" 2>&1; then
     echo "ok   $target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
   else
     echo "FAIL $target: see $log"
