@@ -282,6 +282,12 @@ fn what_a_head_tells() {
     let head = parse(ws).unwrap();
     assert_eq!(head.upgrade(), Some(&b"websocket"[..]));
     assert!(head.keep_alive());
+    let upgrade = |from: &str, to: &str| parse(&ws.replace(from, to)).unwrap().upgrade().is_some();
+    assert!(upgrade("Host", "Content-Length: 0\r\nHost"));
+    assert!(!upgrade("Host", "Content-Length: 1\r\nHost"));
+    assert!(!upgrade("HTTP/1.1", "HTTP/1.0"));
+    assert!(!upgrade("keep-alive, Upgrade", "keep-alive"));
+    assert!(!upgrade("websocket", "websocket, H2C"));
     for (text, keep_alive) in [
         ("GET / HTTP/1.0\r\n\r\n", false),
         ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true),

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Strict by default. What readers are known to disagree about is refused ([`Refusal`]) or rewritten to the one form that has
-//! one reading ([`Oddity`](crate::message::Oddity)); the writer makes `Content-Length`, `Transfer-Encoding` and `Connection`
+//! one reading ([`Oddity`]); the writer makes `Content-Length`, `Transfer-Encoding` and `Connection`
 //! anew for every message. The target goes upstream byte for byte as it was received and inspected, including bytes that a
 //! URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the backtick, 0x80 and up): to encode them would show the
 //! application something else than the rules saw.

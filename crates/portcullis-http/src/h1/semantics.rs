@@ -95,10 +95,7 @@ pub fn settle(head: &mut RequestHead, limits: &Limits, compat: Compat) -> Option
     }
     head.upgrade = upgrade.filter(|value| {
         let h2c = list(value.of(&head.bytes)).any(|protocol| protocol.eq_ignore_ascii_case(b"h2c"));
-        head.connection.upgrade
-            && head.version == Version::Http11
-            && head.framing == BodyFraming::None
-            && !h2c
+        head.connection.upgrade && head.version == Version::Http11 && !body && !h2c
     });
     first
 }

@@ -153,7 +153,8 @@ impl RequestHead {
         self.expects_continue
     }
 
-    /// The protocols of the `Upgrade` header, if `Connection` names it and the request is HTTP/1.1 without a body.
+    /// The protocols of the `Upgrade` header, if `Connection` names it, the request is HTTP/1.1 without a body, and none of
+    /// them is `h2c`: an upstream that switched to HTTP/2 would take requests that nobody inspects.
     pub fn upgrade(&self) -> Option<&[u8]> {
         self.upgrade.map(|value| value.of(&self.bytes))
     }
