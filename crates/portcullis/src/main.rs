@@ -1,2 +1,26 @@
-//! The `portcullis` command.
-fn main() {}
+//! The `portcullis` command: wiring and subcommands, one file each.
+//!
+//! Exit codes: 0 done, 1 the work found mistakes or failed, 2 the command line cannot be followed.
+
+mod check;
+mod cli;
+mod explain;
+mod policy_args;
+mod request_file;
+mod rule_files;
+mod rules;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().command {
+        cli::Command::Check(args) => check::run(&args),
+        cli::Command::Explain(args) => explain::run(&args),
+        cli::Command::Rules(args) => rules::run(&args),
+    }
+}

@@ -1,0 +1,121 @@
+//! `portcullis check PATH...`: every mistake of rule files and configuration documents, in one go.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use portcullis_config::{Config, Format};
+use portcullis_load::{LoadError, Loaded, load, load_roots};
+use portcullis_seclang::Root;
+
+use crate::cli::{FAILED, usage_error};
+use crate::rule_files;
+
+/// Arguments of `portcullis check`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Rule files, folders of *.conf files, a CRS folder (all read as one set, in this order), or configuration
+    /// documents (.toml, .yaml), each with the rules that it names
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Take warnings for errors
+    #[arg(long)]
+    strict: bool,
+}
+
+/// How many mistakes there were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    errors: usize,
+    warnings: usize,
+}
+
+/// Shows the mistakes on standard output. Exit code 1 if there is an error, 2 if a path does not exist.
+pub fn run(args: &Args) -> ExitCode {
+    let (documents, rules): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        args.paths.iter().partition(|path| Format::of(path).is_some());
+    let mut roots = Vec::new();
+    for path in rules {
+        match rule_files::of_path(path) {
+            Ok(more) => roots.extend(more),
+            Err(missing) => return usage_error(missing),
+        }
+    }
+    if let Some(document) = documents.iter().find(|path| !path.exists()) {
+        return usage_error(format_args!("there is no file {}", document.display()));
+    }
+    match check(&documents, &roots) {
+        Ok(count) if count.errors > 0 || (args.strict && count.warnings > 0) => ExitCode::from(FAILED),
+        Ok(_) => ExitCode::SUCCESS,
+        // A reader that has seen enough and closed the pipe.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(FAILED),
+        Err(error) => usage_error(format_args!("cannot write to standard output: {error}")),
+    }
+}
+
+fn check(documents: &[&PathBuf], roots: &[Root]) -> io::Result<Count> {
+    let out = &mut io::BufWriter::new(io::stdout().lock());
+    let mut total = Count::default();
+    for path in documents {
+        document(out, path, &mut total)?;
+    }
+    if !roots.is_empty() {
+        rule_set(out, "", load_roots(roots), &mut total)?;
+    }
+    out.flush()?;
+    Ok(total)
+}
+
+/// A configuration document and the rules of its policies.
+fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<()> {
+    let name = path.display();
+    let config = match Config::from_file(path) {
+        Ok(config) => config,
+        Err(error) => {
+            let errors = error.mistakes().len();
+            total.errors += errors;
+            return writeln!(out, "{error}\n\n{name}: {}", of("error", errors));
+        }
+    };
+    let sites = of("site", config.sites.len());
+    let policies = of("set", config.policies.len());
+    writeln!(out, "{name}: {sites}, {policies} of rules, 0 errors")?;
+    for (i, policy) in config.policies.iter().enumerate() {
+        rule_set(out, &format!("{name}, rules {}: ", i + 1), load(policy), total)?;
+    }
+    Ok(())
+}
+
+/// Rule texts that load together.
+fn rule_set(
+    out: &mut impl Write,
+    label: &str,
+    result: Result<Loaded, LoadError>,
+    total: &mut Count,
+) -> io::Result<()> {
+    match result {
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
+                writeln!(out, "{warning}")?;
+            }
+            let (files, rules) = (loaded.sources.files().count(), loaded.plan.rules.len());
+            let (files, rules) = (of("file", files), of("rule", rules));
+            let warnings = loaded.warnings.len();
+            total.warnings += warnings;
+            writeln!(out, "{label}{files}, {rules}, 0 errors, {}", of("warning", warnings))
+        }
+        Err(LoadError::Rules { errors, report }) => {
+            total.errors += errors;
+            writeln!(out, "{report}\n{label}{}", of("error", errors))
+        }
+        Err(error @ LoadError::NoCrs { .. }) => {
+            total.errors += 1;
+            writeln!(out, "{label}{error}")
+        }
+    }
+}
+
+/// `1 file`, `2 files`.
+fn of(noun: &str, n: usize) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}

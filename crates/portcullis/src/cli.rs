@@ -1,0 +1,81 @@
+//! The command line; the arguments of a subcommand stand in its own file.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::{check, explain, rules};
+
+/// The exit code of a command whose work found mistakes or failed.
+pub const FAILED: u8 = 1;
+/// The exit code of a command line that cannot be followed; clap uses the same.
+pub const USAGE: u8 = 2;
+
+/// Portcullis, a web application firewall: a reverse proxy that runs the OWASP CRS and explains its verdicts.
+#[derive(Debug, Parser)]
+#[command(name = "portcullis", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Read rule files or a configuration document and show every mistake in them
+    Check(check::Args),
+    /// Run the rules over one request of a file and show why it would be blocked or let through
+    Explain(explain::Args),
+    /// List the rules that would be loaded
+    Rules(rules::Args),
+}
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The command line cannot be followed.
+    pub fn usage(message: impl Display) -> Failure {
+        Failure { code: USAGE, message: message.to_string() }
+    }
+
+    /// The work failed.
+    pub fn failed(message: impl Display) -> Failure {
+        Failure { code: FAILED, message: message.to_string() }
+    }
+
+    /// Tells why and gives the exit code.
+    pub fn exit(self) -> ExitCode {
+        complain(self.message);
+        ExitCode::from(self.code)
+    }
+}
+
+/// Writes the result of a command to standard output. A closed pipe is a reader who has seen enough.
+pub fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Failure::failed(format_args!("cannot write to standard output: {error}")).exit()
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Tells why the command line cannot be followed.
+pub fn usage_error(message: impl Display) -> ExitCode {
+    Failure::usage(message).exit()
+}
+
+/// Writes an error message to standard error.
+fn complain(message: impl Display) {
+    // There is nobody to tell if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "error: {message}");
+}

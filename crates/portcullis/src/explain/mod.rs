@@ -1,0 +1,154 @@
+//! `portcullis explain FILE.http`: one request, offline, and why it would be blocked or let through.
+
+mod inspect;
+mod print;
+
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::cli::{Failure, print};
+use crate::policy_args::PolicyArgs;
+use crate::request_file;
+
+/// A request file larger than this is refused.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Arguments of `portcullis explain`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// File with one raw request: head, empty line, body; - for standard input
+    #[arg(value_name = "FILE.http")]
+    file: PathBuf,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// The client's address
+    #[arg(long, value_name = "ADDR:PORT", default_value = "192.0.2.1:50000")]
+    client: SocketAddr,
+    /// Show every rule that matched, also those that neither log nor score
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the explanation. Exit code 0 whatever the verdict, 1 if the rules do not load.
+pub fn run(args: &Args) -> ExitCode {
+    match explain(args) {
+        Ok(text) => print(&text),
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn explain(args: &Args) -> Result<String, Failure> {
+    let file = read(&args.file)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.file.display())))?;
+    let plan = args.policy.load()?.plan;
+    let mut explanation = inspect::explain(plan, request_file::read(&file), args.client);
+    if !args.all {
+        let before = explanation.matches.len();
+        explanation.matches.retain(Match::is_telling);
+        explanation.matches_not_shown = before - explanation.matches.len();
+    }
+    if args.json {
+        let json = serde_json::to_string_pretty(&explanation).map_err(Failure::failed)?;
+        return Ok(json + "\n");
+    }
+    Ok(print::print(&explanation))
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let input: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(io::stdin()),
+        _ => Box::new(std::fs::File::open(path)?),
+    };
+    if input.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)? as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 256 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// What there is to say about a request.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The request line as received.
+    request: String,
+    /// Body bytes shown to the rules.
+    body_bytes_inspected: u64,
+    /// Body bytes that they did not see.
+    body_bytes_not_inspected: u64,
+    /// Remarks on the file and on the body.
+    notes: Vec<String>,
+    /// Why the request is not acceptable HTTP, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<Refused>,
+    /// Matches in order.
+    matches: Vec<Match>,
+    /// Matches left out because they only keep the rule set's own books; `--all` shows them.
+    matches_not_shown: usize,
+    /// Anomaly scores at the end.
+    scores: portcullis_event::Scores,
+    /// Whether verdicts are enforced.
+    engine: portcullis_event::EngineMode,
+    /// The decision.
+    verdict: portcullis_event::Verdict,
+}
+
+/// An HTTP-level refusal.
+#[derive(Debug, Serialize)]
+struct Refused {
+    name: &'static str,
+    status: u16,
+    explanation: &'static str,
+}
+
+/// One match of a rule.
+#[derive(Debug, Serialize)]
+struct Match {
+    rule_id: u32,
+    phase: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+    message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    data: String,
+    /// What matched: `ARGS:q`.
+    target: String,
+    /// What the operator saw.
+    value: String,
+    /// What was sent, where it differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_as_sent: Option<String>,
+    /// Matched bytes of the value: first, one past the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<[u32; 2]>,
+    transformations: Vec<&'static str>,
+    operator: String,
+    /// What was added to which score.
+    points: Vec<Points>,
+    tags: Vec<String>,
+    file: String,
+    line: u32,
+    /// The rule asks for its matches to be logged.
+    logged: bool,
+    /// It interrupted the request, or would have.
+    disruptive: bool,
+}
+
+impl Match {
+    /// False for what rule sets do to keep their books: rules without a message that neither log nor block.
+    fn is_telling(&self) -> bool {
+        self.logged || self.disruptive || (!self.points.is_empty() && !self.message.is_empty())
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Points {
+    score: String,
+    added: i64,
+}

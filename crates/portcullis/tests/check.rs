@@ -1,0 +1,124 @@
+//! `portcullis check` as a person calls it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn portcullis(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_portcullis")).args(args).output().expect("the program runs")
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, text).expect("writing");
+    }
+    dir
+}
+
+fn check(path: &Path) -> (Option<i32>, String) {
+    let output = portcullis(&["check", path.to_str().expect("UTF-8")]);
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+const GOOD: &str = "SecRule ARGS \"@rx a\" \"id:1,phase:2,deny\"\n";
+const BAD: &str =
+    "SecRule ARGZ \"@rx a\" \"id:1,phase:2,deny\"\nSecRule ARGS \"@rxx a\" \"id:2,phase:2,deny\"\n";
+
+#[test]
+fn good_rules() {
+    let dir = folder(&[("a.conf", GOOD)]);
+    let (code, text) = check(&dir.path().join("a.conf"));
+    assert_eq!((code, text.as_str()), (Some(0), "1 file, 1 rule, 0 errors, 0 warnings\n"));
+}
+
+#[test]
+fn every_mistake_is_shown_with_its_place_and_a_hint() {
+    let dir = folder(&[("bad.conf", BAD)]);
+    let path = dir.path().join("bad.conf");
+    let (code, text) = check(&path);
+    assert_eq!(code, Some(1));
+    let place = path.display();
+    for part in [
+        &format!("{place}:1:9: error: unknown variable ARGZ"),
+        "SecRule ARGZ",
+        "did you mean ARGS?",
+        &format!("{place}:2:"),
+        "2 errors",
+    ] {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn folders_are_read_in_order_and_a_crs_folder_with_its_setup() {
+    let plain = folder(&[("b.conf", BAD), ("a.conf", GOOD), ("notes.txt", "not rules")]);
+    let (code, text) = check(plain.path());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.ends_with("2 errors\n"), "{text}");
+
+    let crs = folder(&[
+        ("crs-setup.conf.example", "SecAction \"id:900000,phase:1,pass,nolog\"\n"),
+        ("rules/RULES-1.conf", GOOD),
+        ("rules/words.data", "x\n"),
+    ]);
+    let (code, text) = check(crs.path());
+    assert_eq!((code, text.as_str()), (Some(0), "2 files, 2 rules, 0 errors, 0 warnings\n"));
+}
+
+const DOCUMENT: &str = r#"
+[[listeners]]
+address = "127.0.0.1:8080"
+[[sites]]
+name = "shop"
+hosts = ["*"]
+upstream = "app"
+[sites.rules]
+include = ["RULES"]
+[upstreams.app]
+endpoints = ["http://127.0.0.1:9000"]
+"#;
+
+#[test]
+fn documents_are_checked_with_their_rules() {
+    let dir = folder(&[("bad.conf", BAD), ("a.toml", "listener = 1\n")]);
+    let (code, text) = check(&dir.path().join("a.toml"));
+    assert_eq!(code, Some(1));
+    assert!(text.contains("a.toml:1:1: unknown key `listener`"), "{text}");
+
+    let rules = dir.path().join("bad.conf");
+    let path = dir.path().join("b.toml");
+    std::fs::write(&path, DOCUMENT.replace("RULES", rules.to_str().expect("UTF-8"))).expect("writing");
+    let (code, text) = check(&path);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("unknown variable ARGZ") && text.contains("rules 1: "), "{text}");
+}
+
+#[test]
+fn a_missing_crs_says_how_to_get_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("a.toml");
+    let text = DOCUMENT.replace("include = [\"RULES\"]", "crs = \"/nonexistent/crs\"");
+    std::fs::write(&path, text).expect("writing");
+    let (code, text) = check(&path);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("no CRS in /nonexistent/crs") && text.contains("make crs"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_followed_is_exit_code_2_on_standard_error() {
+    for (args, part) in [
+        (&["check", "/nonexistent/a.conf"][..], "cannot read /nonexistent/a.conf: "),
+        (&["check", "/nonexistent/a.toml"], "there is no file /nonexistent/a.toml"),
+        (&["check"], "required arguments were not provided"),
+        (&["check", "--strikt", "a.conf"], "--strict"),
+        (&["chek"], "check"),
+    ] {
+        let output = portcullis(args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+        assert!(text.contains(part) && output.stdout.is_empty(), "{args:?}: {text}");
+    }
+}

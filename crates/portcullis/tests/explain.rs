@@ -1,0 +1,144 @@
+//! `portcullis explain` and `portcullis rules` as a person calls them.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+const RULES: &str = r#"SecRequestBodyAccess On
+SecAction "id:10,phase:1,pass,nolog,setvar:tx.score=0"
+SecRule ARGS "@rx (?i)union\s+select" "id:11,phase:2,pass,log,msg:'SQL in %{MATCHED_VAR_NAME}',\
+    logdata:'%{TX.0}',severity:CRITICAL,t:none,t:urlDecodeUni,capture,setvar:tx.score=+5"
+SecRule TX:SCORE "@ge 5" "id:12,phase:2,deny,status:403,log,msg:'Score %{TX.SCORE}'"
+"#;
+
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(request: &str) -> Files {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::write(dir.path().join("rules.conf"), RULES).expect("writing");
+        std::fs::write(dir.path().join("request.http"), request).expect("writing");
+        Files(dir)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+        command.args(args).current_dir(self.0.path()).output().expect("the program runs")
+    }
+
+    fn explain(&self, more: &[&str]) -> String {
+        let output = self.run(&[&["explain", "request.http", "--rules", "rules.conf"], more].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*error), (Some(0), ""));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+}
+
+const ATTACK: &str =
+    "POST /a?x=1 HTTP/1.1\nHost: a\nContent-Type: application/x-www-form-urlencoded\n\nq=1+UNION%0aSELECT+2";
+
+#[test]
+fn an_attack_is_explained() {
+    let text = Files::new(ATTACK).explain(&[]);
+    let expected = [
+        "POST /a?x=1 HTTP/1.1\n",
+        "  note: Content-Length: 20 was added for the body\n",
+        "rule 11, phase 2, CRITICAL: SQL in ARGS:q\n",
+        "    target   ARGS:q\n",
+        "    after    t:urlDecodeUni\n",
+        "    value    1 UNION\\nSELECT 2\n",
+        "    matched  bytes 2 to 14: UNION\\nSELECT\n",
+        "    data     UNION\\nSELECT\n",
+        "    points   tx.score +5\n",
+        "    from     rules.conf:3\n",
+        "rule 12, phase 2: Score 5\n",
+        "    effect   blocks\n",
+        "verdict  deny 403 by rule 12 in phase 2: Score 5\n",
+    ];
+    let mut rest = text.as_str();
+    for part in expected {
+        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} (or not in order) in\n{text}"));
+        rest = &rest[at + part.len()..];
+    }
+    assert!(!text.contains("rule 10,"), "{text}");
+    assert!(Files::new(ATTACK).explain(&["--all"]).contains("rule 10, phase 1"));
+}
+
+#[test]
+fn detection_only_lets_it_pass_and_says_so() {
+    let text = Files::new(ATTACK).explain(&["--detect-only"]);
+    assert!(text.contains("verdict  detect") && text.contains("DetectionOnly"), "{text}");
+}
+
+#[test]
+fn json_has_the_same() {
+    let json: serde_json::Value =
+        serde_json::from_str(&Files::new(ATTACK).explain(&["--json"])).expect("valid JSON");
+    assert_eq!(json["verdict"]["action"], "deny");
+    assert_eq!(json["verdict"]["rule_id"], 12);
+    let found = &json["matches"][0];
+    assert_eq!((&found["rule_id"], &found["target"]), (&11.into(), &"ARGS:q".into()));
+    assert_eq!(found["span"], serde_json::json!([2, 14]));
+    assert_eq!(found["points"], serde_json::json!([{ "score": "tx.score", "added": 5 }]));
+}
+
+#[test]
+fn a_harmless_request_passes() {
+    let text = Files::new("GET /?q=union HTTP/1.1\nHost: a\n\n").explain(&[]);
+    assert!(text.contains("\nno rule found anything\n") && text.ends_with("\nverdict  pass\n"), "{text}");
+}
+
+#[test]
+fn what_is_not_http_is_refused_and_phase_1_still_runs() {
+    let files = Files::new("GET /#x HTTP/1.1\r\nHost: a\r\n\r\n");
+    let text = files.explain(&["--all"]);
+    assert!(text.contains("refused with 400 (fragment-in-target)"), "{text}");
+    assert!(text.contains("rule 10, phase 1") && text.contains("verdict  refuse 400"), "{text}");
+}
+
+#[test]
+fn the_request_may_come_from_standard_input() {
+    let files = Files::new("");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+        .args(["explain", "-", "--rules", "rules.conf"])
+        .current_dir(files.0.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    child.stdin.take().expect("a pipe").write_all(ATTACK.as_bytes()).expect("writing");
+    let output = child.wait_with_output().expect("an end");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("verdict  deny 403"));
+}
+
+#[test]
+fn rules_are_listed_and_the_plan_is_printed() {
+    let files = Files::new("");
+    let output = files.run(&["rules", "--rules", "rules.conf"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.contains("11       phase 2 CRITICAL  rules.conf:3 SQL in %{MATCHED_VAR_NAME}\n"), "{text}");
+    assert!(text.contains("12       phase 2 -         rules.conf:5 Score %{tx.score}\n"), "{text}");
+    let output = files.run(&["rules", "--plan", "--rules", "rules.conf"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.starts_with("plan: 5 rules") && text.contains("phase 2:"), "{text}");
+}
+
+#[test]
+fn mistakes() {
+    let files = Files::new(ATTACK);
+    std::fs::write(files.0.path().join("bad.conf"), "SecRule ARGZ \"@rx a\" \"id:1\"\n").expect("writing");
+    for (args, code, part) in [
+        (&["explain", "request.http"][..], 2, "--config"),
+        (&["explain", "none.http", "--rules", "rules.conf"], 2, "cannot read none.http: "),
+        (&["explain", "request.http", "--crs", "none"], 1, "make crs"),
+        (&["explain", "request.http", "--rules", "bad.conf"], 1, "did you mean ARGS?"),
+        (&["explain", "request.http", "--rules", "none.conf"], 1, "none.conf"),
+        (&["explain", "request.http", "--config", "none.toml"], 1, "none.toml"),
+        (&["rules", "--crs", "x", "--paranoia", "5"], 2, "--paranoia"),
+        (&["rules", "--config", "a.toml", "--crs", "x"], 2, "--crs"),
+    ] {
+        let output = files.run(args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+        assert!(text.contains(part) && output.stdout.is_empty(), "{args:?}: {text}");
+    }
+}
