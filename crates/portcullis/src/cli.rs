@@ -58,6 +58,12 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 /// Writes the result of a command to standard output. A closed pipe is a reader who has seen enough.
 pub fn print(text: &str) -> ExitCode {
     let mut out = std::io::stdout().lock();

@@ -55,7 +55,7 @@ fn print_match(out: &mut String, found: &Match) {
     if found.operator.is_empty() {
         line("matched", "always (SecAction)");
     } else {
-        line("operator", &shorten(&one_line(&found.operator)));
+        line("operator", &shorten(&one_line(found.operator.trim_end())));
         line("target", &one_line(&found.target));
         if !found.transformations.is_empty() {
             line("after", &format!("t:{}", found.transformations.join(",t:")));
