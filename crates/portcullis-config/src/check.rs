@@ -6,6 +6,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::checked::*;
+use crate::convert::{
+    default_mode, engine, failure, host_pattern, request_body, response_body, route_policy, timeouts,
+};
 use crate::hint;
 use crate::raw;
 use crate::spanned::Spanned;
@@ -214,7 +217,11 @@ impl<'a> Checker<'a> {
                     .map(|pair| CertificateFiles { cert: self.path(&pair.cert), key: self.path(&pair.key) })
                     .collect()
             });
-            listeners.push(Listener { name, address, tls, proxy_protocol, sites: Vec::new() });
+            let compat = match listener.http.compat {
+                Some(raw::Compat::Apache) => Compat::Apache,
+                _ => Compat::Strict,
+            };
+            listeners.push(Listener { name, address, tls, proxy_protocol, compat, sites: Vec::new() });
         }
         listeners
     }
@@ -268,11 +275,7 @@ impl<'a> Checker<'a> {
                 listeners[listener].sites.push(index);
             }
             let routes = self.routes(&site);
-            let compat = match site.http.compat {
-                Some(raw::Compat::Apache) => Compat::Apache,
-                _ => Compat::Strict,
-            };
-            sites.push(Site { name: site.name.value, hosts, routes, compat });
+            sites.push(Site { name: site.name.value, hosts, routes });
         }
         sites
     }
@@ -412,89 +415,4 @@ pub(crate) const ROTATE_AT_BYTES: u64 = 1 << 30;
 /// Cores this process may use.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn default_mode(site: &raw::Site) -> raw::Mode {
-    if site.rules.is_some() { raw::Mode::Crs } else { raw::Mode::Off }
-}
-
-fn route_policy(route: &raw::Route, site: &raw::Site, base: &Policy) -> Option<Policy> {
-    let mode = route.mode.or(site.mode).unwrap_or(default_mode(site));
-    (mode == raw::Mode::Crs).then(|| Policy {
-        engine: route.engine.map(engine).or(base.engine),
-        request_body: route.request_body.as_ref().map_or(base.request_body, request_body),
-        response_body: route.response_body.as_ref().map_or(base.response_body, response_body),
-        ..base.clone()
-    })
-}
-
-fn host_pattern(text: &str) -> Option<HostPattern> {
-    let host = text.to_ascii_lowercase();
-    if host == "*" {
-        return Some(HostPattern::Any);
-    }
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with('.')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
-    };
-    match host.strip_prefix('*') {
-        Some(rest) => {
-            (rest.starts_with('.') && is_name(&rest[1..])).then(|| HostPattern::Under(rest.to_string()))
-        }
-        None if host.starts_with('[') => {
-            let inner = host.strip_prefix('[')?.strip_suffix(']')?;
-            inner.parse::<std::net::Ipv6Addr>().ok().map(|_| HostPattern::Exact(host))
-        }
-        None => is_name(&host).then_some(HostPattern::Exact(host)),
-    }
-}
-
-fn engine(raw: raw::Engine) -> Engine {
-    match raw {
-        raw::Engine::Blocking => Engine::Blocking,
-        raw::Engine::DetectionOnly => Engine::DetectionOnly,
-    }
-}
-
-fn request_body(raw: &raw::RequestBody) -> Body {
-    let raw::RequestBody { inspect, limit, over_limit: over } = raw;
-    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
-}
-
-fn response_body(raw: &raw::ResponseBody) -> Body {
-    let raw::ResponseBody { inspect, limit, over_limit: over } = raw;
-    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
-}
-
-fn over_limit(raw: raw::OverLimit) -> OverLimit {
-    match raw {
-        raw::OverLimit::Reject => OverLimit::Reject,
-        raw::OverLimit::PassUninspected => OverLimit::PassUninspected,
-    }
-}
-
-fn failure(raw: &raw::Failure) -> Failure {
-    let checked = |raw: Option<raw::OpenOrClosed>, default| match raw {
-        Some(raw::OpenOrClosed::Open) => OpenOrClosed::Open,
-        Some(raw::OpenOrClosed::Closed) => OpenOrClosed::Closed,
-        None => default,
-    };
-    let default = Failure::default();
-    Failure {
-        engine_error: checked(raw.engine_error, default.engine_error),
-        undecodable: checked(raw.undecodable, default.undecodable),
-    }
-}
-
-fn timeouts(raw: &raw::Timeouts) -> Timeouts {
-    let default = Timeouts::default();
-    Timeouts {
-        header: raw.header.map_or(default.header, |time| time.0),
-        body: raw.body.map_or(default.body, |time| time.0),
-        body_total: raw.body_total.map_or(default.body_total, |time| time.0),
-        idle: raw.idle.map_or(default.idle, |time| time.0),
-        write: raw.write.map_or(default.write, |time| time.0),
-        drain: raw.drain.map_or(default.drain, |time| time.0),
-    }
 }

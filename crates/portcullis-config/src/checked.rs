@@ -48,6 +48,8 @@ pub struct Listener {
     pub tls: Option<Vec<CertificateFiles>>,
     /// Trusted peers begin with a PROXY protocol header.
     pub proxy_protocol: bool,
+    /// How strictly HTTP is read; the same for all its sites, since the host is known only after reading.
+    pub compat: Compat,
     /// Indices into [`Config::sites`] of those it serves, at least one.
     pub sites: Vec<usize>,
 }
@@ -70,8 +72,6 @@ pub struct Site {
     pub hosts: Vec<HostPattern>,
     /// At least one, longest path first.
     pub routes: Vec<Route>,
-    /// How strictly HTTP is read.
-    pub compat: Compat,
 }
 
 /// Which hosts a site serves.

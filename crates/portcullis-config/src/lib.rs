@@ -36,6 +36,7 @@ use serde::Deserialize;
 
 mod check;
 mod checked;
+mod convert;
 mod de;
 mod error;
 mod flags;

@@ -69,6 +69,9 @@ pub(crate) struct Listener {
     /// Expect a PROXY protocol header, version 1 or 2, from the trusted proxies of `client_address`.
     #[serde(default)]
     pub proxy_protocol: Option<Spanned<bool>>,
+    /// How strictly HTTP is read.
+    #[serde(default)]
+    pub http: Http,
 }
 
 /// TLS of a listener.
@@ -116,9 +119,6 @@ pub(crate) struct Site {
     /// Whether response bodies are held for inspection.
     #[serde(default)]
     pub response_body: ResponseBody,
-    /// How strictly HTTP is read.
-    #[serde(default)]
-    pub http: Http,
     /// What happens when inspection cannot be done.
     #[serde(default)]
     pub failure: Failure,

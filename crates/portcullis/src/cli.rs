@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, explain, rules};
+use crate::{check, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -25,6 +25,8 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Put the WAF in front of an application and serve until SIGTERM; SIGHUP reloads configuration and rules
+    Run(run::Args),
     /// Read rule files or a configuration document and show every mistake in them
     Check(check::Args),
     /// Run the rules over one request of a file and show why it would be blocked or let through

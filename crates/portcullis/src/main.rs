@@ -9,6 +9,7 @@ mod policy_args;
 mod request_file;
 mod rule_files;
 mod rules;
+mod run;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match cli::Cli::parse().command {
+        cli::Command::Run(args) => run::run(&args),
         cli::Command::Check(args) => check::run(&args),
         cli::Command::Explain(args) => explain::run(&args),
         cli::Command::Rules(args) => rules::run(&args),

@@ -1,0 +1,89 @@
+//! Single settings from their raw to their checked form, where nothing but the value itself can be wrong.
+
+use crate::checked::*;
+use crate::raw;
+
+pub(crate) fn default_mode(site: &raw::Site) -> raw::Mode {
+    if site.rules.is_some() { raw::Mode::Crs } else { raw::Mode::Off }
+}
+
+pub(crate) fn route_policy(route: &raw::Route, site: &raw::Site, base: &Policy) -> Option<Policy> {
+    let mode = route.mode.or(site.mode).unwrap_or(default_mode(site));
+    (mode == raw::Mode::Crs).then(|| Policy {
+        engine: route.engine.map(engine).or(base.engine),
+        request_body: route.request_body.as_ref().map_or(base.request_body, request_body),
+        response_body: route.response_body.as_ref().map_or(base.response_body, response_body),
+        ..base.clone()
+    })
+}
+
+pub(crate) fn host_pattern(text: &str) -> Option<HostPattern> {
+    let host = text.to_ascii_lowercase();
+    if host == "*" {
+        return Some(HostPattern::Any);
+    }
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    };
+    match host.strip_prefix('*') {
+        Some(rest) => {
+            (rest.starts_with('.') && is_name(&rest[1..])).then(|| HostPattern::Under(rest.to_string()))
+        }
+        None if host.starts_with('[') => {
+            let inner = host.strip_prefix('[')?.strip_suffix(']')?;
+            inner.parse::<std::net::Ipv6Addr>().ok().map(|_| HostPattern::Exact(host))
+        }
+        None => is_name(&host).then_some(HostPattern::Exact(host)),
+    }
+}
+
+pub(crate) fn engine(raw: raw::Engine) -> Engine {
+    match raw {
+        raw::Engine::Blocking => Engine::Blocking,
+        raw::Engine::DetectionOnly => Engine::DetectionOnly,
+    }
+}
+
+pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
+    let raw::RequestBody { inspect, limit, over_limit: over } = raw;
+    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
+}
+
+pub(crate) fn response_body(raw: &raw::ResponseBody) -> Body {
+    let raw::ResponseBody { inspect, limit, over_limit: over } = raw;
+    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
+}
+
+pub(crate) fn over_limit(raw: raw::OverLimit) -> OverLimit {
+    match raw {
+        raw::OverLimit::Reject => OverLimit::Reject,
+        raw::OverLimit::PassUninspected => OverLimit::PassUninspected,
+    }
+}
+
+pub(crate) fn failure(raw: &raw::Failure) -> Failure {
+    let checked = |raw: Option<raw::OpenOrClosed>, default| match raw {
+        Some(raw::OpenOrClosed::Open) => OpenOrClosed::Open,
+        Some(raw::OpenOrClosed::Closed) => OpenOrClosed::Closed,
+        None => default,
+    };
+    let default = Failure::default();
+    Failure {
+        engine_error: checked(raw.engine_error, default.engine_error),
+        undecodable: checked(raw.undecodable, default.undecodable),
+    }
+}
+
+pub(crate) fn timeouts(raw: &raw::Timeouts) -> Timeouts {
+    let default = Timeouts::default();
+    Timeouts {
+        header: raw.header.map_or(default.header, |time| time.0),
+        body: raw.body.map_or(default.body, |time| time.0),
+        body_total: raw.body_total.map_or(default.body_total, |time| time.0),
+        idle: raw.idle.map_or(default.idle, |time| time.0),
+        write: raw.write.map_or(default.write, |time| time.0),
+        drain: raw.drain.map_or(default.drain, |time| time.0),
+    }
+}

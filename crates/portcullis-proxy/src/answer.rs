@@ -1,0 +1,111 @@
+//! Answers of our own: block pages, redirects, refusals, gateway errors.
+
+use std::io::IoSlice;
+
+use portcullis_event::Action;
+use portcullis_http::h1::{ClientConnection, write_answer};
+use portcullis_http::message::{RequestHead, Version};
+use portcullis_inspect::Interruption;
+
+use crate::block_page::{self, Page};
+use crate::connection::Connection;
+use crate::exchange::Next;
+use crate::io::write_all;
+use crate::state::Generation;
+use crate::transaction::Transaction;
+
+/// Answers `status` with a page that says `text`. `reusable`: nothing of the request is left to read.
+pub(crate) async fn error(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    status: u16,
+    text: &str,
+    reusable: bool,
+) -> Next {
+    let page = block_page::page(status, text, &transaction.request_id, accept(head));
+    send(connection, generation, head, transaction, status, &[], page, reusable).await
+}
+
+/// Does what the rules ask for.
+pub(crate) async fn interruption(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    what: Interruption,
+    reusable: bool,
+) -> Next {
+    match what {
+        Interruption::Drop => {
+            transaction.action = Action::Drop;
+            transaction.status = None;
+            Next::Gone
+        }
+        Interruption::Deny { status } => {
+            transaction.action = Action::Deny;
+            let page = generation.block_page.blocked(status, &transaction.request_id, accept(head));
+            send(connection, generation, head, transaction, status, &[], page, reusable).await
+        }
+        Interruption::Redirect { status, location } => {
+            transaction.action = Action::Redirect;
+            let text = "The request was redirected by the web application firewall.";
+            let page = block_page::page(status, text, &transaction.request_id, accept(head));
+            let fields: [(&str, &[u8]); 1] = [("Location", &location)];
+            send(connection, generation, head, transaction, status, &fields, page, reusable).await
+        }
+    }
+}
+
+/// Sends a whole answer.
+#[allow(clippy::too_many_arguments)] // the parts of one answer, from two callers just above
+async fn send(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    status: u16,
+    more: &[(&str, &[u8])],
+    page: Page,
+    reusable: bool,
+) -> Next {
+    let keep = reusable && head.keep_alive() && !connection.worker.draining.get();
+    let id = transaction.request_id.clone();
+    let mut fields: Vec<(&str, &[u8])> = vec![
+        ("Content-Type", page.media_type.as_bytes()),
+        ("Cache-Control", b"no-store"),
+        ("X-Request-Id", id.as_bytes()),
+    ];
+    if status == 405 {
+        fields.push(("Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+    }
+    fields.extend_from_slice(more);
+    let mut output = std::mem::take(&mut connection.output);
+    output.clear();
+    let body = page.body.as_bytes();
+    if head.version() == Version::Http09 && transaction.refusal.is_none() {
+        // A simple request knows no head.
+        output.extend_from_slice(body);
+    } else {
+        let client = ClientConnection::of(head.version(), keep);
+        write_answer(status, &fields, body, client, head.method() == b"HEAD", &mut output);
+    }
+    transaction.status = Some(status);
+    transaction.own_body_bytes = body.len() as u64;
+    let patience = generation.timeouts.write;
+    let sent = {
+        let Connection { stream, timer, .. } = connection;
+        write_all(stream, timer, patience, &mut [IoSlice::new(&output)]).await
+    };
+    connection.output = output;
+    match sent {
+        Err(_) => Next::Gone,
+        Ok(()) if keep => Next::Request,
+        Ok(()) => Next::Close,
+    }
+}
+
+fn accept(head: &RequestHead) -> &[u8] {
+    head.header("accept").next().unwrap_or_default()
+}

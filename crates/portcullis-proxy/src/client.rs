@@ -1,0 +1,45 @@
+//! Who the client is: the peer of the socket, unless a trusted proxy says otherwise.
+
+use std::net::SocketAddr;
+
+use portcullis_config::{AddressHeader, ClientAddress};
+use portcullis_event::{Client, limits, text};
+use portcullis_http::forwarded;
+use portcullis_http::message::RequestHead;
+
+/// The address of the client. The port is 0 where only a header named the address.
+pub(crate) fn address(settings: &ClientAddress, peer: SocketAddr, head: &RequestHead) -> SocketAddr {
+    let trusted = |address| settings.trusts(address);
+    let values = |name| head.header(name).collect::<Vec<_>>();
+    let found = match settings.header {
+        None => return peer,
+        Some(AddressHeader::XForwardedFor) => {
+            forwarded::x_forwarded_for(values("x-forwarded-for"), peer.ip(), trusted)
+        }
+        Some(AddressHeader::Forwarded) => forwarded::forwarded(values("forwarded"), peer.ip(), trusted),
+    };
+    match found == peer.ip().to_canonical() {
+        true => peer,
+        false => SocketAddr::new(found, 0),
+    }
+}
+
+/// The client as events show it.
+pub(crate) fn describe(
+    settings: &ClientAddress,
+    client: SocketAddr,
+    peer: SocketAddr,
+    head: &RequestHead,
+) -> Client {
+    let mut shown = Client::from(client);
+    if client.ip() != peer.ip() {
+        shown.peer = Some(peer.ip().to_string());
+    }
+    if settings.header == Some(AddressHeader::XForwardedFor) && settings.trusts(peer.ip()) {
+        let entries = head.header("x-forwarded-for").flat_map(|value| value.split(|byte| *byte == b','));
+        let entries = entries.take(limits::FORWARDED_FOR_MAX);
+        shown.forwarded_for =
+            entries.map(|entry| text(entry.trim_ascii(), limits::REQUEST_TOKEN_BYTES_MAX)).collect();
+    }
+    shown
+}

@@ -1,0 +1,219 @@
+//! One client connection: TLS and PROXY protocol first, then requests one after the other.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use portcullis_http::h1::{Limits, Parsed, RequestParser};
+use portcullis_http::message::{Refusal, RequestHead};
+use portcullis_http::proxy_protocol::{self, Command};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::buffer::Buffer;
+use crate::exchange::{self, Next};
+use crate::state::Worker;
+use crate::stream::Stream;
+use crate::timer::Timer;
+
+/// How long, and how much, is read after the last response so that the client gets to see it.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES_MAX: usize = 256 * 1024;
+/// Version 2 of the PROXY header may carry extensions; nobody needs more of them.
+const PROXY_HEADER_BYTES_MAX: usize = 4096;
+
+/// A client connection that requests may come on.
+pub(crate) struct Connection {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) listener: usize,
+    pub(crate) stream: Stream,
+    pub(crate) input: Buffer,
+    /// Scratch for heads that are written; kept for its memory.
+    pub(crate) output: Vec<u8>,
+    pub(crate) timer: Timer,
+    /// The other end of the socket, or what a trusted PROXY header says it is.
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: SocketAddr,
+    pub(crate) tls: bool,
+    /// When the first byte of the present request came.
+    pub(crate) began: Began,
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, listener: usize, tcp: TcpStream, peer: SocketAddr) {
+    let _entered = worker.enter();
+    let Some(mut connection) = Connection::open(worker, listener, tcp, peer).await else { return };
+    connection.run().await;
+}
+
+/// What came instead of, or as, the next request.
+enum Incoming {
+    Request(Box<RequestHead>),
+    /// Not to be forwarded; `status` is what to answer.
+    Refused(Box<RequestHead>, Refusal, u16),
+    /// Nothing more.
+    Closed,
+}
+
+impl Connection {
+    async fn open(
+        worker: Rc<Worker>,
+        listener: usize,
+        mut tcp: TcpStream,
+        mut peer: SocketAddr,
+    ) -> Option<Self> {
+        let _ = tcp.set_nodelay(true);
+        let mut local = tcp.local_addr().ok()?;
+        let timer = worker.timers.timer();
+        let generation = worker.shared.current.load_full();
+        let settings = &generation.listeners[listener];
+        timer.arm(generation.timeouts.header);
+        if settings.proxy_protocol && generation.client_address.trusts(peer.ip()) {
+            let header = timer.run(read_proxy_header(&mut tcp)).await.ok()??;
+            if let Some((client, server)) = header {
+                (peer, local) = (client, server);
+            }
+        }
+        let stream = match &settings.tls {
+            None => Stream::Plain(tcp),
+            Some(config) => {
+                let acceptor = TlsAcceptor::from(Arc::clone(config));
+                let tls = timer.run(acceptor.accept(tcp)).await.ok()?.ok()?;
+                Stream::Tls(Box::new(tls.into()))
+            }
+        };
+        let tls = settings.tls.is_some();
+        let (input, output) = (Buffer::default(), Vec::new());
+        let began = Began::now();
+        Some(Connection { worker, listener, stream, input, output, timer, peer, local, tls, began })
+    }
+
+    async fn run(&mut self) {
+        let compat = self.worker.shared.current.load().listeners[self.listener].compat;
+        let mut parser = RequestParser::new(Limits::default(), compat);
+        let mut first = true;
+        loop {
+            let incoming = self.next(&mut parser, first).await;
+            first = false;
+            // Settings are looked up when the head is there: a reload holds from the next request on.
+            let generation = self.worker.shared.current.load_full();
+            let (head, refused) = match incoming {
+                Incoming::Request(head) => (head, None),
+                Incoming::Refused(head, refusal, status) => (head, Some((refusal, status))),
+                Incoming::Closed => return,
+            };
+            self.input.consume(head.received_len());
+            match exchange::run(self, &generation, *head, refused).await {
+                Next::Request => {}
+                Next::Close => return self.linger().await,
+                Next::Gone => return,
+            }
+        }
+    }
+
+    /// Waits for the next request head.
+    async fn next(&mut self, parser: &mut RequestParser, first: bool) -> Incoming {
+        let mut in_head = false;
+        let mut began = false;
+        loop {
+            if !self.input.unread().is_empty() {
+                if !std::mem::replace(&mut began, true) {
+                    self.began = Began::now();
+                }
+                match parser.parse(self.input.unread()) {
+                    Parsed::NeedMore => {}
+                    Parsed::Head(head) => return Incoming::Request(Box::new(head)),
+                    Parsed::Refused { partial, refusal } => {
+                        return Incoming::Refused(Box::new(partial), refusal, refusal.status());
+                    }
+                }
+            }
+            if !in_head {
+                let timeouts = self.worker.shared.current.load().timeouts;
+                if self.input.unread().is_empty() && !first {
+                    if self.worker.draining.get() {
+                        return Incoming::Closed;
+                    }
+                    self.input.rest();
+                    self.timer.arm_idle(timeouts.idle);
+                } else {
+                    // From the first byte on there is one deadline for the whole head: a drip does not move it.
+                    in_head = true;
+                    self.timer.arm(timeouts.header);
+                }
+            }
+            let (late, ended) = match self.timer.run(self.input.fill(&mut self.stream)).await {
+                Err(_) => (true, true),
+                Ok(Ok(read)) => (false, read == 0),
+                Ok(Err(_)) => return Incoming::Closed,
+            };
+            if ended {
+                return match parser.end(self.input.unread()) {
+                    None => Incoming::Closed,
+                    Some(Parsed::Head(head)) => Incoming::Request(Box::new(head)),
+                    Some(Parsed::Refused { partial, refusal }) => {
+                        let status = if late { 408 } else { refusal.status() };
+                        Incoming::Refused(Box::new(partial), refusal, status)
+                    }
+                    Some(Parsed::NeedMore) => Incoming::Closed,
+                };
+            }
+        }
+    }
+
+    /// Closes so that a client that still sends can read our last answer: closing a socket with unread bytes resets it,
+    /// and the answer would be lost.
+    async fn linger(&mut self) {
+        self.timer.arm(LINGER);
+        let Connection { timer, stream, input, .. } = self;
+        let drain = async {
+            stream.shutdown().await?;
+            let mut read = 0;
+            while read < LINGER_BYTES_MAX {
+                input.consume(input.unread().len());
+                match input.fill(stream).await? {
+                    0 => break,
+                    count => read += count,
+                }
+            }
+            Ok::<(), std::io::Error>(())
+        };
+        let _ = timer.run(drain).await;
+    }
+}
+
+/// Reads exactly a PROXY header; what follows may be TLS. The inner option is none where it names no client, as in the
+/// health checks of load balancers.
+async fn read_proxy_header(tcp: &mut TcpStream) -> Option<Option<(SocketAddr, SocketAddr)>> {
+    let mut bytes = Vec::with_capacity(128);
+    loop {
+        // A byte at a time, since what follows the header belongs to another reader. It is short and read once.
+        bytes.push(tcp.read_u8().await.ok()?);
+        if let Some(header) = proxy_protocol::parse(&bytes, PROXY_HEADER_BYTES_MAX).ok()? {
+            return Some(match header.command {
+                Command::Proxy { source, destination } => Some((source, destination)),
+                Command::Local | Command::Unknown => None,
+            });
+        }
+    }
+}
+
+/// The moment a request began, on both clocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Began {
+    pub(crate) instant: Instant,
+    pub(crate) time: SystemTime,
+}
+
+impl Began {
+    fn now() -> Self {
+        Began { instant: Instant::now(), time: SystemTime::now() }
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn epoch_millis(self) -> u64 {
+        self.time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    }
+}

@@ -1,0 +1,239 @@
+//! One request and its response. The branches are here; each step's work is in a module of its own.
+//!
+//! ```text
+//! head ──> route ──> phase 1 ──> body held ──> phase 2 ──> upstream ──> phases 3, 4 ──> client
+//!            │          │            │            │            │             │
+//!            └──────────┴────────────┴────────────┴────────────┴─────────────┴──> answer of our own
+//! ```
+
+use std::sync::Arc;
+
+use portcullis_config::OpenOrClosed;
+use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
+use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
+use portcullis_inspect::{Interruption, Step};
+
+use crate::answer;
+use crate::connection::Connection;
+use crate::forward::{self, Fault};
+use crate::request_body::{self, Body, Obstacle};
+use crate::response;
+use crate::site::{Route, Routed};
+use crate::state::Generation;
+use crate::transaction::Transaction;
+
+/// What becomes of the client connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It may carry another request.
+    Request,
+    /// It is closed once the client has had time to read.
+    Close,
+    /// It is closed at once: broken, a tunnel that has ended, or dropped on purpose.
+    Gone,
+}
+
+/// Handles one request to its end. `refused` is why, and with which status, it is not acceptable HTTP.
+pub(crate) async fn run(
+    connection: &mut Connection,
+    generation: &Arc<Generation>,
+    head: RequestHead,
+    refused: Option<(Refusal, u16)>,
+) -> Next {
+    let found = find(connection, generation, &head);
+    let route = match &found {
+        Found::Route(route) => Some(*route),
+        _ => None,
+    };
+    let mut transaction = Transaction::begin(connection, generation, &head, route);
+    let next = match refused {
+        Some((refusal, status)) => {
+            refuse(connection, generation, &head, &mut transaction, refusal, status).await
+        }
+        None => match found {
+            Found::Route(route) => serve(connection, generation, &head, &mut transaction, route).await,
+            Found::NoSite => unserved(connection, generation, &head, &mut transaction, NO_SITE).await,
+            Found::NoRoute => unserved(connection, generation, &head, &mut transaction, NO_ROUTE).await,
+            Found::Ambiguous => unserved(connection, generation, &head, &mut transaction, AMBIGUOUS).await,
+        },
+    };
+    transaction.finish(connection, generation, &head, route);
+    next
+}
+
+enum Found<'g> {
+    Route(&'g Route),
+    NoSite,
+    NoRoute,
+    Ambiguous,
+}
+
+const NO_SITE: (u16, &str) = (404, "No site is served under this host name.");
+const NO_ROUTE: (u16, &str) = (404, "Nothing is served under this path.");
+const AMBIGUOUS: (u16, &str) = (400, "The path can be read in two ways that lead to different places.");
+
+fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestHead) -> Found<'g> {
+    let host = match head.target_form() {
+        TargetForm::Absolute | TargetForm::Authority => head.target_authority().unwrap_or_default(),
+        _ => head.host(),
+    };
+    let hosts = &generation.listeners[connection.listener].hosts;
+    let Some(site) = hosts.find(host).map(|index| &generation.sites[index]) else { return Found::NoSite };
+    match site.route(head.path()) {
+        Routed::To(index) => Found::Route(&site.routes[index]),
+        Routed::Nowhere => Found::NoRoute,
+        Routed::Ambiguous => Found::Ambiguous,
+    }
+}
+
+/// The codec says no. Rules run over what could be read all the same, so that probes are seen and scored.
+async fn refuse(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    refusal: Refusal,
+    status: u16,
+) -> Next {
+    transaction.refusal = Some(refusal);
+    let step = transaction.inspection.request_head(head, Some(refusal));
+    if let Step::Interrupt(Interruption::Drop) = step {
+        return answer::interruption(connection, generation, head, transaction, Interruption::Drop, false)
+            .await;
+    }
+    answer::error(connection, generation, head, transaction, status, refusal.explanation(), false).await
+}
+
+/// A request that no route takes.
+async fn unserved(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    (status, text): (u16, &str),
+) -> Next {
+    transaction.reject(status, text);
+    let reusable = head.framing() == BodyFraming::None;
+    answer::error(connection, generation, head, transaction, status, text, reusable).await
+}
+
+async fn serve(
+    connection: &mut Connection,
+    generation: &Arc<Generation>,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    route: &Route,
+) -> Next {
+    let bodiless = head.framing() == BodyFraming::None;
+    if let Step::Interrupt(what) = transaction.inspection.request_head(head, None) {
+        return answer::interruption(connection, generation, head, transaction, what, bodiless).await;
+    }
+    if head.target_form() == TargetForm::Authority {
+        // Only the Apache profile lets CONNECT come this far. It is answered as Apache does, and no tunnel is opened.
+        return answer::error(connection, generation, head, transaction, 200, "No tunnel is opened.", false)
+            .await;
+    }
+    if let Some(status) = encoded_body(head, transaction, route) {
+        let text = "The content coding of the request body is not supported.";
+        transaction.reject(status, text);
+        return answer::error(connection, generation, head, transaction, status, text, false).await;
+    }
+    let body = match request_body::take(connection, generation, head, transaction).await {
+        Ok(body) => body,
+        Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
+    };
+    let read = body.is_read();
+    if let Step::Interrupt(what) = transaction.inspection.request_end(body.is_truncated()) {
+        return answer::interruption(connection, generation, head, transaction, what, read).await;
+    }
+    match forward::run(connection, generation, head, transaction, route, body).await {
+        Ok(answered) => response::pass_on(connection, generation, head, transaction, route, answered).await,
+        Err(Fault::Client) => Next::Gone,
+        Err(Fault::RequestBody(status, text)) => {
+            transaction.reject(status, text);
+            answer::error(connection, generation, head, transaction, status, text, false).await
+        }
+        Err(Fault::Upstream(error)) => {
+            gateway_error(connection, generation, head, transaction, error, read).await
+        }
+    }
+}
+
+/// A content coding hides the body from the rules. The status to refuse it with, if that is the policy.
+fn encoded_body(head: &RequestHead, transaction: &mut Transaction, route: &Route) -> Option<u16> {
+    if head.framing() == BodyFraming::None || route.inspector.is_none() {
+        return None;
+    }
+    let encoded = head.header("content-encoding").any(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+    if !encoded {
+        return None;
+    }
+    match route.failure.undecodable {
+        OpenOrClosed::Open => {
+            transaction.exception(ExceptionCause::UndecodableBody, ExceptionPolicy::Open);
+            None
+        }
+        OpenOrClosed::Closed => {
+            transaction.exception(ExceptionCause::UndecodableBody, ExceptionPolicy::Closed);
+            Some(415)
+        }
+    }
+}
+
+/// The request body cannot be had, or not be held.
+async fn obstructed(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    obstacle: Obstacle,
+) -> Next {
+    let (status, text) = match obstacle {
+        Obstacle::Gone => return Next::Gone,
+        Obstacle::OverLimit => {
+            transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+            (413, "The request body is larger than this site accepts.")
+        }
+        Obstacle::NoMemory => {
+            transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+            (503, "Too many large requests at this moment.")
+        }
+        Obstacle::Late => (408, "The request body did not come in time."),
+        Obstacle::Malformed(error) => (error.status(), error.explanation()),
+    };
+    // Rules see what there is; their verdict cannot make the answer milder.
+    let step = transaction.inspection.request_end(true);
+    if let Step::Interrupt(Interruption::Drop) = step {
+        return answer::interruption(connection, generation, head, transaction, Interruption::Drop, false)
+            .await;
+    }
+    transaction.reject(status, text);
+    answer::error(connection, generation, head, transaction, status, text, false).await
+}
+
+/// The upstream failed before anything of its answer was passed on.
+pub(crate) async fn gateway_error(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    error: UpstreamError,
+    reusable: bool,
+) -> Next {
+    transaction.upstream_error = Some(error);
+    let (status, text) = match error {
+        UpstreamError::ConnectTimeout | UpstreamError::ResponseTimeout => {
+            (504, "The application did not answer in time.")
+        }
+        UpstreamError::InvalidResponse => (502, "The application's answer is not valid."),
+        _ => (502, "The application cannot be reached."),
+    };
+    answer::error(connection, generation, head, transaction, status, text, reusable).await
+}
+
+impl Body {
+    /// Everything of it has been read from the client.
+    pub(crate) fn is_read(&self) -> bool {
+        self.rest.is_none()
+    }
+}

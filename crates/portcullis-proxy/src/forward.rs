@@ -1,0 +1,223 @@
+//! The request to an upstream, up to the head of its answer.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Instant;
+
+use portcullis_event::UpstreamError;
+use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
+use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
+
+use crate::connection::Connection;
+use crate::request_body::Body;
+use crate::site::Route;
+use crate::state::Generation;
+use crate::transaction::Transaction;
+use crate::upload::{self, upload};
+use crate::upstream::{Failed, Group, UpstreamConnection, connect};
+
+/// Endpoints tried for one request; more would keep the client waiting through too many connect timeouts.
+const ENDPOINTS_TRIED_MAX: usize = 3;
+
+/// An answer that has begun.
+pub(crate) struct Answered {
+    pub(crate) upstream: UpstreamConnection,
+    pub(crate) endpoint: usize,
+    pub(crate) head: ResponseHead,
+    /// The whole request has been read from the client and sent.
+    pub(crate) sent_whole: bool,
+}
+
+/// Why there is no answer. The type says whose fault it is.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The client has gone.
+    Client,
+    /// The rest of the request body is late or not a body; the status and text to answer.
+    RequestBody(u16, &'static str),
+    /// The upstream.
+    Upstream(UpstreamError),
+}
+
+/// Sends the request to an endpoint of the route's group and waits for the head of the answer.
+pub(crate) async fn run(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    route: &Route,
+    mut body: Body,
+) -> Result<Answered, Fault> {
+    let group = &route.group;
+    let framing = match (&body.rest, body.present) {
+        (Some(_), _) => head.framing(),
+        (None, true) => BodyFraming::Length(body.held.len() as u64),
+        (None, false) => BodyFraming::None,
+    };
+    let request = compose(connection, generation, head, transaction, framing);
+    if body.rest.is_some() && head.expects_continue() && body.held.is_empty() {
+        let sent = crate::request_body::send_continue(connection, generation).await;
+        sent.map_err(|_| Fault::Client)?;
+    }
+    let may_repeat = is_idempotent(head.method());
+    let mut fresh_only = false;
+    loop {
+        let (mut upstream, endpoint, reused) = acquire(connection, group, fresh_only).await?;
+        let chunked = framing == BodyFraming::Chunked;
+        let sending = async {
+            send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
+            let Some(decoder) = &mut body.rest else { return Ok(true) };
+            let rest = upload(connection, generation, &mut upstream, group, decoder, chunked).await;
+            rest.map(|done| {
+                transaction.request_body_bytes += done.bytes;
+                done.whole
+            })
+        };
+        let sent: Result<bool, upload::Stopped> = sending.await;
+        let sent_whole = match sent {
+            Ok(whole) => whole,
+            Err(upload::Stopped::Client) => return Err(Fault::Client),
+            Err(upload::Stopped::RequestBody(status, text)) => return Err(Fault::RequestBody(status, text)),
+            // Many servers answer and close without reading a large body; their answer is what the client should see.
+            Err(upload::Stopped::Upstream) => false,
+        };
+        match response_head(connection, group, &mut upstream, sent_whole).await {
+            Ok(head) => return Ok(Answered { upstream, endpoint, head, sent_whole }),
+            Err(UpstreamError::Closed | UpstreamError::Write)
+                if reused && may_repeat && body.rest.is_none() && upstream.input.unread().is_empty() =>
+            {
+                // The endpoint closed a kept connection as we began to use it.
+                fresh_only = true;
+            }
+            Err(error) => return Err(Fault::Upstream(error)),
+        }
+    }
+}
+
+/// The head as it goes upstream.
+fn compose(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &Transaction,
+    framing: BodyFraming,
+) -> Vec<u8> {
+    let mut output = std::mem::take(&mut connection.output);
+    output.clear();
+    let rewrite = RequestRewrite {
+        framing,
+        upgrade: head.upgrade().is_some(),
+        forwarded: Some(ForwardedBy {
+            peer: connection.peer.ip(),
+            proto: if connection.tls { "https" } else { "http" },
+            trusted: generation.client_address.trusts(connection.peer.ip()),
+        }),
+        set: &[("X-Request-Id", transaction.request_id.as_bytes())],
+        ..RequestRewrite::default()
+    };
+    write_request(head, &rewrite, &mut output);
+    output
+}
+
+fn is_idempotent(method: &[u8]) -> bool {
+    matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
+}
+
+/// A kept connection, or a new one to the next endpoint that lives.
+async fn acquire(
+    connection: &mut Connection,
+    group: &Arc<Group>,
+    fresh_only: bool,
+) -> Result<(UpstreamConnection, usize, bool), Fault> {
+    let mut tried = Vec::new();
+    let mut error = UpstreamError::NoEndpoint;
+    while tried.len() < ENDPOINTS_TRIED_MAX {
+        let now = Instant::now();
+        let (endpoint, kept) = {
+            let mut pool = connection.worker.pool.borrow_mut();
+            let endpoints = pool.group(group);
+            let Some(endpoint) = endpoints.pick(now, &tried) else { break };
+            let mut kept = None;
+            while let Some(candidate) = endpoints.take(endpoint, now).filter(|_| !fresh_only) {
+                if candidate.is_usable() {
+                    kept = Some(candidate);
+                    break;
+                }
+            }
+            (endpoint, kept)
+        };
+        if let Some(kept) = kept {
+            return Ok((kept, endpoint, true));
+        }
+        let connected = connect(group, endpoint, &connection.timer).await;
+        let mut pool = connection.worker.pool.borrow_mut();
+        let endpoints = pool.group(group);
+        match connected {
+            Ok(fresh) => {
+                endpoints.succeeded(endpoint);
+                return Ok((fresh, endpoint, false));
+            }
+            Err(Failed(why)) => {
+                endpoints.failed(endpoint, Instant::now());
+                tried.push(endpoint);
+                error = why;
+            }
+        }
+    }
+    Err(Fault::Upstream(error))
+}
+
+/// Sends the head and what was held of the body.
+async fn send_start(
+    connection: &Connection,
+    upstream: &mut UpstreamConnection,
+    group: &Group,
+    request: &[u8],
+    held: &[u8],
+    chunked: bool,
+) -> Result<(), upload::Stopped> {
+    let mut size = Vec::new();
+    let end: &[u8] = if chunked && !held.is_empty() {
+        portcullis_http::h1::write_chunk_size(held.len(), &mut size);
+        portcullis_http::h1::CHUNK_END
+    } else {
+        b""
+    };
+    let slices = &mut [IoSlice::new(request), IoSlice::new(&size), IoSlice::new(held), IoSlice::new(end)];
+    upload::write(upstream, &connection.timer, group.settings.write_timeout, slices).await
+}
+
+/// Waits for the head of the final answer. Interim answers are not passed on: we have sent our own 100 if one was due.
+async fn response_head(
+    connection: &mut Connection,
+    group: &Group,
+    upstream: &mut UpstreamConnection,
+    sent_whole: bool,
+) -> Result<ResponseHead, UpstreamError> {
+    let timer = &connection.timer;
+    timer.arm(group.settings.read_timeout);
+    let mut looked = false;
+    loop {
+        if !upstream.input.unread().is_empty() {
+            match upstream.parser.parse(upstream.input.unread()) {
+                Err(_) => return Err(UpstreamError::InvalidResponse),
+                Ok(None) => {}
+                Ok(Some(head)) => {
+                    upstream.input.consume(head.received_len());
+                    if head.is_interim() {
+                        continue;
+                    }
+                    return Ok(head);
+                }
+            }
+        }
+        let UpstreamConnection { stream, input, .. } = upstream;
+        match timer.run(input.fill(stream)).await {
+            Err(_) => return Err(UpstreamError::ResponseTimeout),
+            Ok(Ok(count)) if count > 0 => looked = true,
+            // Where the request could not be sent either, that came first.
+            Ok(_) if !sent_whole && !looked => return Err(UpstreamError::Write),
+            Ok(_) => return Err(UpstreamError::Closed),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The inspection of one transaction, as the proxy uses it: a panic inside stays inside, time is measured, and a
+//! transaction without inspection looks the same.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use portcullis_config::OpenOrClosed;
+use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
+use portcullis_inspect::{BodyPlan, Connection, Inspection, Interruption, Outcome, Report, Step};
+
+use crate::site::Route;
+use crate::state::Worker;
+
+/// An inspection that cannot take its worker down.
+pub(crate) struct Guarded {
+    state: State,
+    on_error: OpenOrClosed,
+    spent: Duration,
+}
+
+enum State {
+    Running(Box<Inspection>),
+    /// There are no rules for this route.
+    Off,
+    /// A bug was caught.
+    Broken,
+}
+
+/// Whether inspection takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// It does.
+    Well,
+    /// It is not wanted, or has come to its end.
+    Off,
+    /// A bug was caught.
+    Broken,
+}
+
+impl Guarded {
+    /// Begins an inspection, if there is a route with rules.
+    pub(crate) fn begin(
+        route: Option<&Route>,
+        worker: &Rc<Worker>,
+        connection: impl FnOnce() -> Connection,
+    ) -> Self {
+        let on_error = route.map_or(OpenOrClosed::Closed, |route| route.failure.engine_error);
+        let mut guarded = Guarded { state: State::Off, on_error, spent: Duration::ZERO };
+        if let Some((inspector, names)) =
+            route.and_then(|route| route.inspector.as_ref().zip(Some(&route.names)))
+        {
+            let start = Instant::now();
+            let scratch = worker.take_scratch();
+            let begin = || inspector.begin(names, connection(), scratch);
+            guarded.state = match catch_unwind(AssertUnwindSafe(begin)) {
+                Ok(inspection) => State::Running(Box::new(inspection)),
+                Err(_) => State::Broken,
+            };
+            guarded.spent = start.elapsed();
+        }
+        guarded
+    }
+
+    /// Phase 1.
+    pub(crate) fn request_head(&mut self, head: &RequestHead, refusal: Option<Refusal>) -> Step {
+        self.step(|inspection| inspection.request_head(head, refusal))
+    }
+
+    /// What to do with the request body.
+    pub(crate) fn request_body_plan(&mut self) -> BodyPlan {
+        self.call(|inspection| inspection.request_body_plan()).unwrap_or(BodyPlan::Skip)
+    }
+
+    /// Bytes of the request body.
+    pub(crate) fn request_body(&mut self, chunk: &[u8]) {
+        self.call(|inspection| inspection.request_body(chunk));
+    }
+
+    /// Phase 2.
+    pub(crate) fn request_end(&mut self, truncated: bool) -> Step {
+        self.step(|inspection| inspection.request_end(truncated))
+    }
+
+    /// Phase 3.
+    pub(crate) fn response_head(&mut self, head: &ResponseHead) -> Step {
+        self.step(|inspection| inspection.response_head(head))
+    }
+
+    /// What to do with the response body.
+    pub(crate) fn response_body_plan(&mut self) -> BodyPlan {
+        self.call(|inspection| inspection.response_body_plan()).unwrap_or(BodyPlan::Skip)
+    }
+
+    /// Bytes of the response body.
+    pub(crate) fn response_body(&mut self, chunk: &[u8]) {
+        self.call(|inspection| inspection.response_body(chunk));
+    }
+
+    /// Phase 4.
+    pub(crate) fn response_end(&mut self, truncated: bool) -> Step {
+        self.step(|inspection| inspection.response_end(truncated))
+    }
+
+    /// Phase 5 and the report; none without a (working) inspection.
+    pub(crate) fn finish(&mut self, outcome: &Outcome) -> Option<Report> {
+        let start = Instant::now();
+        let State::Running(inspection) = std::mem::replace(&mut self.state, State::Off) else { return None };
+        let report = catch_unwind(AssertUnwindSafe(|| inspection.finish(outcome)));
+        self.spent += start.elapsed();
+        if report.is_err() {
+            self.state = State::Broken;
+        }
+        report.ok()
+    }
+
+    /// Whether the transaction is inspected.
+    pub(crate) fn health(&self) -> Health {
+        match self.state {
+            State::Running(_) => Health::Well,
+            State::Off => Health::Off,
+            State::Broken => Health::Broken,
+        }
+    }
+
+    /// Time spent in it so far.
+    pub(crate) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    fn step(&mut self, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
+        match self.call(work) {
+            Some(step) => step,
+            None if self.health() == Health::Broken && self.on_error == OpenOrClosed::Closed => {
+                // Also for a bug in `begin`, or in a step that returns nothing.
+                Step::Interrupt(Interruption::Deny { status: 500 })
+            }
+            None => Step::Continue,
+        }
+    }
+
+    fn call<T>(&mut self, work: impl FnOnce(&mut Inspection) -> T) -> Option<T> {
+        let State::Running(inspection) = &mut self.state else { return None };
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| work(inspection)));
+        self.spent += start.elapsed();
+        match result {
+            Ok(value) => Some(value),
+            Err(_) => {
+                // Dropping what is left may panic again; it may not unwind through the worker either.
+                let broken = std::mem::replace(&mut self.state, State::Broken);
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
+                None
+            }
+        }
+    }
+}

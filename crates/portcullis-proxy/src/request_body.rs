@@ -1,0 +1,156 @@
+//! The request body up to the verdict: held within limits, or left to be streamed.
+
+use std::time::Instant;
+
+use portcullis_event::{ExceptionCause, ExceptionPolicy};
+use portcullis_http::h1::{BodyDecoder, BodyError, CONTINUE, Limits};
+use portcullis_http::message::{BodyFraming, RequestHead};
+use portcullis_inspect::{BodyLimitAction, BodyPlan};
+use std::io::IoSlice;
+
+use crate::budget::Held;
+use crate::connection::Connection;
+use crate::io::write_all;
+use crate::state::Generation;
+use crate::transaction::Transaction;
+
+/// A request body after its inspection.
+pub(crate) struct Body {
+    /// What was held.
+    pub(crate) held: Vec<u8>,
+    /// What is still to come from the client.
+    pub(crate) rest: Option<BodyDecoder>,
+    /// There is a body, perhaps an empty one.
+    pub(crate) present: bool,
+    truncated: bool,
+    /// The memory of `held`, as the budget sees it.
+    _share: Option<Held>,
+}
+
+/// Why there is no body to go on with.
+#[derive(Debug)]
+pub(crate) enum Obstacle {
+    /// Larger than the limit, and the policy is to refuse.
+    OverLimit,
+    /// The worker holds too much already.
+    NoMemory,
+    /// The client is too slow.
+    Late,
+    /// The client has gone.
+    Gone,
+    /// Not a body.
+    Malformed(BodyError),
+}
+
+impl Body {
+    /// Rules saw only the first part.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.truncated
+    }
+}
+
+/// Reads as much of the body as the rules want to see.
+pub(crate) async fn take(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+) -> Result<Body, Obstacle> {
+    let framing = head.framing();
+    if framing == BodyFraming::None {
+        return Ok(Body { held: Vec::new(), rest: None, present: false, truncated: false, _share: None });
+    }
+    let decoder = BodyDecoder::request(framing, &Limits::default());
+    let (limit, over) = match transaction.inspection.request_body_plan() {
+        BodyPlan::Skip => {
+            let rest = (!decoder.is_done()).then_some(decoder);
+            return Ok(Body { held: Vec::new(), rest, present: true, truncated: false, _share: None });
+        }
+        BodyPlan::Hold { limit_bytes, over_limit } => (limit_bytes, over_limit),
+    };
+    let declared = match framing {
+        BodyFraming::Length(length) => Some(length),
+        _ => None,
+    };
+    if over == BodyLimitAction::Reject && declared.is_some_and(|length| length > limit) {
+        return Err(Obstacle::OverLimit);
+    }
+    if head.expects_continue() && connection.input.unread().is_empty() {
+        send_continue(connection, generation).await?;
+    }
+    hold(connection, generation, transaction, decoder, declared, limit, over).await
+}
+
+/// Tells a client that waits for it to send its body.
+pub(crate) async fn send_continue(
+    connection: &mut Connection,
+    generation: &Generation,
+) -> Result<(), Obstacle> {
+    let Connection { stream, timer, .. } = connection;
+    let sent = write_all(stream, timer, generation.timeouts.write, &mut [IoSlice::new(CONTINUE)]).await;
+    sent.map_err(|_| Obstacle::Gone)
+}
+
+async fn hold(
+    connection: &mut Connection,
+    generation: &Generation,
+    transaction: &mut Transaction,
+    mut decoder: BodyDecoder,
+    declared: Option<u64>,
+    limit: u64,
+    over: BodyLimitAction,
+) -> Result<Body, Obstacle> {
+    let mut share = connection.worker.budget.share();
+    let mut held: Vec<u8> = Vec::new();
+    let timeouts = &generation.timeouts;
+    let deadline = Instant::now() + timeouts.body_total;
+    loop {
+        while !decoder.is_done() && !connection.input.unread().is_empty() {
+            let unread = connection.input.unread();
+            let room = usize::try_from(limit - held.len() as u64).unwrap_or(usize::MAX);
+            // One byte more than there is room for tells a body that fits from one that does not.
+            let offered = &unread[..unread.len().min(room.saturating_add(1))];
+            let step = decoder.decode(offered).map_err(Obstacle::Malformed)?;
+            let fits = step.data.len().min(room);
+            if held.capacity() == 0 {
+                let expected = declared.unwrap_or(step.data.len() as u64).min(limit);
+                held.reserve_exact(expected.min(EXPECTED_BYTES_MAX) as usize);
+            }
+            if !share.grow(step.data.len()) {
+                return Err(Obstacle::NoMemory);
+            }
+            held.extend_from_slice(&step.data[..fits]);
+            transaction.inspection.request_body(&step.data[..fits]);
+            transaction.request_body_bytes += step.data.len() as u64;
+            if fits < step.data.len() {
+                if over == BodyLimitAction::Reject {
+                    return Err(Obstacle::OverLimit);
+                }
+                transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open);
+                let beyond = &step.data[fits..];
+                held.extend_from_slice(beyond);
+                let consumed = step.consumed;
+                connection.input.consume(consumed);
+                let rest = (!decoder.is_done()).then_some(decoder);
+                return Ok(Body { held, rest, present: true, truncated: true, _share: Some(share) });
+            }
+            let consumed = step.consumed;
+            connection.input.consume(consumed);
+        }
+        if decoder.is_done() {
+            return Ok(Body { held, rest: None, present: true, truncated: false, _share: Some(share) });
+        }
+        connection.timer.arm_within(timeouts.body, deadline);
+        let Connection { timer, input, stream, .. } = connection;
+        match timer.run(input.fill(stream)).await {
+            Err(_) => return Err(Obstacle::Late),
+            Ok(Err(_)) => return Err(Obstacle::Gone),
+            // A client that ends its side within the body may still read an answer.
+            Ok(Ok(0)) => return Err(Obstacle::Malformed(BodyError::Truncated)),
+            Ok(Ok(_)) => {}
+        }
+    }
+}
+
+/// Memory reserved on the word of a `Content-Length` alone; more comes with the bytes.
+const EXPECTED_BYTES_MAX: u64 = 64 * 1024;

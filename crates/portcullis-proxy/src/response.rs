@@ -1,0 +1,323 @@
+//! The upstream's answer: phases 3 and 4, then on to the client, streamed unless the rules need the body.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Instant;
+
+use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
+use portcullis_http::h1::{
+    BodyDecoder, CHUNK_END, ClientConnection, LAST_CHUNK, Limits, ResponseRewrite, client_framing,
+    write_chunk_size, write_response,
+};
+use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
+use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
+
+use crate::answer;
+use crate::connection::Connection;
+use crate::exchange::{Next, gateway_error};
+use crate::forward::Answered;
+use crate::io::write_all;
+use crate::site::Route;
+use crate::state::Generation;
+use crate::transaction::Transaction;
+use crate::tunnel;
+use crate::upstream::{Group, UpstreamConnection};
+
+/// Passes the answer on, or blocks it.
+pub(crate) async fn pass_on(
+    connection: &mut Connection,
+    generation: &Arc<Generation>,
+    request: &RequestHead,
+    transaction: &mut Transaction,
+    route: &Route,
+    answered: Answered,
+) -> Next {
+    let Answered { mut upstream, endpoint, head, sent_whole } = answered;
+    let framing = head.framing(request.method());
+    let mut decoder = BodyDecoder::response(framing, &Limits::default());
+    let mut step = transaction.inspection.response_head(&head);
+    let mut held = Held::default();
+    if let Step::Continue = step {
+        let plan = match head.status() != 101 && !decoder.is_done() {
+            true => transaction.inspection.response_body_plan(),
+            false => BodyPlan::Skip,
+        };
+        if let BodyPlan::Hold { limit_bytes, over_limit } = plan {
+            let limits = (limit_bytes, over_limit);
+            let held_now =
+                hold(connection, &route.group, &mut upstream, transaction, &mut decoder, limits).await;
+            match held_now {
+                Ok(got) => held = got,
+                Err(Unheld::Upstream(error)) => {
+                    return gateway_error(connection, generation, request, transaction, error, sent_whole)
+                        .await;
+                }
+                Err(Unheld::Refused(status, text)) => {
+                    transaction.reject(status, text);
+                    let reusable = sent_whole;
+                    return answer::error(
+                        connection,
+                        generation,
+                        request,
+                        transaction,
+                        status,
+                        text,
+                        reusable,
+                    )
+                    .await;
+                }
+            }
+        }
+        step = transaction.inspection.response_end(held.truncated);
+    }
+    if let Step::Interrupt(what) = step {
+        return answer::interruption(connection, generation, request, transaction, what, sent_whole).await;
+    }
+    transaction.status = Some(head.status());
+    if head.status() == 101 {
+        return switch(connection, generation, request, transaction, &head, upstream).await;
+    }
+    let whole = decoder.is_done();
+    let to_client = match framing {
+        BodyFraming::None => BodyFraming::None,
+        _ if whole && !matches!(framing, BodyFraming::Length(_)) => {
+            BodyFraming::Length(held.bytes.len() as u64)
+        }
+        _ => client_framing(framing, request.version()),
+    };
+    let keep = sent_whole
+        && request.keep_alive()
+        && to_client != BodyFraming::UntilClose
+        && !connection.worker.draining.get();
+    compose(connection, request, transaction, &head, to_client, keep);
+    let mut down = Downstream { chunked: to_client == BodyFraming::Chunked, generation };
+    let streamed =
+        stream(connection, &route.group, &mut upstream, transaction, decoder, held, &mut down).await;
+    match streamed {
+        Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
+            if upstream.input.unread().is_empty() {
+                let mut pool = connection.worker.pool.borrow_mut();
+                pool.group(&route.group).put(endpoint, upstream, Instant::now());
+            }
+        }
+        Ok(()) => {}
+        Err(Cut::Client) => return Next::Gone,
+        Err(Cut::Upstream) => {
+            // The client has a head that promised more; closing without an end is the only honest way to say so.
+            transaction.upstream_error = Some(UpstreamError::BodyTruncated);
+            return Next::Gone;
+        }
+    }
+    if keep { Next::Request } else { Next::Close }
+}
+
+/// Writes the head of the answer into the connection's scratch buffer.
+fn compose(
+    connection: &mut Connection,
+    request: &RequestHead,
+    transaction: &Transaction,
+    head: &ResponseHead,
+    framing: BodyFraming,
+    keep: bool,
+) {
+    connection.output.clear();
+    if request.version() == Version::Http09 {
+        return;
+    }
+    let upgrade = head.status() == 101;
+    let rewrite = ResponseRewrite {
+        framing,
+        describes_length: framing == BodyFraming::None,
+        connection: match upgrade {
+            true => ClientConnection::Upgrade,
+            false => ClientConnection::of(request.version(), keep),
+        },
+        set: &[("X-Request-Id", transaction.request_id.as_bytes())],
+        ..ResponseRewrite::default()
+    };
+    write_response(head, &rewrite, &mut connection.output);
+}
+
+/// A response body, or its beginning.
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    truncated: bool,
+    _share: Option<crate::budget::Held>,
+}
+
+enum Unheld {
+    Upstream(UpstreamError),
+    /// The status and text to answer.
+    Refused(u16, &'static str),
+}
+
+/// Reads as much of the body as the rules want to see.
+async fn hold(
+    connection: &mut Connection,
+    group: &Group,
+    upstream: &mut UpstreamConnection,
+    transaction: &mut Transaction,
+    decoder: &mut BodyDecoder,
+    (limit, over): (u64, BodyLimitAction),
+) -> Result<Held, Unheld> {
+    let mut share = connection.worker.budget.share();
+    let mut bytes = Vec::new();
+    loop {
+        while !decoder.is_done() && !upstream.input.unread().is_empty() {
+            let unread = upstream.input.unread();
+            let room = usize::try_from(limit - bytes.len() as u64).unwrap_or(usize::MAX);
+            let offered = &unread[..unread.len().min(room.saturating_add(1))];
+            let invalid = |_| Unheld::Upstream(UpstreamError::InvalidResponse);
+            let step = decoder.decode(offered).map_err(invalid)?;
+            let fits = step.data.len().min(room);
+            if !share.grow(step.data.len()) {
+                transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+                return Err(Unheld::Refused(503, "Too many large responses at this moment."));
+            }
+            bytes.extend_from_slice(step.data);
+            transaction.inspection.response_body(&step.data[..fits]);
+            let beyond = (step.data.len() - fits) as u64;
+            let consumed = step.consumed;
+            upstream.input.consume(consumed);
+            if beyond > 0 {
+                let policy = match over {
+                    BodyLimitAction::Reject => ExceptionPolicy::Closed,
+                    BodyLimitAction::ProcessPartial => ExceptionPolicy::Open,
+                };
+                transaction.exception(ExceptionCause::ResponseBodyOverLimit, policy);
+                if over == BodyLimitAction::Reject {
+                    return Err(Unheld::Refused(500, "The response is larger than can be inspected."));
+                }
+                return Ok(Held { bytes, truncated: true, _share: Some(share) });
+            }
+        }
+        if decoder.is_done() {
+            return Ok(Held { bytes, truncated: false, _share: Some(share) });
+        }
+        connection.timer.arm(group.settings.read_timeout);
+        let UpstreamConnection { stream, input, .. } = &mut *upstream;
+        match connection.timer.run(input.fill(stream)).await {
+            Err(_) => return Err(Unheld::Upstream(UpstreamError::ResponseTimeout)),
+            Ok(Ok(count)) if count > 0 => {}
+            Ok(Ok(_)) if decoder.close().is_ok() => {
+                return Ok(Held { bytes, truncated: false, _share: Some(share) });
+            }
+            Ok(_) => return Err(Unheld::Upstream(UpstreamError::BodyTruncated)),
+        }
+    }
+}
+
+/// Whose end broke within the body.
+enum Cut {
+    Client,
+    Upstream,
+}
+
+/// How the body goes to the client.
+struct Downstream<'g> {
+    chunked: bool,
+    generation: &'g Generation,
+}
+
+/// Sends the composed head, what was held, and the rest as it comes.
+async fn stream(
+    connection: &mut Connection,
+    group: &Group,
+    upstream: &mut UpstreamConnection,
+    transaction: &mut Transaction,
+    mut decoder: BodyDecoder,
+    held: Held,
+    down: &mut Downstream<'_>,
+) -> Result<(), Cut> {
+    let patience = down.generation.timeouts.write;
+    let Connection { stream, timer, output, .. } = connection;
+    transaction.passed_body_bytes = held.bytes.len() as u64;
+    let mut size = Vec::new();
+    let mut ended = false;
+    if !held.bytes.is_empty() {
+        let end: &[u8] = if down.chunked { CHUNK_END } else { b"" };
+        if down.chunked {
+            write_chunk_size(held.bytes.len(), &mut size);
+        }
+        let last: &[u8] = if down.chunked && decoder.is_done() { LAST_CHUNK } else { b"" };
+        ended = decoder.is_done();
+        let parts = [&output[..], &size, &held.bytes, end, last];
+        write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await.map_err(|_| Cut::Client)?;
+        output.clear();
+    }
+    drop(held);
+    loop {
+        // Everything that is here goes in one write: the head with the first data, the last data with the end.
+        while !decoder.is_done() && !upstream.input.unread().is_empty() {
+            let step = decoder.decode(upstream.input.unread()).map_err(|_| Cut::Upstream)?;
+            let mut end: &[u8] = b"";
+            size.clear();
+            if down.chunked && !step.data.is_empty() {
+                write_chunk_size(step.data.len(), &mut size);
+                end = CHUNK_END;
+            }
+            ended = step.done;
+            let last: &[u8] = if down.chunked && step.done { LAST_CHUNK } else { b"" };
+            let parts = [&output[..], &size, step.data, end, last];
+            write_all(stream, timer, patience, &mut parts.map(IoSlice::new))
+                .await
+                .map_err(|_| Cut::Client)?;
+            output.clear();
+            transaction.passed_body_bytes += step.data.len() as u64;
+            let consumed = step.consumed;
+            upstream.input.consume(consumed);
+        }
+        if decoder.is_done() {
+            if !output.is_empty() || (down.chunked && !ended) {
+                let last: &[u8] = if down.chunked && !ended { LAST_CHUNK } else { b"" };
+                let parts = [&output[..], last];
+                let sent = write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await;
+                sent.map_err(|_| Cut::Client)?;
+            }
+            return Ok(());
+        }
+        if !output.is_empty() {
+            // The head does not wait for the body: the client of an event stream wants to know that it is there.
+            write_all(stream, timer, patience, &mut [IoSlice::new(output)]).await.map_err(|_| Cut::Client)?;
+            output.clear();
+        }
+        timer.arm(group.settings.read_timeout);
+        let UpstreamConnection { stream: from, input, .. } = &mut *upstream;
+        match timer.run(input.fill(from)).await {
+            Ok(Ok(count)) if count > 0 => {}
+            Ok(Ok(_)) if decoder.close().is_ok() => {
+                if down.chunked {
+                    let last = &mut [IoSlice::new(LAST_CHUNK)];
+                    write_all(stream, timer, patience, last).await.map_err(|_| Cut::Client)?;
+                }
+                return Ok(());
+            }
+            _ => return Err(Cut::Upstream),
+        }
+    }
+}
+
+/// 101: from here on bytes pass in both directions as they are.
+async fn switch(
+    connection: &mut Connection,
+    generation: &Generation,
+    request: &RequestHead,
+    transaction: &mut Transaction,
+    head: &ResponseHead,
+    mut upstream: UpstreamConnection,
+) -> Next {
+    if request.upgrade().is_none() {
+        // Nobody asked to switch.
+        let error = UpstreamError::InvalidResponse;
+        return gateway_error(connection, generation, request, transaction, error, false).await;
+    }
+    compose(connection, request, transaction, head, BodyFraming::None, true);
+    let Connection { stream, timer, output, .. } = connection;
+    if write_all(stream, timer, generation.timeouts.write, &mut [IoSlice::new(output)]).await.is_err() {
+        return Next::Gone;
+    }
+    let (up, down) = tunnel::run(connection, &mut upstream).await;
+    transaction.upgraded_bytes = up + down;
+    Next::Gone
+}

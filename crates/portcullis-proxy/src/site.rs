@@ -1,0 +1,194 @@
+//! From host and path to the route that serves a request.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use portcullis_config::{Failure, HostPattern};
+use portcullis_inspect::{Inspector, PolicyNames};
+use portcullis_metrics::RouteMetrics;
+
+use crate::upstream::Group;
+
+/// The sites of one listener by host.
+#[derive(Default)]
+pub(crate) struct Hosts {
+    exact: HashMap<String, usize>,
+    /// With their leading dot, longest first.
+    under: Vec<(String, usize)>,
+    any: Option<usize>,
+}
+
+impl Hosts {
+    /// Adds the patterns of the site with this index.
+    pub(crate) fn add(&mut self, patterns: &[HostPattern], site: usize) {
+        for pattern in patterns {
+            match pattern {
+                HostPattern::Any => self.any = Some(site),
+                HostPattern::Exact(host) => drop(self.exact.insert(host.clone(), site)),
+                HostPattern::Under(domain) => self.under.push((domain.clone(), site)),
+            }
+        }
+        self.under.sort_by_key(|(domain, _)| std::cmp::Reverse(domain.len()));
+    }
+
+    /// The site that serves a `Host` value, port and a final dot left aside.
+    pub(crate) fn find(&self, host: &[u8]) -> Option<usize> {
+        if self.exact.is_empty() && self.under.is_empty() {
+            return self.any;
+        }
+        let name = without_port(host);
+        let name = name.strip_suffix(b".").unwrap_or(name).to_ascii_lowercase();
+        let Ok(name) = std::str::from_utf8(&name) else { return self.any };
+        let under = || {
+            self.under.iter().find(|(domain, _)| name.len() > domain.len() && name.ends_with(domain.as_str()))
+        };
+        self.exact.get(name).copied().or_else(|| under().map(|(_, site)| *site)).or(self.any)
+    }
+}
+
+fn without_port(host: &[u8]) -> &[u8] {
+    match host.iter().rposition(|byte| *byte == b':') {
+        Some(colon) if !host[colon..].contains(&b']') => &host[..colon],
+        _ => host,
+    }
+}
+
+/// A site, ready to serve.
+pub(crate) struct Site {
+    /// At least one, longest path first.
+    pub(crate) routes: Vec<Route>,
+}
+
+/// A route, ready to serve.
+pub(crate) struct Route {
+    /// Its name, that of its site, and the number of the settings.
+    pub(crate) names: PolicyNames,
+    pub(crate) path: Vec<u8>,
+    pub(crate) group: Arc<Group>,
+    pub(crate) inspector: Option<Arc<Inspector>>,
+    pub(crate) failure: Failure,
+    pub(crate) metrics: RouteMetrics,
+}
+
+/// The outcome of [`Site::route`].
+pub(crate) enum Routed {
+    /// The index of the route.
+    To(usize),
+    /// No route fits.
+    Nowhere,
+    /// The path as written and the path as servers resolve it lead to different routes: a request that asks for one
+    /// route's inspection and another route's application. It is refused.
+    Ambiguous,
+}
+
+impl Site {
+    /// The route of a path, by the longest prefix.
+    pub(crate) fn route(&self, path: &[u8]) -> Routed {
+        let as_written = self.prefix(path);
+        if self.routes.len() > 1 && is_unusual(path) && self.prefix(&resolved(path)) != as_written {
+            return Routed::Ambiguous;
+        }
+        as_written.map_or(Routed::Nowhere, Routed::To)
+    }
+
+    fn prefix(&self, path: &[u8]) -> Option<usize> {
+        self.routes.iter().position(|route| path.starts_with(&route.path) || route.path == b"/")
+    }
+}
+
+fn is_unusual(path: &[u8]) -> bool {
+    path.windows(2).any(|pair| matches!(pair, b"//" | b"/." | b"/;"))
+        || path.iter().any(|byte| b"%\\;".contains(byte))
+}
+
+/// The path as a server may see it: percent-decoded twice, backslashes turned, path parameters cut, dot segments and
+/// empty segments taken out.
+fn resolved(path: &[u8]) -> Vec<u8> {
+    let decoded = percent_decoded(&percent_decoded(path));
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in decoded.split(|byte| matches!(byte, b'/' | b'\\')) {
+        let segment = segment.split(|byte| *byte == b';').next().unwrap_or_default();
+        match segment {
+            b"" | b"." => {}
+            b".." => drop(segments.pop()),
+            _ => segments.push(segment),
+        }
+    }
+    let mut path = Vec::with_capacity(decoded.len() + 1);
+    for segment in &segments {
+        path.push(b'/');
+        path.extend_from_slice(segment);
+    }
+    if path.is_empty() || matches!(decoded.last(), Some(b'/' | b'\\')) {
+        path.push(b'/');
+    }
+    path
+}
+
+fn percent_decoded(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let [first, after @ ..] = rest {
+        let value = match rest {
+            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        out.push(value.unwrap_or(*first));
+        rest = if value.is_some() { &rest[3..] } else { after };
+    }
+    out
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts() {
+        let mut hosts = Hosts::default();
+        hosts.add(&[HostPattern::Exact("a.example".into()), HostPattern::Exact("[::1]".into())], 0);
+        hosts.add(&[HostPattern::Under(".example".into())], 1);
+        hosts.add(&[HostPattern::Under(".b.example".into())], 2);
+        for (host, site) in [
+            ("a.example", Some(0)),
+            ("A.Example.:80", Some(0)),
+            ("[::1]:80", Some(0)),
+            ("[::1]", Some(0)),
+            ("c.example", Some(1)),
+            ("example", None),
+            (".example", None),
+            ("x.b.example", Some(2)),
+            ("b.example", Some(1)),
+            ("\u{e9}", None),
+            ("", None),
+        ] {
+            assert_eq!(hosts.find(host.as_bytes()), site, "{host}");
+        }
+        hosts.add(&[HostPattern::Any], 3);
+        assert_eq!(hosts.find(b"whatever"), Some(3));
+    }
+
+    #[test]
+    fn paths_as_servers_see_them() {
+        for (path, expected) in [
+            ("/", "/"),
+            ("/a/b", "/a/b"),
+            ("/a/", "/a/"),
+            ("/static/../admin", "/admin"),
+            ("/static/%2e%2e/admin", "/admin"),
+            ("/static/%252e%252e/admin", "/admin"),
+            ("/static/..;x=y/admin", "/admin"),
+            ("/static\\..\\admin", "/admin"),
+            ("//static//x", "/static/x"),
+            ("/../../x", "/x"),
+            ("/a%2Fb", "/a/b"),
+            ("/%zz", "/%zz"),
+        ] {
+            assert_eq!(resolved(path.as_bytes()), expected.as_bytes(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What connections look up: the settings that serve (a generation), what the process shares, what a worker owns.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use portcullis_config::{ClientAddress, Config, Timeouts};
+use portcullis_event::{Action, Event, Redactor, RedactorNames};
+use portcullis_inspect::{Inspector, PolicyNames, Scratch};
+use portcullis_metrics::{DataPlane, Registry, RouteMetrics, RuleCounters};
+use rustls::ServerConfig;
+use tokio::sync::Notify;
+
+use crate::StartError;
+use crate::block_page::BlockPage;
+use crate::budget::Budget;
+use crate::site::{Hosts, Route, Site};
+use crate::timer::Timers;
+use crate::tls;
+use crate::upstream::{Group, Pool};
+
+/// What the proxy needs from the rest of the process. Two proxies in one process share nothing through it unless their
+/// handles do.
+#[derive(Clone)]
+pub struct Services {
+    /// Where routes register their series.
+    pub registry: Arc<Registry>,
+    /// Counters without regard to the route.
+    pub metrics: DataPlane,
+    /// Takes a finished event. Called on the worker, so it must not wait.
+    pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+/// All settings that a reload replaces, built whole before the first request sees them.
+pub(crate) struct Generation {
+    pub(crate) number: u64,
+    /// By listener.
+    pub(crate) listeners: Vec<ListenerState>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) groups: Vec<Arc<Group>>,
+    pub(crate) client_address: ClientAddress,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) connections_max: usize,
+    pub(crate) held_body_bytes_max: u64,
+    pub(crate) block_page: BlockPage,
+    /// For the events that no inspector makes.
+    pub(crate) redactor: Redactor,
+    pub(crate) rule_matches: RuleCounters,
+}
+
+/// The part of a listener that a reload replaces.
+pub(crate) struct ListenerState {
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) proxy_protocol: bool,
+    pub(crate) compat: portcullis_http::h1::Compat,
+    pub(crate) hosts: Hosts,
+}
+
+impl Generation {
+    /// Builds everything `config` says. `inspectors` belong to its policies, by index.
+    pub(crate) fn build(
+        config: &Config,
+        inspectors: &[Arc<Inspector>],
+        number: u64,
+        services: &Services,
+        group_ids: &AtomicU64,
+        old: &[Arc<Group>],
+    ) -> Result<Self, StartError> {
+        if inspectors.len() != config.policies.len() {
+            return Err(StartError::new("a policy without its compiled rules".to_string()));
+        }
+        let groups = config
+            .upstreams
+            .iter()
+            .map(|upstream| Group::build(upstream, group_ids, old))
+            .collect::<Result<Vec<_>, _>>()?;
+        let listeners = config
+            .listeners
+            .iter()
+            .map(|listener| {
+                let mut hosts = Hosts::default();
+                for site in &listener.sites {
+                    hosts.add(&config.sites[*site].hosts, *site);
+                }
+                Ok(ListenerState {
+                    tls: listener.tls.as_deref().map(tls::server_config).transpose()?,
+                    proxy_protocol: listener.proxy_protocol,
+                    compat: match listener.compat {
+                        portcullis_config::Compat::Strict => portcullis_http::h1::Compat::Strict,
+                        portcullis_config::Compat::Apache => portcullis_http::h1::Compat::Apache,
+                    },
+                    hosts,
+                })
+            })
+            .collect::<Result<Vec<_>, StartError>>()?;
+        let route = |site: &portcullis_config::Site, route: &portcullis_config::Route| Route {
+            names: PolicyNames {
+                site: site.name.as_str().into(),
+                route: route.name.as_str().into(),
+                generation: number,
+            },
+            path: route.path.clone().into_bytes(),
+            group: Arc::clone(&groups[route.upstream]),
+            inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
+            failure: route.failure,
+            metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
+        };
+        let sites = config
+            .sites
+            .iter()
+            .map(|site| Site { routes: site.routes.iter().map(|each| route(site, each)).collect() })
+            .collect();
+        Ok(Generation {
+            number,
+            listeners,
+            sites,
+            groups,
+            client_address: config.client_address.clone(),
+            timeouts: config.timeouts,
+            connections_max: config.limits.connections_max,
+            held_body_bytes_max: config.limits.held_body_bytes_max,
+            block_page: BlockPage::load(config.block_page.as_deref())?,
+            redactor: redactor(config),
+            rule_matches: {
+                let ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
+                RuleCounters::new(&services.registry, ids.map(|id| id.0))
+            },
+        })
+    }
+}
+
+/// The redactor of a configuration: the built-in names, and the configured ones wherever a name can stand.
+pub fn redactor(config: &Config) -> Redactor {
+    let mut names = RedactorNames::default();
+    for name in &config.redact_names {
+        names.add_everywhere(name);
+    }
+    Redactor::new(&names)
+}
+
+/// Buffers a worker keeps for later inspections.
+const SCRATCH_MAX: usize = 32;
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) current: ArcSwap<Generation>,
+    pub(crate) services: Services,
+    /// Requests that belong to no site or no route.
+    pub(crate) unrouted: RouteMetrics,
+    /// The names events give those.
+    pub(crate) unrouted_names: PolicyNames,
+}
+
+/// What one worker owns. Connections of other workers never see it, so nothing in it is locked.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) timers: Timers,
+    pub(crate) pool: RefCell<Pool>,
+    pub(crate) budget: Rc<Budget>,
+    pub(crate) draining: Cell<bool>,
+    /// Buffers of finished inspections, for the next ones.
+    scratch: RefCell<Vec<Scratch>>,
+    connections: Cell<usize>,
+    /// Told whenever a connection ends.
+    pub(crate) ended: Notify,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>) -> Rc<Self> {
+        let budget = Rc::new(Budget::new(shared.current.load().held_body_bytes_max));
+        Rc::new(Worker {
+            shared,
+            timers: Timers::default(),
+            pool: RefCell::default(),
+            budget,
+            draining: Cell::new(false),
+            scratch: RefCell::default(),
+            connections: Cell::new(0),
+            ended: Notify::new(),
+        })
+    }
+
+    /// Counts a connection for as long as the result lives.
+    pub(crate) fn enter(self: &Rc<Self>) -> Entered {
+        self.connections.set(self.connections.get() + 1);
+        self.shared.services.metrics.connections_active.add(1);
+        Entered { worker: Rc::clone(self) }
+    }
+
+    /// Buffers for an inspection.
+    pub(crate) fn take_scratch(&self) -> Scratch {
+        self.scratch.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Gives buffers back. A few are kept: as many as inspections run at one time in ordinary traffic.
+    pub(crate) fn keep_scratch(&self, scratch: Scratch) {
+        let mut kept = self.scratch.borrow_mut();
+        if kept.len() < SCRATCH_MAX {
+            kept.push(scratch);
+        }
+    }
+
+    /// Open client connections.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.get()
+    }
+
+    /// The chores of a tick: expired timers, and now and then old upstream connections.
+    pub(crate) fn tick(&self, now: Instant, sweep: bool) {
+        self.timers.expire(now);
+        if sweep {
+            self.budget.resize(self.shared.current.load().held_body_bytes_max);
+            self.pool.borrow_mut().sweep(now);
+        }
+    }
+}
+
+/// A counted connection.
+pub(crate) struct Entered {
+    worker: Rc<Worker>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.worker.connections.set(self.worker.connections.get() - 1);
+        self.worker.shared.services.metrics.connections_active.add(-1);
+        self.worker.ended.notify_one();
+    }
+}

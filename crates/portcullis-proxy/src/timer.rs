@@ -1,0 +1,121 @@
+//! One timer for each connection, cheap to re-arm.
+//!
+//! A connection changes its deadline several times for each request, and almost none of them expires. So arming is a
+//! store to a cell; a single task of the worker looks at all cells every [`TICK`] and wakes what has expired. A timeout
+//! is late by up to one tick, which no setting cares about.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// How often deadlines are looked at.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// All timers of a worker.
+#[derive(Default)]
+pub(crate) struct Timers {
+    live: RefCell<Vec<Weak<Slot>>>,
+}
+
+#[derive(Default)]
+struct Slot {
+    deadline: Cell<Option<Instant>>,
+    /// The connection waits for its next request.
+    idle: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// The timer of one connection.
+pub(crate) struct Timer {
+    slot: Rc<Slot>,
+}
+
+/// The time was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Elapsed;
+
+impl Timers {
+    /// A timer that is not armed.
+    pub(crate) fn timer(&self) -> Timer {
+        let slot = Rc::new(Slot::default());
+        self.live.borrow_mut().push(Rc::downgrade(&slot));
+        Timer { slot }
+    }
+
+    /// Wakes every task whose deadline has passed, and forgets timers that are gone.
+    pub(crate) fn expire(&self, now: Instant) {
+        self.live.borrow_mut().retain(|slot| {
+            let Some(slot) = slot.upgrade() else { return false };
+            if slot.deadline.get().is_some_and(|deadline| deadline <= now)
+                && let Some(waker) = slot.waker.borrow_mut().take()
+            {
+                waker.wake();
+            }
+            true
+        });
+    }
+
+    /// Ends the wait of every connection that has no request in flight.
+    pub(crate) fn expire_idle(&self) {
+        let now = Instant::now();
+        for slot in self.live.borrow().iter().filter_map(Weak::upgrade) {
+            if slot.idle.get() {
+                slot.deadline.set(Some(now));
+            }
+        }
+        self.expire(now);
+    }
+}
+
+impl Timer {
+    /// The deadline is `after` from now, whatever it was.
+    pub(crate) fn arm(&self, after: Duration) {
+        self.slot.idle.set(false);
+        self.slot.deadline.set(Some(Instant::now() + after));
+    }
+
+    /// As [`arm`](Timer::arm), for a wait that draining cuts short.
+    pub(crate) fn arm_idle(&self, after: Duration) {
+        self.arm(after);
+        self.slot.idle.set(true);
+    }
+
+    /// The deadline is `after` from now, or `limit` if that is earlier.
+    pub(crate) fn arm_within(&self, after: Duration, limit: Instant) {
+        self.slot.idle.set(false);
+        self.slot.deadline.set(Some((Instant::now() + after).min(limit)));
+    }
+
+    /// Runs `work` until it is done or the deadline passes. `work` may re-arm the timer.
+    pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+        Timed { timer: self, work: pin!(work) }.await
+    }
+}
+
+struct Timed<'a, F> {
+    timer: &'a Timer,
+    work: Pin<&'a mut F>,
+}
+
+impl<T, F: Future<Output = T>> Future for Timed<'_, F> {
+    type Output = Result<T, Elapsed>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(done) = self.work.as_mut().poll(context) {
+            return Poll::Ready(Ok(done));
+        }
+        let slot = &self.timer.slot;
+        if slot.deadline.get().is_some_and(|deadline| deadline <= Instant::now()) {
+            return Poll::Ready(Err(Elapsed));
+        }
+        let mut waker = slot.waker.borrow_mut();
+        match &mut *waker {
+            Some(known) if known.will_wake(context.waker()) => {}
+            other => *other = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+}

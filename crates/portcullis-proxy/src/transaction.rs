@@ -1,0 +1,221 @@
+//! The account of one request: what was decided, what it cost, and what events and metrics say of it.
+
+use std::net::SocketAddr;
+
+use portcullis_config::OpenOrClosed;
+use portcullis_event::{
+    Action, Client, Coverage, Event, Exception, ExceptionCause, ExceptionPolicy, NotInspected, Timestamp,
+    UpstreamError, limits, text,
+};
+use portcullis_http::message::{Refusal, RequestHead};
+use portcullis_inspect::{Connection as Inspected, Outcome, Rejection, Report};
+
+use crate::client;
+use crate::connection::{Began, Connection};
+use crate::guard::{Guarded, Health};
+use crate::request_id::request_id;
+use crate::site::Route;
+use crate::state::Generation;
+
+/// One request with its response, from first byte to logged event.
+pub(crate) struct Transaction {
+    pub(crate) request_id: String,
+    pub(crate) inspection: Guarded,
+    /// Status sent; none while there was no answer.
+    pub(crate) status: Option<u16>,
+    /// What the rules asked for, where that was carried out.
+    pub(crate) action: Action,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) upstream_error: Option<UpstreamError>,
+    /// Bytes of the request body, without framing.
+    pub(crate) request_body_bytes: u64,
+    /// Bytes of the upstream's response body.
+    pub(crate) passed_body_bytes: u64,
+    /// Bytes of an answer of our own.
+    pub(crate) own_body_bytes: u64,
+    /// Bytes of a connection that was upgraded.
+    pub(crate) upgraded_bytes: u64,
+    client: SocketAddr,
+    rejection: Option<Rejection>,
+    exceptions: Vec<Exception>,
+    began: Began,
+}
+
+impl Transaction {
+    /// Begins the account of a request that `route` serves; without a route nothing inspects it.
+    pub(crate) fn begin(
+        connection: &Connection,
+        generation: &Generation,
+        head: &RequestHead,
+        route: Option<&Route>,
+    ) -> Self {
+        let began = connection.began;
+        let request_id = request_id(began.time);
+        let settings = &generation.client_address;
+        let client = client::address(settings, connection.peer, head);
+        let about = || Inspected {
+            client,
+            client_info: client::describe(settings, client, connection.peer, head),
+            server: connection.local,
+            request_id: request_id.clone(),
+            epoch_millis: began.epoch_millis(),
+            tls: connection.tls,
+        };
+        let inspection = Guarded::begin(route, &connection.worker, about);
+        Transaction {
+            request_id,
+            inspection,
+            status: None,
+            action: Action::Pass,
+            refusal: None,
+            upstream_error: None,
+            request_body_bytes: 0,
+            passed_body_bytes: 0,
+            own_body_bytes: 0,
+            upgraded_bytes: 0,
+            client,
+            rejection: None,
+            exceptions: Vec::new(),
+            began,
+        }
+    }
+
+    /// Notes that inspection could not do its full work, and what was done about it.
+    pub(crate) fn exception(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
+        self.exceptions.push(Exception { cause, policy });
+    }
+
+    /// Notes that the proxy answers this on its own account.
+    pub(crate) fn reject(&mut self, status: u16, reason: &str) {
+        self.rejection = Some(Rejection { status, reason: reason.to_string() });
+    }
+
+    /// Closes the account: phase 5, metrics, and the event if there is something to tell.
+    pub(crate) fn finish(
+        mut self,
+        connection: &Connection,
+        generation: &Generation,
+        head: &RequestHead,
+        route: Option<&Route>,
+    ) {
+        let shared = &connection.worker.shared;
+        let duration = self.began.instant.elapsed();
+        if self.inspection.health() == Health::Broken {
+            let open = route.is_some_and(|route| route.failure.engine_error == OpenOrClosed::Open);
+            let policy = if open { ExceptionPolicy::Open } else { ExceptionPolicy::Closed };
+            self.exception(ExceptionCause::EngineError, policy);
+        }
+        let outcome = Outcome {
+            status: self.status,
+            request_body_bytes: self.request_body_bytes,
+            response_body_bytes: self.passed_body_bytes,
+            upgraded_bytes: self.upgraded_bytes,
+            duration,
+            upstream_error: self.upstream_error,
+            rejection: self.rejection.clone(),
+            exceptions: std::mem::take(&mut self.exceptions),
+        };
+        let (action, event, coverage) = match self.inspection.finish(&outcome) {
+            Some(Report { action, event, matched_rules, coverage, scratch }) => {
+                connection.worker.keep_scratch(scratch);
+                for rule in matched_rules {
+                    generation.rule_matches.inc(rule.0);
+                }
+                (action, event, coverage)
+            }
+            None => self.uninspected(connection, generation, head, route, &outcome),
+        };
+        let metrics = route.map_or(&shared.unrouted, |route| &route.metrics);
+        metrics.requests.inc(self.status.unwrap_or(0), action as usize);
+        metrics.request_duration.observe(duration);
+        if route.is_some_and(|route| route.inspector.is_some()) {
+            metrics.inspection_duration.observe(self.inspection.spent());
+        }
+        let counters = &shared.services.metrics;
+        counters.bytes_inspected.add(coverage.bytes_inspected);
+        for (reason, bytes) in &coverage.bytes_not_inspected {
+            counters.bytes_not_inspected.add(*reason as usize, *bytes);
+        }
+        if let Some(refusal) = self.refusal {
+            counters.refused_requests.inc(refusal as usize);
+        }
+        if let Some(error) = self.upstream_error {
+            counters.upstream_errors.inc(error as usize);
+        }
+        if let Some(mut event) = event {
+            event.response.body_bytes = self.passed_body_bytes + self.own_body_bytes;
+            (shared.services.on_event)(event);
+        }
+    }
+
+    /// What there is to say of a transaction that no inspection saw to its end.
+    fn uninspected(
+        &self,
+        connection: &Connection,
+        generation: &Generation,
+        head: &RequestHead,
+        route: Option<&Route>,
+        outcome: &Outcome,
+    ) -> (Action, Option<Event>, Coverage) {
+        let reason = match self.inspection.health() {
+            Health::Broken => NotInspected::EngineError,
+            Health::Off | Health::Well => NotInspected::EngineOff,
+        };
+        let mut coverage = Coverage::default();
+        let bodies = outcome.request_body_bytes + outcome.response_body_bytes;
+        coverage.not_inspected(reason, bodies + head.received_len() as u64);
+        coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
+        let action = match (self.refusal, &self.rejection) {
+            (Some(_), _) => Action::Refuse,
+            (None, Some(_)) => Action::Deny,
+            (None, None) => self.action,
+        };
+        let silent = action == Action::Pass && self.upstream_error.is_none() && outcome.exceptions.is_empty();
+        if silent {
+            return (action, None, coverage);
+        }
+        let names = route.map_or(&connection.worker.shared.unrouted_names, |route| &route.names);
+        let mut event =
+            Event::new(self.request_id.clone(), Timestamp::from_epoch_millis(self.began.epoch_millis()));
+        event.site = names.site.clone();
+        event.route = names.route.clone();
+        event.policy_generation = generation.number;
+        event.engine = portcullis_event::EngineMode::Off;
+        event.client = self.describe_client(connection, generation, head);
+        event.server.addr = connection.local.ip().to_string();
+        event.server.port = connection.local.port();
+        event.server.host = text(head.host(), limits::REQUEST_TOKEN_BYTES_MAX);
+        event.server.tls = connection.tls;
+        event.request.method = text(head.method(), limits::REQUEST_TOKEN_BYTES_MAX);
+        event.request.target = text(head.target(), limits::REQUEST_TARGET_BYTES_MAX);
+        event.request.protocol = text(head.version_bytes(), limits::REQUEST_TOKEN_BYTES_MAX);
+        event.request.head_bytes = head.received_len() as u64;
+        event.request.body_bytes = self.request_body_bytes;
+        event.response.status = self.status;
+        event.duration_us = outcome.duration.as_micros().try_into().unwrap_or(u64::MAX);
+        event.verdict.action = action;
+        if action != Action::Pass {
+            event.verdict.status = self.status;
+        }
+        if let Some(refusal) = self.refusal {
+            event.refusal = Some(refusal.name().into());
+            event.verdict.reason = refusal.explanation().to_string();
+        } else if let Some(rejection) = &self.rejection {
+            event.verdict.reason.clone_from(&rejection.reason);
+        }
+        event.upstream_error = self.upstream_error;
+        event.exceptions.clone_from(&outcome.exceptions);
+        event.coverage = coverage.clone();
+        generation.redactor.redact(&mut event);
+        (action, Some(event), coverage)
+    }
+
+    fn describe_client(
+        &self,
+        connection: &Connection,
+        generation: &Generation,
+        head: &RequestHead,
+    ) -> Client {
+        client::describe(&generation.client_address, self.client, connection.peer, head)
+    }
+}

@@ -1,0 +1,155 @@
+//! Sending a request body to an upstream while reading what the upstream already says.
+//!
+//! An upstream may answer before it has read everything. If nobody read its answer, both sides could wait for the other
+//! to read; so what comes early is buffered up to a limit.
+
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use portcullis_http::h1::{BodyDecoder, BodyError, CHUNK_END, LAST_CHUNK, write_chunk_size};
+use tokio::io::AsyncWrite;
+
+use crate::connection::Connection;
+use crate::state::Generation;
+use crate::stream::Stream;
+use crate::timer::Timer;
+use crate::upstream::{Group, UpstreamConnection};
+
+/// Bytes of an early answer that are kept while the request is still being sent.
+const EARLY_BYTES_MAX: usize = 1 << 20;
+
+/// Why sending stopped.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The client has gone.
+    Client,
+    /// The body is late or not a body; the status and text to answer.
+    RequestBody(u16, &'static str),
+    /// The upstream does not take more.
+    Upstream,
+}
+
+/// What was sent of the rest of a body.
+pub(crate) struct Uploaded {
+    pub(crate) bytes: u64,
+    /// All of it; otherwise the upstream answered and closed first.
+    pub(crate) whole: bool,
+}
+
+/// Streams what is left of the body from the client.
+pub(crate) async fn upload(
+    connection: &mut Connection,
+    generation: &Generation,
+    upstream: &mut UpstreamConnection,
+    group: &Group,
+    decoder: &mut BodyDecoder,
+    chunked: bool,
+) -> Result<Uploaded, Stopped> {
+    let patience = group.settings.write_timeout;
+    let deadline = Instant::now() + generation.timeouts.body_total;
+    let Connection { stream, input, timer, .. } = connection;
+    let mut bytes = 0;
+    let mut size = Vec::new();
+    loop {
+        while !decoder.is_done() && !input.unread().is_empty() {
+            let step = decoder
+                .decode(input.unread())
+                .map_err(|error| Stopped::RequestBody(error.status(), error.explanation()))?;
+            if !step.data.is_empty() {
+                size.clear();
+                let mut end: &[u8] = b"";
+                if chunked {
+                    write_chunk_size(step.data.len(), &mut size);
+                    end = CHUNK_END;
+                }
+                let slices = &mut [IoSlice::new(&size), IoSlice::new(step.data), IoSlice::new(end)];
+                write(upstream, timer, patience, slices).await?;
+                bytes += step.data.len() as u64;
+            }
+            let consumed = step.consumed;
+            input.consume(consumed);
+        }
+        if decoder.is_done() {
+            if chunked {
+                write(upstream, timer, patience, &mut [IoSlice::new(LAST_CHUNK)]).await?;
+            }
+            return Ok(Uploaded { bytes, whole: true });
+        }
+        timer.arm_within(generation.timeouts.body, deadline);
+        let wait = poll_fn(|context| {
+            if let Poll::Ready(read) = input.poll_fill(stream, context) {
+                return Poll::Ready(
+                    read.map(|count| if count == 0 { Came::ClientEnd } else { Came::Client }),
+                );
+            }
+            while upstream.input.unread().len() < EARLY_BYTES_MAX {
+                match upstream.input.poll_fill(&mut upstream.stream, context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(count)) if count > 0 => {}
+                    Poll::Ready(_) => return Poll::Ready(Ok(Came::UpstreamEnd)),
+                }
+            }
+            Poll::Ready(Ok(Came::UpstreamEnd))
+        });
+        match timer.run(wait).await {
+            Err(_) => return Err(Stopped::RequestBody(408, "The request body did not come in time.")),
+            Ok(Ok(Came::Client)) => {}
+            Ok(Ok(Came::UpstreamEnd)) => return Ok(Uploaded { bytes, whole: false }),
+            Ok(Ok(Came::ClientEnd)) => {
+                let error = BodyError::Truncated;
+                return Err(Stopped::RequestBody(error.status(), error.explanation()));
+            }
+            Ok(Err(_)) => return Err(Stopped::Client),
+        }
+    }
+}
+
+enum Came {
+    Client,
+    ClientEnd,
+    UpstreamEnd,
+}
+
+/// Writes all of `slices`, buffering what the upstream says meanwhile.
+pub(crate) async fn write(
+    upstream: &mut UpstreamConnection,
+    timer: &Timer,
+    patience: Duration,
+    mut slices: &mut [IoSlice<'_>],
+) -> Result<(), Stopped> {
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        let mut armed = false;
+        let UpstreamConnection { stream, input, .. } = upstream;
+        let attempt = poll_fn(|context| {
+            loop {
+                match Pin::new(&mut *stream).poll_write_vectored(context, slices) {
+                    Poll::Pending => {}
+                    Poll::Ready(result) => return Poll::Ready(result),
+                }
+                if !std::mem::replace(&mut armed, true) {
+                    timer.arm(patience);
+                }
+                if input.unread().len() >= EARLY_BYTES_MAX {
+                    return Poll::Ready(Ok(0));
+                }
+                match input.poll_fill(stream, context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(count)) if count > 0 => {}
+                    Poll::Ready(_) => return Poll::Ready(Ok(0)),
+                }
+            }
+        });
+        let Ok(Ok(written @ 1..)) = timer.run(attempt).await else { return Err(Stopped::Upstream) };
+        IoSlice::advance_slices(&mut slices, written);
+    }
+    if let Stream::Tls(_) = upstream.stream {
+        timer.arm(patience);
+        let flushed = poll_fn(|context| Pin::new(&mut upstream.stream).poll_flush(context));
+        let Ok(Ok(())) = timer.run(flushed).await else { return Err(Stopped::Upstream) };
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! One worker: a thread with its own runtime, sockets, connections and pool.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+
+use crate::connection;
+use crate::state::{Shared, Worker};
+use crate::timer::TICK;
+
+/// Old upstream connections are looked for every this many ticks.
+const SWEEP_TICKS: u32 = 20;
+/// How long accepting rests when the system is out of file descriptors or memory.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// Runs until told to stop through `stopped`, which then says how long requests in flight may take.
+pub(crate) fn run(
+    shared: Arc<Shared>,
+    sockets: Vec<std::net::TcpListener>,
+    stopped: watch::Receiver<Option<Duration>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("portcullis: a worker cannot start: {error}");
+            return;
+        }
+    };
+    LocalSet::new().block_on(&runtime, serve(shared, sockets, stopped));
+}
+
+async fn serve(
+    shared: Arc<Shared>,
+    sockets: Vec<std::net::TcpListener>,
+    mut stopped: watch::Receiver<Option<Duration>>,
+) {
+    let worker = Worker::new(shared);
+    tokio::task::spawn_local(tick(Rc::clone(&worker)));
+    let mut accepting = Vec::new();
+    for (index, socket) in sockets.into_iter().enumerate() {
+        match TcpListener::from_std(socket) {
+            Ok(socket) => accepting.push(tokio::task::spawn_local(accept(
+                Rc::clone(&worker),
+                index,
+                socket,
+                stopped.clone(),
+            ))),
+            Err(error) => eprintln!("portcullis: a worker cannot use its socket: {error}"),
+        }
+    }
+    // An error means that the sender is gone: the proxy was dropped, and nobody can stop us any more.
+    if stopped.wait_for(Option::is_some).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    let allowed = stopped.borrow().unwrap_or_default();
+    for task in accepting {
+        let _ = task.await;
+    }
+    worker.draining.set(true);
+    worker.timers.expire_idle();
+    let drained = async {
+        while worker.connections() > 0 {
+            worker.ended.notified().await;
+        }
+    };
+    let _ = tokio::time::timeout(allowed, drained).await;
+    worker.pool.borrow_mut().clear();
+}
+
+async fn tick(worker: Rc<Worker>) {
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut count = 0u32;
+    loop {
+        interval.tick().await;
+        count = count.wrapping_add(1);
+        worker.tick(Instant::now(), count.is_multiple_of(SWEEP_TICKS));
+    }
+}
+
+/// Accepts until told to stop; then takes what already waits in the backlog, so that no client that was let in by the
+/// kernel is turned away.
+async fn accept(
+    worker: Rc<Worker>,
+    listener: usize,
+    socket: TcpListener,
+    mut stopped: watch::Receiver<Option<Duration>>,
+) {
+    loop {
+        while worker.connections() >= worker.shared.current.load().connections_max {
+            if stopped.borrow().is_some() {
+                return;
+            }
+            let _ = tokio::time::timeout(ACCEPT_REST, worker.ended.notified()).await;
+        }
+        let accepted = tokio::select! {
+            biased;
+            accepted = socket.accept() => accepted,
+            _ = stopped.wait_for(Option::is_some) => return,
+        };
+        match accepted {
+            Ok((tcp, peer)) => {
+                tokio::task::spawn_local(connection::serve(Rc::clone(&worker), listener, tcp, peer));
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(_) => tokio::time::sleep(ACCEPT_REST).await,
+        }
+    }
+}
+
+fn is_of_one_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

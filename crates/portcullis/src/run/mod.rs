@@ -1,0 +1,200 @@
+//! `portcullis run`: the WAF in front of an application, until a signal ends it.
+//!
+//! ```text
+//!  main thread: signals, admin listener          workers: portcullis-proxy          writer: portcullis-log
+//!      SIGHUP ──> load aside ──> swap ─────────────────┘        └── events ──────────────┘
+//!      SIGTERM ──> drain workers ──> flush events ──> exit 0
+//! ```
+
+mod settings;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use portcullis_admin::Health;
+use portcullis_config::Config;
+use portcullis_event::{Action, NotInspected, UpstreamError};
+use portcullis_http::message::Refusal;
+use portcullis_log::{EventLog, Format, QueueLimits, Rotation, SinkConfig, Target};
+use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
+use portcullis_proxy::{Proxy, Services};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::Failure;
+pub use settings::Args;
+use settings::Policies;
+
+/// How long the event writer may take after the last request.
+const EVENTS_DEADLINE: Duration = Duration::from_secs(5);
+/// Old event files that are kept.
+const EVENT_FILES_KEPT: u32 = 1;
+
+/// Serves until SIGTERM or SIGINT. Exit code 1 if it cannot start.
+pub fn run(args: &Args) -> ExitCode {
+    match serve(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn serve(args: &Args) -> Result<(), Failure> {
+    let config = args.config()?;
+    let mut policies = Policies::default();
+    let inspectors = policies.load(&config).map_err(Failure::failed)?;
+    let registry = Registry::new();
+    let log = EventLog::new(sinks(&config), QueueLimits::default(), &registry).map_err(Failure::failed)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        // Signals are caught before anybody is told that we are ready.
+        let mut signals = Signals::catch()?;
+        let admin = admin(&config).await?;
+        let events = log.sender();
+        let services = Services {
+            registry: Arc::clone(&registry),
+            metrics: data_plane(&registry),
+            on_event: Arc::new(move |event| events.submit(event)),
+        };
+        let proxy = Proxy::start(&config, &inspectors, services).map_err(Failure::failed)?;
+        drop(inspectors);
+        let draining = Arc::new(AtomicBool::new(false));
+        if let Some(listener) = admin {
+            if let Ok(address) = listener.local_addr() {
+                eprintln!("portcullis: admin listener on {address}");
+            }
+            let asked = Arc::clone(&draining);
+            let health = move || match asked.load(Ordering::Relaxed) {
+                true => Health::NotReady("draining".into()),
+                false => Health::Ready,
+            };
+            tokio::spawn(portcullis_admin::serve(listener, registry, health, std::future::pending()));
+        }
+        for address in proxy.addresses() {
+            eprintln!("portcullis: listening on {address}");
+        }
+        let proxy = Arc::new(proxy);
+        while let Signal::Reload = signals.next().await {
+            let (reloaded, args, started) = (Arc::clone(&proxy), args.clone(), config.clone());
+            // Compiling rules takes long; the admin listener answers meanwhile.
+            let work = tokio::task::spawn_blocking(move || {
+                reload(&reloaded, &args, &started, &mut policies);
+                policies
+            });
+            policies = work.await.map_err(Failure::failed)?;
+            log.reopen();
+        }
+        eprintln!("portcullis: draining");
+        draining.store(true, Ordering::Relaxed);
+        let drained = tokio::task::spawn_blocking(move || {
+            if let Some(proxy) = Arc::into_inner(proxy) {
+                proxy.drain();
+            }
+        });
+        drained.await.map_err(Failure::failed)
+    })?;
+    let lost = log.shutdown(EVENTS_DEADLINE);
+    if lost > 0 {
+        eprintln!("portcullis: {lost} events could not be written");
+    }
+    Ok(())
+}
+
+/// Loads settings and rules again. Whatever is wrong with them, the old ones go on.
+fn reload(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies) {
+    let result = args.config().map_err(|failure| failure.to_string()).and_then(|config| {
+        let inspectors = policies.load(&config).map_err(|error| error.to_string())?;
+        Ok((config, inspectors))
+    });
+    match result {
+        Ok((config, inspectors)) => match proxy.reload(&config, &inspectors) {
+            Ok(()) => {
+                eprintln!("portcullis: reloaded, generation {}", proxy.generation());
+                for key in unchanged_until_restart(started, &config) {
+                    eprintln!("portcullis: `{key}` was changed, which takes a restart");
+                }
+            }
+            Err(error) => eprintln!("portcullis: reload failed, the old settings go on: {error}"),
+        },
+        Err(error) => {
+            proxy.count_failed_reload();
+            eprintln!("portcullis: reload failed, the old settings go on:\n{error}");
+        }
+    }
+}
+
+/// Keys that differ and that only a start reads.
+fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> {
+    let changed = [
+        ("workers", started.workers != now.workers),
+        ("admin", started.admin != now.admin),
+        ("events", started.events != now.events),
+        ("error_log", started.error_log != now.error_log),
+    ];
+    changed.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+fn sinks(config: &Config) -> Vec<SinkConfig> {
+    let events = config.events.as_ref().map(|events| SinkConfig {
+        name: "json".to_string(),
+        format: Format::JsonLines,
+        target: Target::File {
+            path: events.file.clone(),
+            rotation: Some(Rotation { bytes_max: events.rotate_at_bytes, keep: EVENT_FILES_KEPT }),
+        },
+    });
+    let errors = config.error_log.as_ref();
+    let errors = errors.map(|path| SinkConfig::file("modsecurity", Format::ModSecurity, path));
+    events.into_iter().chain(errors).collect()
+}
+
+fn data_plane(registry: &Registry) -> DataPlane {
+    let refusals: Vec<&'static str> = Refusal::ALL.iter().map(|refusal| refusal.name()).collect();
+    let names = DataPlaneNames {
+        verdicts: Action::NAMES,
+        not_inspected: NotInspected::NAMES,
+        upstream_errors: UpstreamError::NAMES,
+        refusals: &refusals,
+    };
+    DataPlane::new(registry, env!("CARGO_PKG_VERSION"), names)
+}
+
+async fn admin(config: &Config) -> Result<Option<tokio::net::TcpListener>, Failure> {
+    let Some(address) = config.admin else { return Ok(None) };
+    let bound = tokio::net::TcpListener::bind(address).await;
+    let explain =
+        |error| Failure::failed(format_args!("cannot listen on {address} for the admin pages: {error}"));
+    bound.map(Some).map_err(explain)
+}
+
+enum Signal {
+    Reload,
+    Stop,
+}
+
+/// The signals that mean something here.
+struct Signals {
+    hangup: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, Failure> {
+        let catch = |kind| signal(kind).map_err(Failure::failed);
+        Ok(Signals {
+            hangup: catch(SignalKind::hangup())?,
+            terminate: catch(SignalKind::terminate())?,
+            interrupt: catch(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.hangup.recv() => Signal::Reload,
+            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.interrupt.recv() => Signal::Stop,
+        }
+    }
+}

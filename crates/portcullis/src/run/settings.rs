@@ -1,0 +1,113 @@
+//! What `portcullis run` is told: a document, or flags for one site; and the rules they name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use portcullis_config::{Config, Flags};
+use portcullis_inspect::{Inspector, MemoryCollections};
+use portcullis_load::LoadError;
+
+use crate::cli::Failure;
+
+/// Arguments of `portcullis run`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Take everything from this configuration document (.toml, .yaml)
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "listen", "upstream", "mode", "crs", "paranoia", "detect_only", "setup", "rules", "http_compat", "events",
+            "error_log", "workers", "admin"
+        ],
+        required_unless_present = "listen",
+    )]
+    config: Option<PathBuf>,
+    /// Address and port to serve
+    #[arg(long, value_name = "ADDR", requires = "upstream")]
+    listen: Option<String>,
+    /// The application: http://host:port or https://host:port
+    #[arg(long, value_name = "URL", requires = "listen")]
+    upstream: Option<String>,
+    /// crs (inspect with the rules) or off; by default crs if rules are given
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// Folder of the CRS: crs-setup.conf (or its .example) and rules/*.conf
+    #[arg(long, value_name = "DIR")]
+    crs: Option<PathBuf>,
+    /// Paranoia level of the CRS, 1 to 4
+    #[arg(long, value_name = "N")]
+    paranoia: Option<u8>,
+    /// Report what would be blocked, block nothing
+    #[arg(long)]
+    detect_only: bool,
+    /// Rule file read before the CRS; may be given several times
+    #[arg(long, value_name = "FILE")]
+    setup: Vec<PathBuf>,
+    /// Rule file read after the CRS; may be given several times
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// strict, or apache for test suites written against Apache httpd
+    #[arg(long, value_name = "PROFILE")]
+    http_compat: Option<String>,
+    /// Write events to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Write each match to this file in the form of ModSecurity
+    #[arg(long, value_name = "FILE")]
+    error_log: Option<PathBuf>,
+    /// Worker threads; by default one for each core
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Address and port of /metrics and /healthz
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+}
+
+impl Args {
+    /// The settings, read anew.
+    pub fn config(&self) -> Result<Config, Failure> {
+        let Some(path) = &self.config else {
+            let flags = Flags {
+                listen: self.listen.clone().unwrap_or_default(),
+                upstream: self.upstream.clone().unwrap_or_default(),
+                mode: self.mode.clone(),
+                crs: self.crs.clone(),
+                paranoia: self.paranoia,
+                detect_only: self.detect_only,
+                setup: self.setup.clone(),
+                include: self.rules.clone(),
+                http_compat: self.http_compat.clone(),
+                events: self.events.clone(),
+                error_log: self.error_log.clone(),
+                workers: self.workers,
+                admin: self.admin.clone(),
+            };
+            return Config::from_flags(flags).map_err(Failure::usage);
+        };
+        Config::from_file(path).map_err(Failure::failed)
+    }
+}
+
+/// Compiles the policies of a configuration, and keeps what outlives one: persistent collections.
+#[derive(Default)]
+pub struct Policies {
+    collections: Arc<MemoryCollections>,
+}
+
+impl Policies {
+    /// An inspector for each policy, in order. Warnings go to standard error.
+    pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, LoadError> {
+        let redactor = Arc::new(portcullis_proxy::redactor(config));
+        let mut inspectors = Vec::with_capacity(config.policies.len());
+        for policy in &config.policies {
+            let loaded = portcullis_load::load(policy)?;
+            for warning in &loaded.warnings {
+                eprintln!("{warning}");
+            }
+            let collections = Arc::clone(&self.collections);
+            inspectors.push(Arc::new(Inspector::new(loaded.plan, Arc::clone(&redactor), collections)));
+        }
+        Ok(inspectors)
+    }
+}
