@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
     Act, AllowScope, ChainId, Disruption, Link, Metadata, Operator, Plan, Rule, RuleIndex, SetVar,
     SetVarOperation, Settings, Step, TargetList, Template,
@@ -67,6 +68,7 @@ pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Com
     };
     lowering.plan.files =
         sources.files().map(|file| Arc::from(sources.path(file).to_string_lossy().as_ref())).collect();
+    lowering.unicode_map(document, files);
     lowering.lower(&entries);
     let Lowering { mut plan, names, diagnostics, .. } = lowering;
     plan.tx_names = names.tx;
@@ -106,6 +108,26 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
+    /// `SecUnicodeMapFile`, the last one; looked for beside the file that names it.
+    fn unicode_map(&mut self, document: &Document, files: &dyn Files) {
+        for directive in &document.directives {
+            let Directive::Setting(Setting::UnicodeMapFile { path, code_page }) = &directive.node else {
+                continue;
+            };
+            let place = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
+            let read =
+                files.read(&place).map_err(|error| format!("cannot read {}: {error}", place.display()));
+            let map = read.and_then(|text| {
+                let text = String::from_utf8_lossy(&text);
+                UnicodeMap::parse(&text, code_page.unwrap_or(20127)).map_err(|error| error.to_string())
+            });
+            match map {
+                Ok(map) => self.plan.chains.unicode_map = Some(Arc::new(map)),
+                Err(message) => self.error(directive.span, message, None),
+            }
+        }
+    }
+
     fn lower(&mut self, entries: &[Entry]) {
         let running: Vec<&Draft> = entries
             .iter()

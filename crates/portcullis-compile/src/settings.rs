@@ -32,6 +32,9 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::ResponseBodyMimeTypesClear => settings.response_body_mime_types.clear(),
         Setting::ComponentSignature(text) => settings.component_signatures.push(text.to_vec()),
         Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
+        // Read by the caller, who has the files.
+        Setting::UnicodeMapFile { .. } => {}
+        Setting::UploadFileLimit(count) => settings.upload_file_limit = clamp(*count),
         _ => return Err("this directive has no effect in this version".to_owned()),
     }
     Ok(())

@@ -24,7 +24,7 @@ const DEFAULTS: &str = "\
 SecRuleEngine On
 SecRequestBodyAccess On
 SecRequestBodyLimit 13107200
-SecRequestBodyNoFilesLimit 131072
+SecRequestBodyNoFilesLimit 13107200
 SecRequestBodyLimitAction Reject
 SecResponseBodyAccess Off
 SecResponseBodyMimeType text/plain text/html text/xml
@@ -34,6 +34,12 @@ SecRule REQUEST_HEADERS:Content-Type \"^(?:application(?:/soap\\+|/)|text/)xml\"
     \"id:'200000',phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=XML\"
 SecRule REQUEST_HEADERS:Content-Type \"^application/(?:[a-z0-9.-]+\\+)?json\" \\
     \"id:'200001',phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=JSON\"
+SecRule REQBODY_ERROR \"!@eq 0\" \
+    \"id:'200002',phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
+    logdata:'%{reqbody_error_msg}',severity:2\"
+SecRule MULTIPART_STRICT_ERROR \"!@eq 0\" \
+    \"id:'200003',phase:2,t:none,log,deny,status:400,\
+    msg:'Multipart request body failed strict validation.',severity:2\"
 ";
 
 impl Policy {

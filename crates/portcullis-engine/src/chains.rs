@@ -1,6 +1,7 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use portcullis_decode::Transformation;
+use portcullis_decode::{Transformation, UnicodeMap};
 use portcullis_types::ByteSet;
 
 /// A transformation chain of a plan: a node of the prefix tree [`Chains`].
@@ -24,6 +25,8 @@ pub(crate) struct ChainNode {
 /// All transformation chains of a plan as a prefix tree: chains that begin alike share the work of the beginning.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
+    /// What `t:urlDecodeUni` reads `%uXXXX` with.
+    pub unicode_map: Option<Arc<UnicodeMap>>,
     nodes: Vec<ChainNode>,
     index: HashMap<(ChainId, Transformation), ChainId>,
 }

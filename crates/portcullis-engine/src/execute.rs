@@ -375,8 +375,8 @@ impl Transaction {
             });
             self.tx.set_slot(crate::TxSlot(slot), value);
         }
-        if let Some(text) = captures.text {
-            let span = self.store.push(text.as_str().as_bytes());
+        if let Some(text) = &captures.text {
+            let span = self.store.push(text);
             self.tx.set_slot(crate::TxSlot(0), TxValue::Text(span));
         }
     }

@@ -70,6 +70,19 @@ impl Transaction {
         }
     }
 
+    /// From phase 2 on, `REQUEST_FILENAME` and `REQUEST_BASENAME` have their percent-encoding undone: Apache
+    /// unescapes the path between the two phases, and rules are written for that.
+    pub(crate) fn unescape_path(&mut self) {
+        for variable in [Variable::RequestFilename, Variable::RequestBasename] {
+            let Some(value) = self.store.scalar(variable) else { continue };
+            let text = self.store.text(self.store.data(value));
+            if memchr::memchr(b'%', text).is_some() {
+                let decoded = percent_decode(text);
+                self.store.set_scalar(variable, &decoded);
+            }
+        }
+    }
+
     pub(crate) fn ingest_response_head<'a>(
         &mut self,
         protocol: &[u8],
@@ -95,6 +108,27 @@ impl Transaction {
             }
         }
     }
+}
+
+/// `%hh` decoded; anything else, `+` too, stays.
+fn percent_decode(text: &[u8]) -> Vec<u8> {
+    let hex = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let pair = tail.first_chunk().and_then(|&[high, low]| Some(hex(high)? << 4 | hex(low)?));
+        match pair.filter(|_| byte == b'%') {
+            Some(decoded) => {
+                out.push(decoded);
+                rest = &tail[2..];
+            }
+            None => {
+                out.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    out
 }
 
 /// `Host` without its port.
@@ -166,6 +200,15 @@ mod tests {
                 "{target}"
             );
             assert_eq!(parts.query.map(text), query, "{target}");
+        }
+    }
+
+    #[test]
+    fn paths_lose_their_percent_signs() {
+        for (path, want) in
+            [("/a%20b", "/a b"), ("/%2", "/%2"), ("/%zz+", "/%zz+"), ("%41%42", "AB"), ("%%41", "%A")]
+        {
+            assert_eq!(percent_decode(path.as_bytes()), want.as_bytes());
         }
     }
 

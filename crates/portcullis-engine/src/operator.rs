@@ -47,8 +47,8 @@ pub enum Operator {
 pub(crate) struct Captures {
     /// Spans in the tested value, `TX:0` to `TX:9`.
     pub(crate) groups: portcullis_match::Captures,
-    /// A capture that is not part of the value: a libinjection fingerprint.
-    pub(crate) text: Option<libinjection::Fingerprint>,
+    /// A capture that is not part of the value: a libinjection fingerprint, a word as the rule spells it.
+    pub(crate) text: Option<Vec<u8>>,
 }
 
 impl Captures {
@@ -112,9 +112,10 @@ impl Operator {
                     regex.is_match(value)
                 }
             }
-            Operator::Pm(words) => match words.find(value) {
-                Some(span) => {
+            Operator::Pm(words) => match words.find_word(value) {
+                Some((span, word)) => {
                     found.whole(span);
+                    found.text = capture.then(|| word.to_vec());
                     true
                 }
                 None => false,
@@ -135,8 +136,9 @@ impl Operator {
                 .and_then(|text| text.trim().parse().ok())
                 .is_some_and(|ip| set.contains(ip)),
             Operator::DetectSqli => {
-                found.text = libinjection::sqli(value);
-                found.text.is_some()
+                let fingerprint = libinjection::sqli(value);
+                found.text = fingerprint.map(|fingerprint| fingerprint.as_str().as_bytes().to_vec());
+                fingerprint.is_some()
             }
             Operator::DetectXss => {
                 let hit = libinjection::xss(value);

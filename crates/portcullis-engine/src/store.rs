@@ -241,7 +241,7 @@ impl Store {
                 if self.byte_sets[parent.bytes as usize].intersects(&node.triggers)
                     || node.triggers == ByteSet::FULL
                 {
-                    self.transform(parent, node.last)
+                    self.transform(chains, parent, node.last)
                 } else {
                     (parent.data, parent.bytes)
                 }
@@ -254,10 +254,15 @@ impl Store {
         form
     }
 
-    fn transform(&mut self, parent: Form, by: portcullis_decode::Transformation) -> (Span, u32) {
+    fn transform(
+        &mut self,
+        chains: &Chains,
+        parent: Form,
+        by: portcullis_decode::Transformation,
+    ) -> (Span, u32) {
         let mut out = std::mem::take(&mut self.scratch);
         out.clear();
-        let changed = by.apply(parent.data.of(&self.bytes), &mut out);
+        let changed = by.apply_with(parent.data.of(&self.bytes), chains.unicode_map.as_deref(), &mut out);
         let result = if changed {
             let data = self.push(&out);
             (data, self.byte_set(data))

@@ -212,6 +212,7 @@ impl Transaction {
 
     /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
     pub fn request_end(&mut self, truncated: bool) -> Option<Interruption> {
+        self.unescape_path();
         self.body.finish(truncated, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
         self.run_phase(Phase::RequestBody)
     }

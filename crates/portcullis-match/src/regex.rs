@@ -132,15 +132,21 @@ impl Regex {
     /// Without a match returns false and clears `out`.
     pub fn captures(&self, hay: &[u8], out: &mut Captures) -> bool {
         let mut slots = [None; 20];
-        let found = self.engine.search_slots(&Input::new(hay), &mut slots).is_some();
+        let found = self.engine.search_slots(&Input::new(hay), &mut slots[..self.slot_count()]).is_some();
         fill(out, found, &slots)
     }
 
     /// As [`Regex::captures`], with scratch memory made by [`Regex::cache`] of this same regex.
     pub fn captures_with(&self, cache: &mut RegexCache, hay: &[u8], out: &mut Captures) -> bool {
         let mut slots = [None; 20];
-        let found = self.engine.search_slots_with(&mut cache.0, &Input::new(hay), &mut slots).is_some();
+        let slots_used = &mut slots[..self.slot_count()];
+        let found = self.engine.search_slots_with(&mut cache.0, &Input::new(hay), slots_used).is_some();
         fill(out, found, &slots)
+    }
+
+    /// Slots that the pattern has. The engine must not be given more: its PikeVM then indexes beyond its table.
+    fn slot_count(&self) -> usize {
+        2 * self.engine.captures_len().min(10)
     }
 
     /// New scratch memory for this regex.
@@ -178,4 +184,23 @@ fn fill(out: &mut Captures, found: bool, slots: &[Option<NonMaxUsize>; 20]) -> b
         };
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pattern too large for the backtracker on a value too long for it falls to the PikeVM, which panicked when
+    /// it was given more capture slots than the pattern has.
+    #[test]
+    fn captures_of_few_groups_on_long_values() {
+        let words: Vec<String> = (0..400).map(|n| format!("w{n}[a-z]{{1,3}}x\\b")).collect();
+        let pattern = format!("(?i)\\b(?:{})", words.join("|"));
+        let regex = Regex::new(pattern.as_bytes(), RegexFlags::default()).unwrap();
+        let hay = [" w1ab".repeat(20_000).as_bytes(), b" w399abx "].concat();
+        let mut out = Captures::default();
+        assert!(regex.captures(&hay, &mut out));
+        assert_eq!(out[0].unwrap().of(&hay), b"w399abx");
+        assert_eq!(out[1], None);
+    }
 }

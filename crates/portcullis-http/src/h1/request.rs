@@ -192,6 +192,10 @@ impl RequestParser {
         };
         if let Some(problem) = problem {
             self.refuse(refusal_of(problem));
+            if problem == FieldProblem::BareCarriageReturn {
+                // One line for some readers, two for others: neither reading is shown to rules as a field.
+                return;
+            }
         }
         if bytes::has_high(field.value.of(buf)) {
             self.head.note(Oddity::HighByteInValue);
