@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::buffer::Buffer;
 use crate::exchange::{self, Next};
-use crate::state::Worker;
+use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 use crate::timer::Timer;
 
@@ -41,9 +41,14 @@ pub(crate) struct Connection {
     pub(crate) began: Began,
 }
 
-/// Serves a connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, listener: usize, tcp: TcpStream, peer: SocketAddr) {
-    let _entered = worker.enter();
+/// Serves a connection to its end, and keeps it counted until then.
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    _counted: Counted,
+    listener: usize,
+    tcp: TcpStream,
+    peer: SocketAddr,
+) {
     let Some(mut connection) = Connection::open(worker, listener, tcp, peer).await else { return };
     connection.run().await;
 }

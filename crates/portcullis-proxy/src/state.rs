@@ -184,10 +184,10 @@ impl Worker {
     }
 
     /// Counts a connection for as long as the result lives.
-    pub(crate) fn enter(self: &Rc<Self>) -> Entered {
+    pub(crate) fn count(self: &Rc<Self>) -> Counted {
         self.connections.set(self.connections.get() + 1);
         self.shared.services.metrics.connections_active.add(1);
-        Entered { worker: Rc::clone(self) }
+        Counted { worker: Rc::clone(self) }
     }
 
     /// Buffers for an inspection.
@@ -219,11 +219,11 @@ impl Worker {
 }
 
 /// A counted connection.
-pub(crate) struct Entered {
+pub(crate) struct Counted {
     worker: Rc<Worker>,
 }
 
-impl Drop for Entered {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.worker.connections.set(self.worker.connections.get() - 1);
         self.worker.shared.services.metrics.connections_active.add(-1);

@@ -104,7 +104,9 @@ async fn accept(
         };
         match accepted {
             Ok((tcp, peer)) => {
-                tokio::task::spawn_local(connection::serve(Rc::clone(&worker), listener, tcp, peer));
+                // Counted here, since the task runs later and the limit is looked at before that.
+                let counted = worker.count();
+                tokio::task::spawn_local(connection::serve(Rc::clone(&worker), counted, listener, tcp, peer));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(_) => tokio::time::sleep(ACCEPT_REST).await,
