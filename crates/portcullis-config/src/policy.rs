@@ -19,7 +19,8 @@ pub enum RuleSource {
 }
 
 /// Read before everything else, so that a rule file can change any of it. The values are those of the recommended
-/// ModSecurity configuration; without them the engine would be off, as SecLang demands.
+/// ModSecurity configuration; without them the engine would be off, as SecLang demands. The rules have ids of their own,
+/// so that a modsecurity.conf that brings the same rules can be loaded as well.
 const DEFAULTS: &str = "\
 SecRuleEngine On
 SecRequestBodyAccess On
@@ -31,14 +32,14 @@ SecResponseBodyMimeType text/plain text/html text/xml
 SecResponseBodyLimit 524288
 SecResponseBodyLimitAction ProcessPartial
 SecRule REQUEST_HEADERS:Content-Type \"^(?:application(?:/soap\\+|/)|text/)xml\" \\
-    \"id:'200000',phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=XML\"
+    \"id:9000101,phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=XML\"
 SecRule REQUEST_HEADERS:Content-Type \"^application/(?:[a-z0-9.-]+\\+)?json\" \\
-    \"id:'200001',phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=JSON\"
+    \"id:9000102,phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=JSON\"
 SecRule REQBODY_ERROR \"!@eq 0\" \
-    \"id:'200002',phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
+    \"id:9000103,phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
     logdata:'%{reqbody_error_msg}',severity:2\"
 SecRule MULTIPART_STRICT_ERROR \"!@eq 0\" \
-    \"id:'200003',phase:2,t:none,log,deny,status:400,\
+    \"id:9000104,phase:2,t:none,log,deny,status:400,\
     msg:'Multipart request body failed strict validation.',severity:2\"
 ";
 
@@ -68,7 +69,7 @@ impl Policy {
 
     fn paranoia_directive(&self) -> Option<String> {
         let level = self.paranoia?;
-        // 9000100 lies in the range the CRS leaves to its users; both variables are what crs-setup.conf sets.
+        // 9000100 to 9000104 are ours; both variables are what crs-setup.conf sets.
         Some(format!(
             "SecAction \"id:9000100,phase:1,pass,nolog,t:none,setvar:tx.blocking_paranoia_level={level},\
              setvar:tx.detection_paranoia_level={level}\"\n"

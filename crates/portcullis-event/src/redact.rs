@@ -59,6 +59,12 @@ impl Default for RedactorNames {
                 "card_number",
                 "cardnumber",
                 "ssn",
+                // Session ids that travel in URLs. Wider patterns would hide attacks on settings such as
+                // session.save_path from the people who read events.
+                "sid",
+                "*sessid",
+                "*sessionid",
+                "*session_id",
             ]),
             cookies: list(&["*sess*", "*sid", "*token*", "*auth*", "*secret*", "*jwt*", "remember*"]),
         }

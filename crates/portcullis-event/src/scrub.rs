@@ -13,7 +13,7 @@ const NAME_BYTES_MAX: usize = 128;
 /// What ends a `name=value` pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pairs {
-    /// `&`, as in a query; names are those of arguments, and of cookies.
+    /// `&`, as in a query; names are those of arguments.
     Form,
     /// `;`, as in a Cookie line; names are those of cookies.
     Cookie,
@@ -80,10 +80,7 @@ fn pair(text: &[u8], equals: usize, redactor: &Redactor, pairs: Pairs) -> Option
         let value = &text[..until(text, start, b"&")];
         return Some(start..until(value, start, b" HTTP/"));
     }
-    redactor.is_secret_cookie(&name).then(|| {
-        let value = &text[..until(text, start, b"&")];
-        start..until(value, start, b";")
-    })
+    None
 }
 
 /// `"name": "value"`, `"name": 17`.
