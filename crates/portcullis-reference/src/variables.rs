@@ -144,7 +144,10 @@ fn rule(select: &Select, chain: &Chain) -> Vec<Value> {
 /// The value of a variable that has one at most. `None`: not evaluated here; `Some(None)`: there is no value now.
 fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BString>> {
     let request = transaction.request;
-    let (path, query) = request.path_and_query();
+    let (raw_path, query) = request.path_and_query();
+    // Apache takes the percent signs off the path between phase 1 and phase 2 (`ap_process_request_internal`).
+    let path = if transaction.phase.number() > 1 { unescape(raw_path) } else { raw_path.to_vec() };
+    let path = path.as_slice();
     let flag = |on: bool| Some(BString::from(if on { "1" } else { "0" }));
     let number = |n: u64| Some(BString::from(n.to_string()));
     let response = request.response.as_ref().filter(|_| transaction.phase.number() >= 3);
@@ -229,6 +232,26 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::AuthType | Variable::RemoteUser | Variable::PathInfo => None,
         _ => return None,
     })
+}
+
+/// With `%hh` decoded; a percent sign without two hex digits stays.
+fn unescape(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < path.len() {
+        let digits =
+            path.get(at + 1..at + 3).filter(|_| path[at] == b'%').and_then(|d| std::str::from_utf8(d).ok());
+        let byte =
+            digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit())).map(|d| u8::from_str_radix(d, 16));
+        if let Some(Ok(byte)) = byte {
+            out.push(byte);
+            at += 3;
+        } else {
+            out.push(path[at]);
+            at += 1;
+        }
+    }
+    out
 }
 
 /// A `Host` field without its port.
