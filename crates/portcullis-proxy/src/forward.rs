@@ -106,7 +106,7 @@ fn compose(
     output.clear();
     let rewrite = RequestRewrite {
         framing,
-        upgrade: head.upgrade().is_some(),
+        upgrade: asks_for_websocket(head),
         forwarded: Some(ForwardedBy {
             peer: connection.peer.ip(),
             proto: if connection.tls { "https" } else { "http" },
@@ -117,6 +117,12 @@ fn compose(
     };
     write_request(head, &rewrite, &mut output);
     output
+}
+
+/// WebSocket is the only upgrade that is passed on. Behind any other, HTTP/2 in clear text above all, a client could send
+/// requests that nobody inspects.
+pub(crate) fn asks_for_websocket(head: &RequestHead) -> bool {
+    head.upgrade().is_some_and(|protocols| protocols.eq_ignore_ascii_case(b"websocket"))
 }
 
 fn is_idempotent(method: &[u8]) -> bool {

@@ -3,38 +3,71 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A new id for a request that came at `time`.
-pub(crate) fn request_id(time: SystemTime) -> String {
-    let mut bytes = [0u8; 16];
-    if getrandom::fill(&mut bytes[6..]).is_err() {
-        // No system we run on gets here; an id that repeats costs a log search, a missing answer costs the request.
-        let nanos = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
-        bytes[12..].copy_from_slice(&nanos.to_be_bytes());
-    }
-    let millis = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
-    let mut id = String::with_capacity(32);
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 15] {
-            id.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+/// Random bytes of one id.
+const RANDOM_BYTES: usize = 10;
+/// Random bytes asked for at a time: the system call costs more than the bytes.
+const STOCK_BYTES: usize = 256 * RANDOM_BYTES;
+
+/// Makes ids; one for each worker.
+#[derive(Default)]
+pub(crate) struct RequestIds {
+    /// Random bytes that no id holds yet.
+    stock: Vec<u8>,
+    made: u64,
+}
+
+impl RequestIds {
+    /// A new id for a request that came at `time`.
+    pub(crate) fn make(&mut self, time: SystemTime) -> String {
+        let millis = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let mut bytes = [0u8; 16];
+        bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+        bytes[6..].copy_from_slice(&self.random());
+        let mut id = String::with_capacity(32);
+        for byte in bytes {
+            for digit in [byte >> 4, byte & 15] {
+                id.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+            }
         }
+        id
     }
-    id
+
+    fn random(&mut self) -> [u8; RANDOM_BYTES] {
+        if self.stock.len() < RANDOM_BYTES {
+            self.stock.resize(STOCK_BYTES, 0);
+            if getrandom::fill(&mut self.stock).is_err() {
+                // No system we run on gets here; an id that can be guessed costs nothing that a lost request would not.
+                self.stock.clear();
+            }
+        }
+        self.made += 1;
+        let mut bytes = [0; RANDOM_BYTES];
+        match self.stock.len().checked_sub(RANDOM_BYTES) {
+            Some(rest) => {
+                bytes.copy_from_slice(&self.stock[rest..]);
+                self.stock.truncate(rest);
+            }
+            None => bytes[2..].copy_from_slice(&self.made.to_be_bytes()),
+        }
+        bytes
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
     use std::time::Duration;
 
     #[test]
     fn sorts_by_time_and_does_not_repeat() {
+        let mut ids = RequestIds::default();
         let early = UNIX_EPOCH + Duration::from_millis(1_790_000_000_000);
         let late = early + Duration::from_millis(1);
-        let (a, b, c) = (request_id(early), request_id(early), request_id(late));
-        assert_eq!(a.len(), 32);
-        assert!(a.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_ne!(a, b);
-        assert!(a < c && b < c);
+        let first: HashSet<String> = (0..1000).map(|_| ids.make(early)).collect();
+        let last = ids.make(late);
+        assert_eq!(first.len(), 1000);
+        assert!(first.iter().all(|id| id.len() == 32 && *id < last));
+        assert!(last.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 }

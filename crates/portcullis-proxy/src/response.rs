@@ -15,7 +15,7 @@ use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 use crate::answer;
 use crate::connection::Connection;
 use crate::exchange::{Next, gateway_error};
-use crate::forward::Answered;
+use crate::forward::{Answered, asks_for_websocket};
 use crate::io::write_all;
 use crate::site::Route;
 use crate::state::Generation;
@@ -307,8 +307,9 @@ async fn switch(
     head: &ResponseHead,
     mut upstream: UpstreamConnection,
 ) -> Next {
-    if request.upgrade().is_none() {
-        // Nobody asked to switch.
+    let to_websocket = head.header("upgrade").all(|protocol| protocol.eq_ignore_ascii_case(b"websocket"));
+    if !asks_for_websocket(request) || !to_websocket {
+        // Nobody asked to switch, or not to this.
         let error = UpstreamError::InvalidResponse;
         return gateway_error(connection, generation, request, transaction, error, false).await;
     }

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use crate::StartError;
 use crate::block_page::BlockPage;
 use crate::budget::Budget;
+use crate::request_id::RequestIds;
 use crate::site::{Hosts, Route, Site};
 use crate::timer::Timers;
 use crate::tls;
@@ -161,6 +162,7 @@ pub(crate) struct Worker {
     pub(crate) pool: RefCell<Pool>,
     pub(crate) budget: Rc<Budget>,
     pub(crate) draining: Cell<bool>,
+    pub(crate) request_ids: RefCell<RequestIds>,
     /// Buffers of finished inspections, for the next ones.
     scratch: RefCell<Vec<Scratch>>,
     connections: Cell<usize>,
@@ -177,6 +179,7 @@ impl Worker {
             pool: RefCell::default(),
             budget,
             draining: Cell::new(false),
+            request_ids: RefCell::default(),
             scratch: RefCell::default(),
             connections: Cell::new(0),
             ended: Notify::new(),

@@ -13,7 +13,6 @@ use portcullis_inspect::{Connection as Inspected, Outcome, Rejection, Report};
 use crate::client;
 use crate::connection::{Began, Connection};
 use crate::guard::{Guarded, Health};
-use crate::request_id::request_id;
 use crate::site::Route;
 use crate::state::Generation;
 
@@ -50,7 +49,7 @@ impl Transaction {
         route: Option<&Route>,
     ) -> Self {
         let began = connection.began;
-        let request_id = request_id(began.time);
+        let request_id = connection.worker.request_ids.borrow_mut().make(began.time);
         let settings = &generation.client_address;
         let client = client::address(settings, connection.peer, head);
         let about = || Inspected {

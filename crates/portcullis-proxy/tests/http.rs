@@ -196,6 +196,16 @@ fn upgrade_passes_through() {
     let mut client = front.client();
     client.send(upgrade("/chat?q=attack"));
     assert_eq!(status(&client.head()), 403, "the handshake is inspected");
+    client.send(upgrade("/").replace("websocket", "h2c"));
+    assert_eq!(client.response().1, b"plain", "other protocols are not offered to the upstream");
+    let rude =
+        Backend::start(|_| Reply::Echo(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n".to_vec()));
+    let front = Front::plain(&rude);
+    for request in [upgrade("/"), GET.to_string()] {
+        let mut client = front.client();
+        client.send(request);
+        assert_eq!(status(&client.head()), 502, "nor accepted from it");
+    }
 }
 
 #[test]

@@ -95,6 +95,18 @@ fn tls_selects_the_certificate_by_name() {
     let (answer, _) =
         over_tls(authority.client(), TcpStream::connect(front.address()).unwrap(), "a.example", CLOSING);
     assert!(answer.ends_with("through tls"));
+    // A reload brings other certificates, for new connections.
+    let other =
+        document(backend.address, "", &listener.replace(&format!("{}, ", pair("a.example")), ""), RULES, "");
+    let other = parse(&other);
+    front.proxy.reload(&other, &inspectors(&other)).unwrap();
+    let (_, certificate) =
+        over_tls(authority.client(), TcpStream::connect(front.address()).unwrap(), "b.example", CLOSING);
+    assert_eq!(certificate, shown[1]);
+    let stream = TcpStream::connect(front.address()).unwrap();
+    let name = ServerName::try_from("a.example").unwrap();
+    let mut refused = StreamOwned::new(ClientConnection::new(authority.client(), name).unwrap(), stream);
+    assert!(refused.write_all(CLOSING.as_bytes()).is_err(), "the name is not served any more");
 }
 
 /// A backend that speaks TLS and answers each connection once.
