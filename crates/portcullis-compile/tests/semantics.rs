@@ -378,6 +378,26 @@ fn operators() {
 }
 
 #[test]
+fn matches_say_where() {
+    for (rule, span) in [
+        (r#"SecRule ARGS:q "@rx w." "id:1,phase:2,pass""#, Some("wo")),
+        (r#"SecRule ARGS:q "@rx t(w)." "id:1,phase:2,pass,capture""#, Some("two")),
+        (r#"SecRule ARGS:q "@contains w" "id:1,phase:2,pass""#, Some("w")),
+        (r#"SecRule ARGS:q "@pm zz TWO" "id:1,phase:2,pass""#, Some("two")),
+        (r#"SecRule ARGS:q "@validateByteRange 97-119" "id:1,phase:2,pass""#, Some("O")),
+        (r#"SecRule &ARGS:q "@eq 2" "id:1,phase:2,pass""#, None),
+        (r#"SecAction "id:1,phase:2,pass""#, None),
+    ] {
+        let seen = run(rule, GET);
+        let found = seen.transaction.matches()[0];
+        let view = seen.transaction.view(&found);
+        let text = found.found.map(|span| std::str::from_utf8(span.of(view.value)).unwrap());
+        assert_eq!(text, span, "{rule}");
+    }
+    assert_eq!(run(r#"SecAction "id:1,phase:2,pass""#, GET).matches, ["1 ="]);
+}
+
+#[test]
 fn scores_are_explained() {
     let rules = r#"SecAction "id:1,phase:1,pass,nolog,setvar:tx.critical=5"
 SecRule ARGS:x "@rx ." "id:2,phase:2,pass,setvar:tx.score=+%{tx.critical},setvar:tx.sqli=+1""#;

@@ -173,7 +173,7 @@ impl Transaction {
                     continue;
                 }
                 (hit, any) = (true, true);
-                self.on_match(plan, rule, link, at, last, item, form, &captures);
+                self.on_match(plan, rule, link, at, last, item, form, argument, &captures);
                 if self.interruption.is_some() && self.phase != Phase::Logging {
                     break 'items;
                 }
@@ -345,6 +345,7 @@ impl Transaction {
         last: bool,
         item: &Item,
         form: Span,
+        argument: &[u8],
         captures: &Captures,
     ) {
         self.matched =
@@ -364,7 +365,11 @@ impl Transaction {
         }
         self.run_acts(plan, &link.acts);
         if last {
-            self.complete(plan, rule, link, at, Some((item, form, captures.groups[0])));
+            let found = captures.groups[0].or_else(|| {
+                let wanted = plan.rule(rule).log && !link.negated;
+                wanted.then(|| link.operator.locate(self.store.text(form), argument)).flatten()
+            });
+            self.complete(plan, rule, link, at, Some((item, form, found)));
         }
     }
 
@@ -409,7 +414,7 @@ impl Transaction {
             self.matches.push(Match {
                 rule: index,
                 phase: self.phase,
-                variable: item.map_or(Variable::Tx, |item| item.variable),
+                variable: item.map(|item| item.variable),
                 count: item.is_some_and(|item| item.count),
                 key: item.map_or(Span::default(), |item| item.key),
                 raw: item.map_or(Span::default(), |item| self.store.data(item.value)),

@@ -156,6 +156,35 @@ impl Operator {
     }
 }
 
+impl Operator {
+    /// Where in a matching `value` the operator matched, for explanations; `None` where there is no such place.
+    pub(crate) fn locate(&self, value: &[u8], argument: &[u8]) -> Option<Span> {
+        let whole = Span::new(0, value.len());
+        match self {
+            Operator::Rx(regex) => {
+                let mut groups = portcullis_match::Captures::default();
+                regex.captures(value, &mut groups);
+                groups[0]
+            }
+            Operator::Pm(words) => words.find(value),
+            Operator::Contains(_) | Operator::ContainsWord(_) | Operator::StrMatch(_) => {
+                memchr::memmem::find(value, argument).map(|at| Span::new(at, at + argument.len()))
+            }
+            Operator::BeginsWith(_) => Some(Span::new(0, argument.len())),
+            Operator::EndsWith(_) => {
+                Some(Span::new(value.len() - argument.len().min(value.len()), value.len()))
+            }
+            Operator::ValidateByteRange(allowed) => {
+                portcullis_match::first_byte_outside(allowed, value).map(|at| Span::new(at, at + 1))
+            }
+            Operator::Within(_) | Operator::StrEq(_) | Operator::DetectSqli | Operator::DetectXss => {
+                Some(whole)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// `@containsWord`: `word` stands in `value` with no letter or digit on either side.
 fn contains_word(value: &[u8], word: &[u8]) -> bool {
     if word.is_empty() {

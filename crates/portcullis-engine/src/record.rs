@@ -9,8 +9,8 @@ pub struct Match {
     pub rule: RuleIndex,
     /// The phase it ran in.
     pub phase: Phase,
-    /// Variable of the value that completed the match.
-    pub variable: Variable,
+    /// Variable of the value that completed the match; `None` for `SecAction`, which looks at nothing.
+    pub variable: Option<Variable>,
     /// `&`.
     pub count: bool,
     /// Key of the value; empty for scalars.
@@ -57,7 +57,7 @@ pub struct MatchView<'a> {
     pub record: &'a Match,
     /// The rule.
     pub rule: &'a crate::Rule,
-    /// `ARGS:q`, `REQUEST_URI`, `&ARGS`.
+    /// `ARGS:q`, `REQUEST_URI`, `&ARGS`; empty for `SecAction`.
     pub target: Vec<u8>,
     /// The value as it came.
     pub raw: &'a [u8],
@@ -86,7 +86,9 @@ impl Transaction {
         MatchView {
             record,
             rule,
-            target: target_name(record.variable, record.count, self.text(record.key)),
+            target: record
+                .variable
+                .map_or_else(Vec::new, |variable| target_name(variable, record.count, self.text(record.key))),
             raw: self.text(record.raw),
             value: self.text(record.value),
             msg: record.msg.map_or(b"".as_slice(), |span| self.text(span)),
