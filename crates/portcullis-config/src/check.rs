@@ -19,13 +19,16 @@ pub(crate) struct Checker<'a> {
     /// Folder that relative paths start from.
     pub base: &'a Path,
     pub mistakes: Vec<(Range<usize>, String, Option<String>)>,
+    /// Where each listener is named.
+    listener_spans: Vec<Range<usize>>,
     upstreams: Vec<Upstream>,
     policies: Vec<Policy>,
 }
 
 impl<'a> Checker<'a> {
     pub(crate) fn new(base: &'a Path) -> Self {
-        Checker { base, mistakes: Vec::new(), upstreams: Vec::new(), policies: Vec::new() }
+        let listener_spans = Vec::new();
+        Checker { base, mistakes: Vec::new(), listener_spans, upstreams: Vec::new(), policies: Vec::new() }
     }
 
     /// The checked settings; meaningless when there are mistakes.
@@ -35,9 +38,9 @@ impl<'a> Checker<'a> {
         let client_address = self.client_address(document.client_address);
         let mut listeners = self.listeners(document.listeners, &client_address);
         let sites = self.sites(document.sites, &mut listeners);
-        for listener in &listeners {
+        for (listener, span) in listeners.iter().zip(std::mem::take(&mut self.listener_spans)) {
             if listener.sites.is_empty() && !sites.is_empty() {
-                self.wrong(0..0, format!("the listener `{}` serves no site", listener.name));
+                self.wrong(span, format!("the listener `{}` serves no site", listener.name));
             }
         }
         let default = Limits::default();
@@ -191,6 +194,7 @@ impl<'a> Checker<'a> {
         for listener in raw {
             let span = listener.name.as_ref().unwrap_or(&listener.address).span.clone();
             let name = listener.name.as_ref().unwrap_or(&listener.address).value.clone();
+            self.listener_spans.push(span.clone());
             // After a mistake the listener stays, so that sites which name it are not reported as well.
             let address = self.address(&listener.address).unwrap_or(([0, 0, 0, 0], 0).into());
             if listeners.iter().any(|other| other.name == name) {

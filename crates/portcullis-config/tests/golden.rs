@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_config::{Config, Format};
 
-const CASES: usize = 14;
+const CASES: usize = 15;
 
 #[test]
 fn golden_documents() {
@@ -37,6 +37,17 @@ fn the_checked_in_schema_is_current() {
     let mut different = Vec::new();
     check(&path, &portcullis_config::json_schema(), "docs/config.schema.json", &mut different);
     assert!(different.is_empty(), "docs/config.schema.json is old; run the test with UPDATE_GOLDEN=1");
+}
+
+#[test]
+fn the_manual_shows_a_valid_document() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let text = std::fs::read_to_string(path).expect("the manual");
+    let document = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let document = document.expect("a document in the manual");
+    let config =
+        Config::parse(document, Format::Toml, "manual.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((config.sites.len(), config.upstreams.len(), config.policies.len()), (1, 2, 2));
 }
 
 fn check(path: &Path, shown: &str, name: &str, different: &mut Vec<String>) {

@@ -62,7 +62,7 @@ pub(crate) async fn run(
     let may_repeat = is_idempotent(head.method());
     let mut fresh_only = false;
     loop {
-        let (mut upstream, endpoint, reused) = acquire(connection, group, fresh_only).await?;
+        let (mut upstream, endpoint, reused) = acquire(connection, group, fresh_only, may_repeat).await?;
         let chunked = framing == BodyFraming::Chunked;
         let sending = async {
             send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
@@ -134,6 +134,7 @@ async fn acquire(
     connection: &mut Connection,
     group: &Arc<Group>,
     fresh_only: bool,
+    may_repeat: bool,
 ) -> Result<(UpstreamConnection, usize, bool), Fault> {
     let mut tried = Vec::new();
     let mut error = UpstreamError::NoEndpoint;
@@ -145,7 +146,8 @@ async fn acquire(
             let Some(endpoint) = endpoints.pick(now, &tried) else { break };
             let mut kept = None;
             while let Some(candidate) = endpoints.take(endpoint, now).filter(|_| !fresh_only) {
-                if candidate.is_usable() {
+                // A request that may not be sent twice must not meet a connection that is being closed.
+                if candidate.is_usable(!may_repeat) {
                     kept = Some(candidate);
                     break;
                 }

@@ -10,9 +10,40 @@
 //!                                   └── guard: portcullis-inspect, panics contained ──> transaction: event, metrics
 //! ```
 //!
-//! A connection is one task. Settings are a [`state::Generation`] behind one atomic pointer: a reload builds a new one
+//! A connection is one task. Settings are a generation (`state.rs`) behind one atomic pointer: a reload builds a new one
 //! aside and swaps it in; requests in flight keep theirs. Bytes are parsed and framed by `portcullis-http`; what goes
 //! upstream is written anew from what was inspected, so nothing ambiguous is passed on.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::sync::Arc;
+//! use portcullis_config::{Config, Flags};
+//! use portcullis_event::{Action, NotInspected, UpstreamError};
+//! use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
+//! use portcullis_proxy::{Proxy, Services};
+//!
+//! // Nothing listens behind it, and no rules are loaded: the answer is a 502 of our own.
+//! let (listen, upstream) = ("127.0.0.1:0".to_string(), "http://127.0.0.1:1".to_string());
+//! let config = Config::from_flags(Flags { listen, upstream, workers: Some(1), ..Flags::default() })?;
+//! let registry = Registry::new();
+//! let names = DataPlaneNames {
+//!     verdicts: Action::NAMES,
+//!     not_inspected: NotInspected::NAMES,
+//!     upstream_errors: UpstreamError::NAMES,
+//!     refusals: &[],
+//! };
+//! let metrics = DataPlane::new(&registry, "0", names);
+//! let services = Services { registry, metrics, on_event: Arc::new(|event| print!("{}", event.json_line())) };
+//! let proxy = Proxy::start(&config, &[], services)?;
+//!
+//! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;
+//! client.write_all(b"GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n")?;
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer)?;
+//! assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
+//! proxy.drain();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! The crate does not know SecLang, does not decide, and does not write files. It waits, and it gives every wait a limit.
 

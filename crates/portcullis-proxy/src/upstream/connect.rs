@@ -1,11 +1,13 @@
 //! A new connection to an endpoint.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{Limits, ResponseParser};
+use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -26,8 +28,15 @@ pub(crate) struct UpstreamConnection {
 pub(crate) struct Failed(pub(crate) UpstreamError);
 
 impl UpstreamConnection {
-    /// True if nothing speaks against another request: the peer has neither closed nor sent anything unasked.
-    pub(crate) fn is_usable(&self) -> bool {
+    /// True if nothing speaks against another request: the peer has neither closed nor sent anything unasked. What the
+    /// runtime knows of that costs nothing, but may be some microseconds old; with `certain` the socket is asked.
+    pub(crate) fn is_usable(&self, certain: bool) -> bool {
+        if certain {
+            let peeked = SockRef::from(self.stream.tcp()).peek(&mut [MaybeUninit::uninit()]);
+            if !peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                return false;
+            }
+        }
         let mut byte = [0];
         let quiet = match self.stream.tcp().try_read(&mut byte) {
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
