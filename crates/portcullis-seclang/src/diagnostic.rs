@@ -91,6 +91,8 @@ fn gutter_width(sources: &Sources, span: SourceSpan) -> usize {
 
 /// Longest stretch of a line that is shown, in characters.
 const EXCERPT_CHARS_MAX: usize = 110;
+/// As many bytes hold that many characters, whatever they are.
+const WINDOW_BYTES: usize = 4 * EXCERPT_CHARS_MAX;
 
 /// The line of `span` and carets under the part of it that lies in the line.
 fn excerpt(out: &mut String, sources: &Sources, span: SourceSpan) {
@@ -99,6 +101,10 @@ fn excerpt(out: &mut String, sources: &Sources, span: SourceSpan) {
     let until = (span.span.end as usize).saturating_sub(line_start).clamp(before, line.len());
     let (before, rest) = line.split_at(before);
     let (marked, after) = rest.split_at(until - before.len());
+    // Only what may be shown is looked at: a line can be a megabyte long and have many mistakes in it.
+    let before = &before[before.len().saturating_sub(WINDOW_BYTES)..];
+    let (marked, after) =
+        (&marked[..marked.len().min(WINDOW_BYTES)], &after[..after.len().min(WINDOW_BYTES)]);
     let (before, marked, after) = (printable(before), printable(marked), printable(after));
     // A long line is cut so that the marked place stays in view.
     let skipped =

@@ -10,7 +10,9 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         return None;
     }
     let near_enough = (word.len() / 3).min(4);
-    let scored = candidates.into_iter().map(|name| {
+    // Each edit changes the length by one at most, so most names need no comparing.
+    let similar = candidates.into_iter().filter(|name| name.len().abs_diff(word.len()) <= near_enough);
+    let scored = similar.map(|name| {
         let other: Vec<char> = name.to_ascii_lowercase().chars().collect();
         (distance(&word, &other), name)
     });
