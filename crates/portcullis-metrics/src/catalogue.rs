@@ -71,6 +71,8 @@ catalogue! {
         "Bytes of requests and responses that rules could see.";
     BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]
         "Bytes of requests and responses that passed without inspection.";
+    EXCEPTIONS Counter "portcullis_exceptions_total" ["cause", "policy"]
+        "Transactions whose inspection could not do its full work, and what was done about it.";
     UPSTREAM_ERRORS Counter "portcullis_upstream_errors_total" ["kind"]
         "Failures between us and an upstream.";
     EVENTS_QUEUED Gauge "portcullis_events_queued" []

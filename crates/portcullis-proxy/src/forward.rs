@@ -54,7 +54,7 @@ pub(crate) async fn run(
         (None, true) => BodyFraming::Length(body.held.len() as u64),
         (None, false) => BodyFraming::None,
     };
-    let request = compose(connection, generation, head, transaction, framing);
+    let request = compose(connection, generation, head, transaction, framing, &group.host);
     if body.rest.is_some() && head.expects_continue() && body.held.is_empty() {
         let sent = crate::request_body::send_continue(connection, generation).await;
         sent.map_err(|_| Fault::Client)?;
@@ -101,11 +101,13 @@ fn compose(
     head: &RequestHead,
     transaction: &Transaction,
     framing: BodyFraming,
+    host: &str,
 ) -> Vec<u8> {
     let mut output = std::mem::take(&mut connection.output);
     output.clear();
     let rewrite = RequestRewrite {
         framing,
+        host: head.host().is_empty().then_some(host.as_bytes()),
         upgrade: asks_for_websocket(head),
         forwarded: Some(ForwardedBy {
             peer: connection.peer.ip(),

@@ -21,6 +21,7 @@ use crate::site::Route;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::tunnel;
+use crate::upload::SMALL_BYTES;
 use crate::upstream::{Group, UpstreamConnection};
 
 /// Passes the answer on, or blocks it.
@@ -234,6 +235,7 @@ async fn stream(
     let Connection { stream, timer, output, .. } = connection;
     transaction.passed_body_bytes = held.bytes.len() as u64;
     let mut size = Vec::new();
+    let mut small = Vec::new();
     let mut ended = false;
     if !held.bytes.is_empty() {
         let end: &[u8] = if down.chunked { CHUNK_END } else { b"" };
@@ -251,21 +253,29 @@ async fn stream(
         // Everything that is here goes in one write: the head with the first data, the last data with the end.
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
             let step = decoder.decode(upstream.input.unread()).map_err(|_| Cut::Upstream)?;
+            let consumed = step.consumed;
+            transaction.passed_body_bytes += step.data.len() as u64;
+            let more = !step.done && consumed < upstream.input.unread().len();
+            if more && small.len() + step.data.len() < SMALL_BYTES {
+                small.extend_from_slice(step.data);
+                upstream.input.consume(consumed);
+                continue;
+            }
+            let length = small.len() + step.data.len();
             let mut end: &[u8] = b"";
             size.clear();
-            if down.chunked && !step.data.is_empty() {
-                write_chunk_size(step.data.len(), &mut size);
+            if down.chunked && length > 0 {
+                write_chunk_size(length, &mut size);
                 end = CHUNK_END;
             }
             ended = step.done;
             let last: &[u8] = if down.chunked && step.done { LAST_CHUNK } else { b"" };
-            let parts = [&output[..], &size, step.data, end, last];
+            let parts = [&output[..], &size, &small, step.data, end, last];
             write_all(stream, timer, patience, &mut parts.map(IoSlice::new))
                 .await
                 .map_err(|_| Cut::Client)?;
             output.clear();
-            transaction.passed_body_bytes += step.data.len() as u64;
-            let consumed = step.consumed;
+            small.clear();
             upstream.input.consume(consumed);
         }
         if decoder.is_done() {

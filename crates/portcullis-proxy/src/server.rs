@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use portcullis_config::Config;
-use portcullis_event::Action;
+use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
 use portcullis_inspect::{Inspector, PolicyNames};
-use portcullis_metrics::RouteMetrics;
+use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
 use crate::state::{Generation, Services, Shared};
@@ -48,10 +48,15 @@ impl Proxy {
         let addresses = addresses.map_err(|error| StartError::new(error.to_string()))?;
         services.metrics.policy_generation.set(1);
         let unrouted = RouteMetrics::new(&services.registry, "", "", Action::NAMES);
+        let by_policy = |cause: &ExceptionCause| {
+            let registry = &services.registry;
+            registry.enum_counters(&catalogue::EXCEPTIONS, &[cause.name()], ExceptionPolicy::NAMES)
+        };
+        let exceptions = ExceptionCause::ALL.iter().map(by_policy).collect();
         let nameless = || Arc::from("");
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);
-        let shared = Arc::new(Shared { current, services, unrouted, unrouted_names });
+        let shared = Arc::new(Shared { current, services, unrouted, unrouted_names, exceptions });
         let (stop, stopped) = watch::channel(None);
         let mut workers = Vec::with_capacity(config.workers);
         for number in 0..config.workers {

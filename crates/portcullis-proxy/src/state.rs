@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use portcullis_config::{ClientAddress, Config, Timeouts};
 use portcullis_event::{Action, Event, Redactor, RedactorNames};
 use portcullis_inspect::{Inspector, PolicyNames, Scratch};
-use portcullis_metrics::{DataPlane, Registry, RouteMetrics, RuleCounters};
+use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics, RuleCounters};
 use rustls::ServerConfig;
 use tokio::sync::Notify;
 
@@ -153,6 +153,8 @@ pub(crate) struct Shared {
     pub(crate) unrouted: RouteMetrics,
     /// The names events give those.
     pub(crate) unrouted_names: PolicyNames,
+    /// By cause, then by policy.
+    pub(crate) exceptions: Vec<EnumCounters>,
 }
 
 /// What one worker owns. Connections of other workers never see it, so nothing in it is locked.

@@ -130,6 +130,9 @@ impl Transaction {
         if route.is_some_and(|route| route.inspector.is_some()) {
             metrics.inspection_duration.observe(self.inspection.spent());
         }
+        for Exception { cause, policy } in &outcome.exceptions {
+            shared.exceptions[*cause as usize].inc(*policy as usize);
+        }
         let counters = &shared.services.metrics;
         counters.bytes_inspected.add(coverage.bytes_inspected);
         for (reason, bytes) in &coverage.bytes_not_inspected {

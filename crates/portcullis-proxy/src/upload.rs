@@ -21,6 +21,10 @@ use crate::upstream::{Group, UpstreamConnection};
 /// Bytes of an early answer that are kept while the request is still being sent.
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
+/// Pieces of a body are gathered up to this size before they are written, so that a peer that sends a byte in each chunk
+/// does not cost a system call for each.
+pub(crate) const SMALL_BYTES: usize = 4096;
+
 /// Why sending stopped.
 #[derive(Debug)]
 pub(crate) enum Stopped {
@@ -53,23 +57,28 @@ pub(crate) async fn upload(
     let Connection { stream, input, timer, .. } = connection;
     let mut bytes = 0;
     let mut size = Vec::new();
+    let mut small = Vec::new();
     loop {
         while !decoder.is_done() && !input.unread().is_empty() {
             let step = decoder
                 .decode(input.unread())
                 .map_err(|error| Stopped::RequestBody(error.status(), error.explanation()))?;
-            if !step.data.is_empty() {
+            bytes += step.data.len() as u64;
+            let consumed = step.consumed;
+            let more = !step.done && consumed < input.unread().len();
+            if more && small.len() + step.data.len() < SMALL_BYTES {
+                small.extend_from_slice(step.data);
+            } else if small.len() + step.data.len() > 0 {
                 size.clear();
                 let mut end: &[u8] = b"";
                 if chunked {
-                    write_chunk_size(step.data.len(), &mut size);
+                    write_chunk_size(small.len() + step.data.len(), &mut size);
                     end = CHUNK_END;
                 }
-                let slices = &mut [IoSlice::new(&size), IoSlice::new(step.data), IoSlice::new(end)];
-                write(upstream, timer, patience, slices).await?;
-                bytes += step.data.len() as u64;
+                let parts = [&size[..], &small, step.data, end];
+                write(upstream, timer, patience, &mut parts.map(IoSlice::new)).await?;
+                small.clear();
             }
-            let consumed = step.consumed;
             input.consume(consumed);
         }
         if decoder.is_done() {

@@ -60,6 +60,27 @@ fn http_1_0_closes_unless_asked() {
     assert_eq!(header(&client.response().0, "connection"), Some("keep-alive"));
     client.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n");
     assert_eq!(status(&client.rest()), 200);
+    let hosts: Vec<String> =
+        backend.seen().iter().map(|seen| seen.header("host").unwrap().to_string()).collect();
+    assert_eq!(hosts, [backend.address.to_string(), "a".to_string(), "a".to_string()]);
+}
+
+#[test]
+fn small_chunks_are_gathered() {
+    let chunks: Vec<u8> = std::iter::repeat_n(*b"1\r\nx\r\n", 10_000).flatten().collect();
+    let body = [&chunks[..], b"0\r\n\r\n"].concat();
+    let response = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &body[..]].concat();
+    let backend = Backend::start(move |_| Reply::Bytes(response.clone()));
+    let site = format!("{RULES}request_body = {{ inspect = false }}\n");
+    let front = Front::start(&document(backend.address, "", "", &site, ""));
+    let mut client = front.client();
+    for _ in 0..3 {
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        client.send(&body);
+        assert_eq!(client.response().1, vec![b'x'; 10_000]);
+    }
+    let seen = backend.seen();
+    assert!(seen.len() == 3 && seen.iter().all(|request| request.body == vec![b'x'; 10_000]));
 }
 
 #[test]
@@ -364,5 +385,7 @@ fn a_panic_in_inspection_stays_inside() {
         client.send(GET);
         assert_eq!(status(&client.response().0), 200, "the worker lives");
         assert_eq!(front.events(1)[0].exceptions.len(), 1);
+        let counted = format!("portcullis_exceptions_total{{cause=\"engine_error\",policy=\"{policy}\"}}");
+        assert_eq!(front.metric(&counted), 1.0);
     }
 }

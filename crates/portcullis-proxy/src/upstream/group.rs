@@ -14,6 +14,8 @@ pub(crate) struct Group {
     pub(crate) id: u64,
     pub(crate) settings: Upstream,
     pub(crate) tls: Option<Arc<ClientConfig>>,
+    /// The `Host` of requests that bring none, as HTTP/1.0 allows: the first endpoint.
+    pub(crate) host: String,
 }
 
 impl Group {
@@ -30,7 +32,12 @@ impl Group {
         }
         let wrong = |error: StartError| StartError::new(format!("upstream `{}`: {error}", settings.name));
         let tls = settings.tls.as_ref().map(tls::client_config).transpose().map_err(wrong)?;
-        let group = Group { id: ids.fetch_add(1, Ordering::Relaxed), settings: settings.clone(), tls };
+        let id = ids.fetch_add(1, Ordering::Relaxed);
+        let host = settings.endpoints.first().map_or(String::new(), |first| match first.host.contains(':') {
+            true => format!("[{}]:{}", first.host, first.port),
+            false => format!("{}:{}", first.host, first.port),
+        });
+        let group = Group { id, settings: settings.clone(), tls, host };
         if group.tls.is_some() {
             for endpoint in &settings.endpoints {
                 group.server_name(endpoint).map_err(wrong)?;
