@@ -29,7 +29,7 @@ pub(super) fn list(view: View<'_>, sink: &mut Sink) -> Vec<Spanned<Target>> {
         }
         at += length;
     }
-    if view.trim().bytes.is_empty() {
+    if view.bytes.iter().all(|&b| is_blank(b) || is_separator(b)) {
         sink.error_hint(
             view.span(),
             "a target is missing",
