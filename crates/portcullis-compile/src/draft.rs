@@ -10,12 +10,10 @@ use portcullis_types::{Phase, RuleId};
 /// A rule or chain.
 pub(crate) struct Draft {
     pub(crate) links: Vec<DraftLink>,
-    /// What `SecDefaultAction` said for its phase when the rule was read.
+    /// What the last `SecDefaultAction` before the rule said.
     pub(crate) defaults: Vec<Spanned<Action>>,
     pub(crate) phase: Phase,
     pub(crate) id: RuleId,
-    /// Targets added by updates to the first link, exclusions among them.
-    pub(crate) updates: Vec<Spanned<Target>>,
     /// Why the rule is not to run.
     pub(crate) removed: Option<String>,
     pub(crate) span: SourceSpan,
@@ -46,8 +44,8 @@ pub(crate) fn drafts(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> 
 
 struct Reader<'a> {
     entries: Vec<Entry>,
-    /// `SecDefaultAction`s so far, one for each phase.
-    defaults: Vec<(Phase, Vec<Spanned<Action>>)>,
+    /// The last `SecDefaultAction`. As in ModSecurity 2 there is one, whatever phase it names.
+    defaults: Vec<Spanned<Action>>,
     /// The newest rule waits for its next link.
     chain_open: bool,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -88,11 +86,8 @@ impl Reader<'_> {
                 draft.links.push(link);
             }
         } else {
-            let phase = rule.actions.iter().rev().find_map(|action| match action.node {
-                Action::Phase(phase) => Some(phase),
-                _ => None,
-            });
-            let phase = phase.unwrap_or(Phase::RequestBody);
+            let phase = phase_of(&rule.actions);
+            let phase = phase.or_else(|| phase_of(&self.defaults)).unwrap_or(Phase::RequestBody);
             let id = rule.actions.iter().rev().find_map(|action| match action.node {
                 Action::Id(id) => Some(id),
                 _ => None,
@@ -101,13 +96,11 @@ impl Reader<'_> {
                 let error = Diagnostic::error(span, "the rule has no id");
                 self.diagnostics.push(error.with_hint("add an id that no other rule has, such as id:1000"));
             }
-            let defaults = self.defaults.iter().find(|(of, _)| *of == phase);
             self.entries.push(Entry::Rule(Draft {
                 links: vec![link],
-                defaults: defaults.map(|(_, actions)| actions.clone()).unwrap_or_default(),
+                defaults: self.defaults.clone(),
                 phase,
                 id: id.unwrap_or(RuleId(0)),
-                updates: Vec::new(),
                 removed: None,
                 span,
             }));
@@ -146,11 +139,6 @@ impl Reader<'_> {
     }
 
     fn default_action(&mut self, actions: &[Spanned<Action>], span: SourceSpan) {
-        let phase = actions.iter().find_map(|action| match action.node {
-            Action::Phase(phase) => Some(phase),
-            _ => None,
-        });
-        let phase = phase.unwrap_or(Phase::RequestBody);
         let disruptive = |action: &Action| {
             matches!(
                 action,
@@ -161,8 +149,7 @@ impl Reader<'_> {
             let error = Diagnostic::error(span, "SecDefaultAction needs a disruptive action");
             self.diagnostics.push(error.with_hint("add pass, deny, drop, allow or redirect"));
         }
-        self.defaults.retain(|(of, _)| *of != phase);
-        self.defaults.push((phase, actions.to_vec()));
+        self.defaults = actions.to_vec();
     }
 
     fn remove(&mut self, selector: &RuleSelector, directive: &str, span: SourceSpan) {
@@ -180,10 +167,10 @@ impl Reader<'_> {
     ) {
         let drafts = self.selected(selector, span);
         for draft in drafts {
-            if let (Some(replaced), Some(condition)) = (replaced, draft.links[0].condition.as_mut()) {
-                condition.targets.retain(|own| !replaced.iter().any(|gone| gone.node == own.node));
+            // Every link of a chain is updated (msre_ruleset_phase_rule_update_target_matching_exception).
+            for condition in draft.links.iter_mut().filter_map(|link| link.condition.as_mut()) {
+                update_condition(condition, targets, replaced);
             }
-            draft.updates.extend(targets.iter().cloned());
         }
     }
 
@@ -233,6 +220,28 @@ impl Reader<'_> {
     }
 }
 
+/// Follows `update_rule_target_ex`: with `replaced`, the targets take the place of one that is there; without, those
+/// that are not there yet are added.
+fn update_condition(
+    condition: &mut Condition,
+    targets: &[Spanned<Target>],
+    replaced: Option<&[Spanned<Target>]>,
+) {
+    if let Some(replaced) = replaced {
+        let before = condition.targets.len();
+        condition.targets.retain(|own| !replaced.iter().any(|gone| gone.node == own.node));
+        if condition.targets.len() < before {
+            condition.targets.extend(targets.iter().cloned());
+        }
+        return;
+    }
+    for target in targets {
+        if !condition.targets.iter().any(|own| own.node == target.node) {
+            condition.targets.push(target.clone());
+        }
+    }
+}
+
 /// Decides which rules an id list, tag or message expression means.
 pub(crate) enum Matcher {
     Ids(Vec<IdRange>),
@@ -267,6 +276,14 @@ impl Matcher {
 
 pub(crate) fn has(actions: &[Spanned<Action>], wanted: impl Fn(&Action) -> bool) -> bool {
     actions.iter().any(|action| wanted(&action.node))
+}
+
+/// The last `phase` among `actions`.
+fn phase_of(actions: &[Spanned<Action>]) -> Option<Phase> {
+    actions.iter().rev().find_map(|action| match action.node {
+        Action::Phase(phase) => Some(phase),
+        _ => None,
+    })
 }
 
 /// True for `!` targets.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, Link, Metadata, Operator, Plan, Rule, RuleIndex, SetVar,
-    SetVarOperation, Settings, Step, TargetList, Template,
+    Act, AllowScope, ChainId, Disruption, KeyFilter, Link, Metadata, Operator, Plan, Rule, RuleIndex, SetVar,
+    SetVarOperation, Settings, Step, Target, TargetList, Template,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
 use portcullis_seclang::settings::Setting;
@@ -191,9 +191,8 @@ impl Lowering<'_> {
 
     fn rule(&mut self, draft: &Draft, running: &[&Draft]) {
         let first_link = self.plan.links.len() as u32;
-        for (at, link) in draft.links.iter().enumerate() {
-            let updates = if at == 0 { draft.updates.as_slice() } else { &[] };
-            let link = self.link(draft, link, updates, running);
+        for link in &draft.links {
+            let link = self.link(draft, link, running);
             self.plan.links.push(link);
         }
         let actions = &draft.links[0].actions;
@@ -216,19 +215,13 @@ impl Lowering<'_> {
         self.plan.rules.push(rule);
     }
 
-    fn link(
-        &mut self,
-        draft: &Draft,
-        link: &DraftLink,
-        updates: &[Spanned<ast::Target>],
-        running: &[&Draft],
-    ) -> Link {
+    fn link(&mut self, draft: &Draft, link: &DraftLink, running: &[&Draft]) -> Link {
         let mut list = TargetList::default();
         let mut operator = Operator::UnconditionalMatch;
         let mut operator_text = String::new();
         let mut negated = false;
         if let Some(condition) = &link.condition {
-            for target in condition.targets.iter().chain(updates) {
+            for target in &condition.targets {
                 if let Err((message, hint)) = targets::add(&mut list, &target.node, &mut self.names) {
                     self.error(target.span, message, hint);
                 }
@@ -244,6 +237,11 @@ impl Lowering<'_> {
                 Ok(compiled) => operator = compiled,
                 Err((message, hint)) => self.error(written.span, message, hint),
             }
+        }
+        if link.condition.is_none() {
+            let remote =
+                Target { variable: Variable::RemoteAddr, filter: KeyFilter::All, slot: None, count: false };
+            list.include.push(remote);
         }
         let acts = link.actions.iter().filter_map(|action| self.act(action, running)).collect();
         Link {
@@ -327,7 +325,7 @@ impl Lowering<'_> {
             Some(name) if collection == Variable::Tx => Some(self.names.tx(name)),
             _ => None,
         };
-        let number = |template: &Template| template.as_literal().map(portcullis_engine::leading_int);
+        let number = |template: &Template| template.as_literal().map(portcullis_engine::addend);
         let operation = match &set.operation {
             ast::SetVarOperation::Unset => SetVarOperation::Unset,
             ast::SetVarOperation::Set(value) => {

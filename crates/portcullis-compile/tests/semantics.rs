@@ -150,7 +150,7 @@ SecAction "id:2,phase:2,pass,nolog,setvar:tx.m=%{tx.n},setvar:tx.m=+%{tx.n},setv
 fn keys_made_at_run_time_are_found_again() {
     let rules = r#"SecRule ARGS "@rx ." "id:1,phase:2,pass,nolog,setvar:'tx.count_%{MATCHED_VAR_NAME}=+1'"
 SecRule TX:/count_.*/ "@gt 1" "id:2,phase:2,pass""#;
-    check(rules, GET, &["2 TX:count_args:q=2"]);
+    check(rules, GET, &["2 TX:count_ARGS:q=2"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ SecRule ARGS:q "@rx ." "id:2,phase:2,pass,chain"
     let seen = run(rules, GET);
     // execute_rule: the actions of a link run when the link matches, whatever the chain comes to.
     assert_eq!((seen.tx("first").as_deref(), seen.tx("second")), (Some("1"), None));
-    assert_eq!(seen.matches, ["2 MATCHED_VARS:ARGS:q=two"]);
+    assert_eq!(seen.matches, ["2 ARGS:q=two"]);
 }
 
 #[test]
@@ -201,7 +201,9 @@ fn block_is_what_the_default_says() {
     let with = |default: &str| run(&format!("SecDefaultAction \"{default}\"\n{rule}"), GET).interruption;
     assert_eq!(with("phase:2,deny"), deny(403));
     assert_eq!(with("phase:2,deny,status:406"), deny(406));
-    assert_eq!(with("phase:1,deny"), None);
+    // create_rule: there is one default action list, the last one, whatever phase it names.
+    assert_eq!(with("phase:1,deny"), deny(403));
+    assert_eq!(with("phase:2,deny\"\nSecDefaultAction \"phase:1,pass"), None);
     assert_eq!(with("phase:2,drop"), Some(Interruption::Drop));
     let location = b"https://h/?c=1".to_vec();
     assert_eq!(

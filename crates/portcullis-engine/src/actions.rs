@@ -1,13 +1,15 @@
 //! What a match does: macros, variables, control.
 
+use std::borrow::Cow;
+
 use portcullis_types::{Span, Variable};
 
 use crate::execute::Item;
 use crate::plan::{Act, KeyFilter, Plan, SetVar, SetVarOperation, Target};
-use crate::record::ScoreChange;
+use crate::record::{ScoreChange, escape_key};
 use crate::template::{Part, Template};
 use crate::transaction::{OpenCollection, Transaction};
-use crate::tx_store::{TxValue, canonical_int, to_int};
+use crate::tx_store::{TxValue, addend, canonical_int, to_int};
 
 impl Transaction {
     pub(crate) fn run_acts(&mut self, plan: &Plan, acts: &[Act]) {
@@ -83,12 +85,12 @@ impl Transaction {
             SetVarOperation::AddNumber(delta) => self.sum(plan, set, *delta),
             SetVarOperation::Add(template) => {
                 let span = self.expand_to_store(plan, template);
-                let delta = to_int(self.store.text(span));
+                let delta = addend(self.store.text(span));
                 self.sum(plan, set, delta)
             }
             SetVarOperation::Subtract(template) => {
                 let span = self.expand_to_store(plan, template);
-                let delta = to_int(self.store.text(span));
+                let delta = addend(self.store.text(span));
                 self.sum(plan, set, delta.saturating_neg())
             }
         };
@@ -104,7 +106,7 @@ impl Transaction {
     /// The variable's number plus `delta`; remembers the change for explanations.
     fn sum(&mut self, plan: &Plan, set: &SetVar, delta: i64) -> TxValue {
         let current = if set.collection != Variable::Tx {
-            let key = self.lower_key(plan, &set.key);
+            let key = self.run_time_key(plan, &set.key);
             self.open_value(set.collection, key)
         } else if let Some(slot) = set.slot {
             if delta != 0 {
@@ -112,7 +114,7 @@ impl Transaction {
             }
             self.tx.slot(slot)
         } else {
-            let key = self.lower_key(plan, &set.key);
+            let key = self.run_time_key(plan, &set.key);
             let name = self.store.text(key);
             match plan.tx_slot(name) {
                 Some(slot) => self.tx.slot(slot),
@@ -131,7 +133,7 @@ impl Transaction {
     }
 
     fn set_dynamic(&mut self, plan: &Plan, key: &Template, value: TxValue) {
-        let key = self.lower_key(plan, key);
+        let key = self.run_time_key(plan, key);
         let name = self.store.text(key);
         if let Some(slot) = plan.tx_slot(name) {
             self.tx.set_slot(slot, value);
@@ -142,10 +144,14 @@ impl Transaction {
         }
     }
 
-    fn lower_key(&mut self, plan: &Plan, key: &Template) -> Span {
+    /// The key as it is stored: expanded and escaped (msre_action_setvar_execute). Keys are compared without regard to
+    /// case and keep the spelling that they were first set with.
+    fn run_time_key(&mut self, plan: &Plan, key: &Template) -> Span {
         let span = self.expand_to_store(plan, key);
-        self.store.bytes[span.range()].make_ascii_lowercase();
-        span
+        match escape_key(self.store.text(span)) {
+            Cow::Borrowed(_) => span,
+            Cow::Owned(escaped) => self.store.push(&escaped),
+        }
     }
 
     fn open(&mut self, plan: &Plan, collection: Variable, key: &Template) {
@@ -186,20 +192,22 @@ impl Transaction {
         self.open_collections
             .iter()
             .find(|open| open.collection == collection)
-            .and_then(|open| open.entries.iter().find(|entry| self.store.text(entry.0) == name))
+            .and_then(|open| {
+                open.entries.iter().find(|entry| self.store.text(entry.0).eq_ignore_ascii_case(name))
+            })
             .map_or(TxValue::Unset, |entry| entry.1)
     }
 
     /// A collection that no `initcol` opened takes no values, as in ModSecurity.
     fn set_open(&mut self, plan: &Plan, set: &SetVar, value: TxValue) {
-        let key = self.lower_key(plan, &set.key);
+        let key = self.run_time_key(plan, &set.key);
         let bytes = &self.store.bytes;
         let Some(open) = self.open_collections.iter_mut().find(|open| open.collection == set.collection)
         else {
             return;
         };
         open.changed = true;
-        match open.entries.iter().position(|entry| entry.0.of(bytes) == key.of(bytes)) {
+        match open.entries.iter().position(|entry| entry.0.of(bytes).eq_ignore_ascii_case(key.of(bytes))) {
             Some(at) => open.entries[at].1 = value,
             None if open.entries.len() < Transaction::TX_DYNAMIC_MAX => open.entries.push((key, value)),
             None => {}

@@ -1,8 +1,6 @@
 //! The request body on its way into values.
 
-use portcullis_http::body::{
-    Arg, BodySink, Json, Limits, Multipart, MultipartFlags, Report, UrlEncoded, Xml,
-};
+use portcullis_http::body::{Arg, BodyParser, BodySink, Limits, MultipartFlags, Options, Report};
 use portcullis_types::{Span, Variable};
 
 use crate::settings::{BodyProcessor, Settings};
@@ -26,9 +24,12 @@ pub(crate) fn parse_query(query: &[u8], settings: &Settings, store: &mut Store) 
 #[derive(Debug, Default)]
 pub(crate) struct RequestBody {
     content_type: Vec<u8>,
+    /// The head announces a body, which may be empty.
+    announced: bool,
+    begun: bool,
     processor: Option<BodyProcessor>,
     forced: bool,
-    parser: Option<Parser>,
+    parser: Option<BodyParser>,
     /// The body itself, where `REQUEST_BODY` has a value.
     raw: Option<Vec<u8>>,
     files: Files,
@@ -36,19 +37,15 @@ pub(crate) struct RequestBody {
     error: Option<String>,
 }
 
-#[derive(Debug)]
-enum Parser {
-    UrlEncoded(Box<UrlEncoded>),
-    Multipart(Box<Multipart>),
-    Json(Box<Json>),
-    Xml(Box<Xml>),
-}
-
 impl RequestBody {
     pub(crate) fn set_content_type(&mut self, value: &[u8]) {
         if self.content_type.is_empty() {
             self.content_type = value.to_vec();
         }
+    }
+
+    pub(crate) fn announce(&mut self) {
+        self.announced = true;
     }
 
     pub(crate) fn choose_processor(&mut self) {
@@ -83,7 +80,7 @@ impl RequestBody {
         if chunk.is_empty() {
             return;
         }
-        if self.length == 0 {
+        if !self.begun {
             self.begin(settings, store);
         }
         self.length += chunk.len() as u64;
@@ -91,28 +88,20 @@ impl RequestBody {
             raw.extend_from_slice(chunk);
         }
         let mut sink = Sink::with_files(store, &mut self.files, keep_files);
-        match &mut self.parser {
-            Some(Parser::UrlEncoded(parser)) => parser.feed(chunk, &mut sink),
-            Some(Parser::Multipart(parser)) => parser.feed(chunk, &mut sink),
-            Some(Parser::Json(parser)) => parser.feed(chunk, &mut sink),
-            Some(Parser::Xml(parser)) => parser.feed(chunk, &mut sink),
-            None => {}
+        if let Some(parser) = &mut self.parser {
+            parser.feed(chunk, &mut sink);
         }
     }
 
     fn begin(&mut self, settings: &Settings, store: &Store) {
-        let limits = limits(settings, store.class_len(Class::ArgsGet));
-        let separator = settings.argument_separator;
-        self.parser = self.processor.map(|processor| match processor {
-            BodyProcessor::UrlEncoded => {
-                Parser::UrlEncoded(Box::new(UrlEncoded::with_separator(limits, separator)))
-            }
-            BodyProcessor::Multipart => {
-                Parser::Multipart(Box::new(Multipart::new(limits, &self.content_type)))
-            }
-            BodyProcessor::Json => Parser::Json(Box::new(Json::new(limits))),
-            BodyProcessor::Xml => Parser::Xml(Box::new(Xml::new(limits))),
-        });
+        let options = Options {
+            limits: limits(settings, store.class_len(Class::ArgsGet)),
+            separator: settings.argument_separator,
+            ..Options::default()
+        };
+        self.begun = true;
+        self.parser =
+            self.processor.map(|processor| BodyParser::new(processor, &self.content_type, &options));
         // As in ModSecurity 2, REQUEST_BODY is there for forms, and where nothing else takes the body apart.
         let raw = match self.processor {
             Some(BodyProcessor::UrlEncoded) => true,
@@ -125,19 +114,19 @@ impl RequestBody {
     /// `truncated`: the rest of the body was not shown; that its end is missing is no error then.
     pub(crate) fn finish(
         &mut self,
+        access: bool,
         truncated: bool,
         settings: &Settings,
         store: &mut Store,
         keep_files: bool,
     ) {
+        // An announced body is parsed even if it is empty, as in ModSecurity 2.
+        if self.announced && !self.begun && access {
+            self.begin(settings, store);
+        }
         let report = self.parser.take().map(|parser| {
             let mut sink = Sink::with_files(store, &mut self.files, keep_files);
-            match parser {
-                Parser::UrlEncoded(parser) => parser.finish(&mut sink),
-                Parser::Multipart(parser) => parser.finish(&mut sink),
-                Parser::Json(parser) => parser.finish(&mut sink),
-                Parser::Xml(parser) => parser.finish(&mut sink),
-            }
+            parser.finish(&mut sink)
         });
         self.files.store_xml(store);
         if let Some(raw) = self.raw.take() {

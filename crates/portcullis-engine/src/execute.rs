@@ -6,7 +6,7 @@ use portcullis_types::{Phase, Span, Variable};
 
 use crate::operator::Captures;
 use crate::plan::{Disruption, KeyFilter, Link, Outcome, Plan, RuleIndex, Target, XmlPath};
-use crate::record::{Match, target_name};
+use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId, classes_of};
 use crate::transaction::{Interruption, Transaction};
 use crate::tx_store::{TxValue, to_int};
@@ -32,8 +32,14 @@ pub(crate) struct Matched {
 
 impl Matched {
     pub(crate) fn name(&self, store: &Store) -> Vec<u8> {
-        self.variable
-            .map_or_else(Vec::new, |variable| target_name(variable, self.count, store.text(self.key)))
+        match self.variable {
+            None => Vec::new(),
+            // A count goes by the bare name of its collection (execute_operator).
+            Some(variable) if self.count => variable.name().as_bytes().to_vec(),
+            // The key of a matched variable is a name already.
+            Some(Variable::MatchedVars) => store.text(self.key).to_vec(),
+            Some(variable) => target_name(variable, false, &escape_key(store.text(self.key))),
+        }
     }
 }
 
@@ -65,7 +71,8 @@ impl Transaction {
             if self.interruption.is_some() && phase != Phase::Logging {
                 return self.interruption.clone();
             }
-            if self.rule_engine == RuleEngine::Off || self.allowed(phase) {
+            // Whatever its scope, an allow ends the phase it is given in.
+            if self.rule_engine == RuleEngine::Off || self.rule_ended {
                 return None;
             }
             if step.skip_to != u32::MAX {
@@ -90,11 +97,10 @@ impl Transaction {
     fn run_rule(&mut self, plan: &Plan, index: RuleIndex) -> Outcome {
         let rule = plan.rule(index);
         self.current_rule = Some(index);
+        self.rule_ended = false;
         self.rule_changes = self.changes.len() as u32;
-        if rule.link_count > 1 {
-            self.store.clear_class(Class::MatchedVars);
-            self.store.clear_class(Class::MatchedVarsNames);
-        }
+        self.store.clear_class(Class::MatchedVars);
+        self.store.clear_class(Class::MatchedVarsNames);
         for (at, link) in plan.links_of(rule).iter().enumerate() {
             let last = at as u32 + 1 == rule.link_count;
             if !self.run_link(plan, index, link, at as u32, last) {
@@ -107,22 +113,19 @@ impl Transaction {
     /// True if at least one value matched. Every match runs the link's actions; those of the last link
     /// complete the rule, each of them.
     fn run_link(&mut self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, last: bool) -> bool {
-        if link.unconditional {
-            self.run_acts(plan, &link.acts);
-            if last {
-                self.complete(plan, rule, link, at, None);
-            }
-            return true;
-        }
         let mut argument = std::mem::take(&mut self.argument);
-        argument.clear();
-        if let Some(template) = link.operator.argument() {
-            self.expand(plan, template, &mut argument);
-        }
+        self.expand_argument(plan, link, &mut argument);
         let matched =
-            !self.cannot_match(link, &argument) && self.test_items(plan, rule, link, at, last, &argument);
+            !self.cannot_match(link, &argument) && self.test_items(plan, rule, link, at, last, &mut argument);
         self.argument = argument;
         matched
+    }
+
+    fn expand_argument(&mut self, plan: &Plan, link: &Link, argument: &mut Vec<u8>) {
+        if let Some(template) = link.operator.argument() {
+            argument.clear();
+            self.expand(plan, template, argument);
+        }
     }
 
     /// The quick no: one number compared with another, as in nearly every rule on `TX`.
@@ -149,7 +152,7 @@ impl Transaction {
         link: &Link,
         at: u32,
         last: bool,
-        argument: &[u8],
+        argument: &mut Vec<u8>,
     ) -> bool {
         let mut items = std::mem::take(&mut self.items);
         items.clear();
@@ -159,7 +162,7 @@ impl Transaction {
         let mut captures = Captures::default();
         let mut any = false;
         'items: for item in &items {
-            if self.excluded(plan, rule, link, item) {
+            if self.excluded(plan, rule, link, at, item) {
                 continue;
             }
             let mark = self.store.mark(item.value);
@@ -167,15 +170,24 @@ impl Transaction {
             let mut hit = false;
             for form in forms.iter() {
                 captures.clear();
-                if link.operator.test(self.store.text(form), argument, link.capture, &mut captures)
-                    == link.negated
-                {
+                let found = link.operator.test(self.store.text(form), argument, link.capture, &mut captures);
+                if found && link.capture {
+                    // Also where the operator is negated and the link does not match.
+                    self.set_captures(form, &captures);
+                }
+                if found == link.negated {
                     continue;
                 }
                 (hit, any) = (true, true);
                 self.on_match(plan, rule, link, at, last, item, form, argument, &captures);
-                if self.interruption.is_some() && self.phase != Phase::Logging {
+                if self.rule_ended {
                     break 'items;
+                }
+                // Only a match can change what the macros of the argument stand for.
+                self.expand_argument(plan, link, argument);
+                // Or exclude the very value: its other forms are not looked at then.
+                if self.excluded(plan, rule, link, at, item) {
+                    break;
                 }
             }
             if !hit && self.store.data(item.value).len() > KEPT_FORM_BYTES_MAX {
@@ -207,21 +219,32 @@ impl Transaction {
         Forms::Many(forms)
     }
 
-    fn excluded(&self, plan: &Plan, rule: RuleIndex, link: &Link, item: &Item) -> bool {
+    fn excluded(&self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, item: &Item) -> bool {
         let key = self.store.text(item.key);
+        // Exclusions go by name, and a matched variable has the name it was matched under.
+        let (name, key) = match item.variable {
+            Variable::MatchedVars => match memchr::memchr(b':', key) {
+                Some(colon) => (&key[..colon], &key[colon + 1..]),
+                None => (key, b"".as_slice()),
+            },
+            variable => (variable.name().as_bytes(), key),
+        };
         let hits = |variable: Variable, filter: &KeyFilter| {
-            variable == item.variable
-                && !item.count
+            variable.name().as_bytes() == name
                 && match filter {
-                    KeyFilter::Xml(_) => true,
-                    filter => filter.accepts(key),
+                    KeyFilter::All | KeyFilter::Xml(_) => true,
+                    // A count goes by the bare name.
+                    filter => !item.count && filter.accepts(key),
                 }
         };
-        link.targets.exclude.iter().any(|(variable, filter)| hits(*variable, filter))
-            || self.removed_targets.iter().any(|&index| {
-                let removal = &plan.ctl_targets[index as usize];
-                removal.rules.contains(rule.0) && hits(removal.variable, &removal.filter)
-            })
+        // What a rule itself leaves out are values; a count of them stays.
+        (!item.count && link.targets.exclude.iter().any(|(variable, filter)| hits(*variable, filter)))
+            // Only the link that has the id, tags and message (msre_ruleset_rule_matches_exception).
+            || (at == 0
+                && self.removed_targets.iter().any(|&index| {
+                    let removal = &plan.ctl_targets[index as usize];
+                    removal.rules.contains(rule.0) && hits(removal.variable, &removal.filter)
+                }))
     }
 
     /// Adds the values of `target` to `items`.
@@ -269,19 +292,25 @@ impl Transaction {
             self.push_tx(&plan.tx_names[slot.0 as usize], self.tx.slot(slot), items);
             return;
         }
-        for (at, name) in plan.tx_names.iter().enumerate() {
-            let value = self.tx.slot(crate::TxSlot(at as u32));
+        // In the order in which the keys came to be there.
+        let mut found = Vec::new();
+        for (slot, name) in (0..).map(crate::TxSlot).zip(&plan.tx_names) {
+            let value = self.tx.slot(slot);
             if value != TxValue::Unset && target.filter.accepts(name) {
-                self.push_tx(name, value, items);
+                let key = self.store.push(name);
+                found.push((self.tx.since(slot), key, value));
             }
         }
-        for at in 0..self.tx.dynamic().len() {
-            let (key, value) = self.tx.dynamic()[at];
+        for &(key, value, since) in self.tx.dynamic() {
             if value != TxValue::Unset && target.filter.accepts(self.store.text(key)) {
-                let data = self.tx_text(value);
-                let value = self.store.temporary(key, data);
-                items.push(Item { variable: Variable::Tx, count: false, key, value });
+                found.push((since, key, value));
             }
+        }
+        found.sort_unstable_by_key(|entry| entry.0);
+        for (_, key, value) in found {
+            let data = self.tx_text(value);
+            let value = self.store.temporary(key, data);
+            items.push(Item { variable: Variable::Tx, count: false, key, value });
         }
     }
 
@@ -356,9 +385,6 @@ impl Transaction {
             self.store.add(Class::MatchedVars, name, form);
             self.store.add(Class::MatchedVarsNames, name, name);
         }
-        if link.capture {
-            self.set_captures(form, captures);
-        }
         let severity = plan.rule(rule).metadata.severity.map(|severity| severity.number());
         if let Some(severity) = severity.filter(|&s| last && s > 0 && s < self.highest_severity) {
             self.highest_severity = severity;
@@ -369,20 +395,30 @@ impl Transaction {
                 let wanted = plan.rule(rule).log && !link.negated;
                 wanted.then(|| link.operator.locate(self.store.text(form), argument)).flatten()
             });
-            self.complete(plan, rule, link, at, Some((item, form, found)));
+            self.complete(plan, rule, link, at, (item, form, found));
         }
     }
 
+    /// `TX:0` to `TX:9`. Groups before the last one that took part are set, if only to the empty text; those behind
+    /// it vanish.
     fn set_captures(&mut self, form: Span, captures: &Captures) {
-        for (slot, group) in (0..).zip(captures.groups) {
-            let value = group.map_or(TxValue::Unset, |group| {
-                TxValue::Text(Span { start: form.start + group.start, end: form.start + group.end })
-            });
-            self.tx.set_slot(crate::TxSlot(slot), value);
+        let first = match &captures.text {
+            Some(text) => Some(self.store.push(text)),
+            None => captures.groups[0].map(|group| within(form, group)),
+        };
+        let Some(first) = first else { return };
+        self.tx.renew_slot(crate::TxSlot(0), TxValue::Text(first));
+        if captures.keeps_others {
+            return;
         }
-        if let Some(text) = &captures.text {
-            let span = self.store.push(text);
-            self.tx.set_slot(crate::TxSlot(0), TxValue::Text(span));
+        let last = captures.groups.iter().rposition(Option::is_some).unwrap_or(0);
+        for (at, group) in captures.groups.iter().enumerate().skip(1) {
+            let value = match group {
+                Some(group) => TxValue::Text(within(form, *group)),
+                None if at < last => TxValue::Text(Span::default()),
+                None => TxValue::Unset,
+            };
+            self.tx.renew_slot(crate::TxSlot(at as u32), value);
         }
     }
 
@@ -393,7 +429,7 @@ impl Transaction {
         index: RuleIndex,
         link: &Link,
         at: u32,
-        what: Option<(&Item, Span, Option<Span>)>,
+        (item, form, found): (&Item, Span, Option<Span>),
     ) {
         let rule = plan.rule(index);
         let disruptive = !matches!(rule.disruption, Disruption::Pass | Disruption::Allow(_));
@@ -407,10 +443,9 @@ impl Transaction {
             };
             let msg = expanded(self, rule.metadata.msg.as_ref());
             let log_data = expanded(self, rule.metadata.log_data.as_ref());
-            let (item, value, found) = match what {
-                Some((item, form, found)) => (Some(*item), form, found),
-                None => (None, Span::default(), None),
-            };
+            // `SecAction` looks at nothing that is worth showing.
+            let item = Some(item).filter(|_| !link.unconditional);
+            let (value, found) = if link.unconditional { (Span::default(), None) } else { (form, found) };
             self.matches.push(Match {
                 rule: index,
                 phase: self.phase,
@@ -443,6 +478,7 @@ impl Transaction {
         let interruption = match &plan.rule(index).disruption {
             Disruption::Pass => return,
             Disruption::Allow(scope) => {
+                self.rule_ended = true;
                 self.allow = Some((*scope, self.phase));
                 return;
             }
@@ -454,9 +490,15 @@ impl Transaction {
                 Interruption::Redirect { status: *status, location: target }
             }
         };
+        self.rule_ended = true;
         self.interruption = Some(interruption);
         self.interrupted_by = Some((index, self.phase));
     }
+}
+
+/// `part` of `whole`, in the transaction's bytes.
+fn within(whole: Span, part: Span) -> Span {
+    Span { start: whole.start + part.start, end: whole.start + part.end }
 }
 
 /// The forms of one value that a link tests.

@@ -47,4 +47,4 @@ pub use settings::{AuditEngine, BodyLimitAction, BodyProcessor, RuleEngine, Sett
 pub use store::Class;
 pub use template::{Part, Template};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
-pub use tx_store::{TxSlot, canonical_int, to_int as leading_int};
+pub use tx_store::{TxSlot, addend, canonical_int};

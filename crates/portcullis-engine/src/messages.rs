@@ -45,6 +45,10 @@ impl Transaction {
                 }
             } else if name.eq_ignore_ascii_case(b"content-type") {
                 self.body.set_content_type(value);
+            } else if name.eq_ignore_ascii_case(b"content-length")
+                || name.eq_ignore_ascii_case(b"transfer-encoding")
+            {
+                self.body.announce();
             } else if name.eq_ignore_ascii_case(b"host") && store.scalar(Variable::ServerName).is_none() {
                 store.set_scalar(Variable::ServerName, host_name(value));
             }
@@ -59,7 +63,7 @@ impl Transaction {
         store.set_scalar(Variable::RequestProtocol, line.protocol);
         let target = store.push(line.target);
         store.set_scalar_span(Variable::RequestUriRaw, target);
-        let parts = split_target(line.target);
+        let parts = split_target(line.target, line.method);
         let within = |span: Span| Span { start: target.start + span.start, end: target.start + span.end };
         store.set_scalar_span(Variable::RequestUri, within(parts.uri));
         store.set_scalar_span(Variable::RequestFilename, within(parts.path));
@@ -70,17 +74,32 @@ impl Transaction {
         }
     }
 
-    /// From phase 2 on, `REQUEST_FILENAME` and `REQUEST_BASENAME` have their percent-encoding undone: Apache
-    /// unescapes the path between the two phases, and rules are written for that.
+    /// From phase 2 on, the path in `REQUEST_URI`, `REQUEST_FILENAME` and `REQUEST_BASENAME` has its percent-encoding
+    /// undone: Apache unescapes it between the two phases, and rules are written for that. Apache also merges slashes
+    /// and resolves `..`; we do not, since the upstream gets them as they came.
     pub(crate) fn unescape_path(&mut self) {
-        for variable in [Variable::RequestFilename, Variable::RequestBasename] {
-            let Some(value) = self.store.scalar(variable) else { continue };
-            let text = self.store.text(self.store.data(value));
-            if memchr::memchr(b'%', text).is_some() {
-                let decoded = percent_decode(text);
-                self.store.set_scalar(variable, &decoded);
-            }
+        if std::mem::replace(&mut self.path_unescaped, true) {
+            return;
         }
+        let Some(path) = self.store.scalar(Variable::RequestFilename).map(|value| self.store.data(value))
+        else {
+            return;
+        };
+        if memchr::memchr(b'%', self.store.text(path)).is_none() {
+            return;
+        }
+        let mut uri = percent_decode(self.store.text(path));
+        let (path_length, base) = (uri.len(), basename(&uri));
+        if let Some(query) = self.store.scalar(Variable::QueryString) {
+            uri.push(b'?');
+            uri.extend_from_slice(self.store.text(self.store.data(query)));
+        }
+        let uri = self.store.push(&uri);
+        let part =
+            |from: usize, to: usize| Span { start: uri.start + from as u32, end: uri.start + to as u32 };
+        self.store.set_scalar_span(Variable::RequestUri, uri);
+        self.store.set_scalar_span(Variable::RequestFilename, part(0, path_length));
+        self.store.set_scalar_span(Variable::RequestBasename, part(base, path_length));
     }
 
     pub(crate) fn ingest_response_head<'a>(
@@ -151,19 +170,24 @@ struct TargetParts {
     query: Option<Span>,
 }
 
-fn split_target(target: &[u8]) -> TargetParts {
-    let start = authority_end(target);
-    let fragment = memchr::memchr(b'#', &target[start..]).map_or(target.len(), |at| start + at);
-    let question = memchr::memchr(b'?', &target[start..fragment]).map(|at| start + at);
-    let path = Span::new(start, question.unwrap_or(fragment));
+/// A fragment, which no client may send, stays where it is: it is evidence. The target of CONNECT has no path.
+fn split_target(target: &[u8], method: &[u8]) -> TargetParts {
+    let start = if method == b"CONNECT" { target.len() } else { authority_end(target) };
+    let question = memchr::memchr(b'?', &target[start..]).map(|at| start + at);
+    let path = Span::new(start, question.unwrap_or(target.len()));
     let base =
         memchr::memrchr2(b'/', b'\\', path.of(target)).map_or(path.start as usize, |at| start + at + 1);
     TargetParts {
-        uri: Span::new(start, fragment),
+        uri: Span::new(start, target.len()),
         path,
         basename: Span::new(base, path.end as usize),
-        query: question.map(|at| Span::new(at + 1, fragment)),
+        query: question.map(|at| Span::new(at + 1, target.len())),
     }
+}
+
+/// Where the last piece of a path begins: behind the last `/` or `\`.
+fn basename(path: &[u8]) -> usize {
+    memchr::memrchr2(b'/', b'\\', path).map_or(0, |at| at + 1)
 }
 
 /// Where the path of an absolute-form target begins; 0 for the other forms.
@@ -185,14 +209,13 @@ mod tests {
     fn targets_come_apart() {
         for (target, uri, path, basename, query) in [
             ("/a/b.php?x=1&y", "/a/b.php?x=1&y", "/a/b.php", "b.php", Some("x=1&y")),
-            ("/a?x?y#z", "/a?x?y", "/a", "a", Some("x?y")),
+            ("/a?x?y#z", "/a?x?y#z", "/a", "a", Some("x?y#z")),
             ("http://h:80/p/q?r", "/p/q?r", "/p/q", "q", Some("r")),
             ("http://h", "", "", "", None),
             ("*", "*", "*", "*", None),
             ("/a\\b?", "/a\\b?", "/a\\b", "b", Some("")),
-            ("h:443", "h:443", "h:443", "h:443", None),
         ] {
-            let parts = split_target(target.as_bytes());
+            let parts = split_target(target.as_bytes(), b"GET");
             let text = |span: Span| std::str::from_utf8(span.of(target.as_bytes())).unwrap();
             assert_eq!(
                 (text(parts.uri), text(parts.path), text(parts.basename)),

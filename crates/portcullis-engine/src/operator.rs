@@ -49,6 +49,8 @@ pub(crate) struct Captures {
     pub(crate) groups: portcullis_match::Captures,
     /// A capture that is not part of the value: a libinjection fingerprint, a word as the rule spells it.
     pub(crate) text: Option<Vec<u8>>,
+    /// `TX:1` to `TX:9` keep what an earlier operator put there.
+    pub(crate) keeps_others: bool,
 }
 
 impl Captures {
@@ -138,12 +140,15 @@ impl Operator {
             Operator::DetectSqli => {
                 let fingerprint = libinjection::sqli(value);
                 found.text = fingerprint.map(|fingerprint| fingerprint.as_str().as_bytes().to_vec());
+                found.keeps_others = true;
                 fingerprint.is_some()
             }
             Operator::DetectXss => {
                 let hit = libinjection::xss(value);
                 if hit {
-                    found.whole(Span::new(0, value.len()));
+                    // libinjection is given a C string.
+                    found.whole(Span::new(0, memchr::memchr(0, value).unwrap_or(value.len())));
+                    found.keeps_others = true;
                 }
                 hit
             }

@@ -134,9 +134,9 @@ pub enum AllowScope {
 /// One link of a rule.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The values it looks at; empty for `SecAction`, which always matches once.
+    /// The values it looks at. `SecAction` looks at `REMOTE_ADDR`, as in ModSecurity 2, and so always matches once.
     pub targets: TargetList,
-    /// True for `SecAction`: no values, no operator.
+    /// True for `SecAction`: target and operator are not the rule writer's.
     pub unconditional: bool,
     /// What is done to them first.
     pub chain: ChainId,

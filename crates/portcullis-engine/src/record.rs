@@ -1,4 +1,6 @@
-use portcullis_types::{Phase, Severity, Span, Variable};
+use std::borrow::Cow;
+
+use portcullis_types::{Phase, Severity, Shape, Span, Variable};
 
 use crate::{ChainId, Plan, RuleIndex, Transaction, TxSlot};
 
@@ -103,14 +105,42 @@ impl Transaction {
 
 /// The name of a value as SecLang writes it.
 pub(crate) fn target_name(variable: Variable, count: bool, key: &[u8]) -> Vec<u8> {
+    // A matched variable keeps the name it was matched under (var_matched_vars_generate).
+    if variable == Variable::MatchedVars && !count && !key.is_empty() {
+        return key.to_vec();
+    }
     let mut name = Vec::with_capacity(variable.name().len() + key.len() + 2);
     if count {
         name.push(b'&');
     }
     name.extend_from_slice(variable.name().as_bytes());
-    if !key.is_empty() {
+    // An argument may have the empty name: `ARGS:`.
+    let keyed = !count && matches!(variable.shape(), Shape::Collection | Shape::Persistent);
+    if keyed || !key.is_empty() {
         name.push(b':');
         name.extend_from_slice(key);
     }
     name
+}
+
+/// A key as ModSecurity writes it into a variable's name: control bytes, backslashes and bytes above 126 as escapes.
+pub(crate) fn escape_key(key: &[u8]) -> Cow<'_, [u8]> {
+    let plain = |b: &u8| (0x20..0x7f).contains(b) && *b != b'\\';
+    if key.iter().all(plain) {
+        return Cow::Borrowed(key);
+    }
+    let mut out = Vec::with_capacity(key.len() + 8);
+    for &byte in key {
+        match byte {
+            0x08 => out.extend_from_slice(br"\b"),
+            b'\n' => out.extend_from_slice(br"\n"),
+            b'\r' => out.extend_from_slice(br"\r"),
+            b'\t' => out.extend_from_slice(br"\t"),
+            0x0b => out.extend_from_slice(br"\v"),
+            b'\\' => out.extend_from_slice(br"\\"),
+            0x20..0x7f => out.push(byte),
+            _ => out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        }
+    }
+    Cow::Owned(out)
 }

@@ -112,7 +112,10 @@ pub struct Transaction {
     pub(crate) interruption: Option<Interruption>,
     pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
     pub(crate) matched: Matched,
+    pub(crate) path_unescaped: bool,
     pub(crate) current_rule: Option<RuleIndex>,
+    /// The rule that runs has interrupted or allowed: its other values are not looked at.
+    pub(crate) rule_ended: bool,
     pub(crate) highest_severity: u8,
     pub(crate) removed_rules: RuleSet,
     pub(crate) removed_targets: Vec<u32>,
@@ -164,7 +167,9 @@ impl Transaction {
             interruption: None,
             interrupted_by: None,
             matched: Matched::default(),
+            path_unescaped: false,
             current_rule: None,
+            rule_ended: false,
             highest_severity: Self::NO_SEVERITY,
             removed_rules: RuleSet::new(),
             removed_targets: Vec::new(),
@@ -213,7 +218,9 @@ impl Transaction {
     /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
     pub fn request_end(&mut self, truncated: bool) -> Option<Interruption> {
         self.unescape_path();
-        self.body.finish(truncated, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
+        let access = self.request_body_plan() != BodyPlan::Skip;
+        let plan = &self.plan;
+        self.body.finish(access, truncated, &plan.settings, &mut self.store, plan.reads_file_content);
         self.run_phase(Phase::RequestBody)
     }
 
@@ -261,6 +268,7 @@ impl Transaction {
 
     /// Phase 5, and the persistent collections are written back.
     pub fn finish(&mut self) {
+        self.unescape_path();
         self.run_phase(Phase::Logging);
         for open in self.open_collections.iter().filter(|open| open.changed) {
             let entries = open
@@ -338,7 +346,7 @@ impl Transaction {
         }
     }
 
-    /// All `TX` keys that are set, with their values as text: for differential tests and explanations.
+    /// All `TX` keys that are set, lower case, with their values as text: for differential tests and explanations.
     pub fn tx_values(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let text = |value: TxValue| match value {
             TxValue::Unset => None,
@@ -350,7 +358,9 @@ impl Transaction {
             slots.filter_map(|(slot, name)| Some((name.to_vec(), text(self.tx.slot(crate::TxSlot(slot)))?)));
         let dynamic = self.tx.dynamic().iter();
         literal
-            .chain(dynamic.filter_map(|(name, value)| Some((self.store.text(*name).to_vec(), text(*value)?))))
+            .chain(dynamic.filter_map(|(name, value, _)| {
+                Some((self.store.text(*name).to_ascii_lowercase(), text(*value)?))
+            }))
             .collect()
     }
 

@@ -20,15 +20,21 @@ pub(crate) enum TxValue {
 #[derive(Debug, Default)]
 pub(crate) struct TxStore {
     slots: Vec<TxValue>,
-    /// Lower-case name, value.
-    dynamic: Vec<(Span, TxValue)>,
+    /// For each slot, when its value came to be there.
+    since: Vec<u32>,
+    /// Name, value, since when.
+    dynamic: Vec<(Span, TxValue, u32)>,
+    clock: u32,
 }
 
 impl TxStore {
     pub(crate) fn reset(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, TxValue::Unset);
+        self.since.clear();
+        self.since.resize(slots, 0);
         self.dynamic.clear();
+        self.clock = 0;
     }
 
     pub(crate) fn slot(&self, slot: TxSlot) -> TxValue {
@@ -36,12 +42,27 @@ impl TxStore {
     }
 
     pub(crate) fn set_slot(&mut self, slot: TxSlot, value: TxValue) {
-        if let Some(place) = self.slots.get_mut(slot.0 as usize) {
-            *place = value;
+        let at = slot.0 as usize;
+        let (Some(place), Some(since)) = (self.slots.get_mut(at), self.since.get_mut(at)) else { return };
+        if *place == TxValue::Unset {
+            self.clock += 1;
+            *since = self.clock;
         }
+        *place = value;
     }
 
-    pub(crate) fn dynamic(&self) -> &[(Span, TxValue)] {
+    /// As [`TxStore::set_slot`], but the value counts as new: rules that go over all keys see it last.
+    pub(crate) fn renew_slot(&mut self, slot: TxSlot, value: TxValue) {
+        self.set_slot(slot, TxValue::Unset);
+        self.set_slot(slot, value);
+    }
+
+    /// When the slot's value came to be there: the order in which rules see the keys of `TX`.
+    pub(crate) fn since(&self, slot: TxSlot) -> u32 {
+        self.since.get(slot.0 as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn dynamic(&self) -> &[(Span, TxValue, u32)] {
         &self.dynamic
     }
 
@@ -49,25 +70,30 @@ impl TxStore {
         self.dynamic.get(at).map(|entry| entry.1).unwrap_or_default()
     }
 
-    /// Position of the entry named `name` (lower case).
+    /// Position of the entry named `name`, in any case.
     pub(crate) fn find(&self, bytes: &[u8], name: &[u8]) -> Option<usize> {
-        self.dynamic.iter().position(|(key, _)| key.of(bytes) == name)
+        self.dynamic.iter().position(|(key, ..)| key.of(bytes).eq_ignore_ascii_case(name))
     }
 
     pub(crate) fn push(&mut self, name: Span, value: TxValue) {
-        self.dynamic.push((name, value));
+        self.clock += 1;
+        self.dynamic.push((name, value, self.clock));
     }
 
     pub(crate) fn set_at(&mut self, at: usize, value: TxValue) {
-        if let Some(entry) = self.dynamic.get_mut(at) {
-            entry.1 = value;
+        let Some(entry) = self.dynamic.get_mut(at) else { return };
+        if entry.1 == TxValue::Unset {
+            self.clock += 1;
+            entry.2 = self.clock;
         }
+        entry.1 = value;
     }
 }
 
 /// `atoi`: leading blanks, a sign, digits; 0 if there are none. Saturates.
 pub fn to_int(text: &[u8]) -> i64 {
-    let text = text.trim_ascii_start();
+    let blanks = text.iter().take_while(|b| matches!(b, b' ' | 9..=13)).count();
+    let text = &text[blanks..];
     let (negative, digits) = match text.first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -78,6 +104,12 @@ pub fn to_int(text: &[u8]) -> i64 {
         .take_while(|b| b.is_ascii_digit())
         .fold(0i64, |n, b| n.saturating_mul(10).saturating_add(i64::from(b - b'0')));
     if negative { -magnitude } else { magnitude }
+}
+
+/// What `=+text` adds: the sign is part of the number that `atoi` reads, so a text that does not begin with a digit
+/// adds nothing.
+pub fn addend(text: &[u8]) -> i64 {
+    if text.first().is_some_and(u8::is_ascii_digit) { to_int(text) } else { 0 }
 }
 
 /// The number, if `text` is exactly how we would print it.

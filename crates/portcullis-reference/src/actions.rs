@@ -59,7 +59,7 @@ pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: 
         Action::SetVar(set) => set_var(transaction, chain, set),
         Action::ExpireVar { variable, seconds } => {
             let key = escape_key(&expanded(transaction, &variable.key));
-            let seconds = i64::from(atoi(&expanded(transaction, seconds)));
+            let seconds = atoi(&expanded(transaction, seconds));
             let now =
                 transaction.request.time.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
             let at = i64::try_from(now).unwrap_or(i64::MAX).saturating_add(seconds);
@@ -124,7 +124,7 @@ fn set_var(transaction: &mut Transaction<'_>, chain: &Chain, action: &SetVar) {
     let change = atoi(&[sign, amount.as_slice()].concat());
     let Some(pairs) = transaction.collection_mut(action.variable.collection) else { return };
     let before = get(pairs, &key).map_or(0, |value| atoi(value));
-    let after = before.wrapping_add(change).max(0);
+    let after = before.saturating_add(change).max(0);
     // A variable that is there keeps the spelling of its name.
     let name =
         pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(&key)).map_or(key, |(name, _)| name.clone());

@@ -181,7 +181,7 @@ fn contains_word(value: &[u8], word: &[u8]) -> bool {
 }
 
 impl NumberTest {
-    fn run(self, value: i32, argument: i32) -> bool {
+    fn run(self, value: i64, argument: i64) -> bool {
         match self {
             NumberTest::Eq => value == argument,
             NumberTest::Ge => value >= argument,

@@ -2,9 +2,9 @@
 
 use bstr::BString;
 
-/// C's `atoi` on a 64-bit machine: blanks, a sign, digits; the rest is ignored; too large a number saturates at 64 bits and
-/// then loses its upper half.
-pub(crate) fn atoi(text: &[u8]) -> i32 {
+/// C's `atoi`: blanks, a sign, digits; the rest is ignored. C leaves open what too large a number gives; ours saturates at
+/// 64 bits, where glibc would keep the lower half.
+pub(crate) fn atoi(text: &[u8]) -> i64 {
     let start = text.iter().position(|b| !matches!(b, b' ' | 9..=13)).unwrap_or(text.len());
     let text = &text[start..];
     let (negative, digits) = match text.first() {
@@ -18,7 +18,7 @@ pub(crate) fn atoi(text: &[u8]) -> i32 {
         let digit = if negative { -digit } else { digit };
         value = value.saturating_mul(10).saturating_add(digit);
     }
-    value as i32
+    value
 }
 
 /// A key as it stands in a variable's name: control bytes, backslashes and bytes above 126 as escapes.
@@ -60,9 +60,9 @@ mod tests {
             ("-5", -5),
             ("+-5", 0),
             ("x1", 0),
-            ("4294967297", 1),
-            ("99999999999999999999", -1),
-            ("-99999999999999999999", 0),
+            ("4294967297", 4_294_967_297),
+            ("99999999999999999999", i64::MAX),
+            ("-99999999999999999999", i64::MIN),
         ] {
             assert_eq!(atoi(text.as_bytes()), number, "{text}");
         }

@@ -1,0 +1,352 @@
+//! Engine against reference on generated rules and requests: same matches in the same order, same `TX`, same
+//! interruption.
+//!
+//! The seed is printed with a difference; `PORTCULLIS_SEED=N` starts there, `PORTCULLIS_CASES=N` runs more.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use portcullis_compile::compile;
+use portcullis_reference::{Reference, Request};
+use portcullis_seclang::{MemoryFiles, Root, parse};
+
+#[test]
+fn generated_rules_and_requests() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name)
+            .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
+    };
+    let (first, cases) = (number("PORTCULLIS_SEED", 1), number("PORTCULLIS_CASES", 1_500));
+    let (mut pairs, mut matches) = (0u64, 0usize);
+    for seed in first..first + cases {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let text = rules(&mut random);
+        let files = MemoryFiles::default();
+        let parsed =
+            parse(&[Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() }], &files);
+        assert!(!parsed.has_errors(), "seed {seed}: {:?}\n{text}", parsed.diagnostics);
+        let compiled = compile(&parsed.document, &parsed.sources, &files);
+        let plan = Arc::new(
+            compiled.plan.unwrap_or_else(|| panic!("seed {seed}: {:?}\n{text}", compiled.diagnostics)),
+        );
+        let reference = Reference::new(&parsed.document, &parsed.sources, &files)
+            .unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}\n{text}"));
+        for _ in 0..6 {
+            let request = request(&mut random);
+            let outcome = reference.run(&request);
+            matches += outcome.matches.len();
+            pairs += 1;
+            let (ours, theirs) = (support::reference(&outcome), support::engine(&plan, &request));
+            if let Some(difference) = support::difference(&ours, &theirs) {
+                panic!(
+                    "seed {seed}: {difference}\n{text}\n{request:#?}\nreference: {:#?}\nengine: {theirs:#?}",
+                    outcome.matches
+                );
+            }
+        }
+    }
+    assert_eq!(pairs, cases * 6);
+    assert!(matches as u64 > pairs, "the rules hardly match: {matches} matches of {pairs} pairs");
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
+    }
+
+    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len())]
+    }
+}
+
+const TARGETS: &[&str] = &[
+    "ARGS",
+    "ARGS:a",
+    "ARGS:/^[ab]/",
+    "ARGS_NAMES",
+    "ARGS_GET",
+    "ARGS_POST",
+    "ARGS_POST_NAMES",
+    "ARGS_COMBINED_SIZE",
+    "REQUEST_HEADERS",
+    "REQUEST_HEADERS:x-a",
+    "REQUEST_HEADERS_NAMES",
+    "REQUEST_COOKIES",
+    "REQUEST_COOKIES:a",
+    "REQUEST_COOKIES_NAMES",
+    "REQUEST_URI",
+    "REQUEST_URI_RAW",
+    "REQUEST_FILENAME",
+    "REQUEST_BASENAME",
+    "REQUEST_LINE",
+    "REQUEST_METHOD",
+    "REQUEST_PROTOCOL",
+    "QUERY_STRING",
+    "REQUEST_BODY",
+    "REQBODY_PROCESSOR",
+    "REMOTE_ADDR",
+    "UNIQUE_ID",
+    "TX:n",
+    "TX:s",
+    "TX:1",
+    "TX:/^k_/",
+    "MATCHED_VAR",
+    "MATCHED_VAR_NAME",
+    "MATCHED_VARS",
+    "HIGHEST_SEVERITY",
+    "FILES",
+    "FILES_NAMES",
+    "XML:/*",
+    "XML://@*",
+];
+const WORDS: &[&str] = &["a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", ""];
+const OPERATORS: &[&str] = &[
+    "@rx a",
+    "@rx (?i)^(s)el|(u)n",
+    "@rx ^.*$",
+    "@rx (a)(b)?",
+    "@rx \\d+",
+    "@pm union ab",
+    "@contains a",
+    "@contains %{tx.s}",
+    "@containsWord ab",
+    "@within ab 22 %{tx.s}",
+    "@streq ab",
+    "@streq %{MATCHED_VAR}",
+    "@beginsWith a",
+    "@endsWith b",
+    "@eq 1",
+    "@ge %{tx.n}",
+    "@gt 0",
+    "@lt 22",
+    "@le 0",
+    "@detectSQLi",
+    "@detectXSS",
+    "@validateByteRange 32-96",
+    "@validateUrlEncoding",
+    "@validateUtf8Encoding",
+    "@ipMatch 127.0.0.0/8",
+    "@unconditionalMatch",
+];
+const TRANSFORMATIONS: &[&str] = &[
+    "none",
+    "lowercase",
+    "uppercase",
+    "urlDecodeUni",
+    "urlDecode",
+    "htmlEntityDecode",
+    "removeWhitespace",
+    "compressWhitespace",
+    "removeNulls",
+    "replaceComments",
+    "length",
+    "normalizePath",
+    "hexEncode",
+    "base64Decode",
+    "cmdLine",
+    "trim",
+    "sha1",
+];
+const DISRUPTIVE: &[&str] = &[
+    "pass",
+    "pass",
+    "pass",
+    "pass",
+    "pass",
+    "pass",
+    "block",
+    "deny",
+    "deny,status:406",
+    "drop",
+    "allow:phase",
+    "allow:request",
+    "redirect:http://h/",
+];
+
+fn rules(random: &mut Random) -> String {
+    let mut text = String::from("SecRequestBodyAccess On\nSecResponseBodyAccess On\n");
+    let _ = writeln!(text, "SecRuleEngine {}", if random.chance(40) { "On" } else { "DetectionOnly" });
+    if random.chance(30) {
+        let _ =
+            writeln!(text, "SecDefaultAction \"phase:2,log,auditlog,{}\"", random.pick(&["pass", "deny"]));
+    }
+    if random.chance(30) {
+        let processor = random.pick(&["XML", "JSON", "URLENCODED", "MULTIPART"]);
+        let _ =
+            writeln!(text, "SecAction \"id:900,phase:1,pass,nolog,ctl:requestBodyProcessor={processor}\"");
+    } else if random.chance(40) {
+        text.push_str("SecAction \"id:901,phase:1,pass,nolog,ctl:forceRequestBodyVariable=On\"\n");
+    }
+    text.push_str("SecAction \"id:902,phase:1,pass,nolog,setvar:tx.n=1,setvar:tx.s=ab\"\n");
+    let count = 3 + random.below(9);
+    for id in 1..=count {
+        if random.chance(15) {
+            let _ = writeln!(text, "SecMarker M{id}");
+        }
+        rule(random, &mut text, id, count);
+    }
+    text.push_str("SecMarker END\n");
+    for _ in 0..random.below(3) {
+        update(random, &mut text, count);
+    }
+    text
+}
+
+fn update(random: &mut Random, text: &mut String, count: usize) {
+    let id = 1 + random.below(count);
+    let _ = match random.below(5) {
+        0 => writeln!(text, "SecRuleRemoveById {id}"),
+        1 => writeln!(text, "SecRuleRemoveByTag t{}", random.below(3)),
+        2 => writeln!(text, "SecRuleUpdateTargetById {id} \"!ARGS:a\""),
+        3 => writeln!(text, "SecRuleUpdateTargetByTag t{} \"!REQUEST_COOKIES\"", random.below(3)),
+        _ => writeln!(text, "SecRuleRemoveByMsg m{}", random.below(3)),
+    };
+}
+
+fn rule(random: &mut Random, text: &mut String, id: usize, count: usize) {
+    let phase = 1 + random.below(5);
+    let links = if random.chance(25) { 2 + random.below(2) } else { 1 };
+    for link in 0..links {
+        let mut actions = Vec::new();
+        if link == 0 {
+            actions.push(format!("id:{id},phase:{phase},{}", random.pick(DISRUPTIVE)));
+            actions.push(format!("tag:'t{}',msg:'m{} %{{MATCHED_VAR}}'", random.below(3), random.below(3)));
+            if random.chance(40) {
+                actions.push(format!("severity:{}", 1 + random.below(6)));
+            }
+            if random.chance(15) && links == 1 {
+                actions.push(format!(
+                    "skipAfter:{}",
+                    if random.chance(50) { "END".into() } else { format!("M{}", id + 1) }
+                ));
+            } else if random.chance(10) {
+                actions.push(format!("skip:{}", 1 + random.below(2)));
+            }
+        }
+        for _ in 0..random.below(4) {
+            actions.push(format!("t:{}", random.pick(TRANSFORMATIONS)));
+        }
+        acts(random, &mut actions, count);
+        if link + 1 < links {
+            actions.push("chain".into());
+        }
+        let actions = actions.join(",");
+        if random.chance(8) && link == 0 {
+            let _ = writeln!(text, "SecAction \"{actions}\"");
+        } else {
+            let not = if random.chance(15) { "!" } else { "" };
+            let _ = writeln!(
+                text,
+                "SecRule {} \"{not}{}\" \"{actions}\"",
+                targets(random),
+                random.pick(OPERATORS)
+            );
+        }
+    }
+}
+
+fn targets(random: &mut Random) -> String {
+    let mut list = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        let target = random.pick(TARGETS);
+        // Only collections can be counted.
+        let collection = ["ARGS", "REQUEST_HEADERS", "REQUEST_COOKIES", "TX", "FILES"]
+            .iter()
+            .any(|name| target.starts_with(name) && target != "ARGS_COMBINED_SIZE");
+        let counted = if collection && random.chance(15) { "&" } else { "" };
+        list.push(format!("{counted}{target}"));
+    }
+    if random.chance(20) {
+        list.push(format!(
+            "!{}",
+            random.pick(&["ARGS:a", "REQUEST_HEADERS:Host", "REQUEST_COOKIES", "ARGS:/b/"])
+        ));
+    }
+    list.join("|")
+}
+
+fn acts(random: &mut Random, actions: &mut Vec<String>, count: usize) {
+    const ACTS: &[&str] = &[
+        "setvar:tx.n=+1",
+        "setvar:tx.n=-2",
+        "setvar:tx.n=%{tx.m}",
+        "setvar:tx.m=+%{tx.n}",
+        "setvar:'tx.s=%{MATCHED_VAR}'",
+        "setvar:!tx.s",
+        "setvar:'tx.k_%{MATCHED_VAR_NAME}=+1'",
+        "setvar:'tx.c=%{tx.1}-%{tx.2}'",
+        "setvar:'tx.u=%{REQUEST_METHOD} %{ARGS.a} %{rule.id}'",
+        "capture",
+        "multiMatch",
+        "nolog",
+        "noauditlog",
+    ];
+    for _ in 0..random.below(4) {
+        actions.push(random.pick(ACTS).to_owned());
+    }
+    if random.chance(10) {
+        let id = 1 + random.below(count);
+        let ctl = match random.below(5) {
+            0 => format!("ruleRemoveById={id}"),
+            1 => format!("ruleRemoveTargetById={id};ARGS:a"),
+            2 => format!("ruleRemoveTargetById={id};REQUEST_COOKIES"),
+            3 => format!("ruleRemoveByTag=t{}", random.below(3)),
+            _ => "ruleEngine=DetectionOnly".to_owned(),
+        };
+        actions.push(format!("ctl:{ctl}"));
+    }
+}
+
+fn request(random: &mut Random) -> Request {
+    let mut pairs = Vec::new();
+    for _ in 0..random.below(4) {
+        let name = random.pick(&["a", "b", "A", "c", ""]);
+        pairs.push(format!("{name}={}", random.pick(WORDS).replace(' ', "+")));
+    }
+    let query = pairs.join("&");
+    let path = random.pick(&["/", "/a/b.php", "/%41b/..%2fc", "http://h/a", "/a?x"]);
+    let uri =
+        if pairs.is_empty() || path.contains('?') { path.to_owned() } else { format!("{path}?{query}") };
+    let mut request = match random.below(5) {
+        0 => Request::post(&uri, "application/x-www-form-urlencoded", query),
+        1 => Request::post(
+            &uri,
+            "application/json",
+            random.pick(&[r#"{"a":"ab","b":[1,{"c":null}]}"#, "{", "[22]"]),
+        ),
+        2 => Request::post(&uri, "text/xml", random.pick(&["<a b='ab'>22<c/>x</a>", "<a>", "<a>&lt;</a>"])),
+        3 => {
+            let body = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nab\r\n--B\r\nContent-Disposition: \
+                        form-data; name=\"f\"; filename=\"x.php\"\r\n\r\n1\r\n--B--\r\n";
+            Request::post(&uri, "multipart/form-data; boundary=B", body)
+        }
+        _ => Request::get(&uri),
+    };
+    for _ in 0..random.below(3) {
+        let name = random.pick(&["X-A", "x-a", "Host", "User-Agent"]);
+        let value = random.pick(WORDS);
+        request = request.header(name, value);
+    }
+    if random.chance(40) {
+        request = request.header("Cookie", random.pick(&["a=1; b=ab", "a", "=x; a=22", "a=1' or '1'='1"]));
+    }
+    if random.chance(60) {
+        request = request.answered(200, random.pick(&["text/html", "image/png"]), random.pick(WORDS));
+    }
+    request
+}

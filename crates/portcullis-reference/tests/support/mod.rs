@@ -1,0 +1,134 @@
+//! The engine over a [`Request`] of the reference, and what differs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use bstr::{BString, ByteSlice};
+use portcullis_engine::{Connection, Interruption, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_reference::{Outcome, Request};
+use portcullis_types::{Phase, RuleId};
+
+/// Rule, phase, variable without its key, value: of each match of a whole rule, in order.
+type Matches = Vec<(RuleId, Phase, BString, BString)>;
+
+/// What both evaluators are compared by.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Seen {
+    matches: Matches,
+    tx: BTreeMap<BString, BString>,
+    /// Phase, rule, status; 0 for `drop`.
+    interruption: Option<(Phase, RuleId, u16)>,
+}
+
+/// Runs the engine.
+pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
+    let connection = Connection {
+        client: SocketAddr::new(request.client, request.client_port),
+        server: SocketAddr::new(request.server, request.server_port),
+        unique_id: request.unique_id.to_string(),
+        epoch_seconds: request.time.duration_since(UNIX_EPOCH).unwrap().as_secs() as i64,
+    };
+    let mut transaction =
+        Transaction::new(Arc::clone(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+    let interruption = phases(&mut transaction, request);
+    transaction.finish();
+    let by = transaction.interrupted_by();
+    let matches = transaction.matches().iter().map(|found| {
+        let view = transaction.view(found);
+        (view.rule.id, found.phase, variable(&view.target), view.value.into())
+    });
+    Seen {
+        matches: matches.collect(),
+        tx: transaction.tx_values().into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
+        interruption: interruption.and_then(|interruption| {
+            let (rule, phase) = by?;
+            let status = match interruption {
+                Interruption::Deny { status } | Interruption::Redirect { status, .. } => status,
+                Interruption::Drop => 0,
+            };
+            Some((phase, plan.rule(rule).id, status))
+        }),
+    }
+}
+
+fn phases(transaction: &mut Transaction, request: &Request) -> Option<Interruption> {
+    fn fields(list: &[(BString, BString)]) -> impl Iterator<Item = (&[u8], &[u8])> {
+        list.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
+    }
+    let line = RequestLine {
+        line: &request.line,
+        method: &request.method,
+        target: &request.uri,
+        protocol: &request.protocol,
+    };
+    if let Some(interruption) = transaction.request_head(line, fields(&request.headers)) {
+        return Some(interruption);
+    }
+    // In two pieces, so that what parsers keep between them is tested, too.
+    let body = request.body.as_ref().map_or(b"".as_slice(), |body| body.as_slice());
+    let (first, second) = body.split_at(body.len() / 2);
+    transaction.request_body(first);
+    transaction.request_body(second);
+    if let Some(interruption) = transaction.request_end(false) {
+        return Some(interruption);
+    }
+    let response = request.response.as_ref()?;
+    let headers = fields(&response.headers);
+    if let Some(interruption) = transaction.response_head(&response.protocol, response.status, headers) {
+        return Some(interruption);
+    }
+    transaction.response_body(&response.body);
+    transaction.response_end(false)
+}
+
+/// The reference's outcome in the form that is compared.
+pub fn reference(outcome: &Outcome) -> Seen {
+    let matches = outcome.matches.iter().filter(|found| found.complete);
+    Seen {
+        matches: matches.map(|m| (m.rule, m.phase, variable(&m.variable), m.value.clone())).collect(),
+        tx: outcome.tx.clone(),
+        interruption: outcome
+            .interruption
+            .as_ref()
+            .map(|i| (i.phase, i.rule, if i.drop { 0 } else { i.status })),
+    }
+}
+
+/// The first difference, in words.
+pub fn difference(reference: &Seen, engine: &Seen) -> Option<String> {
+    if reference == engine {
+        return None;
+    }
+    if reference.interruption != engine.interruption {
+        return Some(format!(
+            "interruption: reference {:?}, engine {:?}",
+            reference.interruption, engine.interruption
+        ));
+    }
+    let count = reference.matches.len().max(engine.matches.len());
+    for at in 0..count {
+        let (ours, theirs) = (reference.matches.get(at), engine.matches.get(at));
+        // The engine names no value where the rule writer named no target.
+        let action = |found: &&(RuleId, Phase, BString, BString)| found.2.is_empty();
+        if theirs.filter(action).is_some_and(|theirs| {
+            ours.is_some_and(|ours| {
+                (ours.0, ours.1, ours.2.as_slice()) == (theirs.0, theirs.1, b"REMOTE_ADDR".as_slice())
+            })
+        }) {
+            continue;
+        }
+        if ours != theirs {
+            return Some(format!("match {at}: reference {ours:?}, engine {theirs:?}"));
+        }
+    }
+    let keys = reference.tx.keys().chain(engine.tx.keys());
+    keys.map(|key| (key, reference.tx.get(key), engine.tx.get(key)))
+        .find(|(_, ours, theirs)| ours != theirs)
+        .map(|(key, ours, theirs)| format!("tx.{key}: reference {ours:?}, engine {theirs:?}"))
+}
+
+fn variable(target: &[u8]) -> BString {
+    target.split_str(":").next().unwrap_or_default().into()
+}
