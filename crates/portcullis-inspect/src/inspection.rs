@@ -94,8 +94,16 @@ pub struct Inspection {
     request_body_seen: u64,
     response_body_seen: u64,
     head_bytes: u64,
+    /// Bodies in a content coding that nobody here undoes: rules see the coded bytes, which is no inspection.
+    request_coded: bool,
+    response_coded: bool,
     /// Why a response body, if there was one, was not asked for.
     response_skip: NotInspected,
+}
+
+/// True for a `Content-Encoding` that changes the bytes.
+fn is_coded(value: &[u8]) -> bool {
+    !value.trim_ascii().is_empty() && !value.trim_ascii().eq_ignore_ascii_case(b"identity")
 }
 
 impl Inspection {
@@ -124,6 +132,8 @@ impl Inspection {
             request_body_seen: 0,
             response_body_seen: 0,
             head_bytes: 0,
+            request_coded: false,
+            response_coded: false,
             response_skip: NotInspected::BodyAccessOff,
         }
     }
@@ -134,6 +144,7 @@ impl Inspection {
         self.refusal = refusal;
         self.head_bytes += head.received_len() as u64;
         self.describe(head);
+        self.request_coded = head.header("content-encoding").any(is_coded);
         let line = RequestLine {
             line: head.line(),
             method: head.method(),
@@ -166,6 +177,7 @@ impl Inspection {
     /// Phase 3.
     pub fn response_head(&mut self, head: &ResponseHead) -> Step {
         self.head_bytes += head.received_len() as u64;
+        self.response_coded = head.header("content-encoding").any(is_coded);
         let version = head.version().as_str().as_bytes();
         let interruption = self.transaction.response_head(version, head.status(), head.fields());
         self.step(interruption)
@@ -255,15 +267,17 @@ impl Inspection {
     }
 
     fn coverage(&self, outcome: &Outcome) -> Coverage {
-        let mut coverage = Coverage {
-            bytes_inspected: self.head_bytes + self.request_body_seen + self.response_body_seen,
-            ..Coverage::default()
+        let mut coverage = Coverage { bytes_inspected: self.head_bytes, ..Coverage::default() };
+        let mut body = |seen: u64, total: u64, coded: bool, reason: NotInspected| {
+            let (inspected, reason) = if coded { (0, NotInspected::ContentCoding) } else { (seen, reason) };
+            coverage.bytes_inspected += inspected;
+            coverage.not_inspected(reason, total.saturating_sub(inspected));
         };
-        let unseen = outcome.request_body_bytes.saturating_sub(self.request_body_seen);
-        coverage.not_inspected(self.request_reason(), unseen);
-        let unseen = outcome.response_body_bytes.saturating_sub(self.response_body_seen);
-        let reason = if self.response_body_seen > 0 { NotInspected::OverLimit } else { self.response_skip };
-        coverage.not_inspected(reason, unseen);
+        let reason = self.request_reason();
+        body(self.request_body_seen, outcome.request_body_bytes, self.request_coded, reason);
+        let over = self.response_body_seen > 0;
+        let reason = if over { NotInspected::OverLimit } else { self.response_skip };
+        body(self.response_body_seen, outcome.response_body_bytes, self.response_coded, reason);
         coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
         coverage
     }
