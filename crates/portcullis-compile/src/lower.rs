@@ -357,12 +357,11 @@ impl Lowering<'_> {
                 _ => None,
             })
         };
-        let disruptive =
-            |actions: &[Spanned<Action>]| actions.iter().rev().find(|a| is_disruptive(&a.node)).cloned();
-        let chosen = match disruptive(own) {
-            Some(action) if action.node != Action::Block => Some(action),
-            _ => disruptive(defaults),
+        // `block` stands for the default and gives way to any other disruptive action, in either order.
+        let disruptive = |actions: &[Spanned<Action>]| {
+            actions.iter().rev().find(|a| is_disruptive(&a.node) && a.node != Action::Block).cloned()
         };
+        let chosen = disruptive(own).or_else(|| disruptive(defaults));
         let status = status_of(own).or_else(|| status_of(defaults));
         let Some(action) = chosen else { return Disruption::Pass };
         match &action.node {

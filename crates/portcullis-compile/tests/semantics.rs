@@ -204,6 +204,8 @@ fn block_is_what_the_default_says() {
     // create_rule: there is one default action list, the last one, whatever phase it names.
     assert_eq!(with("phase:1,deny"), deny(403));
     assert_eq!(with("phase:2,deny\"\nSecDefaultAction \"phase:1,pass"), None);
+    let both = "SecDefaultAction \"phase:2,pass\"\nSecRule ARGS:x \"@streq 1\" \"id:1,phase:2,deny,block\"";
+    assert_eq!(run(both, GET).interruption, deny(403));
     assert_eq!(with("phase:2,drop"), Some(Interruption::Drop));
     let location = b"https://h/?c=1".to_vec();
     assert_eq!(

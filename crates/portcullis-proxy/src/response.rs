@@ -1,5 +1,6 @@
 //! The upstream's answer: phases 3 and 4, then on to the client, streamed unless the rules need the body.
 
+use std::borrow::Cow;
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,7 +8,7 @@ use std::time::Instant;
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::h1::{
     BodyDecoder, CHUNK_END, ClientConnection, LAST_CHUNK, Limits, ResponseRewrite, client_framing,
-    write_chunk_size, write_response,
+    is_hop_by_hop, write_chunk_size, write_response,
 };
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
@@ -242,9 +243,9 @@ async fn stream(
         if down.chunked {
             write_chunk_size(held.bytes.len(), &mut size);
         }
-        let last: &[u8] = if down.chunked && decoder.is_done() { LAST_CHUNK } else { b"" };
         ended = decoder.is_done();
-        let parts = [&output[..], &size, &held.bytes, end, last];
+        let last = last_chunk(&decoder, down.chunked && ended);
+        let parts = [&output[..], &size, &held.bytes, end, &last];
         write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await.map_err(|_| Cut::Client)?;
         output.clear();
     }
@@ -269,8 +270,8 @@ async fn stream(
                 end = CHUNK_END;
             }
             ended = step.done;
-            let last: &[u8] = if down.chunked && step.done { LAST_CHUNK } else { b"" };
-            let parts = [&output[..], &size, &small, step.data, end, last];
+            let last = last_chunk(&decoder, down.chunked && step.done);
+            let parts = [&output[..], &size, &small, step.data, end, &last];
             write_all(stream, timer, patience, &mut parts.map(IoSlice::new))
                 .await
                 .map_err(|_| Cut::Client)?;
@@ -280,8 +281,8 @@ async fn stream(
         }
         if decoder.is_done() {
             if !output.is_empty() || (down.chunked && !ended) {
-                let last: &[u8] = if down.chunked && !ended { LAST_CHUNK } else { b"" };
-                let parts = [&output[..], last];
+                let last = last_chunk(&decoder, down.chunked && !ended);
+                let parts = [&output[..], &last];
                 let sent = write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await;
                 sent.map_err(|_| Cut::Client)?;
             }
@@ -306,6 +307,26 @@ async fn stream(
             _ => return Err(Cut::Upstream),
         }
     }
+}
+
+/// What ends a chunked response, the upstream's trailers with it; nothing if `wanted` is false. The decoder has refused
+/// trailers that a reader might act upon.
+fn last_chunk(decoder: &BodyDecoder, wanted: bool) -> Cow<'static, [u8]> {
+    let mut trailers = decoder.trailers().filter(|(name, _)| !is_hop_by_hop(name)).peekable();
+    if !wanted {
+        return Cow::Borrowed(b"");
+    }
+    if trailers.peek().is_none() {
+        return Cow::Borrowed(LAST_CHUNK);
+    }
+    let mut out = b"0\r\n".to_vec();
+    for (name, value) in trailers {
+        for part in [name, b": ", value, b"\r\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    Cow::Owned(out)
 }
 
 /// 101: from here on bytes pass in both directions as they are.

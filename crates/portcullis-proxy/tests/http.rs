@@ -101,6 +101,8 @@ fn chunks_and_trailers_both_ways() {
     assert_eq!(seen[1].body, b"hello world");
     assert_eq!(seen[1].header("content-length"), Some("11"), "a held body goes out with its length");
     assert_eq!(seen[1].header("transfer-encoding"), None);
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(client.rest().ends_with("0\r\nT: 1\r\n\r\n"), "the upstream's trailers reach the client");
 }
 
 #[test]

@@ -299,10 +299,12 @@ impl Client {
                 let size =
                     usize::from_str_radix(&line, 16).unwrap_or_else(|_| panic!("no chunk size: {line}"));
                 body.extend(self.take(size));
-                assert_eq!(self.line(), "");
                 if size == 0 {
+                    // Trailers, if any, up to the empty line.
+                    while !self.line().is_empty() {}
                     break;
                 }
+                assert_eq!(self.line(), "");
             }
         } else if let Some(length) = value("content-length") {
             body = self.take(length.parse().unwrap());
