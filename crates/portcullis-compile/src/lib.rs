@@ -11,6 +11,7 @@
 mod ctl;
 mod draft;
 mod lower;
+mod names;
 mod operator;
 mod settings;
 mod targets;

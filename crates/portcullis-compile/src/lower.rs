@@ -14,6 +14,7 @@ use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
 use portcullis_types::{Shape, Variable};
 
 use crate::draft::{Draft, DraftLink, Entry, drafts, has, is_exclusion};
+use crate::names::Names;
 use crate::operator::Operators;
 use crate::template::template;
 use crate::{ctl, settings, targets};
@@ -25,34 +26,6 @@ pub struct Compiled {
     pub plan: Option<Plan>,
     /// Errors and warnings in document order of discovery.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-/// The `TX` keys that rules name.
-#[derive(Debug, Default)]
-pub(crate) struct Names {
-    tx: Vec<Box<[u8]>>,
-    index: std::collections::HashMap<Box<[u8]>, u32>,
-}
-
-impl Names {
-    fn new() -> Names {
-        let mut names = Names::default();
-        // Captures are slots 0 to 9.
-        for digit in b'0'..=b'9' {
-            names.tx(&[digit]);
-        }
-        names
-    }
-
-    pub(crate) fn tx(&mut self, key: &[u8]) -> portcullis_engine::TxSlot {
-        let key: Box<[u8]> = key.to_ascii_lowercase().into();
-        let tx = &mut self.tx;
-        let slot = self.index.entry(key).or_insert_with_key(|key| {
-            tx.push(key.clone());
-            tx.len() as u32 - 1
-        });
-        portcullis_engine::TxSlot(*slot)
-    }
 }
 
 /// Compiles `document`. `files` gives the data files that operators name, relative to their rule file.

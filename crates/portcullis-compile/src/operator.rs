@@ -11,7 +11,7 @@ use portcullis_match::{
 use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::{Files, ast};
 
-use crate::lower::Names;
+use crate::names::Names;
 use crate::template::template;
 
 /// Message and hint.

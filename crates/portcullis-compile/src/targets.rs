@@ -7,7 +7,7 @@ use portcullis_match::{Regex, RegexFlags};
 use portcullis_seclang::ast;
 use portcullis_types::{Shape, Variable};
 
-use crate::lower::Names;
+use crate::names::Names;
 
 /// An error of one target: message and hint.
 pub(crate) type TargetError = (String, Option<String>);

@@ -3,7 +3,7 @@
 use portcullis_engine::{Part, Template};
 use portcullis_types::{Shape, Variable};
 
-use crate::lower::Names;
+use crate::names::Names;
 
 /// Why a macro cannot be compiled.
 pub(crate) struct MacroError {

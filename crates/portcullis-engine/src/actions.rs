@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use portcullis_types::{Span, Variable};
 
-use crate::execute::Item;
+use crate::collect::Item;
 use crate::plan::{Act, KeyFilter, Plan, SetVar, SetVarOperation, Target};
 use crate::record::{ScoreChange, escape_key};
 use crate::template::{Part, Template};

@@ -19,6 +19,7 @@
 mod actions;
 mod body;
 mod chains;
+mod collect;
 mod collections;
 mod dump;
 mod execute;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::body::RequestBody;
+use crate::collect::Item;
 use crate::collections::Collections;
-use crate::execute::{Item, Matched};
+use crate::execute::Matched;
 use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
 use crate::settings::{AuditEngine, BodyLimitAction, RuleEngine};

@@ -1,0 +1,33 @@
+use std::collections::HashMap;
+
+use portcullis_engine::TxSlot;
+
+/// The `TX` keys that rules name.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) tx: Vec<Box<[u8]>>,
+    index: HashMap<Box<[u8]>, u32>,
+}
+
+impl Names {
+    /// The captures only.
+    pub(crate) fn new() -> Names {
+        let mut names = Names::default();
+        // Captures are slots 0 to 9.
+        for digit in b'0'..=b'9' {
+            names.tx(&[digit]);
+        }
+        names
+    }
+
+    /// The slot of `key`, a new one if it is named for the first time.
+    pub(crate) fn tx(&mut self, key: &[u8]) -> TxSlot {
+        let key: Box<[u8]> = key.to_ascii_lowercase().into();
+        let tx = &mut self.tx;
+        let slot = self.index.entry(key).or_insert_with_key(|key| {
+            tx.push(key.clone());
+            tx.len() as u32 - 1
+        });
+        TxSlot(*slot)
+    }
+}

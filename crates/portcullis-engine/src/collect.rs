@@ -1,0 +1,137 @@
+//! The values that a target stands for.
+
+use portcullis_types::{Span, Variable};
+
+use crate::Class;
+use crate::plan::{KeyFilter, Plan, Target, XmlPath};
+use crate::store::{ValueId, classes_of};
+use crate::transaction::Transaction;
+use crate::tx_store::TxValue;
+
+/// A value that a link looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub(crate) variable: Variable,
+    pub(crate) count: bool,
+    pub(crate) key: Span,
+    pub(crate) value: ValueId,
+}
+
+impl Transaction {
+    /// Adds the values of `target` to `items`.
+    pub(crate) fn collect(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
+        let before = items.len();
+        match target.variable {
+            Variable::Tx => self.collect_tx(plan, target, items),
+            Variable::Xml => self.collect_xml(&target.filter, items),
+            Variable::Rule => self.collect_rule(plan, &target.filter, items),
+            variable if !classes_of(variable).is_empty() => {
+                for &class in classes_of(variable) {
+                    for value in self.store.class(class) {
+                        let key = self.store.key(value);
+                        if matches!(target.filter, KeyFilter::All)
+                            || target.filter.accepts(self.store.text(key))
+                        {
+                            items.push(Item { variable, count: false, key, value });
+                        }
+                    }
+                }
+            }
+            variable => {
+                if self.is_open(variable) {
+                    self.collect_open(variable, &target.filter, items);
+                } else if let Some(value) = self.scalar(variable) {
+                    items.push(Item { variable, count: false, key: Span::default(), value });
+                }
+            }
+        }
+        if target.count {
+            let count = items.len() - before;
+            items.truncate(before);
+            let key = match &target.filter {
+                KeyFilter::Key(key) => self.store.push(key),
+                _ => Span::default(),
+            };
+            let data = self.store.push(count.to_string().as_bytes());
+            let value = self.store.temporary(key, data);
+            items.push(Item { variable: target.variable, count: true, key, value });
+        }
+    }
+
+    fn collect_tx(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
+        if let Some(slot) = target.slot {
+            self.push_tx(&plan.tx_names[slot.0 as usize], self.tx.slot(slot), items);
+            return;
+        }
+        // In the order in which the keys came to be there.
+        let mut found = Vec::new();
+        for (slot, name) in (0..).map(crate::TxSlot).zip(&plan.tx_names) {
+            let value = self.tx.slot(slot);
+            if value != TxValue::Unset && target.filter.accepts(name) {
+                let key = self.store.push(name);
+                found.push((self.tx.since(slot), key, value));
+            }
+        }
+        for &(key, value, since) in self.tx.dynamic() {
+            if value != TxValue::Unset && target.filter.accepts(self.store.text(key)) {
+                found.push((since, key, value));
+            }
+        }
+        found.sort_unstable_by_key(|entry| entry.0);
+        for (_, key, value) in found {
+            let data = self.tx_text(value);
+            let value = self.store.temporary(key, data);
+            items.push(Item { variable: Variable::Tx, count: false, key, value });
+        }
+    }
+
+    fn push_tx(&mut self, name: &[u8], value: TxValue, items: &mut Vec<Item>) {
+        if value == TxValue::Unset {
+            return;
+        }
+        let key = self.store.push(name);
+        let data = self.tx_text(value);
+        let value = self.store.temporary(key, data);
+        items.push(Item { variable: Variable::Tx, count: false, key, value });
+    }
+
+    pub(crate) fn tx_text(&mut self, value: TxValue) -> Span {
+        match value {
+            TxValue::Unset => Span::default(),
+            TxValue::Text(span) => span,
+            TxValue::Int(number) => self.store.push(number.to_string().as_bytes()),
+        }
+    }
+
+    fn collect_xml(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
+        let class = match filter {
+            KeyFilter::Xml(XmlPath::Attributes) => Class::XmlAttributes,
+            _ => Class::XmlText,
+        };
+        for value in self.store.class(class) {
+            items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });
+        }
+    }
+
+    fn collect_rule(&mut self, plan: &Plan, filter: &KeyFilter, items: &mut Vec<Item>) {
+        let (Some(index), KeyFilter::Key(key)) = (self.current_rule, filter) else { return };
+        let rule = plan.rule(index);
+        let text = match key.to_ascii_lowercase().as_slice() {
+            b"id" => Some(rule.id.to_string().into_bytes()),
+            b"severity" => rule.metadata.severity.map(|s| s.number().to_string().into_bytes()),
+            b"rev" => rule.metadata.rev.as_ref().map(|rev| rev.as_bytes().to_vec()),
+            b"msg" => rule.metadata.msg.as_ref().map(|msg| {
+                let mut out = Vec::new();
+                self.expand(plan, msg, &mut out);
+                out
+            }),
+            _ => None,
+        };
+        if let Some(text) = text {
+            let key = self.store.push(key);
+            let data = self.store.push(&text);
+            let value = self.store.temporary(key, data);
+            items.push(Item { variable: Variable::Rule, count: false, key, value });
+        }
+    }
+}
