@@ -16,7 +16,21 @@ impl fmt::Display for Plan {
             self.files.len(),
             self.removed.len()
         )?;
-        writeln!(f, "settings: {:?}", self.settings)?;
+        let types = self.settings.response_body_mime_types.iter().map(|mime| mime.escape_ascii().to_string());
+        writeln!(
+            f,
+            "settings: engine {:?}; request body {} up to {} bytes, over it {:?}; response body {} up to {} bytes of {}, \
+             over it {:?}; {} arguments",
+            self.settings.rule_engine,
+            if self.settings.request_body_access { "read" } else { "not read" },
+            self.settings.request_body_limit,
+            self.settings.request_body_limit_action,
+            if self.settings.response_body_access { "read" } else { "not read" },
+            self.settings.response_body_limit,
+            types.collect::<Vec<_>>().join(" "),
+            self.settings.response_body_limit_action,
+            self.settings.arguments_limit,
+        )?;
         for (number, steps) in (1..).zip(&self.steps) {
             writeln!(f, "phase {number}: {} rules", steps.len())?;
             for (at, step) in steps.iter().enumerate() {

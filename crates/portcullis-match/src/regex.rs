@@ -146,7 +146,7 @@ impl Regex {
 
     /// Slots that the pattern has. The engine must not be given more: its PikeVM then indexes beyond its table.
     fn slot_count(&self) -> usize {
-        2 * self.engine.captures_len().min(10)
+        self.engine.group_info().slot_len().min(20)
     }
 
     /// New scratch memory for this regex.

@@ -119,7 +119,7 @@ fn rules_are_listed_and_the_plan_is_printed() {
     assert!(text.contains("12       phase 2 -         rules.conf:5 Score %{tx.score}\n"), "{text}");
     let output = files.run(&["rules", "--plan", "--rules", "rules.conf"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(text.starts_with("plan: 5 rules") && text.contains("phase 2:"), "{text}");
+    assert!(text.starts_with("plan: 7 rules") && text.contains("phase 2:"), "{text}");
 }
 
 #[test]
