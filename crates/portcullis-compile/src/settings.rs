@@ -7,7 +7,6 @@ use portcullis_seclang::{settings as seclang, settings::Setting};
 pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), String> {
     match setting {
         Setting::RuleEngine(engine) => settings.rule_engine = rule_engine(*engine),
-        Setting::AuditEngine(engine) => settings.audit_engine = audit_engine(*engine),
         Setting::RequestBodyAccess(on) => settings.request_body_access = *on,
         Setting::RequestBodyLimit(bytes) => settings.request_body_limit = *bytes,
         Setting::RequestBodyNoFilesLimit(bytes) => settings.request_body_no_files_limit = *bytes,

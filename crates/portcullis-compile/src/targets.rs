@@ -25,17 +25,12 @@ pub(crate) fn supported(variable: Variable) -> Result<(), String> {
         PerfAll | PerfCombined | PerfGc | PerfLogging | PerfPhase1 | PerfPhase2 | PerfPhase3 | PerfPhase4
         | PerfPhase5 | PerfRules | PerfSread | PerfSwrite => "use the metrics endpoint for timings",
         Geo | FullRequest | FullRequestLength | StreamInputBody | StreamOutputBody | WebserverErrorLog
-        | UseragentIp | Userid | Sessionid | InboundDataError => return not_yet(variable),
+        | UseragentIp | Userid | Sessionid => {
+            return Err(format!("{} is not supported by this version", variable.name()));
+        }
         _ => return Ok(()),
     };
     Err(format!("{} is not available: {why}", variable.name()))
-}
-
-fn not_yet(variable: Variable) -> Result<(), String> {
-    match variable {
-        Variable::InboundDataError => Ok(()),
-        _ => Err(format!("{} is not supported by this version", variable.name())),
-    }
 }
 
 /// Adds `targets` to `list`: values and counts to its include list, `!` to its exclude list.

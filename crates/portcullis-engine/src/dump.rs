@@ -31,6 +31,9 @@ impl fmt::Display for Plan {
             self.settings.response_body_limit_action,
             self.settings.arguments_limit,
         )?;
+        for signature in &self.settings.component_signatures {
+            writeln!(f, "rule set: {}", signature.escape_ascii())?;
+        }
         for (number, steps) in (1..).zip(&self.steps) {
             writeln!(f, "phase {number}: {} rules", steps.len())?;
             for (at, step) in steps.iter().enumerate() {

@@ -67,7 +67,7 @@ pub struct Settings {
     pub audit_engine: AuditEngine,
     /// `SecWebAppId`.
     pub web_app_id: Option<Vec<u8>>,
-    /// `SecComponentSignature`s, for audit records.
+    /// `SecComponentSignature`s: the rule sets in the plan.
     pub component_signatures: Vec<Vec<u8>>,
 }
 
