@@ -90,22 +90,17 @@ fn many_workers_one_file_in_order_of_each() {
 }
 
 #[test]
-fn an_event_is_in_the_file_soon() {
+fn an_event_is_in_the_file_without_another_to_push_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("events.jsonl");
     let sinks = vec![SinkConfig::file("json", Format::JsonLines, &path)];
     let log = EventLog::new(sinks, QueueLimits::default(), &Registry::new()).expect("the log starts");
-    let mut delays = Vec::new();
     for i in 0..20 {
-        let start = Instant::now();
         log.sender().submit(event(i));
         wait_until("the event is in the file", || ids(&read(&path)).len() == i + 1);
-        delays.push(start.elapsed());
         // Sometimes the writer sleeps, sometimes it lingers.
         std::thread::sleep(Duration::from_millis((i % 3) as u64 * 4));
     }
-    delays.sort();
-    assert!(delays[10] < Duration::from_millis(50), "{delays:?}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn draining_finishes_what_is_in_flight() {
     let backend = Backend::start(|_| {
         Reply::Slowly(
             vec![Vec::new(), b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow".to_vec()],
-            Duration::from_millis(400),
+            Duration::from_millis(2000),
         )
     });
     let front = Front::plain(&backend);
@@ -91,13 +91,13 @@ fn draining_finishes_what_is_in_flight() {
     let start = Instant::now();
     let drain = std::thread::spawn(move || proxy.drain());
     assert_eq!(idle.rest(), "", "an idle connection is closed");
-    assert!(start.elapsed() < Duration::from_millis(350));
+    assert!(start.elapsed() < Duration::from_millis(1900), "it does not wait for the busy one");
     until(|| std::net::TcpStream::connect(address).is_err());
     let (head, body) = busy.response();
     assert_eq!((status(&head), header(&head, "connection"), body), (200, Some("close"), b"slow".to_vec()));
     drop(busy);
     drain.join().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(25), "well before the deadline");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn draining_ends_at_its_deadline() {
     until(|| backend.seen().len() == 1);
     let start = Instant::now();
     front.proxy.drain();
-    assert!((150..2000).contains(&(start.elapsed().as_millis() as u64)));
+    assert!((150..20_000).contains(&(start.elapsed().as_millis() as u64)));
     assert_eq!(client.rest(), "");
 }
 
