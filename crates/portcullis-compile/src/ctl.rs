@@ -37,14 +37,14 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft], plan: &mut Plan) -> Result<Act, 
             exclusion(rules(RuleSelector::Msg(msg.clone()))?, target, plan)
         }
         Ctl::RuleEngine(engine) => Ok(Act::RuleEngine(settings::rule_engine(*engine))),
-        Ctl::AuditEngine(engine) => Ok(Act::AuditEngine(settings::audit_engine(*engine))),
         Ctl::RequestBodyProcessor(processor) => Ok(Act::BodyProcessor(body_processor(*processor))),
         Ctl::ForceRequestBodyVariable(on) => Ok(Act::ForceRequestBodyVariable(*on)),
         Ctl::RequestBodyAccess(on) => Ok(Act::RequestBodyAccess(*on)),
         Ctl::RequestBodyLimit(bytes) => Ok(Act::RequestBodyLimit(*bytes)),
         Ctl::ResponseBodyAccess(on) => Ok(Act::ResponseBodyAccess(*on)),
         Ctl::ResponseBodyLimit(bytes) => Ok(Act::ResponseBodyLimit(*bytes)),
-        Ctl::AuditLogParts(_)
+        Ctl::AuditEngine(_)
+        | Ctl::AuditLogParts(_)
         | Ctl::DebugLogLevel(_)
         | Ctl::HashEngine(_)
         | Ctl::HashEnforcement(_)

@@ -251,6 +251,8 @@ impl Lowering<'_> {
             Action::SetSid(key) => self.open(Variable::Session, key),
             Action::SetUid(key) => self.open(Variable::User, key),
             Action::SetRsc(key) => self.open(Variable::Resource, key),
+            // Nothing to switch while there is no audit log (docs/seclang.md).
+            Action::Ctl(ast::Ctl::AuditEngine(_)) => return None,
             Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
             Action::SetEnv(_) => Err(unsupported("setenv")),
             Action::ExpireVar { .. } => Err(unsupported("expirevar")),

@@ -1,6 +1,6 @@
 //! Engine settings.
 
-use portcullis_engine::{AuditEngine, BodyLimitAction, RuleEngine, Settings};
+use portcullis_engine::{BodyLimitAction, RuleEngine, Settings};
 use portcullis_seclang::{settings as seclang, settings::Setting};
 
 /// Carries out `setting`. An `Err` is a warning: the setting is known but changes nothing here.
@@ -44,14 +44,6 @@ pub(crate) fn rule_engine(engine: seclang::RuleEngine) -> RuleEngine {
         seclang::RuleEngine::On => RuleEngine::On,
         seclang::RuleEngine::Off => RuleEngine::Off,
         seclang::RuleEngine::DetectionOnly => RuleEngine::DetectionOnly,
-    }
-}
-
-pub(crate) fn audit_engine(engine: seclang::AuditEngine) -> AuditEngine {
-    match engine {
-        seclang::AuditEngine::On => AuditEngine::On,
-        seclang::AuditEngine::Off => AuditEngine::Off,
-        seclang::AuditEngine::RelevantOnly => AuditEngine::RelevantOnly,
     }
 }
 

@@ -20,7 +20,6 @@ impl Transaction {
                 Act::RemoveRules(at) => self.removed_rules.extend(&plan.ctl_removals[*at as usize]),
                 Act::RemoveTarget(at) => self.removed_targets.push(*at),
                 Act::RuleEngine(engine) => self.rule_engine = *engine,
-                Act::AuditEngine(engine) => self.audit_engine = *engine,
                 Act::BodyProcessor(processor) => self.body.set_processor(*processor),
                 Act::ForceRequestBodyVariable(on) => self.body.force_variable(*on),
                 Act::RequestBodyAccess(on) => self.request_body_access = *on,

@@ -19,7 +19,6 @@ pub(crate) struct ChainNode {
     pub(crate) last: Transformation,
     /// Bytes of the parent's form that let `last` act.
     pub(crate) triggers: ByteSet,
-    pub(crate) depth: u32,
 }
 
 /// All transformation chains of a plan as a prefix tree: chains that begin alike share the work of the beginning.
@@ -40,8 +39,7 @@ impl Chains {
     fn extend(&mut self, parent: ChainId, last: Transformation) -> ChainId {
         let nodes = &mut self.nodes;
         *self.index.entry((parent, last)).or_insert_with(|| {
-            let depth = if parent == ChainId::IDENTITY { 1 } else { nodes[parent.0 as usize - 1].depth + 1 };
-            nodes.push(ChainNode { parent, last, triggers: last.triggers(), depth });
+            nodes.push(ChainNode { parent, last, triggers: last.triggers() });
             ChainId(nodes.len() as u32)
         })
     }

@@ -44,7 +44,7 @@ pub use plan::{
 };
 pub use record::{Match, MatchView, ScoreChange};
 pub use rule_set::RuleSet;
-pub use settings::{AuditEngine, BodyLimitAction, BodyProcessor, RuleEngine, Settings};
+pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};
 pub use store::Class;
 pub use template::{Part, Template};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};

@@ -261,7 +261,6 @@ pub enum Act {
     /// Switches on the exclusion of [`Plan::ctl_targets`] at this index.
     RemoveTarget(u32),
     RuleEngine(crate::RuleEngine),
-    AuditEngine(crate::AuditEngine),
     BodyProcessor(crate::BodyProcessor),
     ForceRequestBodyVariable(bool),
     RequestBodyAccess(bool),

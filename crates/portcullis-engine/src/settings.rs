@@ -9,17 +9,6 @@ pub enum RuleEngine {
     DetectionOnly,
 }
 
-/// `SecAuditEngine`: which transactions are worth an audit record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuditEngine {
-    /// All.
-    On,
-    /// None.
-    Off,
-    /// Those with a match that audits, or with a relevant status.
-    RelevantOnly,
-}
-
 /// How a request body becomes arguments (`ctl:requestBodyProcessor`).
 pub use portcullis_http::body::content_type::Processor as BodyProcessor;
 
@@ -63,8 +52,6 @@ pub struct Settings {
     pub response_body_limit_action: BodyLimitAction,
     /// `SecResponseBodyMimeType`, lower case, without parameters.
     pub response_body_mime_types: Vec<Vec<u8>>,
-    /// `SecAuditEngine`.
-    pub audit_engine: AuditEngine,
     /// `SecWebAppId`.
     pub web_app_id: Option<Vec<u8>>,
     /// `SecComponentSignature`s: the rule sets in the plan.
@@ -88,7 +75,6 @@ impl Default for Settings {
             response_body_limit: 524_288,
             response_body_limit_action: BodyLimitAction::Reject,
             response_body_mime_types: vec![b"text/plain".to_vec(), b"text/html".to_vec()],
-            audit_engine: AuditEngine::Off,
             web_app_id: None,
             component_signatures: Vec::new(),
         }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use portcullis_types::{Phase, Span, Variable};
 
+use crate::RuleSet;
 use crate::body::RequestBody;
 use crate::collect::Item;
 use crate::collections::Collections;
 use crate::execute::Matched;
 use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
-use crate::settings::{AuditEngine, BodyLimitAction, RuleEngine};
+use crate::settings::{BodyLimitAction, RuleEngine};
 use crate::store::Store;
 use crate::tx_store::{TxStore, TxValue};
-use crate::{BodyProcessor, RuleSet};
 
 /// What a disruptive action asks for. The caller carries it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +102,6 @@ pub struct Transaction {
     pub(crate) epoch_seconds: i64,
     pub(crate) elapsed_us: u64,
     pub(crate) rule_engine: RuleEngine,
-    pub(crate) audit_engine: AuditEngine,
     pub(crate) request_body_access: bool,
     pub(crate) request_body_limit: u64,
     pub(crate) response_body_access: bool,
@@ -157,7 +156,6 @@ impl Transaction {
             epoch_seconds: connection.epoch_seconds,
             elapsed_us: 0,
             rule_engine: settings.rule_engine,
-            audit_engine: settings.audit_engine,
             request_body_access: settings.request_body_access,
             request_body_limit: settings.request_body_limit,
             response_body_access: settings.response_body_access,
@@ -321,16 +319,6 @@ impl Transaction {
     /// The engine mode now in force.
     pub fn rule_engine(&self) -> RuleEngine {
         self.rule_engine
-    }
-
-    /// The audit mode now in force.
-    pub fn audit_engine(&self) -> AuditEngine {
-        self.audit_engine
-    }
-
-    /// The body processor in force.
-    pub fn body_processor(&self) -> Option<BodyProcessor> {
-        self.body.processor()
     }
 
     /// Why the request body could not be understood, if so.
