@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, Interruption, NoCollections, RequestLine, Scratch, Transaction};
+use portcullis_engine::{
+    Connection, Interruption, NoCollections, Progress, RequestLine, Scratch, Transaction,
+};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// What came of one request.
@@ -53,23 +55,38 @@ fn run(rules: &str, (line, headers, body): Request<'_>) -> Seen {
         protocol: b"HTTP/1.1",
     };
     let fields = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-    let mut interruption = transaction.request_head(request, fields);
-    if interruption.is_none() {
-        transaction.request_body(body.as_bytes());
-        interruption = transaction.request_end(false);
-    }
-    if interruption.is_none() {
-        let headers = [(b"Content-Type".as_slice(), b"text/html".as_slice())];
-        interruption = transaction.response_head(b"HTTP/1.1", 200, headers);
-        transaction.response_body(b"<p>stack trace</p>");
-        interruption = interruption.or_else(|| transaction.response_end(false));
-    }
+    let interruption = phases(&mut transaction, request, fields, body);
     transaction.finish();
     let matches = transaction.matches().iter().filter(|found| found.log).map(|found| {
         let view = transaction.view(found);
         format!("{} {}={}", view.rule.id, view.target.escape_ascii(), view.value.escape_ascii())
     });
     Seen { interruption, matches: matches.collect(), transaction }
+}
+
+fn phases<'a>(
+    transaction: &mut Transaction,
+    line: RequestLine<'_>,
+    fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    body: &str,
+) -> Option<Interruption> {
+    let ended = |progress| match progress {
+        Progress::Done(interruption) => interruption,
+        Progress::Ask => panic!("no rule here asks anybody"),
+    };
+    ended(transaction.request_head(line, fields))
+        .or_else(|| {
+            transaction.request_body(body.as_bytes());
+            ended(transaction.request_end(false))
+        })
+        .or_else(|| {
+            let headers = [(b"Content-Type".as_slice(), b"text/html".as_slice())];
+            ended(transaction.response_head(b"HTTP/1.1", 200, headers))
+        })
+        .or_else(|| {
+            transaction.response_body(b"<p>stack trace</p>");
+            ended(transaction.response_end(false))
+        })
 }
 
 const GET: Request<'static> = ("GET /a/b.php?q=One&q=two&x=1", &[("Host", "h"), ("Cookie", "c=1; d=2")], "");

@@ -6,6 +6,7 @@ use portcullis_types::{Phase, Span, Variable};
 
 use crate::collect::Item;
 use crate::operator::Captures;
+use crate::outside::{Place, Progress};
 use crate::plan::{Disruption, KeyFilter, Link, Outcome, Plan, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
@@ -39,33 +40,43 @@ impl Matched {
 const KEPT_FORM_BYTES_MAX: usize = 64 * 1024;
 
 impl Transaction {
-    /// Runs the rules of `phase`; what it returns ends the transaction.
-    pub(crate) fn run_phase(&mut self, phase: Phase) -> Option<Interruption> {
-        let plan = Arc::clone(&self.plan);
+    /// Runs the rules of `phase`; an interruption ends the transaction.
+    pub(crate) fn run_phase(&mut self, phase: Phase) -> Progress {
+        self.abandon();
         self.phase = phase;
         if self.rule_engine == RuleEngine::Off || self.allowed(phase) {
-            return None;
+            return Progress::Done(None);
         }
+        self.run_steps(Place::default())
+    }
+
+    /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.
+    pub(crate) fn run_steps(&mut self, mut place: Place) -> Progress {
+        let plan = Arc::clone(&self.plan);
+        let phase = self.phase;
         let steps = &plan.steps[usize::from(phase.number()) - 1];
-        let (mut at, mut skip) = (0, 0);
+        let (mut at, mut skip) = (place.step, 0);
         while let Some(step) = steps.get(at) {
+            let begin = std::mem::take(&mut place);
             at += 1;
             if skip > 0 {
                 skip -= 1;
                 continue;
             }
-            if self.removed_rules.contains(step.rule.0) {
+            if !begin.resumed && self.removed_rules.contains(step.rule.0) {
                 continue;
             }
-            if self.run_rule(&plan, step.rule) == Outcome::NoMatch {
-                continue;
+            match self.run_rule(&plan, step.rule, begin) {
+                Outcome::NoMatch => continue,
+                Outcome::Match => {}
+                Outcome::Ask { link } => return self.pause(Place { step: at - 1, link, resumed: true }),
             }
             if self.interruption.is_some() && phase != Phase::Logging {
-                return self.interruption.clone();
+                return Progress::Done(self.interruption.clone());
             }
             // Whatever its scope, an allow ends the phase it is given in.
             if self.rule_engine == RuleEngine::Off || self.rule_ended {
-                return None;
+                return Progress::Done(None);
             }
             if step.skip_to != u32::MAX {
                 at = step.skip_to as usize;
@@ -73,7 +84,7 @@ impl Transaction {
                 skip = plan.rule(step.rule).skip;
             }
         }
-        None
+        Progress::Done(None)
     }
 
     /// True if an `allow` lets the rest of `phase` through.
@@ -86,16 +97,21 @@ impl Transaction {
         }
     }
 
-    fn run_rule(&mut self, plan: &Plan, index: RuleIndex) -> Outcome {
+    fn run_rule(&mut self, plan: &Plan, index: RuleIndex, from: Place) -> Outcome {
         let rule = plan.rule(index);
-        self.current_rule = Some(index);
-        self.rule_ended = false;
-        self.rule_changes = self.changes.len() as u32;
-        self.store.clear_class(Class::MatchedVars);
-        self.store.clear_class(Class::MatchedVarsNames);
-        for (at, link) in plan.links_of(rule).iter().enumerate() {
-            let last = at as u32 + 1 == rule.link_count;
-            if !self.run_link(plan, index, link, at as u32, last) {
+        if !from.resumed {
+            self.current_rule = Some(index);
+            self.rule_ended = false;
+            self.rule_changes = self.changes.len() as u32;
+            self.store.clear_class(Class::MatchedVars);
+            self.store.clear_class(Class::MatchedVarsNames);
+        }
+        for (at, link) in (0..).zip(plan.links_of(rule)).skip(from.link as usize) {
+            let has_asked = from.resumed && at == from.link;
+            if link.operator.asks() && !has_asked && self.must_ask(plan, index, link, at) {
+                return Outcome::Ask { link: at };
+            }
+            if !self.run_link(plan, index, link, at, at + 1 == rule.link_count) {
                 return Outcome::NoMatch;
             }
         }
@@ -162,7 +178,7 @@ impl Transaction {
             let mut hit = false;
             for form in forms.iter() {
                 captures.clear();
-                let found = link.operator.test(self.store.text(form), argument, link.capture, &mut captures);
+                let Some(found) = self.test_form(link, item, form, argument, &mut captures) else { continue };
                 if found && link.capture {
                     // Also where the operator is negated and the link does not match.
                     self.set_captures(form, &captures);
@@ -190,7 +206,22 @@ impl Transaction {
         any
     }
 
-    fn forms_to_test(&mut self, plan: &Plan, link: &Link, value: ValueId) -> Forms {
+    /// True if the operator finds something; `None` if it had to ask and nobody knew.
+    fn test_form(
+        &mut self,
+        link: &Link,
+        item: &Item,
+        form: Span,
+        argument: &[u8],
+        captures: &mut Captures,
+    ) -> Option<bool> {
+        if link.operator.asks() {
+            return self.test_answer(link, item, form, captures);
+        }
+        Some(link.operator.test(self.store.text(form), argument, link.capture, captures))
+    }
+
+    pub(crate) fn forms_to_test(&mut self, plan: &Plan, link: &Link, value: ValueId) -> Forms {
         if !link.multi_match {
             return Forms::One(self.store.form(&plan.chains, value, link.chain));
         }
@@ -211,7 +242,7 @@ impl Transaction {
         Forms::Many(forms)
     }
 
-    fn excluded(&self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, item: &Item) -> bool {
+    pub(crate) fn excluded(&self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, item: &Item) -> bool {
         let key = self.store.text(item.key);
         // Exclusions go by name, and a matched variable has the name it was matched under.
         let (name, key) = match item.variable {
@@ -377,13 +408,13 @@ fn within(whole: Span, part: Span) -> Span {
 }
 
 /// The forms of one value that a link tests.
-enum Forms {
+pub(crate) enum Forms {
     One(Span),
     Many(Vec<Span>),
 }
 
 impl Forms {
-    fn iter(&self) -> impl Iterator<Item = Span> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Span> + '_ {
         match self {
             Forms::One(form) => std::slice::from_ref(form).iter().copied(),
             Forms::Many(forms) => forms.iter().copied(),

@@ -8,7 +8,9 @@
 //!
 //! * [`Plan`]: rules with everything resolved that can be resolved at load time. It never sees SecLang text.
 //! * [`Transaction`]: one request with its response. Phases go in ([`Transaction::request_head`] and its
-//!   siblings), an [`Interruption`] or nothing comes out; [`Transaction::finish`] runs the logging phase.
+//!   siblings), a [`Progress`] comes out: an [`Interruption`], nothing, or questions; [`Transaction::finish`] runs the logging phase.
+//! * [`Question`]: what an operator wants to know of the outside. The phase stops with [`Progress::Ask`] and goes on once
+//!   the caller has answered.
 //! * [`Match`]: one rule that matched one value, with what is needed to explain it.
 //!
 //! Each value of the message is stored once, with its name; each transformation chain is applied to it at most
@@ -25,7 +27,9 @@ mod dump;
 mod execute;
 mod messages;
 mod operator;
+mod outside;
 mod plan;
+mod rbl;
 mod record;
 mod rule_set;
 mod scalars;
@@ -38,10 +42,12 @@ mod tx_store;
 pub use chains::{ChainId, Chains};
 pub use collections::{Collections, Entries, NoCollections};
 pub use operator::{Number, Operator};
+pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
     Act, AllowScope, CtlTarget, Disruption, KeyFilter, Link, Metadata, Outcome, Plan, Rule, RuleIndex,
     SetVar, SetVarOperation, Step, Target, TargetList, XmlPath,
 };
+pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rule_set::RuleSet;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};

@@ -40,6 +40,8 @@ pub enum Operator {
     ValidateUtf8Encoding,
     UnconditionalMatch,
     NoMatch,
+    /// Asks, see [`crate::Question`].
+    Rbl(std::sync::Arc<crate::Rbl>),
 }
 
 /// What an operator found, for `capture` and for explanations.
@@ -78,6 +80,11 @@ impl Operator {
             | Lt(Number::Computed(t)) => Some(t),
             _ => None,
         }
+    }
+
+    /// True if the answer comes from outside, see [`crate::Question`].
+    pub(crate) fn asks(&self) -> bool {
+        matches!(self, Operator::Rbl(_))
     }
 
     /// True if only the numeric value of the target counts.
@@ -156,7 +163,8 @@ impl Operator {
             Operator::ValidateUrlEncoding => portcullis_match::url_encoding_error(value).is_some(),
             Operator::ValidateUtf8Encoding => portcullis_match::utf8_error(value).is_some(),
             Operator::UnconditionalMatch => true,
-            Operator::NoMatch => false,
+            // What asks is not decided here but by the answers (outside.rs).
+            Operator::NoMatch | Operator::Rbl(_) => false,
         }
     }
 }
@@ -182,9 +190,11 @@ impl Operator {
             Operator::ValidateByteRange(allowed) => {
                 portcullis_match::first_byte_outside(allowed, value).map(|at| Span::new(at, at + 1))
             }
-            Operator::Within(_) | Operator::StrEq(_) | Operator::DetectSqli | Operator::DetectXss => {
-                Some(whole)
-            }
+            Operator::Within(_)
+            | Operator::StrEq(_)
+            | Operator::DetectSqli
+            | Operator::DetectXss
+            | Operator::Rbl(_) => Some(whole),
             _ => None,
         }
     }

@@ -276,6 +276,11 @@ pub enum Outcome {
     NoMatch,
     /// All links matched.
     Match,
+    /// It waits for answers.
+    Ask {
+        /// The link that asks.
+        link: u32,
+    },
 }
 
 impl Plan {

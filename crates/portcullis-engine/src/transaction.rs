@@ -10,6 +10,7 @@ use crate::body::RequestBody;
 use crate::collect::Item;
 use crate::collections::Collections;
 use crate::execute::Matched;
+use crate::outside::{Outside, Progress};
 use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
 use crate::settings::{BodyLimitAction, RuleEngine};
@@ -124,6 +125,9 @@ pub struct Transaction {
     pub(crate) matches_dropped: u64,
     pub(crate) changes: Vec<ScoreChange>,
     pub(crate) rule_changes: u32,
+    pub(crate) outside: Outside,
+    /// Phase 5 has begun.
+    pub(crate) logged: bool,
     pub(crate) items: Vec<Item>,
     pub(crate) argument: Vec<u8>,
     pub(crate) expansion: Vec<u8>,
@@ -177,6 +181,8 @@ impl Transaction {
             matches_dropped: 0,
             changes: Vec::new(),
             rule_changes: 0,
+            outside: Outside::default(),
+            logged: false,
             items: Vec::new(),
             argument: Vec::new(),
             expansion: Vec::new(),
@@ -191,7 +197,7 @@ impl Transaction {
         &mut self,
         line: RequestLine<'_>,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Option<Interruption> {
+    ) -> Progress {
         self.ingest_request_head(line, headers);
         self.run_phase(Phase::RequestHeaders)
     }
@@ -215,7 +221,7 @@ impl Transaction {
     }
 
     /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
-    pub fn request_end(&mut self, truncated: bool) -> Option<Interruption> {
+    pub fn request_end(&mut self, truncated: bool) -> Progress {
         self.unescape_path();
         let access = self.request_body_plan() != BodyPlan::Skip;
         let plan = &self.plan;
@@ -229,7 +235,7 @@ impl Transaction {
         protocol: &[u8],
         status: u16,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Option<Interruption> {
+    ) -> Progress {
         self.ingest_response_head(protocol, status, headers);
         self.run_phase(Phase::ResponseHeaders)
     }
@@ -256,7 +262,7 @@ impl Transaction {
     }
 
     /// Phase 4. `truncated`: the body went on beyond the limit and the rest is not inspected.
-    pub fn response_end(&mut self, truncated: bool) -> Option<Interruption> {
+    pub fn response_end(&mut self, truncated: bool) -> Progress {
         self.store.set_scalar(Variable::OutboundDataError, if truncated { b"1" } else { b"0" });
         if self.response_body_plan() != BodyPlan::Skip {
             let body = std::mem::take(&mut self.response_body);
@@ -265,10 +271,18 @@ impl Transaction {
         self.run_phase(Phase::ResponseBody)
     }
 
-    /// Phase 5, and the persistent collections are written back.
-    pub fn finish(&mut self) {
+    /// Phase 5.
+    pub fn logging(&mut self) -> Progress {
         self.unescape_path();
-        self.run_phase(Phase::Logging);
+        self.logged = true;
+        self.run_phase(Phase::Logging)
+    }
+
+    /// The end: phase 5, unless [`logging`](Transaction::logging) has run it, and the persistent collections are written
+    /// back. Questions of phase 5 remain unanswered here.
+    pub fn finish(&mut self) {
+        let last = if self.logged { self.resume() } else { self.logging() };
+        self.unanswered(last);
         for open in self.open_collections.iter().filter(|open| open.changed) {
             let entries = open
                 .entries

@@ -2,7 +2,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_engine::{BodyPlan, Interruption, RequestLine, RuleEngine, Scratch, Transaction};
+use portcullis_engine::{
+    Answer, BodyPlan, Interruption, Progress, Question, QuestionId, RequestLine, RuleEngine, Scratch,
+    Transaction,
+};
 use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
 use portcullis_types::{Phase, RuleId};
@@ -14,6 +17,8 @@ use crate::inspector::{Inspector, PolicyNames};
 pub enum Step {
     /// Go on.
     Continue,
+    /// Answer the [`Inspection::questions`] and call [`Inspection::resume`], which gives the step that follows.
+    Ask,
     /// Carry this out; no further phase but [`Inspection::finish`].
     Interrupt(Interruption),
 }
@@ -151,8 +156,8 @@ impl Inspection {
             target: head.target(),
             protocol: head.version_bytes(),
         };
-        let interruption = self.transaction.request_head(line, head.fields());
-        self.step(interruption)
+        let progress = self.transaction.request_head(line, head.fields());
+        self.step(progress)
     }
 
     /// Whether the request body must be shown, and held back until phase 2 has run.
@@ -170,8 +175,8 @@ impl Inspection {
 
     /// Phase 2. `truncated`: there is more body than was shown.
     pub fn request_end(&mut self, truncated: bool) -> Step {
-        let interruption = self.transaction.request_end(truncated);
-        self.step(interruption)
+        let progress = self.transaction.request_end(truncated);
+        self.step(progress)
     }
 
     /// Phase 3.
@@ -179,8 +184,8 @@ impl Inspection {
         self.head_bytes += head.received_len() as u64;
         self.response_coded = head.header("content-encoding").any(is_coded);
         let version = head.version().as_str().as_bytes();
-        let interruption = self.transaction.response_head(version, head.status(), head.fields());
-        self.step(interruption)
+        let progress = self.transaction.response_head(version, head.status(), head.fields());
+        self.step(progress)
     }
 
     /// Whether the response body must be shown, and held back until phase 4 has run.
@@ -204,8 +209,33 @@ impl Inspection {
 
     /// Phase 4. `truncated`: there is more body than was shown.
     pub fn response_end(&mut self, truncated: bool) -> Step {
-        let interruption = self.transaction.response_end(truncated);
-        self.step(interruption)
+        let progress = self.transaction.response_end(truncated);
+        self.step(progress)
+    }
+
+    /// What rules want to know of the world outside, after [`Step::Ask`].
+    pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
+        self.transaction.questions()
+    }
+
+    /// Answers a question.
+    pub fn answer(&mut self, question: QuestionId, answer: Answer) {
+        self.transaction.answer(question, answer);
+    }
+
+    /// Goes on with the phase that asked. Questions without an answer count as [`Answer::Unknown`].
+    pub fn resume(&mut self) -> Step {
+        let progress = self.transaction.resume();
+        self.step(progress)
+    }
+
+    /// Phase 5. Where no rule of it asks, [`finish`](Inspection::finish) alone does the same.
+    pub fn logging(&mut self, duration: Duration) -> Step {
+        self.transaction.set_elapsed_us(duration.as_micros().try_into().unwrap_or(u64::MAX));
+        match self.transaction.logging() {
+            Progress::Ask => Step::Ask,
+            Progress::Done(_) => Step::Continue,
+        }
     }
 
     /// Why the request body could not be read by its parser, if so.
@@ -218,7 +248,7 @@ impl Inspection {
         &self.transaction
     }
 
-    /// Phase 5, verdict and event.
+    /// Phase 5 unless it has run, verdict and event.
     pub fn finish(mut self, outcome: &Outcome) -> Report {
         self.transaction.set_elapsed_us(outcome.duration.as_micros().try_into().unwrap_or(u64::MAX));
         self.transaction.finish();
@@ -244,10 +274,11 @@ impl Inspection {
         Timestamp::from_epoch_millis(self.connection.epoch_millis)
     }
 
-    fn step(&mut self, interruption: Option<Interruption>) -> Step {
-        match interruption {
-            None => Step::Continue,
-            Some(interruption) => {
+    fn step(&mut self, progress: Progress) -> Step {
+        match progress {
+            Progress::Ask => Step::Ask,
+            Progress::Done(None) => Step::Continue,
+            Progress::Done(Some(interruption)) => {
                 self.interruption = Some(interruption.clone());
                 Step::Interrupt(interruption)
             }

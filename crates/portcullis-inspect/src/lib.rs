@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Inspector (a policy: plan, names, redaction) --begin--> Inspection
-//!   request_head > request_body* > request_end > response_head > response_body* > response_end   each may say Interrupt
+//!   request_head > request_body* > request_end > response_head > response_body* > response_end   each may say Interrupt,
+//!     or Ask: questions > answer* > resume, which says how it goes on
 //!   finish --> Report { verdict, event, rule ids, coverage, buffers for the next one }
 //! ```
 //!
@@ -17,4 +18,4 @@ mod inspector;
 pub use collections::MemoryCollections;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames};
-pub use portcullis_engine::{BodyLimitAction, BodyPlan, Interruption, Scratch};
+pub use portcullis_engine::{Answer, BodyLimitAction, BodyPlan, Interruption, Question, QuestionId, Scratch};

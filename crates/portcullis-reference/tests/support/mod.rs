@@ -63,7 +63,8 @@ fn phases(transaction: &mut Transaction, request: &Request) -> Option<Interrupti
         target: &request.uri,
         protocol: &request.protocol,
     };
-    if let Some(interruption) = transaction.request_head(line, fields(&request.headers)) {
+    let progress = transaction.request_head(line, fields(&request.headers));
+    if let Some(interruption) = transaction.unanswered(progress) {
         return Some(interruption);
     }
     // In two pieces, so that what parsers keep between them is tested, too.
@@ -71,16 +72,19 @@ fn phases(transaction: &mut Transaction, request: &Request) -> Option<Interrupti
     let (first, second) = body.split_at(body.len() / 2);
     transaction.request_body(first);
     transaction.request_body(second);
-    if let Some(interruption) = transaction.request_end(false) {
+    let progress = transaction.request_end(false);
+    if let Some(interruption) = transaction.unanswered(progress) {
         return Some(interruption);
     }
     let response = request.response.as_ref()?;
     let headers = fields(&response.headers);
-    if let Some(interruption) = transaction.response_head(&response.protocol, response.status, headers) {
+    let progress = transaction.response_head(&response.protocol, response.status, headers);
+    if let Some(interruption) = transaction.unanswered(progress) {
         return Some(interruption);
     }
     transaction.response_body(&response.body);
-    transaction.response_end(false)
+    let progress = transaction.response_end(false);
+    transaction.unanswered(progress)
 }
 
 /// The reference's outcome in the form that is compared.

@@ -1,0 +1,201 @@
+//! Questions that only the world outside can answer, and how a phase waits for them.
+//!
+//! ```text
+//! a link that asks is about to run
+//!     all answers known ------------------------------> it runs
+//!     some are not --> Progress::Ask --> questions(), answer() --> resume(): the phase goes on at that very link
+//! ```
+//!
+//! The values of a link are asked about all at once, before any of them is tested. Answers are remembered for the whole
+//! transaction. A question without an answer proves nothing: its value matches neither a rule nor the negation of one.
+
+use std::net::Ipv4Addr;
+
+use portcullis_types::Span;
+
+use crate::collect::Item;
+use crate::operator::{Captures, Operator};
+use crate::plan::{Link, Plan, RuleIndex};
+use crate::record::{escape_key, target_name};
+use crate::transaction::{Interruption, Transaction};
+
+/// How far a phase came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Progress {
+    /// To its end, or to an interruption.
+    Done(Option<Interruption>),
+    /// To a link that needs answers: see [`Transaction::questions`].
+    Ask,
+}
+
+/// Names a question within its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuestionId(u32);
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question<'a> {
+    /// The IPv4 address that this name has in DNS: lower case, no final dot, fit to be sent.
+    Address(&'a str),
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// There is nothing: no such name.
+    Nothing,
+    /// The name has this address.
+    Address(Ipv4Addr),
+    /// Nobody answered, or not in time.
+    Unknown,
+}
+
+/// A question as it is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    Address(String),
+}
+
+/// The questions of a transaction, and where a phase waits for answers.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    asked: Vec<(Subject, Option<Answer>)>,
+    not_asked: u64,
+    paused: Option<Place>,
+}
+
+/// Where the steps of a phase go on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// Position among the phase's steps.
+    pub(crate) step: usize,
+    /// Link of that step's rule.
+    pub(crate) link: u32,
+    /// That link has asked.
+    pub(crate) resumed: bool,
+}
+
+impl Transaction {
+    /// Questions that one transaction may ask; values beyond that match nothing, and are counted.
+    pub const QUESTIONS_MAX: usize = 32;
+
+    /// What must be answered before [`resume`](Transaction::resume).
+    pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
+        let open = (0..).zip(&self.outside.asked).filter(|(_, (_, answer))| answer.is_none());
+        open.map(|(id, (subject, _))| {
+            let Subject::Address(name) = subject;
+            (QuestionId(id), Question::Address(name))
+        })
+    }
+
+    /// Answers a question. The first answer stays.
+    pub fn answer(&mut self, question: QuestionId, answer: Answer) {
+        if let Some((_, known)) = self.outside.asked.get_mut(question.0 as usize) {
+            known.get_or_insert(answer);
+        }
+    }
+
+    /// Goes on where the phase stopped; questions that are still open count as [`Answer::Unknown`].
+    pub fn resume(&mut self) -> Progress {
+        self.close_questions();
+        match self.outside.paused.take() {
+            Some(place) => self.run_steps(place),
+            None => Progress::Done(None),
+        }
+    }
+
+    /// Takes a phase to its end without asking anybody.
+    pub fn unanswered(&mut self, mut progress: Progress) -> Option<Interruption> {
+        loop {
+            match progress {
+                Progress::Done(interruption) => return interruption,
+                Progress::Ask => progress = self.resume(),
+            }
+        }
+    }
+
+    /// Questions beyond [`Transaction::QUESTIONS_MAX`], which nobody was asked.
+    pub fn questions_not_asked(&self) -> u64 {
+        self.outside.not_asked
+    }
+
+    /// A phase that waits is given up: what follows it begins anew.
+    pub(crate) fn abandon(&mut self) {
+        self.close_questions();
+        self.outside.paused = None;
+    }
+
+    fn close_questions(&mut self) {
+        for (_, answer) in &mut self.outside.asked {
+            answer.get_or_insert(Answer::Unknown);
+        }
+    }
+
+    pub(crate) fn pause(&mut self, place: Place) -> Progress {
+        self.outside.paused = Some(place);
+        Progress::Ask
+    }
+
+    /// True if `link` cannot run before somebody answers what was noted down here.
+    pub(crate) fn must_ask(&mut self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32) -> bool {
+        let before = self.outside.asked.len();
+        let mut items = std::mem::take(&mut self.items);
+        items.clear();
+        for target in &link.targets.include {
+            self.collect(plan, target, &mut items);
+        }
+        for item in &items {
+            if self.excluded(plan, rule, link, at, item) {
+                continue;
+            }
+            let forms = self.forms_to_test(plan, link, item.value);
+            for form in forms.iter() {
+                let Some(subject) = self.subject(&link.operator, form) else { continue };
+                if self.outside.asked.iter().any(|(asked, _)| *asked == subject) {
+                    continue;
+                }
+                if self.outside.asked.len() < Transaction::QUESTIONS_MAX {
+                    self.outside.asked.push((subject, None));
+                } else {
+                    self.outside.not_asked += 1;
+                }
+            }
+        }
+        self.items = items;
+        self.outside.asked.len() > before
+    }
+
+    /// What `operator` wants to know of a value; `None` if nobody could say anything about it.
+    fn subject(&self, operator: &Operator, form: Span) -> Option<Subject> {
+        match operator {
+            Operator::Rbl(list) => list.name(self.store.text(form)).map(Subject::Address),
+            _ => None,
+        }
+    }
+
+    /// The verdict of an operator that asks; `None` if there was no answer.
+    pub(crate) fn test_answer(
+        &self,
+        link: &Link,
+        item: &Item,
+        form: Span,
+        captures: &mut Captures,
+    ) -> Option<bool> {
+        let Some(subject) = self.subject(&link.operator, form) else { return Some(false) };
+        let asked = self.outside.asked.iter().find(|(asked, _)| *asked == subject);
+        match asked.and_then(|(_, answer)| answer.as_ref())? {
+            Answer::Unknown => None,
+            Answer::Nothing => Some(false),
+            Answer::Address(address) => {
+                let Operator::Rbl(list) = &link.operator else { return None };
+                let Subject::Address(name) = &subject;
+                let key = escape_key(self.store.text(item.key));
+                let target = target_name(item.variable, item.count, &key);
+                captures.text = Some(list.message(name, *address, &target));
+                captures.keeps_others = true;
+                Some(true)
+            }
+        }
+    }
+}
