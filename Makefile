@@ -4,7 +4,7 @@ CARGO ?= cargo
 # All tests of the pinned CRS; the suite fails if it read another number.
 CRS_TESTS := 4674
 
-.PHONY: help run test crs crs-suite crs-suite-strict corpus fuzz clean-run
+.PHONY: help run test crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -12,6 +12,7 @@ help:
 	@echo 'make crs               fetch the pinned CRS to .portcullis/'
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
+	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
@@ -36,6 +37,10 @@ crs-suite: crs
 crs-suite-strict: crs
 	$(CARGO) build --workspace --bins --locked
 	target/debug/crs-suite --profile strict --count $(CRS_TESTS) --expected-failures tests/crs-known-misses-strict.txt $(ARGS)
+
+go-ftw: crs
+	$(CARGO) build --workspace --bins --locked
+	CRS_TESTS=$(if $(ARGS),0,$(CRS_TESTS)) scripts/go-ftw.sh $(ARGS)
 
 corpus: crs
 	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins

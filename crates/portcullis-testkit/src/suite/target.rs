@@ -18,24 +18,8 @@ pub enum Profile {
     Apache,
 }
 
-/// The suite's own set-up: what its reference containers set, as rules before `crs-setup.conf`. Two values more
-/// than there, `max_num_args` and `arg_name_length`, which 920380-1 and 920360-1 need: with them Apache and
-/// mod_security2, the reference, pass all tests.
-const SETUP: &str = r#"SecRuleEngine DetectionOnly
-SecRequestBodyAccess On
-SecResponseBodyAccess On
-SecResponseBodyMimeType text/plain text/html text/xml application/json
-SecAction "id:9000200,phase:1,pass,t:none,nolog,\
-  setvar:tx.blocking_paranoia_level=4,\
-  setvar:tx.detection_paranoia_level=4,\
-  setvar:tx.crs_validate_utf8_encoding=1,\
-  setvar:tx.max_num_args=255,\
-  setvar:tx.arg_name_length=100,\
-  setvar:tx.arg_length=400,\
-  setvar:tx.total_arg_length=6400,\
-  setvar:tx.max_file_size=64100,\
-  setvar:tx.combined_file_sizes=65535"
-"#;
+/// The suite's own set-up, as rules before `crs-setup.conf`.
+const SETUP: &str = include_str!("../../../../tests/crs-suite-setup.conf");
 
 /// The running target.
 pub(super) enum Target {
