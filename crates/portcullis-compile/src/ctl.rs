@@ -3,6 +3,7 @@
 use portcullis_engine::{Act, BodyProcessor, CtlTarget, Plan, RuleSet};
 use portcullis_seclang::ast::{Ctl, RuleSelector, Target};
 use portcullis_seclang::settings as seclang;
+use portcullis_seclang::standing::{self, Standing};
 
 use crate::draft::{Draft, Matcher};
 use crate::settings;
@@ -43,12 +44,24 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft], plan: &mut Plan) -> Result<Act, 
         Ctl::RequestBodyLimit(bytes) => Ok(Act::RequestBodyLimit(*bytes)),
         Ctl::ResponseBodyAccess(on) => Ok(Act::ResponseBodyAccess(*on)),
         Ctl::ResponseBodyLimit(bytes) => Ok(Act::ResponseBodyLimit(*bytes)),
+        // Refused before this (`refusal`).
         Ctl::AuditEngine(_)
         | Ctl::AuditLogParts(_)
         | Ctl::DebugLogLevel(_)
         | Ctl::HashEngine(_)
         | Ctl::HashEnforcement(_)
-        | Ctl::ParseXmlIntoArgs(_) => Err("this ctl option is not supported by this version".to_owned()),
+        | Ctl::ParseXmlIntoArgs(_) => Err("this ctl option is not supported".to_owned()),
+    }
+}
+
+/// Message and hint, if the option is refused.
+pub(crate) fn refusal(ctl: &Ctl) -> Option<(String, String)> {
+    let option = ctl.option()?;
+    match standing::ctl(option) {
+        Standing::Refused(refusal) => {
+            Some((format!("ctl:{} is refused: {}", option.name(), refusal.why), refusal.instead.to_owned()))
+        }
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ use portcullis_engine::{
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
 use portcullis_seclang::settings::Setting;
+use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
 use portcullis_types::{Shape, Variable};
 
@@ -244,7 +245,6 @@ impl Lowering<'_> {
 
     /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
     fn act(&mut self, action: &Spanned<Action>, running: &[&Draft]) -> Option<Act> {
-        let unsupported = |name: &str| format!("action {name} is not supported by this version");
         let result = match &action.node {
             Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
             Action::InitCol { collection, key } => self.open(*collection, key),
@@ -253,26 +253,15 @@ impl Lowering<'_> {
             Action::SetRsc(key) => self.open(Variable::Resource, key),
             // Nothing to switch while there is no audit log (docs/seclang.md).
             Action::Ctl(ast::Ctl::AuditEngine(_)) => return None,
-            Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
-            Action::SetEnv(_) => Err(unsupported("setenv")),
-            Action::ExpireVar { .. } => Err(unsupported("expirevar")),
-            Action::DeprecateVar { .. } => Err(unsupported("deprecatevar")),
-            Action::Exec(_) => Err("action exec is refused: a rule may not start programs".to_owned()),
-            Action::Append(_) => Err(unsupported("append")),
-            Action::Prepend(_) => Err(unsupported("prepend")),
-            Action::Proxy(_) => Err(unsupported("proxy")),
-            Action::Pause(_) => Err(unsupported("pause")),
-            Action::XmlNs { .. } => Err(unsupported("xmlns")),
-            Action::SanitiseArg(_)
-            | Action::SanitiseMatched
-            | Action::SanitiseMatchedBytes(_)
-            | Action::SanitiseRequestHeader(_)
-            | Action::SanitiseResponseHeader(_) => {
-                Err("sanitise actions are not supported by this version; name what \
-                 must not be logged under redaction in the configuration"
-                    .to_owned())
+            // What is never on is off already.
+            Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
+            Action::Ctl(option) if ctl::refusal(option).is_some() => {
+                let (message, hint) = ctl::refusal(option)?;
+                self.error(action.span, message, Some(hint));
+                return None;
             }
-            _ => return None,
+            Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
+            other => return self.refused(other, action.span),
         };
         match result {
             Ok(act) => Some(act),
@@ -281,6 +270,16 @@ impl Lowering<'_> {
                 None
             }
         }
+    }
+
+    /// Metadata, flow and disruptive actions are no acts; what else comes here is refused.
+    fn refused(&mut self, action: &Action, span: SourceSpan) -> Option<Act> {
+        let name = action.name()?;
+        if let Standing::Refused(refusal) = standing::action(name) {
+            let message = format!("action {} is refused: {}", name.name(), refusal.why);
+            self.error(span, message, Some(refusal.instead.to_owned()));
+        }
+        None
     }
 
     fn open(&mut self, collection: Variable, key: &[u8]) -> Result<Act, String> {

@@ -9,6 +9,7 @@ use portcullis_match::{
     IpSet, Regex, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_word_file,
 };
 use portcullis_seclang::operators::OperatorName;
+use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Files, ast};
 
 use crate::names::Names;
@@ -68,10 +69,7 @@ impl<'a> Operators<'a> {
             OperatorName::ValidateUtf8Encoding => Ok(Operator::ValidateUtf8Encoding),
             OperatorName::UnconditionalMatch => Ok(Operator::UnconditionalMatch),
             OperatorName::NoMatch => Ok(Operator::NoMatch),
-            other => Err((
-                format!("@{} is not supported by this version", other.name()),
-                Some("remove the rule, or use one of the operators listed in docs/seclang.md".to_owned()),
-            )),
+            other => Err(refusal(other)),
         }
     }
 
@@ -100,6 +98,15 @@ impl<'a> Operators<'a> {
                 Some("data files are looked for beside the rule file that names them".to_owned()),
             )
         })
+    }
+}
+
+fn refusal(name: OperatorName) -> OperatorError {
+    match standing::operator(name) {
+        Standing::Refused(refusal) => {
+            (format!("{name} is refused: {}", refusal.why), Some(refusal.instead.to_owned()))
+        }
+        _ => (format!("{name} is not supported by this version"), None),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Engine settings.
 
 use portcullis_engine::{BodyLimitAction, RuleEngine, Settings};
+use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{settings as seclang, settings::Setting};
 
 /// Carries out `setting`. An `Err` is a warning: the setting is known but changes nothing here.
@@ -33,10 +34,18 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
         // Read by the caller, who has the files.
         Setting::UnicodeMapFile { .. } => {}
+        Setting::XmlExternalEntity(_) => {}
         Setting::UploadFileLimit(count) => settings.upload_file_limit = clamp(*count),
-        _ => return Err("this directive has no effect in this version".to_owned()),
+        other => return Err(no_effect(other)),
     }
     Ok(())
+}
+
+fn no_effect(setting: &Setting) -> String {
+    match setting.directive().map(|name| (name, standing::directive(name))) {
+        Some((name, Standing::NoEffect(why))) => format!("{} has no effect: {why}", name.name()),
+        _ => "this directive has no effect".to_owned(),
+    }
 }
 
 pub(crate) fn rule_engine(engine: seclang::RuleEngine) -> RuleEngine {

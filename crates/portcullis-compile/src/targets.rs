@@ -5,6 +5,7 @@ use std::sync::Arc;
 use portcullis_engine::{KeyFilter, Target, TargetList, XmlPath};
 use portcullis_match::{Regex, RegexFlags};
 use portcullis_seclang::ast;
+use portcullis_seclang::standing::{self, Standing};
 use portcullis_types::{Shape, Variable};
 
 use crate::names::Names;
@@ -13,29 +14,19 @@ use crate::names::Names;
 pub(crate) type TargetError = (String, Option<String>);
 
 /// `Ok` if the engine fills `variable`.
-pub(crate) fn supported(variable: Variable) -> Result<(), String> {
-    use Variable::*;
-    let why = match variable {
-        Env => "environment variables of the server process are not request data",
-        AuthType | RemoteUser => {
-            "this proxy does not authenticate users; look at REQUEST_HEADERS:Authorization"
-        }
-        FilesTmpnames | ScriptBasename | ScriptFilename | ScriptGid | ScriptGroupname | ScriptMode
-        | ScriptUid | ScriptUsername | PathInfo | SdbmDeleteError => "a reverse proxy has no such files",
-        PerfAll | PerfCombined | PerfGc | PerfLogging | PerfPhase1 | PerfPhase2 | PerfPhase3 | PerfPhase4
-        | PerfPhase5 | PerfRules | PerfSread | PerfSwrite => "use the metrics endpoint for timings",
-        Geo | FullRequest | FullRequestLength | StreamInputBody | StreamOutputBody | WebserverErrorLog
-        | UseragentIp | Userid | Sessionid => {
-            return Err(format!("{} is not supported by this version", variable.name()));
-        }
-        _ => return Ok(()),
-    };
-    Err(format!("{} is not available: {why}", variable.name()))
+pub(crate) fn supported(variable: Variable) -> Result<(), TargetError> {
+    match standing::variable(variable) {
+        Standing::Refused(refusal) => Err((
+            format!("{} is refused: {}", variable.name(), refusal.why),
+            Some(refusal.instead.to_owned()),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Adds `targets` to `list`: values and counts to its include list, `!` to its exclude list.
 pub(crate) fn add(list: &mut TargetList, target: &ast::Target, names: &mut Names) -> Result<(), TargetError> {
-    supported(target.variable).map_err(|message| (message, None))?;
+    supported(target.variable)?;
     let filter = filter(target)?;
     if target.kind == ast::TargetKind::Exclude {
         list.exclude.push((target.variable, filter));

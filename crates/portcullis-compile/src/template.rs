@@ -47,7 +47,7 @@ fn part(inner: &[u8], names: &mut Names) -> Result<Part, MacroError> {
             "a macro is %{VARIABLE} or %{collection.key}, such as %{tx.score} or %{REMOTE_ADDR}",
         ));
     };
-    crate::targets::supported(variable).map_err(|message| MacroError { message, hint: None })?;
+    crate::targets::supported(variable).map_err(|(message, hint)| MacroError { message, hint })?;
     match (variable, variable.shape(), key) {
         (Variable::Tx, _, Some(key)) => Ok(Part::Tx(names.tx(key))),
         (_, Shape::Scalar, Some(_)) => Err(error(

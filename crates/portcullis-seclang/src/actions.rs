@@ -131,7 +131,7 @@ impl ActionName {
 
 macro_rules! ctl_options {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
-        /// Every option of `ctl:` of the ModSecurity 2.9 and 3 references.
+        /// Every option of `ctl:` of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum CtlOption { $(#[doc = $meaning] $variant,)* }
@@ -149,6 +149,7 @@ ctl_options! {
     AuditLogParts "auditLogParts" "The parts of the audit log; with + or - in front, parts to add or leave out.",
     DebugLogLevel "debugLogLevel" "0 to 9.",
     ForceRequestBodyVariable "forceRequestBodyVariable" "Fills REQUEST_BODY where no body processor is set.",
+    ForceResponseBodyVariable "forceResponseBodyVariable" "Coraza: fills RESPONSE_BODY where no body processor is set.",
     HashEnforcement "hashEnforcement" "On or Off.",
     HashEngine "hashEngine" "On or Off.",
     ParseXmlIntoArgs "parseXmlIntoArgs" "On, Off or OnlyArgs: makes arguments of an XML body.",
@@ -157,6 +158,7 @@ ctl_options! {
     RequestBodyProcessor "requestBodyProcessor" "URLENCODED, MULTIPART, XML or JSON.",
     ResponseBodyAccess "responseBodyAccess" "On or Off.",
     ResponseBodyLimit "responseBodyLimit" "Bytes.",
+    ResponseBodyProcessor "responseBodyProcessor" "Coraza: JSON or XML.",
     RuleEngine "ruleEngine" "On, Off or DetectionOnly.",
     RuleRemoveById "ruleRemoveById" "Leaves out rules by id or range of ids.",
     RuleRemoveByMsg "ruleRemoveByMsg" "Leaves out rules whose message matches.",

@@ -221,6 +221,25 @@ pub enum Action {
     Transform(Transformation),
 }
 
+impl Action {
+    /// Which action it is.
+    pub fn name(&self) -> Option<crate::actions::ActionName> {
+        let mut text = Vec::new();
+        crate::printer::action::print(self, &mut text);
+        let name = text.split(|&b| b == b':').next().unwrap_or_default();
+        std::str::from_utf8(name).ok().and_then(crate::actions::ActionName::from_name)
+    }
+}
+
+impl Ctl {
+    /// Which option it is.
+    pub fn option(&self) -> Option<crate::actions::CtlOption> {
+        let text = crate::printer::action::ctl(self);
+        let name = text.split(|&b| b == b'=').next().unwrap_or_default();
+        std::str::from_utf8(name).ok().and_then(crate::actions::CtlOption::from_name)
+    }
+}
+
 /// How much `allow` lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowScope {

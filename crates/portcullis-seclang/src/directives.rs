@@ -1,5 +1,7 @@
 //! The one table of directives.
 
+use crate::standing::Refusal;
+
 /// How the parser deals with a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
@@ -9,13 +11,13 @@ pub enum Handling {
     Setting,
     /// Reads other files.
     Include,
-    /// Known and refused; the text says why and what to do instead.
-    Refused(&'static str),
+    /// Known and refused.
+    Refused(Refusal),
 }
 
 macro_rules! directives {
     ($($variant:ident $name:literal ($min:literal, $max:tt) $handling:expr, $meaning:literal;)*) => {
-        /// Every directive of the ModSecurity 2.9 and 3 references.
+        /// Every directive of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum DirectiveName { $(#[doc = $meaning] $variant,)* }
@@ -28,18 +30,28 @@ macro_rules! directives {
     };
 }
 
-use Handling::{Include, Refused, Rules, Setting};
+use Handling::{Include, Rules, Setting};
 
 /// As the upper bound of a number of arguments: any number.
 const MANY: u8 = u8::MAX;
 
-const NO_HASH: &str = "signing links is not supported yet; remove it, it does not weaken other rules";
-const NO_CONNECTIONS: &str =
-    "connection limits are not a matter of rules here; set them in the listener's configuration";
-const NO_GUARDIAN: &str = "a Guardian log is not supported; use an event sink";
-const NO_SAFE_BROWSING: &str = "Google ended the local database format; remove it together with @gsbLookup";
-const NO_STREAM: &str = "bodies are not rewritten; remove it together with @rsub";
-const NO_REMOTE: &str = "rules are not loaded over the network; fetch the file first and Include it";
+const fn refused(why: &'static str, instead: &'static str) -> Handling {
+    Handling::Refused(Refusal { why, instead })
+}
+
+const NO_HASH: Handling = refused(
+    "links in pages are not signed: that rewrites every page and breaks the links that scripts make",
+    "remove it; other rules do not depend on it",
+);
+const NO_CONNECTIONS: Handling =
+    refused("connection limits are not a matter of rules here", "set limits in the listener's configuration");
+const NO_STREAM: Handling = refused("bodies are not rewritten", "remove it together with @rsub");
+const NO_REMOTE: Handling =
+    refused("rules are not loaded over the network", "fetch the file first and Include it");
+const NO_PDF: Handling = refused(
+    "ModSecurity itself removed the PDF protection in version 2.7: readers that needed it are long gone",
+    "remove it",
+);
 
 directives! {
     Include "Include" (1, 1) Include, "Reads the files that a pattern names, here.";
@@ -57,45 +69,52 @@ directives! {
     AuditLogRelevantStatus "SecAuditLogRelevantStatus" (1, 1) Setting, "Which statuses are worth an audit record.";
     AuditLogStorageDir "SecAuditLogStorageDir" (1, 1) Setting, "Folder of concurrent audit records.";
     AuditLogType "SecAuditLogType" (1, 1) Setting, "Where audit records go.";
-    CacheTransformations "SecCacheTransformations" (1, 2) Refused("each value is decoded once anyway; remove it"), "Caches transformed values.";
-    ChrootDir "SecChrootDir" (1, 1) Refused("confine the process with the service manager instead"), "Changes the root folder of the server.";
+    CacheTransformations "SecCacheTransformations" (1, 2) refused("each value is decoded once and remembered anyway", "remove it"), "Caches transformed values.";
+    ChrootDir "SecChrootDir" (1, 1) refused("a running process is not moved into another root folder", "confine it with the service manager"), "Changes the root folder of the server.";
     CollectionTimeout "SecCollectionTimeout" (1, 1) Setting, "Lifetime of persistent collections.";
     ComponentSignature "SecComponentSignature" (1, 1) Setting, "Names a rule set for the audit log.";
-    ConnEngine "SecConnEngine" (1, 1) Refused(NO_CONNECTIONS), "Switches connection limits.";
-    ConnReadStateLimit "SecConnReadStateLimit" (1, 2) Refused(NO_CONNECTIONS), "Limits connections that read.";
-    ConnWriteStateLimit "SecConnWriteStateLimit" (1, 2) Refused(NO_CONNECTIONS), "Limits connections that write.";
-    ContentInjection "SecContentInjection" (1, 1) Refused("bodies are not rewritten; remove it together with append and prepend"), "Allows append and prepend.";
+    ConnEngine "SecConnEngine" (1, 1) NO_CONNECTIONS, "Switches connection limits.";
+    ConnReadStateLimit "SecConnReadStateLimit" (1, 2) NO_CONNECTIONS, "Limits connections that read.";
+    ConnWriteStateLimit "SecConnWriteStateLimit" (1, 2) NO_CONNECTIONS, "Limits connections that write.";
+    ContentInjection "SecContentInjection" (1, 1) refused("bodies are not rewritten", "remove it together with append and prepend"), "Allows append and prepend.";
     CookieFormat "SecCookieFormat" (1, 1) Setting, "The syntax of cookies.";
-    CookieV0Separator "SecCookieV0Separator" (1, 1) Refused("cookies are separated by semicolons; remove it"), "The byte between cookies of format 0.";
+    CookieV0Separator "SecCookieV0Separator" (1, 1) refused("cookies are separated by semicolons", "remove it"), "The byte between cookies of format 0.";
     DataDir "SecDataDir" (1, 1) Setting, "Folder of persistent collections.";
+    Dataset "SecDataset" (1, MANY) refused("data sets inside rule files are Coraza's", "put the lines in a file for @pmFromFile or @ipMatchFromFile"), "Coraza: words or addresses by name.";
     DebugLog "SecDebugLog" (1, 1) Setting, "The debug log file.";
     DebugLogLevel "SecDebugLogLevel" (1, 1) Setting, "How much is written to the debug log.";
     DefaultAction "SecDefaultAction" (1, 1) Rules, "Actions that the following rules of a phase start from.";
-    DisableBackendCompression "SecDisableBackendCompression" (1, 1) Refused("whether upstreams may compress is a matter of the route's configuration"), "Asks upstreams not to compress.";
-    GeoLookupDb "SecGeoLookupDb" (1, 1) Refused("geography databases are not supported yet; remove it together with @geoLookup"), "The geography database.";
-    GsbLookupDb "SecGsbLookupDb" (1, 1) Refused(NO_SAFE_BROWSING), "The Safe Browsing database.";
-    GuardianLog "SecGuardianLog" (1, 2) Refused(NO_GUARDIAN), "The Guardian log.";
-    HashEngine "SecHashEngine" (1, 1) Refused(NO_HASH), "Switches the signing of links.";
-    HashKey "SecHashKey" (1, 2) Refused(NO_HASH), "The key that signs links.";
-    HashMethodPm "SecHashMethodPm" (2, 2) Refused(NO_HASH), "Which links are signed, by words.";
-    HashMethodRx "SecHashMethodRx" (2, 2) Refused(NO_HASH), "Which links are signed, by regex.";
-    HashParam "SecHashParam" (1, 1) Refused(NO_HASH), "The parameter that carries the hash.";
-    HttpBlKey "SecHttpBlKey" (1, 1) Refused("DNS block lists are not supported yet; remove it together with @rbl"), "The key for the http:BL list.";
-    InterceptOnError "SecInterceptOnError" (1, 1) Refused("what happens after an internal error is the exception policy of the route"), "Interrupts after an internal error.";
+    DisableBackendCompression "SecDisableBackendCompression" (1, 1) refused("it is not supported by this version", "switch compression off in the upstream"), "Asks upstreams not to compress.";
+    GeoLookupDb "SecGeoLookupDb" (1, 1) refused("geography databases are not supported by this version", "remove it together with @geoLookup"), "The geography database.";
+    GsbLookupDb "SecGsbLookupDb" (1, 1) refused("Google ended the local database format", "remove it together with @gsbLookup"), "The Safe Browsing database.";
+    GuardianLog "SecGuardianLog" (1, 2) refused("the program that reads it is long gone", "use an event sink: it has the same facts as JSON"), "The Guardian log.";
+    HashEngine "SecHashEngine" (1, 1) NO_HASH, "Switches the signing of links.";
+    HashKey "SecHashKey" (1, 2) NO_HASH, "The key that signs links.";
+    HashMethodPm "SecHashMethodPm" (2, 2) NO_HASH, "Which links are signed, by words.";
+    HashMethodRx "SecHashMethodRx" (2, 2) NO_HASH, "Which links are signed, by regex.";
+    HashParam "SecHashParam" (1, 1) NO_HASH, "The parameter that carries the hash.";
+    HttpBlKey "SecHttpBlKey" (1, 1) refused("DNS block lists are not supported by this version", "remove it together with @rbl"), "The key for the http:BL list.";
+    IgnoreRuleCompilationErrors "SecIgnoreRuleCompilationErrors" (1, 1) refused("a rule that does not compile stops the load: a rule set with holes is worse than none", "repair the rule, or remove it with the file it is in"), "Coraza: loads what compiles.";
+    InterceptOnError "SecInterceptOnError" (1, 1) refused("what happens after an internal error is not a matter of rules here", "set the exception policy of the policy in the configuration"), "Interrupts after an internal error.";
     Marker "SecMarker" (1, 1) Rules, "A place that skipAfter can go to.";
     ParseXmlIntoArgs "SecParseXmlIntoArgs" (1, 1) Setting, "Whether XML bodies make arguments.";
     PcreMatchLimit "SecPcreMatchLimit" (1, 1) Setting, "Steps of a regex match.";
     PcreMatchLimitRecursion "SecPcreMatchLimitRecursion" (1, 1) Setting, "Depth of a regex match.";
-    ReadStateLimit "SecReadStateLimit" (1, 2) Refused(NO_CONNECTIONS), "Old name of SecConnReadStateLimit.";
-    RemoteRules "SecRemoteRules" (2, 3) Refused(NO_REMOTE), "Loads rules from a server.";
-    RemoteRulesFailAction "SecRemoteRulesFailAction" (1, 1) Refused(NO_REMOTE), "What happens when SecRemoteRules fails.";
+    PdfProtect "SecPdfProtect" (1, 1) NO_PDF, "Switches the PDF protection.";
+    PdfProtectMethod "SecPdfProtectMethod" (1, 1) NO_PDF, "How PDF files are protected.";
+    PdfProtectSecret "SecPdfProtectSecret" (1, 1) NO_PDF, "The secret of the PDF protection.";
+    PdfProtectTimeout "SecPdfProtectTimeout" (1, 1) NO_PDF, "The timeout of the PDF protection.";
+    PdfProtectTokenName "SecPdfProtectTokenName" (1, 1) NO_PDF, "The parameter of the PDF protection.";
+    ReadStateLimit "SecReadStateLimit" (1, 2) NO_CONNECTIONS, "Old name of SecConnReadStateLimit.";
+    RemoteRules "SecRemoteRules" (2, 3) NO_REMOTE, "Loads rules from a server.";
+    RemoteRulesFailAction "SecRemoteRulesFailAction" (1, 1) NO_REMOTE, "What happens when SecRemoteRules fails.";
     RequestBodyAccess "SecRequestBodyAccess" (1, 1) Setting, "Whether request bodies are inspected.";
     RequestBodyInMemoryLimit "SecRequestBodyInMemoryLimit" (1, 1) Setting, "How much of a request body is kept in memory.";
     RequestBodyJsonDepthLimit "SecRequestBodyJsonDepthLimit" (1, 1) Setting, "How deep JSON may nest.";
     RequestBodyLimit "SecRequestBodyLimit" (1, 1) Setting, "How long a request body may be.";
     RequestBodyLimitAction "SecRequestBodyLimitAction" (1, 1) Setting, "What happens to longer request bodies.";
     RequestBodyNoFilesLimit "SecRequestBodyNoFilesLimit" (1, 1) Setting, "How long a request body may be without its files.";
-    RequestEncoding "SecRequestEncoding" (1, 1) Refused("request texts are not converted; remove it"), "The character set of requests.";
+    RequestEncoding "SecRequestEncoding" (1, 1) refused("ModSecurity reads it and does nothing", "remove it; the character set of a body comes from its Content-Type"), "The character set of requests.";
     ResponseBodyAccess "SecResponseBodyAccess" (1, 1) Setting, "Whether response bodies are inspected.";
     ResponseBodyLimit "SecResponseBodyLimit" (1, 1) Setting, "How long a response body may be.";
     ResponseBodyLimitAction "SecResponseBodyLimitAction" (1, 1) Setting, "What happens to longer response bodies.";
@@ -104,30 +123,32 @@ directives! {
     Rule "SecRule" (2, 3) Rules, "A condition and actions.";
     RuleEngine "SecRuleEngine" (1, 1) Setting, "Whether rules run and may interrupt.";
     RuleInheritance "SecRuleInheritance" (1, 1) Setting, "Whether a nested scope has the rules of the outer one.";
-    RulePerfTime "SecRulePerfTime" (1, 1) Refused("rule times are not logged; use the metrics"), "Logs slow rules.";
+    RulePerfTime "SecRulePerfTime" (1, 1) refused("the times of single rules are not measured", "use the inspection durations of the metrics endpoint"), "Logs slow rules.";
     RuleRemoveById "SecRuleRemoveById" (1, MANY) Rules, "Removes rules by id.";
     RuleRemoveByMsg "SecRuleRemoveByMsg" (1, MANY) Rules, "Removes rules by message.";
     RuleRemoveByTag "SecRuleRemoveByTag" (1, MANY) Rules, "Removes rules by tag.";
-    RuleScript "SecRuleScript" (1, 2) Refused("Lua scripts are not supported yet; write the check as SecRule"), "Runs a Lua script as a rule.";
+    RuleScript "SecRuleScript" (1, 2) refused("Lua scripts are not run: they are programs without a time limit", "write the check as SecRule"), "Runs a Lua script as a rule.";
     RuleUpdateActionById "SecRuleUpdateActionById" (2, 2) Rules, "Changes the actions of a rule.";
     RuleUpdateTargetById "SecRuleUpdateTargetById" (2, 3) Rules, "Changes the targets of rules by id.";
     RuleUpdateTargetByMsg "SecRuleUpdateTargetByMsg" (2, 3) Rules, "Changes the targets of rules by message.";
     RuleUpdateTargetByTag "SecRuleUpdateTargetByTag" (2, 3) Rules, "Changes the targets of rules by tag.";
+    RxPreFilter "SecRxPreFilter" (1, 1) refused("a pattern is always tried only where it can match", "remove it"), "Coraza: looks for required texts before patterns.";
     SensorId "SecSensorId" (1, 1) Setting, "Names this machine in audit records.";
     ServerSignature "SecServerSignature" (1, 1) Setting, "What the Server header says.";
     StatusEngine "SecStatusEngine" (1, 1) Setting, "Reports the version to the project.";
-    StreamInBodyInspection "SecStreamInBodyInspection" (1, 1) Refused(NO_STREAM), "Fills STREAM_INPUT_BODY.";
-    StreamOutBodyInspection "SecStreamOutBodyInspection" (1, 1) Refused(NO_STREAM), "Fills STREAM_OUTPUT_BODY.";
+    StreamInBodyInspection "SecStreamInBodyInspection" (1, 1) NO_STREAM, "Fills STREAM_INPUT_BODY.";
+    StreamOutBodyInspection "SecStreamOutBodyInspection" (1, 1) NO_STREAM, "Fills STREAM_OUTPUT_BODY.";
     TmpDir "SecTmpDir" (1, 1) Setting, "Folder of temporary files.";
     TmpSaveUploadedFiles "SecTmpSaveUploadedFiles" (1, 1) Setting, "Whether uploads are written to temporary files.";
-    UnicodeCodePage "SecUnicodeCodePage" (1, 1) Refused("name the code page in SecUnicodeMapFile, after the file"), "The code page of the Unicode map.";
+    UnicodeCodePage "SecUnicodeCodePage" (1, 1) refused("it is not supported by this version", "name the code page in SecUnicodeMapFile, after the file"), "The code page of the Unicode map.";
+    UnicodeMap "SecUnicodeMap" (1, 2) refused("it is Coraza's name of SecUnicodeMapFile", "write SecUnicodeMapFile"), "Coraza: the map for full-width characters.";
     UnicodeMapFile "SecUnicodeMapFile" (1, 2) Setting, "The map for full-width characters.";
     UploadDir "SecUploadDir" (1, 1) Setting, "Folder of uploaded files.";
     UploadFileLimit "SecUploadFileLimit" (1, 1) Setting, "How many files a request may upload.";
     UploadFileMode "SecUploadFileMode" (1, 1) Setting, "Permissions of uploaded files.";
     UploadKeepFiles "SecUploadKeepFiles" (1, 1) Setting, "Whether uploaded files stay.";
     WebAppId "SecWebAppId" (1, 1) Setting, "Names the application.";
-    WriteStateLimit "SecWriteStateLimit" (1, 2) Refused(NO_CONNECTIONS), "Old name of SecConnWriteStateLimit.";
+    WriteStateLimit "SecWriteStateLimit" (1, 2) NO_CONNECTIONS, "Old name of SecConnWriteStateLimit.";
     XmlExternalEntity "SecXmlExternalEntity" (1, 1) Setting, "Whether XML bodies may load other documents.";
 }
 

@@ -58,6 +58,7 @@ mod printer;
 pub mod settings;
 pub mod source;
 mod spanless;
+pub mod standing;
 mod suggest;
 
 pub use diagnostic::{Diagnostic, Level};

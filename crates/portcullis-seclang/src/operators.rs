@@ -23,7 +23,7 @@ pub enum Argument {
 
 macro_rules! operators {
     ($($variant:ident $name:literal $([$($alias:literal),*])? $argument:ident $meaning:literal,)*) => {
-        /// Every operator of the ModSecurity 2.9 and 3 references.
+        /// Every operator of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum OperatorName { $(#[doc = $meaning] $variant,)* }
@@ -52,13 +52,16 @@ operators! {
     Gt "gt" Number "The value, read as a number, is above the number.",
     InspectFile "inspectFile" File "An external program approves of the uploaded file.",
     IpMatch "ipMatch" Addresses "The address is one of the addresses or in one of the networks.",
+    IpMatchFromDataset "ipMatchFromDataset" Text "Coraza: as ipMatch, with a named list of the rule files.",
     IpMatchFromFile "ipMatchFromFile" ["ipMatchF"] File "As ipMatch, with a file of addresses and networks.",
     Le "le" Number "The value, read as a number, is the number or below.",
     Lt "lt" Number "The value, read as a number, is below the number.",
     NoMatch "noMatch" None "Never matches.",
     Pm "pm" Words "One of the words occurs in the value, in any ASCII case.",
+    PmFromDataset "pmFromDataset" Text "Coraza: as pm, with a named list of the rule files.",
     PmFromFile "pmFromFile" ["pmf"] File "As pm, with files of phrases, one a line.",
     Rbl "rbl" Text "The address is listed in the DNS block list.",
+    RestPath "restpath" Text "Coraza: the path fits a pattern with named parts; fills ARGS_PATH.",
     Rsub "rsub" Text "Substitutes in a stream body by regular expression.",
     Rx "rx" Regex "The regular expression matches somewhere in the value.",
     RxGlobal "rxGlobal" Regex "As rx, capturing every match in the value.",
@@ -68,6 +71,7 @@ operators! {
     ValidateByteRange "validateByteRange" Bytes "A byte of the value is outside the ranges.",
     ValidateDtd "validateDTD" File "The XML body does not follow the document type definition.",
     ValidateHash "validateHash" Regex "A link that should carry a hash has none or a wrong one.",
+    ValidateNid "validateNid" Regex "Coraza: the regular expression finds a national identity number.",
     ValidateSchema "validateSchema" File "The XML body does not follow the schema.",
     ValidateUrlEncoding "validateUrlEncoding" None "The value has a percent sign without two hex digits.",
     ValidateUtf8Encoding "validateUtf8Encoding" None "The value is not valid UTF-8.",

@@ -2,6 +2,8 @@
 
 use bstr::BString;
 
+use crate::directives::DirectiveName;
+
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident { $($(#[$vdoc:meta])* $variant:ident $word:literal $([$($alias:literal),*])?,)* }) => {
         $(#[$doc])*
@@ -236,6 +238,16 @@ pub enum Setting {
     WebAppId(BString),
     /// `SecXmlExternalEntity`: only `Off` is accepted.
     XmlExternalEntity(bool),
+}
+
+impl Setting {
+    /// The directive that sets it.
+    pub fn directive(&self) -> Option<DirectiveName> {
+        let mut text = Vec::new();
+        crate::printer::setting::print(self, &mut text);
+        let name = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        std::str::from_utf8(name).ok().and_then(DirectiveName::from_name)
+    }
 }
 
 #[cfg(test)]

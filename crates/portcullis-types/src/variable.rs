@@ -13,7 +13,8 @@ pub enum Shape {
 
 macro_rules! variables {
     ($($variant:ident $name:literal $shape:ident,)*) => {
-        /// Every SecLang variable of the ModSecurity 2.9 and 3 references, by name. The one list of them.
+        /// Every SecLang variable of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them, by name.
+        /// The one list of them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs)]
@@ -33,6 +34,7 @@ variables! {
     ArgsGet "ARGS_GET" Collection,
     ArgsGetNames "ARGS_GET_NAMES" Collection,
     ArgsNames "ARGS_NAMES" Collection,
+    ArgsPath "ARGS_PATH" Collection,
     ArgsPost "ARGS_POST" Collection,
     ArgsPostNames "ARGS_POST_NAMES" Collection,
     AuthType "AUTH_TYPE" Scalar,
@@ -51,14 +53,18 @@ variables! {
     HighestSeverity "HIGHEST_SEVERITY" Scalar,
     InboundDataError "INBOUND_DATA_ERROR" Scalar,
     Ip "IP" Persistent,
+    Json "JSON" Collection,
     MatchedVar "MATCHED_VAR" Scalar,
     MatchedVarName "MATCHED_VAR_NAME" Scalar,
     MatchedVars "MATCHED_VARS" Collection,
     MatchedVarsNames "MATCHED_VARS_NAMES" Collection,
     ModsecBuild "MODSEC_BUILD" Scalar,
+    MscPcreError "MSC_PCRE_ERROR" Scalar,
+    MscPcreLimitsExceeded "MSC_PCRE_LIMITS_EXCEEDED" Scalar,
     MultipartBoundaryQuoted "MULTIPART_BOUNDARY_QUOTED" Scalar,
     MultipartBoundaryWhitespace "MULTIPART_BOUNDARY_WHITESPACE" Scalar,
     MultipartCrlfLfLines "MULTIPART_CRLF_LF_LINES" Scalar,
+    MultipartCrlfLine "MULTIPART_CRLF_LINE" Scalar,
     MultipartDataAfter "MULTIPART_DATA_AFTER" Scalar,
     MultipartDataBefore "MULTIPART_DATA_BEFORE" Scalar,
     MultipartFileLimitExceeded "MULTIPART_FILE_LIMIT_EXCEEDED" Scalar,
@@ -110,7 +116,13 @@ variables! {
     RequestProtocol "REQUEST_PROTOCOL" Scalar,
     RequestUri "REQUEST_URI" Scalar,
     RequestUriRaw "REQUEST_URI_RAW" Scalar,
+    ResBodyError "RES_BODY_ERROR" Scalar,
+    ResBodyErrorMsg "RES_BODY_ERROR_MSG" Scalar,
+    ResBodyProcessor "RES_BODY_PROCESSOR" Scalar,
+    ResBodyProcessorError "RES_BODY_PROCESSOR_ERROR" Scalar,
+    ResBodyProcessorErrorMsg "RES_BODY_PROCESSOR_ERROR_MSG" Scalar,
     Resource "RESOURCE" Persistent,
+    ResponseArgs "RESPONSE_ARGS" Collection,
     ResponseBody "RESPONSE_BODY" Scalar,
     ResponseContentLength "RESPONSE_CONTENT_LENGTH" Scalar,
     ResponseContentType "RESPONSE_CONTENT_TYPE" Scalar,
@@ -118,6 +130,7 @@ variables! {
     ResponseHeadersNames "RESPONSE_HEADERS_NAMES" Collection,
     ResponseProtocol "RESPONSE_PROTOCOL" Scalar,
     ResponseStatus "RESPONSE_STATUS" Scalar,
+    ResponseXml "RESPONSE_XML" Collection,
     Rule "RULE" Collection,
     ScriptBasename "SCRIPT_BASENAME" Scalar,
     ScriptFilename "SCRIPT_FILENAME" Scalar,
@@ -166,9 +179,18 @@ impl Variable {
         Variable::TABLE[self as usize].1
     }
 
-    /// From a SecLang name in any case.
+    /// Other names of variables: ModSecurity 3's and Coraza's.
+    pub const ALIASES: &'static [(&'static str, Variable)] = &[
+        ("MULTIPART_SEMICOLON_MISSING", Variable::MultipartMissingSemicolon),
+        ("REQUEST_XML", Variable::Xml),
+        ("STATUS", Variable::StatusLine),
+    ];
+
+    /// From a SecLang name or alias in any case.
     pub fn from_name(name: &str) -> Option<Variable> {
-        Variable::ALL.iter().copied().find(|v| v.name().eq_ignore_ascii_case(name))
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        let alias = || Variable::ALIASES.iter().find(|(alias, _)| is(alias)).map(|&(_, variable)| variable);
+        Variable::ALL.iter().copied().find(|v| is(v.name())).or_else(alias)
     }
 }
 
@@ -179,9 +201,11 @@ mod tests {
     #[test]
     fn names_round_trip() {
         assert!(Variable::ALL.len() > 110);
+        assert_eq!(Variable::from_name("status"), Some(Variable::StatusLine));
         for &v in Variable::ALL {
             assert_eq!(Variable::from_name(v.name()), Some(v));
             assert_eq!(Variable::from_name(&v.name().to_lowercase()), Some(v));
+            assert!(Variable::ALIASES.iter().all(|(alias, _)| *alias != v.name()));
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::actions::CtlOption;
 use crate::ast::{Ctl, Target, TargetKind};
 use crate::lexer::View;
 use crate::settings::{AuditEngine, BodyProcessor, RuleEngine, XmlArgs};
+use crate::standing::{self, Standing};
 use crate::suggest;
 
 /// What the argument of one `ctl` says: more than one entry if it takes several targets away. Empty if it is wrong.
@@ -24,6 +25,16 @@ pub(super) fn read(view: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
     if value.bytes.is_empty() {
         let hint = format!("{}: {}", option.name(), option.meaning());
         sink.error_hint(view.span(), format!("ctl:{} needs a value", option.name()), hint);
+        return Vec::new();
+    }
+    // The tree has no place for these; what else is refused is the compiler's work.
+    if let (
+        CtlOption::ResponseBodyProcessor | CtlOption::ForceResponseBodyVariable,
+        Standing::Refused(refusal),
+    ) = (option, standing::ctl(option))
+    {
+        let message = format!("ctl:{} is refused: {}", option.name(), refusal.why);
+        sink.error_hint(view.span(), message, refusal.instead);
         return Vec::new();
     }
     match option {
@@ -131,8 +142,9 @@ fn one(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
         CtlOption::RuleRemoveByTag => Ctl::RuleRemoveByTag(value.bytes.into()),
         CtlOption::RuleRemoveTargetById
         | CtlOption::RuleRemoveTargetByMsg
-        | CtlOption::RuleRemoveTargetByTag => {
-            return None;
-        }
+        | CtlOption::RuleRemoveTargetByTag
+        // Refused before this.
+        | CtlOption::ResponseBodyProcessor
+        | CtlOption::ForceResponseBodyVariable => return None,
     })
 }

@@ -12,6 +12,7 @@ use crate::directives::{DirectiveName, Handling};
 use crate::lexer::{self, View, Word, is_blank};
 use crate::operators::{Argument, OperatorName};
 use crate::source::SourceSpan;
+use crate::standing::Refusal;
 use crate::{limits, suggest};
 
 /// Reads the directive on `line`, which is not blank, and says what the loader has to do.
@@ -58,8 +59,8 @@ pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> 
     let nodes = match name.handling() {
         Handling::Rules => rules(name, &views, arguments, sink),
         Handling::Setting => setting::read(name, &views, sink).map(Directive::Setting).into_iter().collect(),
-        Handling::Refused(why) => {
-            refuse(name, why, &views, first.span, sink);
+        Handling::Refused(refusal) => {
+            refuse(name, refusal, &views, first.span, sink);
             Vec::new()
         }
         Handling::Include => Vec::new(),
@@ -130,7 +131,7 @@ fn plural(count: usize) -> String {
 }
 
 /// Known, not supported: an error, but only a warning if all it does is to switch the feature off.
-fn refuse(name: DirectiveName, why: &str, arguments: &[View<'_>], at: SourceSpan, sink: &mut Sink) {
+fn refuse(name: DirectiveName, refusal: Refusal, arguments: &[View<'_>], at: SourceSpan, sink: &mut Sink) {
     let off = matches!(arguments, [only] if only.bytes.eq_ignore_ascii_case(b"off"));
     if off {
         sink.warn_hint(
@@ -139,7 +140,7 @@ fn refuse(name: DirectiveName, why: &str, arguments: &[View<'_>], at: SourceSpan
             "remove it",
         );
     } else {
-        sink.error_hint(at, format!("{} is known but not supported", name.name()), why);
+        sink.error_hint(at, format!("{} is refused: {}", name.name(), refusal.why), refusal.instead);
     }
 }
 

@@ -55,9 +55,9 @@ fn one(view: View<'_>, sink: &mut Sink) -> (Option<Target>, usize) {
         Some(b'&') => (TargetKind::Count, view.slice(1, name_end)),
         _ => (TargetKind::Values, view.slice(0, name_end)),
     };
+    let is_xpath = name.str().and_then(Variable::from_name).is_some_and(|v| v.shape() == Shape::Xpath);
     let (selector, length) = if view.bytes.get(name_end) == Some(&b':') {
-        let (selector, length) =
-            selector(view.from(name_end + 1), name.bytes.eq_ignore_ascii_case(b"XML"), sink);
+        let (selector, length) = selector(view.from(name_end + 1), is_xpath, sink);
         (Some(selector), name_end + 1 + length)
     } else {
         (None, name_end)

@@ -18,7 +18,7 @@ pub(super) fn list(actions: &[Spanned<Action>]) -> Vec<u8> {
     out
 }
 
-fn print(action: &Action, out: &mut Vec<u8>) {
+pub(crate) fn print(action: &Action, out: &mut Vec<u8>) {
     match action {
         Action::Id(id) => plain(out, Name::Id, id),
         Action::Phase(phase) => plain(out, Name::Phase, &phase.number()),
@@ -119,7 +119,7 @@ fn variable_key(variable: &VariableKey) -> Vec<u8> {
 }
 
 /// `option=value`.
-fn ctl(ctl: &Ctl) -> Vec<u8> {
+pub(crate) fn ctl(ctl: &Ctl) -> Vec<u8> {
     let switch = |on: &bool| if *on { "On" } else { "Off" }.as_bytes().to_vec();
     let (option, value) = match ctl {
         Ctl::AuditEngine(value) => (CtlOption::AuditEngine, value.word().into()),

@@ -3,8 +3,8 @@
 //! What is printed reads back as the same tree: one directive a line, quoted so that Apache, ModSecurity and this crate cut
 //! it in the same places. Comments, line breaks and `Include`s of the original are not kept.
 
-mod action;
-mod setting;
+pub(crate) mod action;
+pub(crate) mod setting;
 
 use crate::ast::{
     Directive, Document, IdRange, Operator, Rule, RuleSelector, Selector, Spanned, Target, TargetKind,

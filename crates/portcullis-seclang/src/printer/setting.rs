@@ -5,7 +5,7 @@ use crate::directives::DirectiveName as Name;
 use crate::settings::Setting;
 
 /// The line of a setting.
-pub(super) fn print(setting: &Setting, out: &mut Vec<u8>) {
+pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
     let mut one = |name: Name, value: &[u8]| line(out, name.name(), &[value]);
     let switch = |on: bool| if on { "On" } else { "Off" }.as_bytes();
     let number = |n: u64| n.to_string().into_bytes();

@@ -1,0 +1,221 @@
+//! What stands of each word of the language: works as in ModSecurity 2, works differently, or is refused and why.
+//!
+//! The parser and the compiler take their refusals and their "no effect" warnings from here, and so does the reference page
+//! `docs/seclang-reference.md`; a test tries every word and fails where a row and the truth differ. A word that has no row
+//! works as in ModSecurity 2.
+
+use portcullis_decode::Transformation;
+use portcullis_types::Variable;
+
+use crate::actions::{ActionName, CtlOption};
+use crate::directives::{DirectiveName, Handling};
+use crate::operators::OperatorName;
+
+/// What stands of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// As in ModSecurity 2.
+    Works,
+    /// It works, and this is what is different.
+    Differs(&'static str),
+    /// It is read with a warning and changes nothing, for this reason.
+    NoEffect(&'static str),
+    /// It is an error.
+    Refused(Refusal),
+}
+
+/// Why a word is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The reason.
+    pub why: &'static str,
+    /// What to use instead.
+    pub instead: &'static str,
+}
+
+const fn refused(why: &'static str, instead: &'static str) -> Standing {
+    Standing::Refused(Refusal { why, instead })
+}
+
+use Standing::{Differs, NoEffect, Works};
+
+/// What stands of a directive.
+pub fn directive(name: DirectiveName) -> Standing {
+    use DirectiveName::*;
+    if let Handling::Refused(refusal) = name.handling() {
+        return Standing::Refused(refusal);
+    }
+    match name {
+        AuditEngine
+        | AuditLog
+        | AuditLog2
+        | AuditLogDirMode
+        | AuditLogFileMode
+        | AuditLogFormat
+        | AuditLogParts
+        | AuditLogRelevantStatus
+        | AuditLogStorageDir
+        | AuditLogType
+        | SensorId => NoEffect("there is no audit log yet; events take its place"),
+        DebugLog | DebugLogLevel => NoEffect("there is no debug log; use portcullis explain"),
+        CollectionTimeout | DataDir => NoEffect("persistent collections are kept in memory for an hour"),
+        PcreMatchLimit | PcreMatchLimitRecursion => NoEffect("patterns are matched in linear time"),
+        RequestBodyInMemoryLimit => {
+            NoEffect("a body that is inspected is held in memory, up to SecRequestBodyLimit")
+        }
+        StatusEngine => NoEffect("nothing is reported to anyone"),
+        TmpDir | TmpSaveUploadedFiles | UploadDir | UploadFileMode | UploadKeepFiles => {
+            NoEffect("uploads are inspected in memory and not written to files")
+        }
+        RuleInheritance => NoEffect("scopes are not nested; a policy names all of its rule files"),
+        ParseXmlIntoArgs => NoEffect("XML bodies make no arguments yet"),
+        ServerSignature => NoEffect("the Server header is the upstream's"),
+        XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
+        _ => Works,
+    }
+}
+
+const NO_FILES: Standing = refused(
+    "a reverse proxy has no script files",
+    "look at REQUEST_FILENAME, or at what the application itself reports in a response header",
+);
+const NO_TIMES: Standing = refused(
+    "a rule cannot act on how long rules take",
+    "read the durations from the metrics endpoint; DURATION has the age of the transaction",
+);
+const NOT_YET: Standing =
+    refused("it is not supported by this version", "remove the rule, or write it with another word");
+const ONLY_TEXT: Standing =
+    refused("response bodies are not taken apart", "look at RESPONSE_BODY, which has the whole text");
+
+/// What stands of a variable.
+pub fn variable(variable: Variable) -> Standing {
+    use Variable::*;
+    match variable {
+        ScriptBasename | ScriptFilename | ScriptGid | ScriptGroupname | ScriptMode | ScriptUid
+        | ScriptUsername => NO_FILES,
+        PerfAll | PerfCombined | PerfGc | PerfLogging | PerfPhase1 | PerfPhase2 | PerfPhase3 | PerfPhase4
+        | PerfPhase5 | PerfRules | PerfSread | PerfSwrite => NO_TIMES,
+        AuthType | RemoteUser => {
+            refused("this proxy does not authenticate users", "look at REQUEST_HEADERS:Authorization")
+        }
+        Env => refused(
+            "environment variables of the server process are not request data",
+            "keep notes in TX with setvar",
+        ),
+        FilesTmpnames
+        | Geo
+        | FullRequest
+        | FullRequestLength
+        | StreamInputBody
+        | StreamOutputBody
+        | WebserverErrorLog
+        | UseragentIp
+        | Userid
+        | Sessionid
+        | PathInfo
+        | SdbmDeleteError
+        | MultipartCrlfLine
+        | MscPcreError
+        | MscPcreLimitsExceeded => NOT_YET,
+        ArgsPath => refused(
+            "it is filled by @restpath, which only Coraza has",
+            "use @rx with capture on REQUEST_FILENAME and look at TX:1",
+        ),
+        Json => refused("only Coraza has it", "look at ARGS, where the values of JSON bodies are"),
+        ResponseArgs
+        | ResponseXml
+        | ResBodyError
+        | ResBodyErrorMsg
+        | ResBodyProcessor
+        | ResBodyProcessorError
+        | ResBodyProcessorErrorMsg => ONLY_TEXT,
+        RequestUri | RequestFilename | RequestBasename => Differs(
+            "from phase 2 on the path has its percent-encoding undone, as under Apache; slashes are not merged and dot \
+             segments not resolved, since the upstream gets the path as it came",
+        ),
+        RemoteHost => Differs("the address: names are not looked up"),
+        ModsecBuild => Differs("the text `portcullis`"),
+        _ => Works,
+    }
+}
+
+/// What stands of an operator.
+pub fn operator(operator: OperatorName) -> Standing {
+    use OperatorName::*;
+    match operator {
+        FuzzyHash => refused(
+            "similarity hashes are slow, weak and in no rule set",
+            "compare exact digests with t:sha1,t:hexEncode and @pmFromFile",
+        ),
+        ValidateHash => refused(
+            "links are not signed here (SecHashEngine), so there is no hash to check",
+            "let the application sign its links, or list the allowed ones with @rx or @pmFromFile",
+        ),
+        ValidateDtd | ValidateSchema => refused(
+            "validating against a document type or schema takes unbounded time and loads further documents",
+            "check the values that matter with XML:/* and XML://@* targets, or validate in the application",
+        ),
+        GsbLookup => refused(
+            "Google ended the local database format it reads",
+            "list bad host names in a file for @pmFromFile",
+        ),
+        GeoLookup | InspectFile | Rbl | Rsub | RxGlobal | VerifyCc | VerifyCpf | VerifySsn | VerifySvnr => {
+            NOT_YET
+        }
+        RestPath => refused("only Coraza has it", "use @rx with capture on REQUEST_FILENAME"),
+        PmFromDataset | IpMatchFromDataset => refused(
+            "data sets inside rule files are Coraza's",
+            "put the words or addresses in a file for @pmFromFile or @ipMatchFromFile",
+        ),
+        ValidateNid => refused(
+            "only Coraza has it",
+            "use @verifySSN, @verifyCPF or @verifySVNR, or @rx for the form of the number",
+        ),
+        _ => Works,
+    }
+}
+
+/// What stands of an action.
+pub fn action(action: ActionName) -> Standing {
+    use ActionName::*;
+    match action {
+        Exec => refused(
+            "a rule may not start programs",
+            "act on the event: every match is written to the event sinks",
+        ),
+        Marker => refused("marker is not an action of rules", "write SecMarker NAME on a line of its own"),
+        Append | Prepend | Proxy | Pause | Xmlns | SetEnv | ExpireVar | DeprecateVar => NOT_YET,
+        SanitiseArg
+        | SanitiseMatched
+        | SanitiseMatchedBytes
+        | SanitiseRequestHeader
+        | SanitiseResponseHeader => refused(
+            "it is not supported by this version",
+            "name what must not be logged under redaction in the configuration",
+        ),
+        _ => Works,
+    }
+}
+
+/// What stands of an option of `ctl:`.
+pub fn ctl(option: CtlOption) -> Standing {
+    use CtlOption::*;
+    match option {
+        AuditEngine => NoEffect("there is no audit log yet; events take its place"),
+        AuditLogParts | DebugLogLevel | ParseXmlIntoArgs => NOT_YET,
+        HashEngine | HashEnforcement => {
+            refused("links are not signed here (SecHashEngine)", "remove it; other rules do not depend on it")
+        }
+        ResponseBodyProcessor | ForceResponseBodyVariable => refused(
+            "only Coraza has it: response bodies are not taken apart here",
+            "remove it; RESPONSE_BODY has the text of every body that is inspected",
+        ),
+        _ => Works,
+    }
+}
+
+/// What stands of a transformation.
+pub fn transformation(_: Transformation) -> Standing {
+    Works
+}
