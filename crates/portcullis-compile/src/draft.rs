@@ -14,8 +14,10 @@ pub(crate) struct Draft {
     pub(crate) defaults: Vec<Spanned<Action>>,
     pub(crate) phase: Phase,
     pub(crate) id: RuleId,
-    /// Why the rule is not to run.
-    pub(crate) removed: Option<String>,
+    /// The directive that took the rule out.
+    pub(crate) removed: Option<(&'static str, SourceSpan)>,
+    /// Directives that changed it.
+    pub(crate) updates: Vec<(&'static str, SourceSpan)>,
     pub(crate) span: SourceSpan,
 }
 
@@ -102,6 +104,7 @@ impl Reader<'_> {
                 phase,
                 id: id.unwrap_or(RuleId(0)),
                 removed: None,
+                updates: Vec::new(),
                 span,
             }));
         }
@@ -152,9 +155,9 @@ impl Reader<'_> {
         self.defaults = actions.to_vec();
     }
 
-    fn remove(&mut self, selector: &RuleSelector, directive: &str, span: SourceSpan) {
+    fn remove(&mut self, selector: &RuleSelector, directive: &'static str, span: SourceSpan) {
         for draft in self.selected(selector, span) {
-            draft.removed = Some(directive.to_owned());
+            draft.removed.get_or_insert((directive, span));
         }
     }
 
@@ -165,8 +168,13 @@ impl Reader<'_> {
         replaced: Option<&[Spanned<Target>]>,
         span: SourceSpan,
     ) {
-        let drafts = self.selected(selector, span);
-        for draft in drafts {
+        let directive = match selector {
+            RuleSelector::Ids(_) => "SecRuleUpdateTargetById",
+            RuleSelector::Tag(_) => "SecRuleUpdateTargetByTag",
+            RuleSelector::Msg(_) => "SecRuleUpdateTargetByMsg",
+        };
+        for draft in self.selected(selector, span) {
+            draft.updates.push((directive, span));
             // Every link of a chain is updated (msre_ruleset_phase_rule_update_target_matching_exception).
             for condition in draft.links.iter_mut().filter_map(|link| link.condition.as_mut()) {
                 update_condition(condition, targets, replaced);
@@ -178,6 +186,7 @@ impl Reader<'_> {
         let ids = RuleSelector::Ids(vec![IdRange { first: id.0, last: id.0 }]);
         let mut missing = false;
         for draft in self.selected(&ids, span) {
+            draft.updates.push(("SecRuleUpdateActionById", span));
             match draft.links.get_mut(link as usize) {
                 Some(link) => link.actions.extend(actions.iter().cloned()),
                 None => missing = true,

@@ -10,6 +10,7 @@
 
 mod ctl;
 mod draft;
+mod fold;
 mod lower;
 mod names;
 mod operator;

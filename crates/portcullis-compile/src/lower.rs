@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, KeyFilter, Link, Metadata, Operator, Plan, Rule, RuleIndex, SetVar,
-    SetVarOperation, Settings, Step, Target, TargetList, Template,
+    Act, AllowScope, ChainId, Disruption, KeyFilter, Link, Metadata, Operator, Plan, Removed, Rule,
+    RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList, Template, Update,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
 use portcullis_seclang::settings::Setting;
@@ -15,6 +15,7 @@ use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
 use portcullis_types::{Shape, Variable};
 
 use crate::draft::{Draft, DraftLink, Entry, drafts, has, is_exclusion};
+use crate::fold::fold;
 use crate::names::Names;
 use crate::operator::Operators;
 use crate::template::template;
@@ -46,8 +47,12 @@ pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Com
     lowering.lower(&entries);
     let Lowering { mut plan, names, diagnostics, .. } = lowering;
     plan.tx_names = names.tx;
-    plan.reads_file_content = reads(&plan, Variable::FilesTmpContent);
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Level::Error);
+    if !failed {
+        fold(&mut plan);
+    }
+    plan.reads_file_content = reads(&plan, Variable::FilesTmpContent);
+    plan.reads_response_body = !plan.steps[3].is_empty();
     Compiled { plan: (!failed).then_some(plan), diagnostics }
 }
 
@@ -117,11 +122,17 @@ impl Lowering<'_> {
                     markers.push((order, label, std::array::from_fn(|phase| self.plan.steps[phase].len())));
                 }
                 Entry::Rule(draft) => {
-                    if let Some(why) = &draft.removed {
-                        self.plan.removed.push((draft.id, why.clone()));
+                    if let Some((directive, by)) = draft.removed {
+                        let (place, by) = (self.place(draft.span), self.place(by));
+                        let (id, phase) = (draft.id, draft.phase);
+                        self.plan.removed.push(Removed { id, phase, place, directive, by });
                         continue;
                     }
                     let rule = RuleIndex(self.plan.rules.len() as u32);
+                    for &(directive, by) in &draft.updates {
+                        let by = self.place(by);
+                        self.plan.updates.push(Update { rule, directive, by });
+                    }
                     self.rule(draft, &running);
                     self.plan.steps[usize::from(draft.phase.number()) - 1]
                         .push(Step { rule, skip_to: u32::MAX });
@@ -129,10 +140,10 @@ impl Lowering<'_> {
             }
         }
         self.resolve_skips(entries, &markers);
-        self.plan.reads_response_body = !self.plan.steps[3].is_empty();
     }
 
-    /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase.
+    /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase. `skip`: so many
+    /// rules further on in the phase.
     fn resolve_skips(&mut self, entries: &[Entry], markers: &[(usize, &[u8], [usize; 5])]) {
         let mut next = [0; 5];
         for (order, entry) in entries.iter().enumerate() {
@@ -143,12 +154,20 @@ impl Lowering<'_> {
             let phase = usize::from(draft.phase.number()) - 1;
             let at = next[phase];
             next[phase] += 1;
-            let Some((label, span)) =
-                draft.links[0].actions.iter().rev().find_map(|action| match &action.node {
-                    Action::SkipAfter(label) => Some((label, action.span)),
+            let end = self.plan.steps[phase].len();
+            let actions = || draft.links[0].actions.iter().rev();
+            let skip_after = actions().find_map(|action| match &action.node {
+                Action::SkipAfter(label) => Some((label, action.span)),
+                _ => None,
+            });
+            let Some((label, span)) = skip_after else {
+                let count = actions().find_map(|action| match action.node {
+                    Action::Skip(count) => Some(count as usize),
                     _ => None,
-                })
-            else {
+                });
+                if let Some(count) = count.filter(|&count| count > 0) {
+                    self.plan.steps[phase][at].skip_to = end.min(at.saturating_add(1 + count)) as u32;
+                }
                 continue;
             };
             let target = markers.iter().find(|(place, name, _)| *place > order && *name == label.as_slice());
@@ -157,7 +176,6 @@ impl Lowering<'_> {
                     format!("skipAfter: no SecMarker {label:?} follows; the rest of the phase is skipped");
                 self.diagnostics.push(Diagnostic::warning(span, message));
             }
-            let end = self.plan.steps[phase].len();
             self.plan.steps[phase][at].skip_to =
                 target.map_or(end, |(_, _, positions)| positions[phase]) as u32;
         }
@@ -171,17 +189,12 @@ impl Lowering<'_> {
         }
         let actions = &draft.links[0].actions;
         let (log, audit_log) = logging(&draft.defaults, actions);
-        let skip = actions.iter().rev().find_map(|action| match action.node {
-            Action::Skip(count) => Some(count),
-            _ => None,
-        });
         let rule = Rule {
             id: draft.id,
             phase: draft.phase,
             first_link,
             link_count: draft.links.len() as u32,
             disruption: self.disruption(&draft.defaults, actions),
-            skip: skip.unwrap_or(0),
             log,
             audit_log,
             metadata: self.metadata(draft),
@@ -357,12 +370,7 @@ impl Lowering<'_> {
     }
 
     fn metadata(&mut self, draft: &Draft) -> Metadata {
-        let position = self.sources.position(draft.span);
-        let mut metadata = Metadata {
-            file: u32::from(draft.span.file.0),
-            line: u32::try_from(position.line).unwrap_or(u32::MAX),
-            ..Metadata::default()
-        };
+        let mut metadata = Metadata { place: self.place(draft.span), ..Metadata::default() };
         for action in draft.defaults.iter().chain(&draft.links[0].actions) {
             match &action.node {
                 Action::Msg(text) => metadata.msg = Some(self.text_at(text, action.span)),
@@ -397,6 +405,11 @@ impl Lowering<'_> {
                 Template::default()
             }
         }
+    }
+
+    fn place(&self, span: SourceSpan) -> SourcePlace {
+        let line = u32::try_from(self.sources.position(span).line).unwrap_or(u32::MAX);
+        SourcePlace { file: u32::from(span.file.0), line }
     }
 
     fn folder(&self, file: FileId) -> std::path::PathBuf {

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use crate::plan::{Disruption, KeyFilter, Plan, Rule, TargetList, XmlPath};
+use crate::plan::{CtlTarget, DeadCause, Disruption, KeyFilter, Plan, Rule, TargetList, XmlPath};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "plan: {} rules, {} links, {} transformation chains, {} tx keys, {} files, {} not loaded",
+            "plan: {} rules, {} of them dead, {} links, {} transformation chains, {} tx keys, {} files, {} not loaded",
             self.rules.len(),
+            self.dead.len(),
             self.links.len(),
             self.chains.len(),
             self.tx_names.len(),
@@ -46,14 +47,31 @@ impl fmt::Display for Plan {
                 self.write_links(f, rule)?;
             }
         }
-        for (id, why) in &self.removed {
-            writeln!(f, "not loaded: {id}: {why}")?;
+        for dead in &self.dead {
+            writeln!(f, "dead: {}: {}", self.rule(dead.rule).id, self.dead_cause(&dead.why))?;
+        }
+        for removed in &self.removed {
+            writeln!(f, "not loaded: {}: {}", removed.id, removed.directive)?;
         }
         Ok(())
     }
 }
 
 impl Plan {
+    /// Why a rule is dead, in words.
+    pub fn dead_cause(&self, why: &DeadCause) -> String {
+        match why {
+            DeadCause::Skipped { by } => format!("rule {} always skips it", self.rule(*by).id),
+            DeadCause::Never { slot, value } => {
+                let name = self.tx_names[slot.0 as usize].escape_ascii();
+                match value {
+                    Some(value) => format!("TX:{name} is always {} here", value.escape_ascii()),
+                    None => format!("TX:{name} is never set here"),
+                }
+            }
+        }
+    }
+
     fn write_links(&self, f: &mut fmt::Formatter<'_>, rule: &Rule) -> fmt::Result {
         for link in self.links_of(rule) {
             if link.unconditional {
@@ -110,6 +128,12 @@ impl fmt::Display for Targets<'_> {
             bar = "|";
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for CtlTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.variable.name(), Key(&self.filter))
     }
 }
 

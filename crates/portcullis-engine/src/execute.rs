@@ -55,14 +55,10 @@ impl Transaction {
         let plan = Arc::clone(&self.plan);
         let phase = self.phase;
         let steps = &plan.steps[usize::from(phase.number()) - 1];
-        let (mut at, mut skip) = (place.step, 0);
+        let mut at = place.step;
         while let Some(step) = steps.get(at) {
             let begin = std::mem::take(&mut place);
             at += 1;
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
             if !begin.resumed && self.removed_rules.contains(step.rule.0) {
                 continue;
             }
@@ -80,8 +76,6 @@ impl Transaction {
             }
             if step.skip_to != u32::MAX {
                 at = step.skip_to as usize;
-            } else {
-                skip = plan.rule(step.rule).skip;
             }
         }
         Progress::Done(None)

@@ -44,8 +44,9 @@ pub use collections::{Collections, Entries, NoCollections};
 pub use operator::{Number, Operator};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
-    Act, AllowScope, CtlTarget, Disruption, KeyFilter, Link, Metadata, Outcome, Plan, Rule, RuleIndex,
-    SetVar, SetVarOperation, Step, Target, TargetList, XmlPath,
+    Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, KeyFilter, Link, Metadata, Outcome, Plan,
+    Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList, Update,
+    XmlPath,
 };
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
@@ -54,4 +55,4 @@ pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};
 pub use store::Class;
 pub use template::{Part, Template};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
-pub use tx_store::{TxSlot, addend, canonical_int};
+pub use tx_store::{TX_KEYS_SET_BY_ENGINE, TxSlot, addend, canonical_int, to_int};

@@ -68,7 +68,7 @@ impl Captures {
 
 impl Operator {
     /// The template that must be expanded before [`Operator::test`], if any.
-    pub(crate) fn argument(&self) -> Option<&Template> {
+    pub fn argument(&self) -> Option<&Template> {
         use Operator::*;
         match self {
             Contains(t) | ContainsWord(t) | Within(t) | StrEq(t) | StrMatch(t) | BeginsWith(t)
@@ -88,7 +88,7 @@ impl Operator {
     }
 
     /// True if only the numeric value of the target counts.
-    pub(crate) fn is_numeric(&self) -> bool {
+    pub fn is_numeric(&self) -> bool {
         matches!(
             self,
             Operator::Eq(_) | Operator::Ge(_) | Operator::Gt(_) | Operator::Le(_) | Operator::Lt(_)
@@ -96,7 +96,7 @@ impl Operator {
     }
 
     /// Compares a number; `argument` is the expanded template.
-    pub(crate) fn test_number(&self, value: i64, argument: &[u8]) -> bool {
+    pub fn test_number(&self, value: i64, argument: &[u8]) -> bool {
         let number = |n: &Number| match n {
             Number::Constant(n) => *n,
             Number::Computed(_) => to_int(argument),

@@ -32,12 +32,77 @@ pub struct Plan {
     pub ctl_removals: Vec<RuleSet>,
     /// Names of rule files, as given.
     pub files: Vec<Arc<str>>,
-    /// Rules that are loaded but never run, and why: for `portcullis rules`.
-    pub removed: Vec<(RuleId, String)>,
+    /// Rules that a directive took out again.
+    pub removed: Vec<Removed>,
+    /// Rules that no request can reach or match; they are in no phase's steps.
+    pub dead: Vec<Dead>,
+    /// Rules that a later directive changed, by rule.
+    pub updates: Vec<Update>,
     /// True if some rule reads `FILES_TMP_CONTENT`.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
     pub reads_response_body: bool,
+}
+
+/// A place in a rule file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// Index in [`Plan::files`].
+    pub file: u32,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// A rule that was read and taken out again.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// Its id.
+    pub id: RuleId,
+    /// When it would have run.
+    pub phase: Phase,
+    /// Where it stands.
+    pub place: SourcePlace,
+    /// The directive that took it out, such as `SecRuleRemoveById`.
+    pub directive: &'static str,
+    /// Where that stands.
+    pub by: SourcePlace,
+}
+
+/// A directive that changed a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    /// The rule.
+    pub rule: RuleIndex,
+    /// The directive, such as `SecRuleUpdateTargetById`.
+    pub directive: &'static str,
+    /// Where it stands.
+    pub by: SourcePlace,
+}
+
+/// A rule that no request can reach or match.
+#[derive(Clone, Debug)]
+pub struct Dead {
+    /// The rule.
+    pub rule: RuleIndex,
+    /// Why.
+    pub why: DeadCause,
+}
+
+/// Why a rule is dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadCause {
+    /// This rule skips it, every time.
+    Skipped {
+        /// The rule with the `skipAfter` or `skip`.
+        by: RuleIndex,
+    },
+    /// Its condition on a `TX` key is always false.
+    Never {
+        /// The key.
+        slot: TxSlot,
+        /// What it always holds there; `None` if it is never set.
+        value: Option<Box<[u8]>>,
+    },
 }
 
 /// One entry of a phase.
@@ -45,7 +110,7 @@ pub struct Plan {
 pub struct Step {
     /// The rule.
     pub rule: RuleIndex,
-    /// `skipAfter`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it does not skip.
+    /// `skipAfter` and `skip`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it does not skip.
     pub skip_to: u32,
 }
 
@@ -62,8 +127,6 @@ pub struct Rule {
     pub link_count: u32,
     /// What it asks for when it matched.
     pub disruption: Disruption,
-    /// `skip:N`.
-    pub skip: u32,
     /// `log`: the match is worth an event.
     pub log: bool,
     /// `auditlog`.
@@ -91,10 +154,8 @@ pub struct Metadata {
     pub maturity: Option<u8>,
     /// `accuracy`, 0 to 9.
     pub accuracy: Option<u8>,
-    /// File, index in [`Plan::files`].
-    pub file: u32,
-    /// Line in the file, from 1.
-    pub line: u32,
+    /// Where the rule stands.
+    pub place: SourcePlace,
 }
 
 /// The disruptive action of a rule, `block` already replaced by the default.
@@ -293,6 +354,12 @@ impl Plan {
     pub fn links_of(&self, rule: &Rule) -> &[Link] {
         let first = rule.first_link as usize;
         &self.links[first..first + rule.link_count as usize]
+    }
+
+    /// The name of the file that `place` is in.
+    pub fn file(&self, place: SourcePlace) -> &Arc<str> {
+        static NONE: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| Arc::from(""));
+        self.files.get(place.file as usize).unwrap_or(&NONE)
     }
 
     /// The slot of a literal `TX` key.

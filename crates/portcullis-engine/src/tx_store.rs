@@ -4,6 +4,9 @@ use portcullis_types::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TxSlot(pub u32);
 
+/// `TX` keys that the engine itself sets, whatever the rules do: `capture`.
+pub const TX_KEYS_SET_BY_ENGINE: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
 /// A value of `TX` or of a persistent collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TxValue {

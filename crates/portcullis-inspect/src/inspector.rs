@@ -82,7 +82,7 @@ fn rule_info(plan: &Plan, rule: &portcullis_engine::Rule) -> RuleInfo {
         tags: rule.metadata.tags.iter().filter_map(literal).collect(),
         ver: rule.metadata.ver.clone(),
         rev: rule.metadata.rev.clone(),
-        file: plan.files.get(rule.metadata.file as usize).cloned().unwrap_or_else(|| Arc::from("")),
-        line: rule.metadata.line,
+        file: Arc::clone(plan.file(rule.metadata.place)),
+        line: rule.metadata.place.line,
     }
 }

@@ -115,11 +115,51 @@ fn rules_are_listed_and_the_plan_is_printed() {
     let files = Files::new("");
     let output = files.run(&["rules", "--rules", "rules.conf"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(text.contains("11       phase 2 CRITICAL  rules.conf:3 SQL in %{MATCHED_VAR_NAME}\n"), "{text}");
-    assert!(text.contains("12       phase 2 -         rules.conf:5 Score %{tx.score}\n"), "{text}");
+    assert!(
+        text.contains("11       phase 2 active     CRITICAL  rules.conf:3 SQL in %{MATCHED_VAR_NAME}\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("12       phase 2 active     -         rules.conf:5 Score %{tx.score}\n"),
+        "{text}"
+    );
     let output = files.run(&["rules", "--plan", "--rules", "rules.conf"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.starts_with("plan: 7 rules") && text.contains("phase 2:"), "{text}");
+}
+
+#[test]
+fn the_list_says_what_became_of_each_rule() {
+    let files = Files::new("");
+    let more = r#"SecRule TX:LEVEL "@lt 2" "id:20,phase:2,pass,nolog,skipAfter:END"
+SecRule TX:SCORE "@ge 0" "id:21,phase:2,pass"
+SecRule ARGS "@rx a" "id:22,phase:2,pass,ctl:ruleRemoveById=11,ctl:ruleRemoveTargetById=12;TX:SCORE"
+SecMarker END
+SecRuleUpdateTargetById 11 "!ARGS:free"
+SecRuleRemoveById 21
+"#;
+    std::fs::write(files.0.path().join("more.conf"), more).expect("writing");
+    let list = |more: &[&str]| {
+        let output = files.run(&[&["rules", "--rules", "rules.conf", "--rules", "more.conf"], more].concat());
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let text = list(&[]);
+    for part in [
+        "11       phase 2 overridden CRITICAL  rules.conf:3 SQL in %{MATCHED_VAR_NAME}\n         SecRuleUpdateTargetById at more.conf:5\n",
+        "         rule 22 can switch it off (ctl)\n",
+        "         rule 22 can switch it off for TX:SCORE (ctl)\n",
+        "20       phase 2 dead       -         more.conf:1\n         TX:level is never set here\n",
+        "21       phase 2 excluded   -         more.conf:2\n         SecRuleRemoveById at more.conf:6\n",
+        "\n10 rules: 7 active, 1 overridden, 1 dead, 1 excluded\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert_eq!(list(&["--state", "dead", "--state", "excluded"]).matches("phase").count(), 2);
+    let json: serde_json::Value = serde_json::from_str(&list(&["--id", "20", "--json"])).expect("valid JSON");
+    assert_eq!((&json["state"], &json["line"]), (&"dead".into(), &1.into()));
+    let output = files.run(&["rules", "--rules", "rules.conf", "--id", "99"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no rule 99"));
 }
 
 #[test]

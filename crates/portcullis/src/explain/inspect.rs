@@ -147,7 +147,6 @@ fn matches(inspector: &Inspector, inspection: &Inspection) -> Vec<Match> {
         let metadata = &view.rule.metadata;
         let tags =
             metadata.tags.iter().filter_map(|tag| Some(String::from_utf8_lossy(tag.as_literal()?).into()));
-        let files = &inspector.plan().files;
         Match {
             rule_id: view.rule.id.0,
             phase: record.phase.number(),
@@ -169,8 +168,8 @@ fn matches(inspector: &Inspector, inspection: &Inspection) -> Vec<Match> {
                 })
                 .collect(),
             tags: tags.collect(),
-            file: files.get(metadata.file as usize).map_or(String::new(), |file| file.to_string()),
-            line: metadata.line,
+            file: inspector.plan().file(metadata.place).to_string(),
+            line: metadata.place.line,
             logged: record.log,
             disruptive: record.disruptive,
         }
