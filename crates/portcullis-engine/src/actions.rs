@@ -8,6 +8,7 @@ use crate::collect::Item;
 use crate::plan::{Act, KeyFilter, Plan, SetVar, SetVarOperation, Target};
 use crate::record::{ScoreChange, escape_key};
 use crate::template::{Part, Template};
+use crate::trace::Switch;
 use crate::transaction::{OpenCollection, Transaction};
 use crate::tx_store::{TxValue, addend, canonical_int, to_int};
 
@@ -17,8 +18,14 @@ impl Transaction {
             match act {
                 Act::SetVar(set) => self.set_var(plan, set),
                 Act::Open { collection, key } => self.open(plan, *collection, key),
-                Act::RemoveRules(at) => self.removed_rules.extend(&plan.ctl_removals[*at as usize]),
-                Act::RemoveTarget(at) => self.removed_targets.push(*at),
+                Act::RemoveRules(at) => {
+                    self.removed_rules.extend(&plan.ctl_removals[*at as usize]);
+                    self.trace_switch(*at, Switch::Rules);
+                }
+                Act::RemoveTarget(at) => {
+                    self.removed_targets.push(*at);
+                    self.trace_switch(*at, Switch::Target);
+                }
                 Act::RuleEngine(engine) => self.rule_engine = *engine,
                 Act::BodyProcessor(processor) => self.body.set_processor(*processor),
                 Act::ForceRequestBodyVariable(on) => self.body.force_variable(*on),

@@ -10,6 +10,7 @@ use crate::outside::{Place, Progress};
 use crate::plan::{Disruption, KeyFilter, Link, Outcome, Plan, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
+use crate::trace::NotRun;
 use crate::transaction::{Interruption, Transaction};
 use crate::tx_store::{TxValue, to_int};
 use crate::{AllowScope, ChainId, Class, RuleEngine};
@@ -60,6 +61,7 @@ impl Transaction {
             let begin = std::mem::take(&mut place);
             at += 1;
             if !begin.resumed && self.removed_rules.contains(step.rule.0) {
+                self.trace_switched_off(&plan, step.rule);
                 continue;
             }
             match self.run_rule(&plan, step.rule, begin) {
@@ -68,13 +70,16 @@ impl Transaction {
                 Outcome::Ask { link } => return self.pause(Place { step: at - 1, link, resumed: true }),
             }
             if self.interruption.is_some() && phase != Phase::Logging {
+                self.trace_not_run(&steps[at..], NotRun::Ended(step.rule));
                 return Progress::Done(self.interruption.clone());
             }
             // Whatever its scope, an allow ends the phase it is given in.
             if self.rule_engine == RuleEngine::Off || self.rule_ended {
+                self.trace_not_run(&steps[at..], NotRun::Ended(step.rule));
                 return Progress::Done(None);
             }
             if step.skip_to != u32::MAX {
+                self.trace_not_run(&steps[at..step.skip_to as usize], NotRun::Skipped(step.rule));
                 at = step.skip_to as usize;
             }
         }
@@ -117,8 +122,8 @@ impl Transaction {
     fn run_link(&mut self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, last: bool) -> bool {
         let mut argument = std::mem::take(&mut self.argument);
         self.expand_argument(plan, link, &mut argument);
-        let matched =
-            !self.cannot_match(link, &argument) && self.test_items(plan, rule, link, at, last, &mut argument);
+        let matched = !(self.trace.is_none() && self.cannot_match(link, &argument))
+            && self.test_items(plan, rule, link, at, last, &mut argument);
         self.argument = argument;
         matched
     }
@@ -165,6 +170,7 @@ impl Transaction {
         let mut any = false;
         'items: for item in &items {
             if self.excluded(plan, rule, link, at, item) {
+                self.trace_excluded(plan, rule, at, item);
                 continue;
             }
             let mark = self.store.mark(item.value);
@@ -177,6 +183,7 @@ impl Transaction {
                     // Also where the operator is negated and the link does not match.
                     self.set_captures(form, &captures);
                 }
+                self.trace_test(rule, at, item, form, found != link.negated);
                 if found == link.negated {
                     continue;
                 }

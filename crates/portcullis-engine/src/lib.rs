@@ -36,6 +36,7 @@ mod scalars;
 mod settings;
 mod store;
 mod template;
+mod trace;
 mod transaction;
 mod tx_store;
 
@@ -54,5 +55,6 @@ pub use rule_set::RuleSet;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};
 pub use store::Class;
 pub use template::{Part, Template};
+pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
 pub use tx_store::{TX_KEYS_SET_BY_ENGINE, TxSlot, addend, canonical_int, to_int};

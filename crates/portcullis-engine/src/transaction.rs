@@ -15,6 +15,7 @@ use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
 use crate::settings::{BodyLimitAction, RuleEngine};
 use crate::store::Store;
+use crate::trace::Trace;
 use crate::tx_store::{TxStore, TxValue};
 
 /// What a disruptive action asks for. The caller carries it out.
@@ -131,6 +132,8 @@ pub struct Transaction {
     pub(crate) items: Vec<Item>,
     pub(crate) argument: Vec<u8>,
     pub(crate) expansion: Vec<u8>,
+    /// Kept for explanations only.
+    pub(crate) trace: Option<Box<Trace>>,
 }
 
 impl Transaction {
@@ -186,6 +189,7 @@ impl Transaction {
             items: Vec::new(),
             argument: Vec::new(),
             expansion: Vec::new(),
+            trace: None,
             plan,
         };
         transaction.ingest_connection(connection);

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{
-    Answer, BodyPlan, Interruption, Progress, Question, QuestionId, RequestLine, RuleEngine, Scratch,
-    Transaction,
+    Answer, BodyPlan, Interruption, Progress, Question, QuestionId, RequestLine, RuleEngine, RuleIndex,
+    Scratch, Transaction,
 };
 use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
@@ -241,6 +241,11 @@ impl Inspection {
     /// Why the request body could not be read by its parser, if so.
     pub fn request_body_error(&self) -> Option<&str> {
         self.transaction.body_error()
+    }
+
+    /// Keeps a trace for an explanation from now on; `watched` is the rule whose tests it tells.
+    pub fn keep_trace(&mut self, watched: Option<RuleIndex>) {
+        self.transaction.keep_trace(watched);
     }
 
     /// The engine's transaction, for explanations.

@@ -163,6 +163,57 @@ SecRuleRemoveById 21
 }
 
 #[test]
+fn what_did_not_run_and_why() {
+    let files = Files::new("GET /?q=1+union+select+2&free=union+select&a=1 HTTP/1.1\nHost: a\n\n");
+    let more = r#"SecAction "id:5,phase:1,pass,nolog,setvar:tx.level=1"
+SecRule TX:LEVEL "@ge 2" "id:6,phase:2,pass"
+SecRule ARGS:a "@eq 1" "id:7,phase:2,pass,nolog,ctl:ruleRemoveById=9,ctl:ruleRemoveTargetById=11;ARGS:q,skipAfter:END"
+SecRule ARGS "@rx a" "id:8,phase:2,pass"
+SecMarker END
+SecRule ARGS "@rx a" "id:9,phase:2,pass"
+SecRule ARGS:none "@rx a" "id:13,phase:2,pass"
+"#;
+    std::fs::write(files.0.path().join("more.conf"), more).expect("writing");
+    std::fs::write(
+        files.0.path().join("last.conf"),
+        "SecRuleUpdateTargetById 11 !ARGS:free\nSecRuleRemoveById 12\n",
+    )
+    .expect("writing");
+    let explain = |rule: &str| {
+        let output = files.run(&[
+            "explain",
+            "request.http",
+            "--rules",
+            "more.conf",
+            "--rules",
+            "rules.conf",
+            "--rules",
+            "last.conf",
+            "--rule",
+            rule,
+        ]);
+        assert_eq!(output.status.code(), Some(if rule == "12" { 1 } else { 0 }));
+        String::from_utf8(output.stdout).expect("UTF-8") + &String::from_utf8_lossy(&output.stderr)
+    };
+    let text = explain("11");
+    for part in [
+        "    1    dead with these settings (see portcullis rules --state dead): 6\n",
+        "    1    skipped by rule 7: 8\n",
+        "    1    switched off by rule 7 (ctl): 9\n",
+        "    ARGS:q: rule 7 excludes it (ctl): 11\n",
+        "    ARGS:free: their own targets exclude it: 11\n",
+        "\nrule 11\n    link 0 ARGS:a after t:urlDecodeUni: 1\n        @rx (?i)union\\s+select: no\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(explain("6").contains("did not run: dead: TX:level is always 1 here"));
+    assert!(explain("8").contains("did not run: skipped by rule 7"));
+    assert!(explain("9").contains("did not run: switched off by rule 7 (ctl)"));
+    assert!(explain("13").contains("ran and found none of its targets"));
+    assert!(explain("12").contains("rule 12 is excluded: SecRuleRemoveById at last.conf:2"));
+}
+
+#[test]
 fn mistakes() {
     let files = Files::new(ATTACK);
     std::fs::write(files.0.path().join("bad.conf"), "SecRule ARGZ \"@rx a\" \"id:1\"\n").expect("writing");

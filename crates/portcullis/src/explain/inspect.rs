@@ -3,17 +3,22 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use portcullis_engine::{BodyPlan, Plan, Scratch};
+use portcullis_engine::{BodyPlan, Plan, RuleIndex, Scratch};
 use portcullis_event::{EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
 use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser};
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{Connection, Inspection, Inspector, MemoryCollections, Outcome, PolicyNames, Step};
 
-use super::{Explanation, Match, Points, Refused};
+use super::{Explanation, Match, Points, Refused, not_run};
 use crate::request_file::RequestFile;
 
 /// Runs the request phases and the logging phase.
-pub fn explain(plan: Arc<Plan>, file: RequestFile, client: SocketAddr) -> Explanation {
+pub fn explain(
+    plan: Arc<Plan>,
+    file: RequestFile,
+    client: SocketAddr,
+    watched: Option<RuleIndex>,
+) -> Explanation {
     // Whoever has the request may see what is in it.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(MemoryCollections::default()));
@@ -33,6 +38,7 @@ pub fn explain(plan: Arc<Plan>, file: RequestFile, client: SocketAddr) -> Explan
         body_bytes: 0,
         body_bytes_inspected: 0,
     };
+    run.inspection.keep_trace(watched);
     let limits = Limits::default();
     let mut parser = RequestParser::new(limits, Compat::Strict);
     let parsed = match parser.parse(&file.bytes) {
@@ -46,7 +52,7 @@ pub fn explain(plan: Arc<Plan>, file: RequestFile, client: SocketAddr) -> Explan
     };
     let body = file.bytes.get(head.received_len()..).unwrap_or_default();
     run.phases(&head, refusal, body, &limits);
-    run.finish(&inspector, &head, refusal)
+    run.finish(&inspector, &head, refusal, watched)
 }
 
 struct Run {
@@ -106,7 +112,13 @@ impl Run {
         body
     }
 
-    fn finish(self, inspector: &Inspector, head: &RequestHead, refusal: Option<Refusal>) -> Explanation {
+    fn finish(
+        self,
+        inspector: &Inspector,
+        head: &RequestHead,
+        refusal: Option<Refusal>,
+        watched: Option<RuleIndex>,
+    ) -> Explanation {
         let Run { inspection, notes, body_bytes, body_bytes_inspected } = self;
         let refusal = refusal.map(|refusal| Refused {
             name: refusal.name(),
@@ -115,6 +127,10 @@ impl Run {
         });
         // The logging phase may match too, but ends with the transaction; what is known before it is shown.
         let matches = matches(inspector, &inspection);
+        let (plan, transaction) = (inspector.plan(), inspection.transaction());
+        let not_run = not_run::groups(plan, transaction);
+        let left_out = not_run::left_out(plan, transaction);
+        let watched = watched.map(|rule| not_run::watched(plan, transaction, rule));
         let report = inspection.finish(&Outcome { request_body_bytes: body_bytes, ..Outcome::default() });
         let (scores, engine, verdict) = match report.event {
             Some(event) => (event.scores, event.engine, event.verdict),
@@ -132,6 +148,9 @@ impl Run {
             refusal,
             matches,
             matches_not_shown: 0,
+            not_run,
+            left_out,
+            watched,
             scores,
             engine,
             verdict,

@@ -1,6 +1,7 @@
 //! `portcullis explain FILE.http`: one request, offline, and why it would be blocked or let through.
 
 mod inspect;
+mod not_run;
 mod print;
 
 use std::io::{self, Read};
@@ -8,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use portcullis_engine::{Plan, RuleIndex};
 use serde::Serialize;
 
 use crate::cli::{Failure, print};
@@ -31,6 +33,9 @@ pub struct Args {
     /// Show every rule that matched, also those that neither log nor score
     #[arg(long)]
     all: bool,
+    /// Also show what the rule with this id saw, or why it did not run
+    #[arg(long, value_name = "ID")]
+    rule: Option<u32>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -48,7 +53,8 @@ fn explain(args: &Args) -> Result<String, Failure> {
     let file = read(&args.file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.file.display())))?;
     let plan = args.policy.load()?.plan;
-    let mut explanation = inspect::explain(plan, request_file::read(&file), args.client);
+    let watched = args.rule.map(|id| find(&plan, id)).transpose()?;
+    let mut explanation = inspect::explain(plan, request_file::read(&file), args.client, watched);
     if !args.all {
         let before = explanation.matches.len();
         explanation.matches.retain(Match::is_telling);
@@ -59,6 +65,21 @@ fn explain(args: &Args) -> Result<String, Failure> {
         return Ok(json + "\n");
     }
     Ok(print::print(&explanation))
+}
+
+/// The rule with this id.
+fn find(plan: &Plan, id: u32) -> Result<RuleIndex, Failure> {
+    let place = plan.rules.iter().position(|rule| rule.id.0 == id);
+    let place = place.and_then(|place| u32::try_from(place).ok()).map(RuleIndex);
+    place.ok_or_else(|| match plan.removed.iter().find(|removed| removed.id.0 == id) {
+        Some(removed) => Failure::failed(format_args!(
+            "rule {id} is excluded: {} at {}:{}",
+            removed.directive,
+            plan.file(removed.by),
+            removed.by.line
+        )),
+        None => Failure::failed(format_args!("there is no rule {id}")),
+    })
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -91,6 +112,13 @@ pub struct Explanation {
     matches: Vec<Match>,
     /// Matches left out because they only keep the rule set's own books; `--all` shows them.
     matches_not_shown: usize,
+    /// Rules that did not run in the request phases, by reason.
+    not_run: Vec<not_run::Group>,
+    /// Values that rules were not shown.
+    left_out: Vec<not_run::LeftOut>,
+    /// The rule that `--rule` names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watched: Option<not_run::Watched>,
     /// Anomaly scores at the end.
     scores: portcullis_event::Scores,
     /// Whether verdicts are enforced.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use portcullis_event::{Action, EngineMode, Scores};
 
+use super::not_run::Watched;
 use super::{Explanation, Match};
 
 /// Widest value shown before the marked part is cut out of it, in characters.
@@ -36,6 +37,10 @@ pub fn print(explanation: &Explanation) -> String {
     if explanation.matches_not_shown > 0 {
         let n = explanation.matches_not_shown;
         let _ = writeln!(out, "\n{n} matches of rules without a message are not shown; --all shows them");
+    }
+    print_not_run(&mut out, explanation);
+    if let Some(watched) = &explanation.watched {
+        print_watched(&mut out, watched);
     }
     out.push('\n');
     print_scores(&mut out, &explanation.scores);
@@ -81,6 +86,56 @@ fn print_match(out: &mut String, found: &Match) {
         line("effect", "blocks");
     }
     line("from", &format!("{}:{}", found.file, found.line));
+}
+
+/// Ids shown for one reason before the rest is counted.
+const IDS_MAX: usize = 12;
+
+fn print_not_run(out: &mut String, explanation: &Explanation) {
+    if !explanation.not_run.is_empty() {
+        out.push_str("\nrules that did not run\n");
+    }
+    for group in &explanation.not_run {
+        let _ = writeln!(out, "    {:<4} {}: {}", group.rules.len(), group.why, ids(&group.rules));
+    }
+    if !explanation.left_out.is_empty() {
+        out.push_str("\nvalues that rules were not shown\n");
+    }
+    for left_out in &explanation.left_out {
+        let target = one_line(&left_out.target);
+        let _ = writeln!(out, "    {target}: {}: {}", left_out.why, ids(&left_out.rules));
+    }
+}
+
+fn ids(rules: &[u32]) -> String {
+    let shown: Vec<String> = rules.iter().take(IDS_MAX).map(u32::to_string).collect();
+    let more = rules.len().saturating_sub(IDS_MAX);
+    shown.join(" ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
+fn print_watched(out: &mut String, watched: &Watched) {
+    let _ = writeln!(out, "\nrule {}", watched.rule_id);
+    if let Some(why) = &watched.not_run {
+        let _ = writeln!(out, "    did not run: {why}");
+    } else if watched.tests.is_empty() {
+        out.push_str("    ran and found none of its targets in the request\n");
+    }
+    for test in &watched.tests {
+        let verdict = if test.matched { "matches" } else { "no" };
+        let after = match test.transformations.as_slice() {
+            [] => String::new(),
+            names => format!(" after t:{}", names.join(",t:")),
+        };
+        let operator = shorten(&one_line(test.operator.trim_end()));
+        let _ = writeln!(
+            out,
+            "    link {} {}{after}: {}",
+            test.link,
+            one_line(&test.target),
+            shorten(&one_line(&test.value))
+        );
+        let _ = writeln!(out, "        {operator}: {verdict}");
+    }
 }
 
 fn print_scores(out: &mut String, scores: &Scores) {
