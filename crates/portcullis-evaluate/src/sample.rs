@@ -1,0 +1,336 @@
+//! Labelled requests and values, from files.
+
+use std::path::{Path, PathBuf};
+
+use portcullis_semantic::Place;
+use serde::Deserialize;
+
+use crate::{EvaluateError, PlaceArg};
+
+/// What a sample is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Label {
+    /// Must be blocked or rejected
+    Attack,
+    /// Must pass
+    Benign,
+}
+
+/// The samples of one file or folder.
+#[derive(Debug)]
+pub struct Set {
+    pub name: String,
+    pub samples: Vec<Sample>,
+}
+
+#[derive(Debug)]
+pub struct Sample {
+    pub label: Label,
+    /// Source, family, tier or file.
+    pub source: String,
+    pub content: Content,
+}
+
+#[derive(Debug)]
+pub enum Content {
+    Value { place: Place, name: &'static str, bytes: Vec<u8> },
+    Request { method: String, uri: Vec<u8>, headers: Vec<(String, Vec<u8>)>, body: Vec<u8> },
+    Raw(Vec<u8>),
+}
+
+impl Content {
+    /// What it looks like, on one line.
+    pub fn summary(&self) -> String {
+        let text = match self {
+            Content::Value { bytes, .. } => bytes.escape_ascii().to_string(),
+            Content::Request { method, uri, body, .. } => {
+                format!(
+                    "{method} {} {}",
+                    String::from_utf8_lossy(uri),
+                    body[..body.len().min(400)].escape_ascii()
+                )
+            }
+            Content::Raw(bytes) => bytes[..bytes.len().min(500)].escape_ascii().to_string(),
+        };
+        let end = text.char_indices().nth(300).map_or(text.len(), |(at, _)| at);
+        text[..end].to_owned()
+    }
+}
+
+/// Reads what `path` names.
+pub fn read(path: &Path, label: Option<Label>, place: PlaceArg) -> Result<Vec<Set>, EvaluateError> {
+    let io = |source| EvaluateError::Io { path: path.to_owned(), source };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let sets = if std::fs::metadata(path).map_err(io)?.is_dir() {
+        folder(path, &name, label, place)?
+    } else if name.ends_with(".jsonl") {
+        vec![Set { name, samples: lines(path, label, place)? }]
+    } else {
+        let label =
+            label.or_else(|| by_extension(path)).ok_or_else(|| EvaluateError::NoLabel(path.to_owned()))?;
+        vec![Set { name, samples: vec![raw_file(path, label)?] }]
+    };
+    if sets.iter().all(|set| set.samples.is_empty()) {
+        return Err(EvaluateError::Empty(path.to_owned()));
+    }
+    Ok(sets)
+}
+
+fn by_extension(path: &Path) -> Option<Label> {
+    match path.extension()?.to_str()? {
+        "black" => Some(Label::Attack),
+        "white" => Some(Label::Benign),
+        _ => None,
+    }
+}
+
+fn raw_file(path: &Path, label: Label) -> Result<Sample, EvaluateError> {
+    let bytes = std::fs::read(path).map_err(|source| EvaluateError::Io { path: path.to_owned(), source })?;
+    Ok(Sample { label, source: path.display().to_string(), content: Content::Raw(bytes) })
+}
+
+/// All files below a folder: raw requests together are one set, each `.jsonl` is its own.
+fn folder(path: &Path, name: &str, label: Option<Label>, place: PlaceArg) -> Result<Vec<Set>, EvaluateError> {
+    let mut raw = Set { name: name.to_owned(), samples: Vec::new() };
+    let mut sets = Vec::new();
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        let io = |source| EvaluateError::Io { path: folder.clone(), source };
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .map_err(io)?
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(io)?
+            .into_iter()
+            .map(|entry| entry.path())
+            .collect();
+        entries.sort();
+        for entry in entries {
+            if entry.is_dir() {
+                open.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "jsonl") {
+                let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                sets.push(Set { name, samples: lines(&entry, label, place)? });
+            } else if let Some(label) = by_extension(&entry).or(label) {
+                raw.samples.push(raw_file(&entry, label)?);
+            }
+        }
+    }
+    if !raw.samples.is_empty() {
+        sets.push(raw);
+    }
+    Ok(sets)
+}
+
+#[derive(Deserialize)]
+struct Line {
+    label: Option<Label>,
+    p: Option<String>,
+    b64: Option<String>,
+    #[serde(default)]
+    src: String,
+    #[serde(default)]
+    family: String,
+    #[serde(default)]
+    tier: String,
+    #[serde(default)]
+    tamper: String,
+    method: Option<String>,
+    uri: Option<String>,
+    host: Option<String>,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    body: Option<String>,
+    body_b64: Option<String>,
+    raw: Option<String>,
+    id: Option<serde_json::Value>,
+    payload: Option<serde_json::Value>,
+    file: Option<String>,
+    #[serde(default)]
+    mutator: String,
+}
+
+fn lines(path: &Path, label: Option<Label>, place: PlaceArg) -> Result<Vec<Sample>, EvaluateError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| EvaluateError::Io { path: path.to_owned(), source })?;
+    let is_benign = path.components().any(|part| part.as_os_str().to_string_lossy().contains("benign"));
+    let label = label.unwrap_or(if is_benign { Label::Benign } else { Label::Attack });
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut samples = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |message: String| EvaluateError::Line { path: path.to_owned(), line: index + 1, message };
+        let line: Line = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        let label = line.label.unwrap_or(label);
+        let source = source(&line);
+        if let Some(payload) = &line.payload {
+            samples.extend(zones(payload).into_iter().map(|(label, content)| Sample {
+                label,
+                source:
+                    line.file.clone().unwrap_or_default().split('/').next().unwrap_or_default().to_owned(),
+                content,
+            }));
+            continue;
+        }
+        let content = content(line, &name, place).map_err(wrong)?;
+        samples.push(Sample { label, source, content });
+    }
+    Ok(samples)
+}
+
+fn source(line: &Line) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in [&line.tier, &line.family, &line.mutator, &line.tamper] {
+        if !part.is_empty() {
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() {
+        parts.push(line.src.split(['/', ' ']).next().unwrap_or_default());
+        if let Some(rest) = line.src.split('/').next_back().filter(|rest| *rest != parts[0]) {
+            parts.push(rest);
+        }
+    }
+    if let Some(id) = line.id.as_ref().and_then(serde_json::Value::as_str) {
+        parts.push(id);
+    }
+    parts.join(" ")
+}
+
+fn content(line: Line, file: &str, place: PlaceArg) -> Result<Content, String> {
+    if let Some(raw) = line.raw {
+        return Ok(Content::Raw(raw.into_bytes()));
+    }
+    if let Some(uri) = line.uri {
+        let body = match (line.body, line.body_b64) {
+            (_, Some(text)) => base64(&text).ok_or("`body_b64` is not Base64")?,
+            (Some(text), None) => text.into_bytes(),
+            (None, None) => Vec::new(),
+        };
+        let host = line.host.map(|host| ("Host".to_owned(), host.into_bytes()));
+        let headers = line.headers.into_iter().map(|(name, value)| (name, latin1(&value)));
+        return Ok(Content::Request {
+            method: line.method.unwrap_or_else(|| "GET".to_owned()),
+            uri: uri.into_bytes(),
+            headers: host.into_iter().chain(headers).collect(),
+            body,
+        });
+    }
+    let bytes = match (line.p, line.b64) {
+        (Some(text), _) => text.into_bytes(),
+        (None, Some(text)) => base64(&text).ok_or("`b64` is not Base64")?,
+        (None, None) => return Err("neither a value nor a request".to_owned()),
+    };
+    Ok(placed(bytes, file, place))
+}
+
+/// Header values of JSON text: as bytes where all characters are Latin-1, as UTF-8 otherwise.
+fn latin1(text: &str) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+fn placed(bytes: Vec<u8>, file: &str, place: PlaceArg) -> Content {
+    if file.contains("user-agents") {
+        return Content::Value { place: Place::Header, name: "User-Agent", bytes };
+    }
+    if file.contains("-query") {
+        let uri = [b"/?", bytes.as_slice()].concat();
+        return Content::Request { method: "GET".to_owned(), uri, headers: Vec::new(), body: Vec::new() };
+    }
+    let (place, name) = match place {
+        PlaceArg::Query => (Place::Query, "q"),
+        PlaceArg::Form => (Place::Form, "text"),
+        PlaceArg::Json => (Place::Json, "json.text"),
+        PlaceArg::Header => (Place::Header, "X-Value"),
+        PlaceArg::Cookie => (Place::Cookie, "value"),
+        PlaceArg::Path => {
+            let mut uri = b"/app/".to_vec();
+            for b in bytes {
+                match b {
+                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' => uri.push(b),
+                    _ => uri.extend_from_slice(format!("%{b:02X}").as_bytes()),
+                }
+            }
+            return Content::Request { method: "GET".to_owned(), uri, headers: Vec::new(), body: Vec::new() };
+        }
+    };
+    Content::Value { place, name, bytes }
+}
+
+/// Requests of a list of zones: `URL`, `ARGS`, `BODY`, `COOKIE`, `USER-AGENT`, `REFERER`, `HEADER`, with how to encode them.
+fn zones(payload: &serde_json::Value) -> Vec<(Label, Content)> {
+    let mut out = Vec::new();
+    for entry in payload.as_array().map(Vec::as_slice).unwrap_or_default() {
+        let text = |key: &str| entry.get(key).and_then(serde_json::Value::as_str);
+        let blocked = entry.get("BLOCKED").and_then(serde_json::Value::as_bool).unwrap_or(true);
+        let label = if blocked { Label::Attack } else { Label::Benign };
+        let host = ("Host".to_owned(), b"app.example.com".to_vec());
+        let request =
+            |method: &str, uri: Vec<u8>, more: Vec<(String, Vec<u8>)>, body: Vec<u8>| Content::Request {
+                method: method.to_owned(),
+                uri,
+                headers: [vec![host.clone()], more].concat(),
+                body,
+            };
+        for zone in ["URL", "ARGS", "BODY", "COOKIE", "USER-AGENT", "REFERER", "HEADER"] {
+            let Some(value) = text(zone) else { continue };
+            let value = value.replace("%RND%", "a1");
+            let bytes = value.clone().into_bytes();
+            let one = match zone {
+                "URL" => {
+                    let path = value.trim_start_matches('/');
+                    request("GET", format!("/{path}").into_bytes(), Vec::new(), Vec::new())
+                }
+                "ARGS" => request("GET", [b"/?", bytes.as_slice()].concat(), Vec::new(), Vec::new()),
+                "BODY" => {
+                    let kind = match text("BODY-TYPE").or(text("CONTENT-TYPE")) {
+                        Some(kind) => kind.to_owned(),
+                        None if value.starts_with(['{', '[']) => "application/json".to_owned(),
+                        None if value.starts_with("<?xml") => "application/xml".to_owned(),
+                        None => "application/x-www-form-urlencoded".to_owned(),
+                    };
+                    request(
+                        "POST",
+                        b"/".to_vec(),
+                        vec![("Content-Type".to_owned(), kind.into_bytes())],
+                        bytes,
+                    )
+                }
+                "COOKIE" => request("GET", b"/".to_vec(), vec![("Cookie".to_owned(), bytes)], Vec::new()),
+                "USER-AGENT" => {
+                    request("GET", b"/".to_vec(), vec![("User-Agent".to_owned(), bytes)], Vec::new())
+                }
+                "REFERER" => request("GET", b"/".to_vec(), vec![("Referer".to_owned(), bytes)], Vec::new()),
+                _ => {
+                    let (name, value) = value.split_once(':').unwrap_or(("X-Value", &value));
+                    let field = (name.trim().to_owned(), value.trim().as_bytes().to_vec());
+                    request("GET", b"/".to_vec(), vec![field], Vec::new())
+                }
+            };
+            out.push((label, one));
+        }
+    }
+    out
+}
+
+/// Standard Base64, padding optional.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut have) = (0u32, 0);
+    for b in text.bytes().filter(|&b| b != b'=') {
+        let value = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        have += 6;
+        if have >= 8 {
+            have -= 8;
+            out.push((bits >> have) as u8);
+        }
+    }
+    Some(out)
+}

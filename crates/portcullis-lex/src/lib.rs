@@ -1,0 +1,15 @@
+//! Tolerant tokenizers of the languages that injections speak. No knowledge of attacks.
+//!
+//! ```text
+//! bytes of a value ──lexer──> tokens with spans ──> portcullis-semantic's detectors
+//! ```
+//!
+//! What they have in common:
+//! - **Any bytes are input.** What is not a token of the language is a token that says so; nothing is an error.
+//! - **Fragments.** A value is rarely a whole program; a lexer may be started at any offset.
+//! - **Linear.** Each byte is looked at a bounded number of times; nothing recurses, nothing is allocated.
+//! - **Dialects.** Where dialects disagree the lexer takes the reading that sees more, and says so at the place.
+//!
+//! One module per language; each has its own tests in plain text.
+
+pub mod sql;

@@ -1,0 +1,436 @@
+use memchr::{memchr, memchr2, memmem};
+use portcullis_types::Span;
+
+use super::{Comment, Operator, Token, TokenKind, Word};
+
+/// How far the end of a `[name]` may be.
+pub const BRACKET_BYTES_MAX: usize = 128;
+
+/// How far the end of `$$..$$` and `q'[..]'` is looked for: what does not close is looked for again and again.
+const STRING_WINDOW_BYTES_MAX: usize = 256;
+
+/// Reads tokens from `text`; an iterator that ends with the text.
+#[derive(Clone, Debug)]
+pub struct Lexer<'t> {
+    text: &'t [u8],
+    at: usize,
+    /// Version comments open: their `*/` is a mark, not an operator.
+    version_comments: u32,
+    /// No `*/` from here on: an unclosed comment is found once, not at each `/*`.
+    no_comment_end: bool,
+}
+
+impl<'t> Lexer<'t> {
+    /// Starts at byte `at` of `text`.
+    pub fn new(text: &'t [u8], at: usize) -> Lexer<'t> {
+        Lexer { text, at: at.min(text.len()), version_comments: 0, no_comment_end: false }
+    }
+
+    /// Where the next token is looked for.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// The kind of the token at `self.at` and its end.
+    fn token(&mut self) -> (TokenKind, usize) {
+        let at = self.at;
+        let sign = |operator, bytes: usize| (TokenKind::Operator(operator), at + bytes);
+        let (first, second, third) = (self.byte(0), self.byte(1), self.byte(2));
+        match first {
+            b'0'..=b'9' => (TokenKind::Number, self.number()),
+            b'.' if second.is_ascii_digit() => (TokenKind::Number, self.number()),
+            b'.' => (TokenKind::Dot, at + 1),
+            b'\'' | b'"' => self.string(at, first),
+            b'`' => self.quoted_name(at + 1, b'`'),
+            b'[' => self.bracketed(),
+            b'(' => (TokenKind::Open, at + 1),
+            b')' => (TokenKind::Close, at + 1),
+            b',' => (TokenKind::Comma, at + 1),
+            b';' => (TokenKind::Semicolon, at + 1),
+            b'{' => (TokenKind::OpenBrace, at + 1),
+            b'}' => (TokenKind::CloseBrace, at + 1),
+            b'@' => match second {
+                b'>' => sign(Operator::Json, 2),
+                _ => self.at_sign(),
+            },
+            b'$' => self.dollar(),
+            b':' => match second {
+                b'=' => sign(Operator::Assign, 2),
+                b':' => sign(Operator::Cast, 2),
+                b if is_name(b) => (TokenKind::Variable, self.name_end(at + 1)),
+                _ => sign(Operator::Colon, 1),
+            },
+            b'?' => match second {
+                b'|' | b'&' => sign(Operator::Json, 2),
+                _ => (TokenKind::Variable, at + 1),
+            },
+            b'#' => match (second, third) {
+                (b'>', b'>') => sign(Operator::Json, 3),
+                (b'>', _) => sign(Operator::Json, 2),
+                _ => (TokenKind::Comment(Comment::Hash), self.line_end()),
+            },
+            b'-' => match (second, third) {
+                (b'-', _) => (TokenKind::Comment(Comment::Dashes), self.line_end()),
+                (b'>', b'>') => sign(Operator::Json, 3),
+                (b'>', _) => sign(Operator::Json, 2),
+                _ => sign(Operator::Minus, 1),
+            },
+            b'/' if second == b'*' => self.block_comment(),
+            b'/' | b'%' => sign(Operator::Divide, 1),
+            b'*' if second == b'/' && (self.version_comments > 0 || !self.no_comment_end) => {
+                self.version_comments = self.version_comments.saturating_sub(1);
+                (TokenKind::Comment(Comment::BlockClose), at + 2)
+            }
+            b'*' => sign(Operator::Star, 1),
+            b'+' => sign(Operator::Plus, 1),
+            b'=' => sign(Operator::Equal, 1 + usize::from(second == b'=')),
+            b'<' => match (second, third) {
+                (b'=', b'>') => sign(Operator::Equal, 3),
+                (b'>', _) => sign(Operator::NotEqual, 2),
+                (b'=', _) => sign(Operator::Less, 2),
+                (b'<', _) => sign(Operator::Bit, 2),
+                (b'@', _) => sign(Operator::Json, 2),
+                _ => sign(Operator::Less, 1),
+            },
+            b'>' => match second {
+                b'=' => sign(Operator::Greater, 2),
+                b'>' => sign(Operator::Bit, 2),
+                _ => sign(Operator::Greater, 1),
+            },
+            b'!' => match (second, third) {
+                (b'=', _) => sign(Operator::NotEqual, 2),
+                (b'<', _) => sign(Operator::Greater, 2),
+                (b'>', _) => sign(Operator::Less, 2),
+                (b'~', b'*') => sign(Operator::Match, 3),
+                (b'~', _) => sign(Operator::Match, 2),
+                _ => sign(Operator::Not, 1),
+            },
+            b'~' => match second {
+                b'*' | b'~' => sign(Operator::Match, 2),
+                _ => sign(Operator::Tilde, 1),
+            },
+            b'^' => match second {
+                b'=' => sign(Operator::NotEqual, 2),
+                _ => sign(Operator::Bit, 1),
+            },
+            b'|' if second == b'|' => sign(Operator::Pipes, 2),
+            b'&' if second == b'&' => sign(Operator::Ampersands, 2),
+            b'|' | b'&' => sign(Operator::Bit, 1),
+            b if is_name(b) => self.word(),
+            _ => (TokenKind::Other, at + 1),
+        }
+    }
+
+    fn number(&self) -> usize {
+        let text = self.text;
+        let digits = |mut at: usize| {
+            while text.get(at).is_some_and(u8::is_ascii_digit) {
+                at += 1;
+            }
+            at
+        };
+        let second = self.byte(1) | 0x20;
+        if self.byte(0) == b'0' && matches!(second, b'x' | b'b') {
+            let is_digit =
+                |b: &u8| if second == b'x' { b.is_ascii_hexdigit() } else { matches!(b, b'0' | b'1') };
+            let mut at = self.at + 2;
+            while text.get(at).is_some_and(is_digit) {
+                at += 1;
+            }
+            if at > self.at + 2 {
+                return at;
+            }
+        }
+        let mut at = digits(self.at);
+        if text.get(at) == Some(&b'.') {
+            at = digits(at + 1);
+        }
+        if text.get(at).is_some_and(|b| b | 0x20 == b'e') {
+            let sign = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
+            let end = digits(at + 1 + sign);
+            if end > at + 1 + sign {
+                return end;
+            }
+            // MySQL takes an exponent without digits after a point: `1.e(`.
+            let next_is_name = text.get(at + 1).is_some_and(|&b| is_name(b));
+            if text[at - 1] == b'.' && !next_is_name {
+                return at + 1;
+            }
+        }
+        at
+    }
+
+    /// A string that starts at the token's start or later (after a prefix), with `quote` at `open`.
+    fn string(&self, open: usize, quote: u8) -> (TokenKind, usize) {
+        let mut at = open + 1;
+        while let Some(found) = self.text.get(at..).and_then(|rest| memchr2(quote, b'\\', rest)) {
+            at += found;
+            let is_escape = self.text[at] == b'\\' || self.text.get(at + 1) == Some(&quote);
+            if is_escape {
+                at += 2;
+            } else {
+                return (TokenKind::String { quote, closed: true }, at + 1);
+            }
+        }
+        (TokenKind::String { quote, closed: false }, self.text.len())
+    }
+
+    fn quoted_name(&self, from: usize, close: u8) -> (TokenKind, usize) {
+        match self.text.get(from..).and_then(|rest| memchr(close, rest)) {
+            Some(found) => (TokenKind::QuotedName(true), from + found + 1),
+            None => (TokenKind::QuotedName(false), self.text.len()),
+        }
+    }
+
+    fn bracketed(&self) -> (TokenKind, usize) {
+        let from = self.at + 1;
+        let window = &self.text[from..self.text.len().min(from + BRACKET_BYTES_MAX)];
+        match memchr(b']', window) {
+            Some(found) if found > 0 => (TokenKind::QuotedName(true), from + found + 1),
+            _ => (TokenKind::Other, from),
+        }
+    }
+
+    fn at_sign(&self) -> (TokenKind, usize) {
+        let mut at = self.at + 1;
+        if self.text.get(at) == Some(&b'@') {
+            at += 1;
+        }
+        match self.text.get(at) {
+            Some(&quote @ (b'`' | b'\'' | b'"')) => {
+                let (_, end) = self.quoted_name(at + 1, quote);
+                (TokenKind::Variable, end)
+            }
+            // A lone `@` is a variable without a name, which MySQL takes.
+            _ => (TokenKind::Variable, self.name_end(at)),
+        }
+    }
+
+    /// `$$ ... $$`, `$tag$ ... $tag$`, `$1`, or a name.
+    fn dollar(&self) -> (TokenKind, usize) {
+        let tag_end = self.name_end_without_dollar(self.at + 1);
+        if self.text.get(tag_end) == Some(&b'$') && tag_end - self.at <= 32 {
+            let tag = &self.text[self.at..=tag_end];
+            let quote = b'$';
+            return match memmem::find(self.window(tag_end + 1), tag) {
+                Some(found) => (TokenKind::String { quote, closed: true }, tag_end + 1 + found + tag.len()),
+                None => (TokenKind::Other, self.at + 1),
+            };
+        }
+        match tag_end > self.at + 1 {
+            true => (TokenKind::Variable, tag_end),
+            false => (TokenKind::Other, self.at + 1),
+        }
+    }
+
+    fn window(&self, from: usize) -> &'t [u8] {
+        let rest = self.text.get(from..).unwrap_or_default();
+        &rest[..rest.len().min(STRING_WINDOW_BYTES_MAX)]
+    }
+
+    fn line_end(&self) -> usize {
+        memchr2(b'\n', b'\r', &self.text[self.at..]).map_or(self.text.len(), |found| self.at + found)
+    }
+
+    fn block_comment(&mut self) -> (TokenKind, usize) {
+        let inner = self.at + 2;
+        let mark = match (self.byte(2), self.byte(3)) {
+            (b'!', _) => Some(inner + 1),
+            (b'M' | b'm', b'!') => Some(inner + 2),
+            _ => None,
+        };
+        if let Some(mut at) = mark {
+            // Five or six digits are a version; fewer are given by some who mean any version.
+            let digits = self.text[at..].iter().take(6).take_while(|b| b.is_ascii_digit()).count();
+            at += digits;
+            self.version_comments = self.version_comments.saturating_add(1);
+            return (TokenKind::Comment(Comment::VersionOpen), at);
+        }
+        let end = match self.no_comment_end {
+            true => None,
+            false => memmem::find(&self.text[inner..], b"*/"),
+        };
+        match end {
+            Some(found) => (TokenKind::Comment(Comment::Block(true)), inner + found + 2),
+            None => {
+                self.no_comment_end = true;
+                (TokenKind::Comment(Comment::Block(false)), self.text.len())
+            }
+        }
+    }
+
+    fn word(&self) -> (TokenKind, usize) {
+        let end = self.name_end(self.at);
+        let text = &self.text[self.at..end];
+        if let Some(&quote @ (b'\'' | b'"')) = self.text.get(end) {
+            let is_prefix = match text {
+                [b'n' | b'N' | b'x' | b'X' | b'b' | b'B' | b'e' | b'E'] => quote == b'\'',
+                [b'_', ..] => text.len() <= 16,
+                _ => false,
+            };
+            if is_prefix {
+                return self.string(end, quote);
+            }
+            if text.eq_ignore_ascii_case(b"q") && quote == b'\'' {
+                return self.alternative_string(end);
+            }
+        }
+        (TokenKind::Word(Word::of(text)), end)
+    }
+
+    /// Oracle's `q'[ ... ]'`.
+    fn alternative_string(&self, open: usize) -> (TokenKind, usize) {
+        let close = match self.text.get(open + 1) {
+            Some(b'[') => b']',
+            Some(b'(') => b')',
+            Some(b'{') => b'}',
+            Some(b'<') => b'>',
+            Some(&b) if b.is_ascii_punctuation() && b != b'\'' => b,
+            _ => return self.string(open, b'\''),
+        };
+        let quote = b'\'';
+        match memmem::find(self.window(open + 2), &[close, b'\'']) {
+            Some(found) => (TokenKind::String { quote, closed: true }, open + 2 + found + 2),
+            None => self.string(open, quote),
+        }
+    }
+
+    fn name_end(&self, from: usize) -> usize {
+        self.run_of_name(from, |b| is_name(b) || b.is_ascii_digit() || b == b'$')
+    }
+
+    fn run_of_name(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
+        let mut at = from;
+        while self.text.get(at).is_some_and(|&b| belongs(b) && (b < 0x80 || !self.is_space(at))) {
+            at += 1;
+        }
+        at
+    }
+
+    fn name_end_without_dollar(&self, from: usize) -> usize {
+        self.run_of_name(from, |b| is_name(b) || b.is_ascii_digit())
+    }
+
+    /// 0xA0 is white space in MySQL's Latin-1, and the second byte of many UTF-8 characters.
+    fn is_space(&self, at: usize) -> bool {
+        match self.text[at] {
+            0..=0x20 | 0x7F => true,
+            0xA0 => at == 0 || self.text[at - 1] < 0x80,
+            0xC2 => self.text.get(at + 1) == Some(&0xA0),
+            _ => false,
+        }
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        while self.at < self.text.len() && self.is_space(self.at) {
+            self.at += if self.text[self.at] == 0xC2 { 2 } else { 1 };
+        }
+        if self.at >= self.text.len() {
+            return None;
+        }
+        let start = self.at;
+        let (kind, end) = self.token();
+        self.at = end.clamp(start + 1, self.text.len());
+        Some(Token { kind, span: Span::new(start, self.at) })
+    }
+}
+
+/// A byte that may stand in a name, digits aside.
+fn is_name(b: u8) -> bool {
+    b.is_ascii_alphabetic() || b == b'_' || b >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let mut have = String::new();
+        for token in Lexer::new(text.as_bytes(), 0) {
+            let name = match token.kind {
+                TokenKind::Number => "n",
+                TokenKind::String { closed: true, .. } => "s",
+                TokenKind::String { closed: false, .. } => "s~",
+                TokenKind::Word(Word::Name) => "w",
+                TokenKind::Word(_) => "k",
+                TokenKind::QuotedName(true) => "q",
+                TokenKind::QuotedName(false) => "q~",
+                TokenKind::Variable => "v",
+                TokenKind::Operator(_) => "o",
+                TokenKind::Open => "(",
+                TokenKind::Close => ")",
+                TokenKind::Comma => ",",
+                TokenKind::Semicolon => ";",
+                TokenKind::Dot => ".",
+                TokenKind::OpenBrace => "{",
+                TokenKind::CloseBrace => "}",
+                TokenKind::Comment(Comment::VersionOpen) => "c!",
+                TokenKind::Comment(Comment::Block(false)) => "c~",
+                TokenKind::Comment(_) => "c",
+                TokenKind::Other => "?",
+            };
+            let text = String::from_utf8_lossy(token.span.of(text.as_bytes())).into_owned();
+            have.push_str(&format!("{name}<{text}> "));
+        }
+        assert_eq!(have.trim_end(), want, "{text}");
+    }
+
+    #[test]
+    fn numbers() {
+        check("1 2.5 .5 1e3 1E-3 0x1F 0b01 1.", "n<1> n<2.5> n<.5> n<1e3> n<1E-3> n<0x1F> n<0b01> n<1.>");
+        check("1union 1e0union 1.union 0xg", "n<1> k<union> n<1e0> k<union> n<1.> k<union> n<0> w<xg>");
+        check("1.e(2)", "n<1.e> (<(> n<2> )<)>");
+        check("1e+x", "n<1> w<e> o<+> w<x>");
+    }
+
+    #[test]
+    fn strings() {
+        check("'a''b' 'a\\'b' \"c\" 'd", "s<'a''b'> s<'a\\'b'> s<\"c\"> s~<'d>");
+        check(
+            "N'a' _utf8'b' x'41' q'[it's]' $$z$$ $t$y$t$",
+            "s<N'a'> s<_utf8'b'> s<x'41'> s<q'[it's]'> s<$$z$$> s<$t$y$t$>",
+        );
+        check("'a\\", "s~<'a\\>");
+        check("o'x", "w<o> s~<'x>");
+    }
+
+    #[test]
+    fn names_and_variables() {
+        check("`a b` [c d] `e", "q<`a b`> q<[c d]> q~<`e>");
+        check("@a @@b :c $1 ? @`d` a.b", "v<@a> v<@@b> v<:c> v<$1> v<?> v<@`d`> w<a> .<.> w<b>");
+        check("[]", "?<[> ?<]>");
+        check("caf\u{e9} \u{e0} x", "w<caf\u{e9}> w<\u{e0}> w<x>");
+    }
+
+    #[test]
+    fn comments() {
+        check("1--x\n2#y\n3/*z*/4", "n<1> c<--x> n<2> c<#y> n<3> c</*z*/> n<4>");
+        check("/*!50000union*/ /*!select*/", "c!</*!50000> k<union> c<*/> c!</*!> k<select> c<*/>");
+        check("1 /* x", "n<1> c~</* x>");
+        check("*/ or", "c<*/> k<or>");
+    }
+
+    #[test]
+    fn operators() {
+        check("a<=>b!=c||d&&e", "w<a> o<<=>> w<b> o<!=> w<c> o<||> w<d> o<&&> w<e>");
+        check(
+            "a->>'$.b' a@>b a#>c a::int",
+            "w<a> o<->>> s<'$.b'> w<a> o<@>> w<b> w<a> o<#>> w<c> w<a> o<::> w<int>",
+        );
+    }
+
+    #[test]
+    fn any_white_space() {
+        let text = b"1\x0bor\xa01\x00=\xc2\xa01\x01";
+        assert_eq!(Lexer::new(text, 0).count(), 5);
+    }
+}

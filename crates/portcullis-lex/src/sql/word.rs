@@ -1,0 +1,60 @@
+macro_rules! words {
+    ($($variant:ident $text:literal)*) => {
+        /// Words that mean something to a reader of SQL fragments; every other word is a [`Word::Name`].
+        #[allow(missing_docs)] // The variant is the word.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Word { Name, $($variant,)* }
+
+        impl Word {
+            /// All words but [`Word::Name`], with their spelling.
+            pub const ALL: &'static [(Word, &'static str)] = &[$((Word::$variant, $text),)*];
+
+            pub(super) fn of_lower_text(text: &[u8]) -> Word {
+                $(const $variant: &[u8] = $text.as_bytes();)*
+                match text {
+                    $($variant => Word::$variant,)*
+                    _ => Word::Name,
+                }
+            }
+        }
+    };
+}
+
+#[allow(non_upper_case_globals)]
+mod table {
+    words! {
+        Against "against" All "all" Alter "alter" Analyse "analyse" Analyze "analyze" And "and" Any "any" As "as" Asc "asc"
+        Attach "attach" Backup "backup" Begin "begin" Between "between" Binary "binary" By "by" Call "call" Case "case"
+        Collate "collate" Commit "commit" Copy "copy" Create "create" Cross "cross" Database "database" Dbcc "dbcc" Declare "declare"
+        Default "default" Delay "delay" Delete "delete" Desc "desc" Describe "describe" Distinct "distinct"
+        Distinctrow "distinctrow" Div "div" Do "do"
+        Drop "drop" Dumpfile "dumpfile" Else "else" End "end" Escape "escape" Except "except" Exec "exec"
+        Execute "execute" Exists "exists" Explain "explain" False "false" Fetch "fetch" For "for" From "from"
+        Full "full" Function "function" Glob "glob" Grant "grant" Group "group" Handler "handler" Having "having" If "if" Ilike "ilike"
+        In "in" Index "index" Inner "inner" Insert "insert" Intersect "intersect" Interval "interval" Into "into" Is "is"
+        Isnull "isnull" Join "join" Kill "kill" Left "left" Like "like" Limit "limit" Load "load" Lock "lock" Login "login" Match "match"
+        Merge "merge" Minus "minus" Mod "mod" Natural "natural" Not "not" Notnull "notnull" Null "null"
+        Offset "offset" On "on" Or "or" Order "order" Outer "outer" Outfile "outfile" Overlaps "overlaps" Pragma "pragma"
+        Prepare "prepare" Print "print" Prior "prior" Procedure "procedure" Raiserror "raiserror" Regexp "regexp" Rename "rename"
+        Replace "replace" Restore "restore" Returning "returning" Revoke "revoke" Right "right" Rlike "rlike" Role "role"
+        Rollback "rollback" Row "row" Schema "schema" Select "select" Set "set" Show "show" Shutdown "shutdown" Similar "similar" Some "some"
+        Sounds "sounds" Start "start" Table "table" Then "then" Time "time" Top "top" Trigger "trigger" Truncate "truncate" True "true"
+        Union "union" Unknown "unknown" Update "update" Use "use" User "user" Using "using" Vacuum "vacuum" Values "values" View "view"
+        Waitfor "waitfor" When "when" Where "where" While "while" With "with" Xor "xor"
+    }
+}
+pub use table::Word;
+
+impl Word {
+    /// The longest word's bytes.
+    const BYTES_MAX: usize = 11;
+
+    /// The word spelled by `text`, in any case.
+    pub fn of(text: &[u8]) -> Word {
+        let mut lower = [0; Word::BYTES_MAX];
+        let Some(lower) = lower.get_mut(..text.len()) else { return Word::Name };
+        lower.copy_from_slice(text);
+        lower.make_ascii_lowercase();
+        Word::of_lower_text(lower)
+    }
+}

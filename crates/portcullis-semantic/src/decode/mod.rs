@@ -1,0 +1,231 @@
+//! Layers of encoding, taken off one at a time.
+//!
+//! A value is looked at as it is, and then in each form that a decoder makes of it: a decoder acts only if its marks are
+//! there, and where marks prove little (Base64, hexadecimal) only if the result is mostly text. How deep and how much is
+//! in [`limits`](crate::limits). Nothing here blocks anything: a layer is context, its content is judged.
+
+mod binary;
+mod signs;
+mod structured;
+
+use crate::{ByteGroups, Layers};
+
+/// A kind of encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Layer {
+    /// `%27`, `%u0027`, and `+` for a space beside them.
+    Percent,
+    /// `&#39;`, `&#x27;`, `&apos;`
+    Entity,
+    /// `\u0027`, `\x27`, `\047`
+    Escape,
+    /// Overlong UTF-8, full-width forms, typographic quotes and spaces, as an old code page would fold them.
+    Fold,
+    /// Base64, also with URL alphabet, in a data URL, or as the parts of a token with dots.
+    Base64,
+    /// Pairs of hexadecimal digits.
+    Hex,
+    /// UTF-16, seen by its zero bytes.
+    Utf16,
+    /// UTF-7
+    Utf7,
+    /// A value of JSON in a string.
+    Json,
+    /// A parameter of a URL or form in a string.
+    Parameter,
+}
+
+impl Layer {
+    /// The name in events and explanations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Percent => "percent",
+            Layer::Entity => "entity",
+            Layer::Escape => "escape",
+            Layer::Fold => "fold",
+            Layer::Base64 => "base64",
+            Layer::Hex => "hex",
+            Layer::Utf16 => "utf16",
+            Layer::Utf7 => "utf7",
+            Layer::Json => "json",
+            Layer::Parameter => "parameter",
+        }
+    }
+}
+
+/// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch.
+pub(crate) fn unwrap(
+    text: &[u8],
+    groups: ByteGroups,
+    layers: Layers,
+    spare: &mut Vec<u8>,
+    emit: &mut dyn FnMut(Layer, &[u8]),
+) {
+    let came_by = |layer: Layer| layers.iter().last() == Some(layer);
+    let mut try_one = |layer: Layer, spare: &mut Vec<u8>, decode: fn(&[u8], &mut Vec<u8>) -> bool| {
+        spare.clear();
+        if decode(text, spare) && spare.as_slice() != text {
+            emit(layer, spare);
+        }
+    };
+    if groups.has(b'%') {
+        try_one(Layer::Percent, spare, signs::percent);
+    }
+    if groups.has(b'&') {
+        try_one(Layer::Entity, spare, signs::entities);
+    }
+    if groups.has(b'\\') {
+        try_one(Layer::Escape, spare, signs::escapes);
+    }
+    if groups.has(0x80) && !came_by(Layer::Fold) {
+        try_one(Layer::Fold, spare, signs::fold);
+    }
+    if groups.has(0) {
+        try_one(Layer::Utf16, spare, binary::utf16);
+    }
+    if groups.has(b'+') {
+        try_one(Layer::Utf7, spare, binary::utf7);
+    }
+    if text.len() >= binary::BASE64_BYTES_MIN {
+        binary::base64(text, groups, spare, &mut |form| emit(Layer::Base64, form));
+        spare.clear();
+        if binary::hex(text, groups, spare) {
+            emit(Layer::Hex, spare);
+        }
+    }
+    if groups.has(b'{') || groups.has(b'[') {
+        structured::json(text, &mut |form| emit(Layer::Json, form));
+    }
+    if groups.has(b'=') && (groups.has(b'&') || groups.has(b'?')) {
+        structured::parameters(text, &mut |form| emit(Layer::Parameter, form));
+    }
+}
+
+/// True if `text` is an object or array of JSON, all of it.
+pub(crate) fn is_json(text: &[u8], groups: ByteGroups) -> bool {
+    (groups.has(b'{') || groups.has(b'[')) && structured::json(text, &mut |_| {})
+}
+
+/// Nothing in these bytes that a decoder acts on. Letters and digits alone may be Base64 or hexadecimal.
+pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
+    const HARMLESS: ByteGroups = ByteGroups::of(b"az09-_. ,:/;()@#!*'\"<>?~|`^$\t");
+    groups.is_within(HARMLESS) && (groups.has(b' ') || text.len() < binary::BASE64_BYTES_MIN)
+}
+
+/// True if at least nine bytes of ten are text: printable ASCII, white space, or UTF-8.
+fn is_mostly_text(bytes: &[u8]) -> bool {
+    let mut odd = 0;
+    let mut rest = bytes;
+    while let Some((&first, tail)) = rest.split_first() {
+        let width = match first {
+            b'\t' | b'\n' | b'\r' | 0x20..=0x7E => 1,
+            0xC2..=0xF4 => {
+                let width = if first < 0xE0 {
+                    2
+                } else if first < 0xF0 {
+                    3
+                } else {
+                    4
+                };
+                let whole = tail.len() >= width - 1 && tail[..width - 1].iter().all(|b| b & 0xC0 == 0x80);
+                if whole { width } else { 0 }
+            }
+            _ => 0,
+        };
+        if width == 0 {
+            odd += 1;
+            rest = tail;
+        } else {
+            rest = &rest[width..];
+        }
+    }
+    odd * 10 <= bytes.len()
+}
+
+fn push_char(out: &mut Vec<u8>, code: u32) {
+    match char::from_u32(code) {
+        Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => out.push(b'?'),
+    }
+}
+
+fn hex_digit(b: u8) -> Option<u32> {
+    (b as char).to_digit(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &[u8], layer: Layer, want: &[&str]) {
+        let mut have = Vec::new();
+        unwrap(text, ByteGroups::of(text), Layers::default(), &mut Vec::new(), &mut |by, form| {
+            if by == layer {
+                have.push(String::from_utf8_lossy(form).into_owned());
+            }
+        });
+        assert_eq!(have, want, "{}", text.escape_ascii());
+    }
+
+    #[test]
+    fn percent() {
+        check(b"%27+or+1", Layer::Percent, &["' or 1"]);
+        check(b"%u0027 a+b", Layer::Percent, &["' a+b"]);
+        check(b"100% of", Layer::Percent, &[]);
+    }
+
+    #[test]
+    fn entities() {
+        check(b"&#39;&#x6f;r&apos;&lt&nosuch;&", Layer::Entity, &["'or'<&nosuch;&"]);
+        check(b"a&b", Layer::Entity, &[]);
+    }
+
+    #[test]
+    fn escapes() {
+        check(b"\\u0027\\x6f\\u{72} \\047 C:\\new", Layer::Escape, &["'or ' C:\\new"]);
+        check(b"C:\\temp", Layer::Escape, &[]);
+    }
+
+    #[test]
+    fn fold() {
+        check(b"1\xC0\xA7 \xEF\xBC\x87", Layer::Fold, &["1' '"]);
+        check("\u{2018}a\u{2019}\u{a0}caf\u{e9}".as_bytes(), Layer::Fold, &["'a' caf\u{e9}"]);
+        check("caf\u{e9}".as_bytes(), Layer::Fold, &[]);
+    }
+
+    #[test]
+    fn base64() {
+        check(b"MScgb3IgMT0xIC0t", Layer::Base64, &["1' or 1=1 --"]);
+        check(b"data:text/plain;base64,MScgb3IgMT0xIC0t", Layer::Base64, &["1' or 1=1 --"]);
+        check(
+            b"eyJhIjoiYiJ9.eyJzdWIiOiIxIn0.c2lnbmF0",
+            Layer::Base64,
+            &["{\"a\":\"b\"}", "{\"sub\":\"1\"}", "signat"],
+        );
+        check(b"passwordpassword", Layer::Base64, &[]);
+    }
+
+    #[test]
+    fn hex() {
+        check(b"3127206f7220313d31", Layer::Hex, &["1' or 1=1"]);
+        check(b"0x3127206f7220313d31", Layer::Hex, &["1' or 1=1"]);
+        check(b"deadbeefdeadbeef", Layer::Hex, &[]);
+    }
+
+    #[test]
+    fn wide() {
+        check(b"a\0'\0 \0o\0r\0", Layer::Utf16, &["a' or"]);
+        check(b"+ADw-script+AD4-", Layer::Utf7, &["<script>"]);
+        check(b"c++ and +1-800", Layer::Utf7, &[]);
+    }
+
+    #[test]
+    fn structured() {
+        check(br#"{"a":["x' or 1",2]}"#, Layer::Json, &["x' or 1", "2"]);
+        check(b"http://a.example/?id=1%27&x=2", Layer::Parameter, &["1'", "2"]);
+        check(b"a=1&b=2", Layer::Parameter, &["1", "2"]);
+        check(b"fish & chips", Layer::Parameter, &[]);
+    }
+}

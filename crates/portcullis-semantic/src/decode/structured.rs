@@ -1,0 +1,62 @@
+//! Values within values.
+
+use memchr::memchr;
+use portcullis_http::body::{Arg, BodySink, Json, Limits, parse_query};
+
+use crate::limits::FORMS_MAX;
+
+struct Values<'e>(&'e mut dyn FnMut(&[u8]));
+
+impl BodySink for Values<'_> {
+    fn arg(&mut self, arg: Arg<'_>) {
+        if !arg.value.is_empty() {
+            (self.0)(arg.value);
+        }
+    }
+}
+
+fn limits() -> Limits {
+    Limits { arguments_max: FORMS_MAX, json_depth_max: 32, ..Limits::default() }
+}
+
+/// The scalars of an object or array that is the whole value. True if it was one to the end.
+pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
+    let trimmed = text.trim_ascii();
+    if !matches!((trimmed.first(), trimmed.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))) {
+        return false;
+    }
+    let mut parser = Json::new(limits());
+    let mut sink = Values(emit);
+    parser.feed(trimmed, &mut sink);
+    parser.finish(&mut sink).error.is_none()
+}
+
+/// The parameters of a URL's query, or of a string that is pairs joined by `&`.
+pub(super) fn parameters(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
+    let query = match memchr(b'?', text) {
+        Some(at) if is_url(&text[..at]) => &text[at + 1..],
+        _ if is_pairs(text) => text,
+        _ => return,
+    };
+    let query = &query[..memchr(b'#', query).unwrap_or(query.len())];
+    parse_query(query, b'&', &limits(), &mut Values(emit));
+}
+
+/// What stands before the question mark is a path or a URL: no spaces, no quotes, and a slash.
+fn is_url(before: &[u8]) -> bool {
+    memchr(b'/', before).is_some()
+        && !before.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b'\'' | b'"' | b'<'))
+}
+
+/// `name=...&name=...` with at least two pairs, each beginning with a name.
+fn is_pairs(text: &[u8]) -> bool {
+    let is_pair = |pair: &[u8]| {
+        let name = &pair[..memchr(b'=', pair).unwrap_or(0)];
+        !name.is_empty()
+            && name
+                .iter()
+                .all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'[' | b']' | b'%'))
+    };
+    let mut pairs = text.split(|&b| b == b'&');
+    pairs.next().is_some_and(is_pair) && pairs.next().is_some_and(is_pair)
+}

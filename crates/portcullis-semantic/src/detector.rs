@@ -1,0 +1,137 @@
+//! The interface that every detector has.
+
+use portcullis_types::Span;
+
+use crate::limits::{EVIDENCE_BYTES_MAX, FINDINGS_MAX};
+use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
+
+/// A detector: one class (or a part of one), its kinds, its gate, and a function from bytes to findings.
+///
+/// It is built once, shared by all threads and never changed. `detect` must take linear time in `input.text`, must not
+/// recurse as the input nests, and must not allocate where it finds nothing.
+pub trait Detector: Send + Sync + std::fmt::Debug {
+    /// What it finds.
+    fn class(&self) -> Class;
+
+    /// Its kinds; [`KindId`]s count in this list. Ids are unique over all detectors.
+    fn kinds(&self) -> &'static [Kind];
+
+    /// Bytes of which at least one must be in the text.
+    fn needs(&self) -> ByteGroups {
+        ByteGroups::ANY
+    }
+
+    /// Words of which at least one must be in the text; with none the text always passes.
+    fn hints(&self) -> &'static [Hint];
+
+    /// The places it looks at.
+    fn reads(&self, place: Place) -> bool {
+        place.is_value()
+    }
+
+    /// Looks at a text that passed the gate.
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>);
+
+    /// Learned weights (`weights/CLASS.tsv`); empty while there are none.
+    fn weights(&self) -> &'static str {
+        ""
+    }
+}
+
+/// A word of the gate, lower case; it is found in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    pub(crate) text: &'static str,
+    pub(crate) is_word: bool,
+}
+
+impl Hint {
+    /// Found anywhere.
+    pub const fn text(text: &'static str) -> Hint {
+        Hint { text, is_word: false }
+    }
+
+    /// Found only between bytes that are neither letters nor underscores. Digits may touch it: `1or 2`.
+    pub const fn word(text: &'static str) -> Hint {
+        Hint { text, is_word: true }
+    }
+}
+
+/// What a detector looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The bytes, decoded as `layers` says.
+    pub text: &'a [u8],
+    /// Which bytes are in it.
+    pub groups: ByteGroups,
+    /// Where the value stands.
+    pub location: Location<'a>,
+    /// How `text` came from the value.
+    pub layers: Layers,
+    /// The text is JSON from end to end: its strings are looked at by themselves.
+    pub is_json: bool,
+}
+
+/// Where a detector puts what it finds.
+#[derive(Debug)]
+pub struct Found<'a> {
+    pub(crate) class: Class,
+    pub(crate) kinds: &'static [Kind],
+    /// Feature number of the detector's first kind.
+    pub(crate) base: u16,
+    pub(crate) value: u32,
+    pub(crate) text: &'a [u8],
+    pub(crate) layers: Layers,
+    pub(crate) findings: &'a mut Vec<Finding>,
+    pub(crate) dropped: &'a mut u32,
+}
+
+impl Found<'_> {
+    /// Something found at `span`, in a structure that holds from where the fragment begins.
+    pub fn add(&mut self, kind: KindId, span: Span) {
+        self.push(kind, span, false);
+    }
+
+    /// Something found at `span`, in the middle of text that is not of the language: a weaker feature of its own.
+    pub fn add_loose(&mut self, kind: KindId, span: Span) {
+        self.push(kind, span, true);
+    }
+
+    fn push(&mut self, kind: KindId, span: Span, loose: bool) {
+        let Some(about) = self.kinds.get(usize::from(kind.0)) else {
+            debug_assert!(false, "a kind that is not in the detector's list");
+            return;
+        };
+        let feature = self.base + kind.0;
+        // The same thing twice in a value says no more than once.
+        let same = |old: &&mut Finding| old.value == self.value && old.feature == feature;
+        if let Some(old) = self.findings.iter_mut().rev().find(same) {
+            if old.loose && !loose {
+                old.loose = false;
+                old.layers = self.layers;
+                old.span = span;
+                old.evidence = evidence(self.text, span);
+            }
+            return;
+        }
+        if self.findings.len() >= FINDINGS_MAX {
+            *self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        self.findings.push(Finding {
+            class: self.class,
+            kind: about,
+            feature,
+            loose,
+            value: self.value,
+            layers: self.layers,
+            span,
+            evidence: evidence(self.text, span),
+        });
+    }
+}
+
+fn evidence(text: &[u8], span: Span) -> Box<[u8]> {
+    let bytes = span.of(text);
+    bytes[..bytes.len().min(EVIDENCE_BYTES_MAX)].into()
+}

@@ -1,0 +1,38 @@
+//! Messages that two readers read differently. What is found here is noted by `message.rs` while it takes a body apart; no
+//! text is looked at.
+
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://www.rfc-editor.org/rfc/rfc9110#name-content-type";
+    UNREADABLE_BODY "protocol.unreadable-body" Warning "the body is not what its type says, or breaks its rules";
+    AMBIGUOUS_BODY "protocol.ambiguous-body" Warning "another reader could take other values from the body";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Protocol;
+
+impl Detector for Protocol {
+    fn class(&self) -> Class {
+        Class::Protocol
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        ByteGroups::NONE
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        &[]
+    }
+
+    fn reads(&self, _place: Place) -> bool {
+        false
+    }
+
+    fn detect(&self, _input: &Input<'_>, _found: &mut Found<'_>) {}
+}

@@ -1,0 +1,231 @@
+//! SQL injection.
+//!
+//! What it does: reads a value as the piece of SQL that it would be if an application pasted it into a statement: as it
+//! stands (after a number, a name, a parenthesis), and after each quote, back-tick or comment end in it that could close a
+//! literal. Each reading is walked by [`walk`], which holds the value to the structure of SQL and notes what the piece would
+//! do. English fails that within a few words.
+//!
+//! Why it is dangerous: the statement runs with the application's rights: data read, changed, deleted, files read and
+//! written, commands run.
+//!
+//! References: <https://owasp.org/www-community/attacks/SQL_Injection>, <https://capec.mitre.org/data/definitions/66.html>.
+
+mod names;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use memchr::memchr_iter;
+
+use self::names::Names;
+use self::walk::{Start, Walk};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/SQL_Injection";
+    TAUTOLOGY "sqli.tautology" Critical "a joined condition compares constants, or a thing with itself: always true or always false";
+    CONSTANT_COMPARISON "sqli.constant-comparison" Warning "constants are compared with each other";
+    CONDITION "sqli.condition" Error "a condition is joined to the statement";
+    BOOLEAN_CONSTANT "sqli.boolean-constant" Warning "a constant is joined as a condition";
+    BOOLEAN_STRING "sqli.boolean-string" Notice "a string is joined as a condition";
+    BOOLEAN_CALL "sqli.boolean-call" Error "a function call is joined as a condition";
+    UNION_SELECT "sqli.union-select" Critical "the result of another SELECT is added by UNION";
+    UNION "sqli.union" Warning "UNION without a SELECT";
+    UNION_PLAIN "sqli.union-plain" Notice "UNION and SELECT with nothing but words behind";
+    STACKED "sqli.stacked" Critical "a semicolon ends the statement and another one follows";
+    JUXTAPOSED "sqli.juxtaposed" Error "another statement follows without a semicolon";
+    STATEMENT "sqli.statement" Warning "the value is a whole SQL statement";
+    STATEMENT_PLAIN "sqli.statement-plain" Notice "the value could be a SQL statement, but has only words";
+    SUBSELECT "sqli.subselect" Error "a SELECT in parentheses";
+    SELECT_FROM "sqli.select-from" Warning "columns are selected from a table";
+    SCHEMA "sqli.schema" Error "names a table or schema with the database's own data";
+    TIME_FUNCTION "sqli.time-function" Error "calls a function that waits or burns time";
+    ERROR_FUNCTION "sqli.error-function" Error "calls a function known for leaking data through error messages";
+    OUT_OF_BAND_FUNCTION "sqli.out-of-band-function" Error "calls a function that connects to other machines";
+    FILE_FUNCTION "sqli.file-function" Error "reads or writes a file";
+    EXECUTE_FUNCTION "sqli.execute-function" Critical "runs commands of the operating system or code";
+    INFO_FUNCTION "sqli.info-function" Warning "asks for version, user or database name";
+    TEXT_FUNCTION "sqli.text-function" Notice "calls a string function that blind injection takes data apart with";
+    CONDITIONAL_FUNCTION "sqli.conditional-function" Notice "chooses by a condition";
+    ANY_FUNCTION "sqli.any-function" Notice "calls a function of SQL";
+    CASE_WHEN "sqli.case-when" Warning "CASE WHEN ... THEN";
+    SYSTEM_VARIABLE "sqli.system-variable" Error "reads a variable of the database system";
+    VARIABLE "sqli.variable" Notice "uses a variable";
+    ORDER_BY_NUMBER "sqli.order-by-number" Error "orders or groups by column number, which tells how many there are";
+    HAVING "sqli.having" Warning "HAVING or GROUP BY";
+    LIMIT "sqli.limit" Notice "LIMIT or OFFSET";
+    INTO_FILE "sqli.into-file" Critical "writes the result to a file";
+    PROCEDURE_ANALYSE "sqli.procedure-analyse" Critical "PROCEDURE ANALYSE";
+    COMMENT_END "sqli.comment-end" Warning "a comment cuts off the rest of the statement";
+    QUOTE_COMMENT "sqli.quote-comment" Error "a quote ends the literal and a comment cuts off the rest";
+    COMMENT_TAIL "sqli.comment-tail" Notice "a comment with text behind it";
+    COMMENT_SPLIT "sqli.comment-split" Warning "comments stand where spaces would";
+    VERSION_COMMENT "sqli.version-comment" Error "SQL in a MySQL version comment";
+    SCIENTIFIC "sqli.scientific" Error "numbers without meaning separate words (`1.e`)";
+    BRACE "sqli.brace" Notice "ODBC braces";
+    JSON_OPERATOR "sqli.json-operator" Notice "an operator on JSON";
+    REOPENED "sqli.reopened" Error "a quote closes the literal, and at the end another opens one again";
+    QUOTE_SIGN "sqli.quote-sign" Warning "an operator stands between a closing and an opening quote";
+    QUOTE_WORD "sqli.quote-word" Notice "a word operator stands between a closing and an opening quote";
+    UNBALANCED "sqli.unbalanced" Warning "closes parentheses that it did not open";
+    AFTER_QUOTE "sqli.after-quote" Warning "what follows a quote holds as SQL";
+    AFTER_BACKTICK "sqli.after-backtick" Notice "what follows a back-tick holds as SQL";
+    AFTER_NUMBER "sqli.after-number" Notice "what follows a number holds as SQL";
+    AFTER_WORD "sqli.after-word" Notice "what follows a word holds as SQL";
+    BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
+    WHOLE "sqli.whole" Warning "all of the value holds as SQL";
+}
+
+/// Quotes of one sort that are tried as the end of a literal; more quotes than that are text.
+const QUOTES_MAX: usize = 12;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Sqli {
+    names: Names,
+}
+
+impl Sqli {
+    /// The detector with its data.
+    pub fn new() -> Sqli {
+        Sqli { names: Names::new() }
+    }
+}
+
+impl Default for Sqli {
+    fn default() -> Self {
+        Sqli::new()
+    }
+}
+
+impl Detector for Sqli {
+    fn class(&self) -> Class {
+        Class::Sqli
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    /// Without any of these there is no structure: a value of words and spaces alone may still be `1 or 2`.
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"'\"`()=<>|&;#*@+-/ \t\0\x01\xA0%^!");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn weights(&self) -> &'static str {
+        include_str!("../../../weights/sqli.tsv")
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        if input.is_json {
+            return;
+        }
+        let text = input.text;
+        let mut walk = Walk::new(text, &self.names);
+        walk.run(Start::Raw, 0);
+        walk.commit(found);
+        for (quote, start) in
+            [(b'\'', Start::Quote(b'\'')), (b'"', Start::Quote(b'"')), (b'`', Start::Backtick)]
+        {
+            if !input.groups.has(quote) {
+                continue;
+            }
+            for at in memchr_iter(quote, text).take(QUOTES_MAX) {
+                if walk::may_follow_quote(&text[at + 1..]) {
+                    walk.reset();
+                    walk.run(start, at + 1);
+                    walk.commit(found);
+                }
+            }
+        }
+    }
+}
+
+/// Words and signs of which an injection has at least one.
+const HINTS: &[Hint] = &[
+    Hint::word("or"),
+    Hint::word("and"),
+    Hint::word("xor"),
+    Hint::text("||"),
+    Hint::text("&&"),
+    Hint::text("select"),
+    Hint::word("union"),
+    Hint::word("having"),
+    Hint::word("group by"),
+    Hint::word("order"),
+    Hint::word("group"),
+    Hint::word("like"),
+    Hint::word("rlike"),
+    Hint::word("regexp"),
+    Hint::word("between"),
+    Hint::word("is"),
+    Hint::word("in"),
+    Hint::word("div"),
+    Hint::word("mod"),
+    Hint::word("case"),
+    Hint::word("if"),
+    Hint::word("iif"),
+    Hint::word("exec"),
+    Hint::word("execute"),
+    Hint::word("insert"),
+    Hint::word("update"),
+    Hint::word("delete"),
+    Hint::word("drop"),
+    Hint::word("create"),
+    Hint::word("alter"),
+    Hint::word("truncate"),
+    Hint::word("declare"),
+    Hint::word("waitfor"),
+    Hint::word("shutdown"),
+    Hint::word("where"),
+    Hint::word("limit"),
+    Hint::word("procedure"),
+    Hint::word("call"),
+    Hint::word("into"),
+    Hint::word("sounds"),
+    Hint::word("collate"),
+    Hint::text("sleep"),
+    Hint::text("benchmark"),
+    Hint::text("xp_"),
+    Hint::text("utl_"),
+    Hint::text("dbms_"),
+    Hint::text("load_file"),
+    Hint::text("extractvalue"),
+    Hint::text("updatexml"),
+    Hint::text("@@"),
+    Hint::text("information_schema"),
+    Hint::text("/*"),
+    Hint::text("*/"),
+    Hint::text("--"),
+    Hint::text("'="),
+    Hint::text("\"="),
+    Hint::text("`="),
+    Hint::text("'#"),
+    Hint::text("\"#"),
+    Hint::text("'-"),
+    Hint::text("'+"),
+    Hint::text("'*"),
+    Hint::text("'<"),
+    Hint::text("'>"),
+    Hint::text("'!"),
+    Hint::text("'^"),
+    Hint::text("'%"),
+    Hint::text("'&"),
+    Hint::text("'|"),
+    Hint::text("')"),
+    Hint::text("' "),
+    Hint::text("\")"),
+    Hint::text("\" "),
+    Hint::text("';"),
+    Hint::text("\";"),
+    Hint::text("#"),
+    Hint::text("(("),
+    Hint::text("char("),
+    Hint::text("concat("),
+    Hint::text("=="),
+];

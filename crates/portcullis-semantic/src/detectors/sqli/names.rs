@@ -1,0 +1,78 @@
+use std::collections::HashMap;
+
+use super::{
+    ANY_FUNCTION, CONDITIONAL_FUNCTION, ERROR_FUNCTION, EXECUTE_FUNCTION, FILE_FUNCTION, INFO_FUNCTION,
+    OUT_OF_BAND_FUNCTION, SCHEMA, TEXT_FUNCTION, TIME_FUNCTION,
+};
+use crate::KindId;
+
+/// The longest name that is looked up.
+const NAME_BYTES_MAX: usize = 40;
+
+/// `data/sql-names.tsv`, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Names {
+    whole: HashMap<&'static [u8], Group>,
+    beginnings: Vec<(&'static [u8], Group)>,
+}
+
+/// What a name is: a function of some kind, a table with data about the database, or the empty table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Function(KindId),
+    Schema,
+    Dual,
+    /// A name behind `@@`.
+    Variable,
+}
+
+impl Names {
+    pub fn new() -> Names {
+        let mut names = Names { whole: HashMap::new(), beginnings: Vec::new() };
+        for line in include_str!("../../../data/sql-names.tsv").lines().filter(|line| !line.starts_with('#'))
+        {
+            let Some((name, group)) = line.split_once('\t') else { continue };
+            let group = match group {
+                "time" => Group::Function(TIME_FUNCTION),
+                "error" => Group::Function(ERROR_FUNCTION),
+                "file" => Group::Function(FILE_FUNCTION),
+                "oob" => Group::Function(OUT_OF_BAND_FUNCTION),
+                "execute" => Group::Function(EXECUTE_FUNCTION),
+                "info" => Group::Function(INFO_FUNCTION),
+                "text" => Group::Function(TEXT_FUNCTION),
+                "conditional" => Group::Function(CONDITIONAL_FUNCTION),
+                "schema" => Group::Schema,
+                "table" => Group::Dual,
+                "variable" => Group::Variable,
+                _ => Group::Function(ANY_FUNCTION),
+            };
+            match name.strip_suffix('*') {
+                Some(beginning) => names.beginnings.push((beginning.as_bytes(), group)),
+                None => {
+                    names.whole.insert(name.as_bytes(), group);
+                }
+            }
+        }
+        names
+    }
+
+    /// What `name` is, in any case. Spaces around the dots of a qualified name are not expected.
+    pub fn get(&self, name: &[u8]) -> Option<Group> {
+        let mut lower = [0; NAME_BYTES_MAX];
+        let lower = lower.get_mut(..name.len())?;
+        lower.copy_from_slice(name);
+        lower.make_ascii_lowercase();
+        let lower = &*lower;
+        self.whole.get(lower).copied().or_else(|| {
+            self.beginnings
+                .iter()
+                .find(|(beginning, _)| lower.starts_with(beginning))
+                .map(|(_, group)| *group)
+        })
+    }
+
+    /// The kind that a mention of `group` as a table notes.
+    pub fn as_table(group: Option<Group>) -> Option<KindId> {
+        (group == Some(Group::Schema)).then_some(SCHEMA)
+    }
+}

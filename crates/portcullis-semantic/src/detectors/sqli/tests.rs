@@ -1,0 +1,75 @@
+use crate::{Analysis, Detectors, Level, Location, Place};
+
+/// The kinds found in `text`, loose ones with `~`, sorted by nothing: in the order of the list.
+fn kinds(text: &str) -> String {
+    let detectors = Detectors::new();
+    let mut analysis = Analysis::new();
+    analysis.value(&detectors, Location::new(Place::Query, b"q"), text.as_bytes());
+    let names: Vec<String> = analysis
+        .findings()
+        .iter()
+        .map(|f| format!("{}{}", f.kind.id.trim_start_matches("sqli."), if f.loose { "~" } else { "" }))
+        .collect();
+    names.join(" ")
+}
+
+/// `text` has all of `wanted`.
+#[track_caller]
+fn check(text: &str, wanted: &str) {
+    let have = kinds(text);
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+}
+
+/// `text` is let through at both levels.
+#[track_caller]
+fn passes(text: &str) {
+    let detectors = Detectors::new();
+    let mut analysis = Analysis::new();
+    analysis.value(&detectors, Location::new(Place::Form, b"text"), text.as_bytes());
+    let worst = analysis.worst(&detectors, Level::Strict);
+    assert!(!worst.is_some_and(|w| w.blocks(Level::Strict)), "{text}: {}", kinds(text));
+}
+
+#[test]
+fn contexts() {
+    check("1 or 1=1", "tautology after-number whole");
+    check("' or '1'='1", "tautology after-quote");
+    check("\" or \"1\"=\"1", "tautology after-quote");
+    check("1) or (1=1", "tautology unbalanced");
+    check("x' or 1=1 -- -", "tautology comment-end after-quote");
+    check("admin'--", "quote-comment after-quote");
+    check("admin') #", "quote-comment");
+    check("or 1=1", "tautology bare-tail");
+    check("a`=1 or 1=1 -- ", "tautology after-backtick");
+}
+
+#[test]
+fn statements() {
+    check("1 union select 1,2,3", "union-select");
+    check("1 UNION/**/ALL/**/SELECT null,null", "union-select comment-split");
+    check("-1' union all select user,password from users#", "union-select select-from");
+    check("1; drop table users", "stacked");
+    check("1';exec master..xp_cmdshell 'dir'--", "stacked execute-function");
+    check("1; waitfor delay '0:0:5'--", "stacked time-function");
+    check("1 and (select count(*) from information_schema.tables)>0", "subselect schema condition");
+    check("1 and sleep(5)", "time-function boolean-call");
+    check("1 order by 10", "order-by-number");
+    check("1 /*!50000union*/ /*!50000select*/ 1,2", "version-comment union-select");
+    check("1e0union select 1,2", "union-select");
+    check("x' and extractvalue(1,concat(0x7e,version()))-- -", "error-function info-function");
+    check("1' into outfile '/tmp/x' -- ", "into-file");
+}
+
+#[test]
+fn prose() {
+    passes("O'Reilly");
+    passes("it's the dogs' or the cats' turn");
+    passes("select the best from the list and drop me a line");
+    passes("The union of workers and 5 = 5 things");
+    passes("Rock 'n' Roll");
+    passes("this or that");
+    passes("don't stop -- believing");
+    passes("Please update your settings; delete from the basket what is not needed.");
+}

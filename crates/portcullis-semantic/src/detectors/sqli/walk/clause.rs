@@ -1,0 +1,212 @@
+//! Words where an operator is expected: conditions, clauses, UNION and SELECT.
+
+use portcullis_lex::sql::{Token, TokenKind, Word};
+use portcullis_types::Span;
+
+use super::words::{Part, role};
+use super::{Clause, DEPTH_MAX, Expect, Operand, Start, Walk};
+use crate::detectors::sqli::*;
+
+impl Walk<'_, '_> {
+    pub(super) fn operator_word(&mut self, word: Word, span: Span) -> bool {
+        match role(word) {
+            Part::Join => {
+                self.join(span);
+                true
+            }
+            Part::Compare => {
+                if self.tokens == 0 && self.start != Start::Raw {
+                    self.note(QUOTE_WORD, span);
+                }
+                match (word, self.peek().map(|next| next.kind)) {
+                    (Word::Sounds, Some(TokenKind::Word(Word::Like)))
+                    | (Word::Is, Some(TokenKind::Word(Word::Not | Word::Distinct))) => {
+                        self.lexer.next();
+                    }
+                    (Word::Sounds, _) => return self.alias(),
+                    (Word::Similar, _) => {
+                        self.lexer.next();
+                    }
+                    // English: "the cat is on the mat". `IS` and `IN` ask for what SQL has behind them.
+                    (Word::Is, Some(TokenKind::Word(next))) if role(next) != Part::Constant => return false,
+                    (Word::Is, Some(TokenKind::String { .. })) => {}
+                    (Word::In, Some(TokenKind::Word(_))) => return self.word_in(),
+                    _ => {}
+                }
+                self.comparing = Some((self.last, self.last_span));
+                self.expect = Expect::Operand;
+                true
+            }
+            Part::Arithmetic => {
+                self.expect = Expect::Operand;
+                true
+            }
+            Part::Clause => self.clause_word(word, span),
+            Part::Filler => true,
+            Part::Statement => self.statement_word(word, span),
+            Part::Unary if word == Word::Not => true,
+            Part::Constant | Part::Unary | Part::Name => {
+                self.name(span);
+                self.alias()
+            }
+        }
+    }
+
+    /// `in boolean mode`, or not SQL.
+    pub(super) fn word_in(&mut self) -> bool {
+        let [first, second] = self.peeks();
+        let is = |token: Option<Token>, text: &[u8]| {
+            token.is_some_and(|token| self.word(token.span).eq_ignore_ascii_case(text))
+        };
+        if is(first, b"boolean") && is(second, b"mode") {
+            self.lexer.next();
+            self.lexer.next();
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn clause_word(&mut self, word: Word, span: Span) -> bool {
+        self.boundary();
+        self.expect = Expect::Operand;
+        self.aliased = false;
+        let next = self.peek();
+        let next_word = match next.map(|token| token.kind) {
+            Some(TokenKind::Word(word)) => Some(word),
+            _ => None,
+        };
+        match word {
+            Word::Where | Word::Having | Word::On | Word::When => {
+                if word == Word::Having {
+                    self.note(HAVING, span);
+                }
+                self.join(span);
+                self.clause = Clause::Expression;
+            }
+            Word::From | Word::Join | Word::Using => {
+                if word == Word::From && (self.clause == Clause::Columns) {
+                    self.selected_table(span, next);
+                }
+                self.clause = Clause::Tables;
+            }
+            Word::Order | Word::Group => {
+                if next_word != Some(Word::By) {
+                    return false;
+                }
+                self.lexer.next();
+                self.clause = Clause::Ordering;
+                match self.peek().map(|token| token.kind) {
+                    Some(TokenKind::Number) => self.note(ORDER_BY_NUMBER, self.span_to_next(span)),
+                    _ if word == Word::Group => self.note(HAVING, span),
+                    _ => {}
+                }
+            }
+            Word::Limit | Word::Offset | Word::Fetch => {
+                self.note(LIMIT, span);
+                self.clause = Clause::Expression;
+            }
+            Word::Union | Word::Except | Word::Intersect | Word::Minus => return self.union(word, span),
+            Word::Into => match next_word {
+                Some(Word::Outfile | Word::Dumpfile) => {
+                    self.lexer.next();
+                    let names_file = |token: &Token| {
+                        matches!(
+                            token.kind,
+                            TokenKind::String { .. } | TokenKind::Number | TokenKind::Variable
+                        )
+                    };
+                    if self.peek().filter(names_file).is_none() {
+                        return false;
+                    }
+                    self.note(INTO_FILE, self.span_to_next(span));
+                }
+                _ => self.clause = Clause::Tables,
+            },
+            Word::Procedure => {
+                let is_analyse = matches!(next_word, Some(Word::Analyse));
+                if is_analyse {
+                    self.note(PROCEDURE_ANALYSE, self.span_to_next(span));
+                }
+                return is_analyse;
+            }
+            Word::Then | Word::Else => self.clause = Clause::Expression,
+            _ => {}
+        }
+        true
+    }
+
+    /// From `span` to the end of the next token.
+    pub(super) fn span_to_next(&self, span: Span) -> Span {
+        self.peek().map_or(span, |next| Span { start: span.start, end: next.span.end })
+    }
+
+    pub(super) fn union(&mut self, word: Word, span: Span) -> bool {
+        let mut ahead = self.lexer.clone();
+        let mut words = ahead
+            .by_ref()
+            .take(24)
+            .filter(|token| !matches!(token.kind, TokenKind::Comment(_) | TokenKind::Open))
+            .map(|token| token.kind);
+        let mut next = words.next();
+        if matches!(next, Some(TokenKind::Word(Word::All | Word::Distinct | Word::Distinctrow))) {
+            next = words.next();
+        }
+        let selects =
+            matches!(next, Some(TokenKind::Word(Word::Select | Word::Values | Word::With | Word::Table)));
+        if !selects {
+            if word == Word::Union && next.is_none() && !self.only_words {
+                self.note(UNION, span);
+            }
+            return next.is_none();
+        }
+        self.union_at = Some(span);
+        self.after_union = true;
+        self.only_words = true;
+        true
+    }
+
+    pub(super) fn select(&mut self, span: Span) {
+        self.clause = Clause::Columns;
+        self.expect = Expect::Operand;
+        self.last = Operand::None;
+        self.aliased = false;
+        self.select_at = Some(span);
+        self.only_words = true;
+        let behind_open = self.depth > 0 && self.depth <= DEPTH_MAX;
+        if behind_open {
+            self.stack[self.depth - 1].is_select = true;
+        }
+        let next = self.peek().map(|next| next.kind);
+        let in_earnest = !matches!(next, Some(TokenKind::Word(Word::Name)) | None);
+        if let Some(union) = self.union_at.filter(|_| self.after_union) {
+            let span = Span { start: union.start, end: span.end };
+            self.note(if in_earnest { UNION_SELECT } else { UNION_PLAIN }, span);
+            self.only_words = !in_earnest;
+            self.after_union = false;
+        } else if behind_open && self.depth > 0 {
+            self.note(SUBSELECT, span);
+            self.only_words = !in_earnest;
+        }
+    }
+
+    /// The table behind FROM makes a SELECT one in earnest if more than words stand between.
+    pub(super) fn selected_table(&mut self, span: Span, next: Option<Token>) {
+        let start = self.select_at.map_or(span.start, |at| at.start);
+        let whole = Span { start, end: next.map_or(span.end, |next| next.span.end) };
+        if next.is_none() {
+            return;
+        }
+        if self.only_words {
+            self.note(STATEMENT_PLAIN, whole);
+        } else {
+            self.note(SELECT_FROM, whole);
+            if let Some(union) = self.union_at {
+                self.note(UNION_SELECT, Span { start: union.start, end: whole.end });
+            }
+        }
+    }
+
+    pub(super) fn clause_keeps(&mut self) {
+        self.only_words = false;
+    }
+}

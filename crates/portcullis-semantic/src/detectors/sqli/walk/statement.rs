@@ -1,0 +1,270 @@
+//! Statements: at the beginning of a value, behind a semicolon, or glued on.
+
+use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
+use portcullis_types::Span;
+
+use super::words::{Part, role};
+use super::{Clause, Expect, Operand, Walk};
+use crate::KindId;
+use crate::detectors::sqli::*;
+
+impl Walk<'_, '_> {
+    /// A statement word where an operator is expected: a second statement without a semicolon.
+    pub(super) fn statement_word(&mut self, word: Word, span: Span) -> bool {
+        if word == Word::Set && matches!(self.clause, Clause::Tables | Clause::Free) {
+            self.expect = Expect::Operand;
+            self.clause = Clause::Expression;
+            return true;
+        }
+        if self.clause == Clause::Free && word != Word::Select {
+            return true;
+        }
+        if word == Word::Select && self.clause == Clause::Tables {
+            // `insert into t select`
+            self.select(span);
+            return true;
+        }
+        if matches!(word, Word::With | Word::Lock | Word::Use | Word::Do | Word::If | Word::Set | Word::Show)
+        {
+            return self.alias();
+        }
+        self.boundary();
+        self.statement(word, span, JUXTAPOSED)
+    }
+
+    /// Behind a semicolon.
+    pub(super) fn statement_or_end(&mut self, token: Token) -> bool {
+        match token.kind {
+            TokenKind::Semicolon => true,
+            TokenKind::Word(word) if role(word) == Part::Statement => {
+                self.statement(word, token.span, STACKED)
+            }
+            TokenKind::Word(_) | TokenKind::Operator(_) => {
+                // PL/SQL blocks and MySQL's delimiters are not told from prose here.
+                self.expect = Expect::Start;
+                self.begin(token)
+            }
+            TokenKind::Open => {
+                self.expect = Expect::Operand;
+                self.operand(token)
+            }
+            _ => false,
+        }
+    }
+
+    /// True if `word` begins a statement, as what follows shows; notes it as `kind`.
+    pub(super) fn statement(&mut self, word: Word, span: Span, kind: KindId) -> bool {
+        let [first, second] = self.peeks();
+        let first_kind = first.map(|token| token.kind);
+        let second_kind = second.map(|token| token.kind);
+        let first_word = match first_kind {
+            Some(TokenKind::Word(word)) => Some(word),
+            _ => None,
+        };
+        let is_name =
+            |kind: Option<TokenKind>| matches!(kind, Some(TokenKind::Word(_) | TokenKind::QuotedName(_)));
+        let object = |word: Option<Word>| {
+            matches!(
+                word,
+                Some(
+                    Word::Table
+                        | Word::Database
+                        | Word::View
+                        | Word::Index
+                        | Word::User
+                        | Word::Login
+                        | Word::Function
+                        | Word::Procedure
+                        | Word::Trigger
+                        | Word::Schema
+                        | Word::Role
+                )
+            )
+        };
+        self.aliased = false;
+        let holds = match word {
+            Word::Select => {
+                self.depth = 0;
+                self.union_at = None;
+                self.select(span);
+                let prose = matches!(first_word, Some(Word::Name))
+                    && is_name(second_kind)
+                    && !matches!(second_kind, Some(TokenKind::Word(Word::From | Word::As)));
+                let empty = first_kind.is_none();
+                if !prose && !empty {
+                    let plain = matches!(first_word, Some(Word::Name))
+                        && !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma | TokenKind::Dot));
+                    let kind = if plain && kind != STACKED { STATEMENT_PLAIN } else { kind };
+                    self.note(kind, self.span_to_next(span));
+                }
+                return !empty;
+            }
+            Word::Drop | Word::Alter | Word::Create | Word::Truncate => {
+                let or_replace = first_word == Some(Word::Or);
+                object(first_word) && is_name(second_kind)
+                    || or_replace
+                    || word == Word::Truncate && is_name(first_kind) && second_kind.is_none()
+                    || word == Word::Create
+                        && matches!(second_kind, Some(TokenKind::Word(w)) if object(Some(w)))
+            }
+            Word::Insert | Word::Merge => first_word == Some(Word::Into) && is_name(second_kind),
+            Word::Replace => first_word == Some(Word::Into) && is_name(second_kind),
+            Word::Delete => first_word == Some(Word::From) && is_name(second_kind),
+            Word::Update => {
+                is_name(first_kind)
+                    && matches!(second_kind, Some(TokenKind::Word(Word::Set) | TokenKind::Dot))
+            }
+            Word::Exec | Word::Execute => {
+                matches!(
+                    first_kind,
+                    Some(
+                        TokenKind::Open
+                            | TokenKind::String { .. }
+                            | TokenKind::Variable
+                            | TokenKind::QuotedName(_)
+                    )
+                ) || first.is_some_and(|token| self.is_procedure(token, second_kind))
+            }
+            Word::Declare => {
+                matches!(first_kind, Some(TokenKind::Variable))
+                    || is_name(first_kind)
+                        && matches!(second_kind, Some(TokenKind::Word(_)))
+                        && kind == STACKED
+            }
+            Word::Set => {
+                matches!(first_kind, Some(TokenKind::Variable))
+                    || is_name(first_kind)
+                        && matches!(
+                            second_kind,
+                            Some(TokenKind::Operator(Operator::Equal | Operator::Assign))
+                        )
+            }
+            Word::Waitfor => {
+                matches!(first_word, Some(Word::Delay | Word::Time))
+                    && matches!(
+                        second_kind,
+                        Some(TokenKind::String { .. } | TokenKind::Variable | TokenKind::Number) | None
+                    )
+            }
+            Word::Shutdown => {
+                first_kind.is_none()
+                    || matches!(first_kind, Some(TokenKind::Semicolon | TokenKind::Word(Word::With)))
+                    || kind == STACKED
+            }
+            Word::Call | Word::Do => {
+                is_name(first_kind) && matches!(second_kind, Some(TokenKind::Open | TokenKind::Dot))
+            }
+            Word::If | Word::While => {
+                matches!(first_kind, Some(TokenKind::Open))
+                    || first_word == Some(Word::Not)
+                    || matches!(first_word, Some(Word::Exists))
+            }
+            Word::Begin => {
+                kind == STACKED
+                    && (first_kind.is_none()
+                        || first.is_some_and(|t| matches!(t.kind, TokenKind::Word(w) if w != Word::Name)))
+            }
+            Word::Load => {
+                matches!(first.map(|t| self.word(t.span)), Some(w) if w.eq_ignore_ascii_case(b"data"))
+            }
+            Word::Grant | Word::Revoke => {
+                is_name(first_kind)
+                    && matches!(second_kind, Some(TokenKind::Word(Word::On)) | Some(TokenKind::Comma))
+                    || matches!(first_word, Some(Word::All | Word::Select))
+            }
+            Word::Use => {
+                kind == STACKED
+                    && is_name(first_kind)
+                    && matches!(second_kind, None | Some(TokenKind::Semicolon))
+            }
+            Word::Show => {
+                matches!(first.map(|t| self.word(t.span)), Some(w) if SHOWN.iter().any(|known| w.eq_ignore_ascii_case(known)))
+            }
+            Word::Handler => {
+                matches!(second.map(|t| self.word(t.span)), Some(w) if w.eq_ignore_ascii_case(b"open"))
+            }
+            Word::Copy => {
+                is_name(first_kind)
+                    && matches!(second_kind, Some(TokenKind::Word(Word::From) | TokenKind::Open))
+                    || matches!(first_kind, Some(TokenKind::Open))
+            }
+            Word::Backup | Word::Restore => matches!(first_word, Some(Word::Database)),
+            Word::Attach => {
+                matches!(first_word, Some(Word::Database))
+                    || matches!(first_kind, Some(TokenKind::String { .. }))
+            }
+            Word::Pragma | Word::Dbcc => {
+                is_name(first_kind)
+                    && matches!(second_kind, Some(TokenKind::Open | TokenKind::Operator(_)) | None)
+            }
+            Word::Prepare => is_name(first_kind) && matches!(second_kind, Some(TokenKind::Word(Word::From))),
+            Word::Print | Word::Kill | Word::Raiserror => {
+                matches!(first_kind, Some(TokenKind::Variable | TokenKind::Number | TokenKind::Open))
+                    && kind == STACKED
+            }
+            Word::Rename => first_word == Some(Word::Table),
+            Word::With => is_name(first_kind) && matches!(second_kind, Some(TokenKind::Word(Word::As))),
+            Word::Commit | Word::Rollback | Word::Vacuum => {
+                kind == STACKED && matches!(first_kind, None | Some(TokenKind::Semicolon))
+            }
+            Word::Lock => matches!(first_word, Some(Word::Table)),
+            _ => false,
+        };
+        if holds {
+            self.note(kind, self.span_to_next(span));
+            self.expect = Expect::Operand;
+            self.last = Operand::None;
+            self.clause = Clause::Free;
+            if matches!(word, Word::If | Word::While) {
+                self.clause = Clause::Expression;
+                self.joined = true;
+                self.compared = false;
+            }
+            if word == Word::Waitfor {
+                self.lexer.next();
+                self.note(TIME_FUNCTION, span);
+            }
+            if matches!(word, Word::Delete | Word::Insert | Word::Merge | Word::Replace) {
+                self.lexer.next();
+                self.clause = Clause::Tables;
+            }
+            if word == Word::Update {
+                self.clause = Clause::Tables;
+            }
+            if word == Word::Shutdown {
+                self.expect = Expect::Operator;
+            }
+        }
+        holds
+    }
+
+    /// What EXEC takes without parentheses: a known procedure, or a name with dots.
+    pub(super) fn is_procedure(&self, name: Token, next: Option<TokenKind>) -> bool {
+        if !matches!(name.kind, TokenKind::Word(_)) {
+            return false;
+        }
+        let known = self.names.get(self.word(name.span)).is_some();
+        known || matches!(next, Some(TokenKind::Dot | TokenKind::String { .. } | TokenKind::Variable))
+    }
+}
+
+/// What SHOW shows.
+const SHOWN: &[&[u8]] = &[
+    b"tables",
+    b"databases",
+    b"schemas",
+    b"columns",
+    b"variables",
+    b"grants",
+    b"processlist",
+    b"status",
+    b"warnings",
+    b"errors",
+    b"create",
+    b"full",
+    b"global",
+    b"session",
+    b"fields",
+    b"index",
+    b"keys",
+];

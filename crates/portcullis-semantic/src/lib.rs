@@ -1,0 +1,68 @@
+//! The semantic detector: findings from parsed fragments. No rules, no sockets, no clock.
+//!
+//! ```text
+//! request ──message──> values with locations ──decode──> forms (bounded layers)
+//!                                                          │ gate: byte groups, then one scan for hint words
+//!                                                          v
+//!                                detectors (lexer > fragment parser) ──> findings ──score──> verdict per value and class
+//! ```
+//!
+//! Three nouns: a [`Value`] of the message (a parameter, a header, a JSON string, ...), a [`Finding`] in it, and a [`Score`]
+//! for the findings of one detector in one value. [`Detectors`] is built once and shared; an [`Analysis`] belongs to one
+//! message and is reused for the next.
+//!
+//! ```
+//! use portcullis_semantic::{Analysis, Detectors, Level, Location, Place};
+//!
+//! let detectors = Detectors::new();
+//! let mut analysis = Analysis::new();
+//! analysis.value(&detectors, Location::new(Place::Query, b"id"), b"1' UNION SELECT user,password FROM users-- -");
+//! let worst = analysis.worst(&detectors, Level::Balanced).unwrap();
+//! assert!(worst.blocks(Level::Balanced));
+//! assert_eq!(worst.class.name(), "sqli");
+//!
+//! analysis.clear();
+//! analysis.value(&detectors, Location::new(Place::Query, b"q"), b"the union of O'Reilly's selected works");
+//! assert!(!analysis.worst(&detectors, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Strict)));
+//! ```
+//!
+//! # Adding a detector
+//!
+//! 1. Make `src/detectors/NAME.rs` (or a folder): `kinds! { ... }` for what it can find, a type that implements
+//!    [`Detector`], tests of the form "this text has these kinds". Tokenizers without knowledge of attacks belong into
+//!    `portcullis-lex`. Lists of dangerous names are files under `data/` with their source.
+//! 2. Add its line to [`detectors::all`].
+//! 3. [`Detector::needs`] (bytes of which one must be there) and [`Detector::hints`] (words of which one must be there) are
+//!    its gate: a value that passes neither costs nothing. Hints that occur in every second value are no gate.
+//! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What is found where the
+//!    structure held from the fragment's beginning is [`Found::add`]; what stands somewhere in foreign text is
+//!    [`Found::add_loose`], a feature with a weight of its own.
+//! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice is context).
+//!    When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`, which
+//!    [`Detector::weights`] returns.
+//!
+//! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told from the
+//! structure of a fragment is not told.
+
+mod analysis;
+mod class;
+mod decode;
+mod detector;
+pub mod detectors;
+mod finding;
+mod gate;
+pub mod limits;
+mod location;
+mod message;
+mod score;
+mod shape;
+
+pub use analysis::{Analysis, Detectors};
+pub use class::Class;
+pub use decode::Layer;
+pub use detector::{Detector, Found, Hint, Input};
+pub use finding::{Finding, Kind, KindId, Layers, Value};
+pub use location::{Location, Place};
+pub use portcullis_types::Severity;
+pub use score::{CONTEXTS, Level, Model, Score, WeightsError};
+pub use shape::ByteGroups;

@@ -1,0 +1,20 @@
+//! The limits, each with its consequence.
+
+/// Decoding steps one after the other; what would need more is looked at as far as it was decoded.
+pub const LAYERS_MAX: usize = 4;
+/// Decoded forms of one value; further ones are not made.
+pub const FORMS_MAX: usize = 48;
+/// Bytes of all decoded forms of one value, as a multiple of its length, plus [`FORM_BYTES_SPARE`].
+pub const FORM_BYTES_FACTOR: usize = 4;
+/// See [`FORM_BYTES_FACTOR`].
+pub const FORM_BYTES_SPARE: usize = 4_096;
+/// Findings of one message; further ones are counted, not kept.
+pub const FINDINGS_MAX: usize = 256;
+/// Bytes of a finding's evidence that are kept.
+pub const EVIDENCE_BYTES_MAX: usize = 160;
+/// Bytes of a value's name that are kept.
+pub const NAME_BYTES_MAX: usize = 96;
+/// Bytes of an uploaded file that are looked at; the rest is counted as not inspected.
+pub const FILE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of an XML element's text that are looked at together; longer text is cut there.
+pub const XML_TEXT_BYTES_MAX: usize = 64 << 10;

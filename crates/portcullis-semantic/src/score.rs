@@ -1,0 +1,264 @@
+//! From findings to a score: small tables of weights, one for each detector.
+//!
+//! A value's score for a detector is the logarithm of the odds that it is an attack:
+//! `bias + sum of the weights of its features`. Features are the kinds found (a loose finding has a weight of its own,
+//! written `kind~`), and what the value looks like ([`CONTEXTS`]). Weights come from the detector's table; a kind that is
+//! not in it has the weight of its severity, so that a new detector works before it is trained.
+
+use portcullis_types::Severity;
+
+use crate::detector::Detector;
+use crate::{Class, Finding, Layers, Place, Value};
+
+/// How sure a finding must be to block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// One false alarm in 2,000 values that make a detector look at all.
+    #[default]
+    Balanced,
+    /// One in 330; more attacks are caught.
+    Strict,
+}
+
+impl Level {
+    /// The name in configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Balanced => "balanced",
+            Level::Strict => "strict",
+        }
+    }
+}
+
+/// What a value looks like, beside what was found in it.
+pub const CONTEXTS: &[&str] = &[
+    "at:line",
+    "at:path",
+    "at:raw",
+    "at:query",
+    "at:name",
+    "at:form",
+    "at:json",
+    "at:xml",
+    "at:filename",
+    "at:file",
+    "at:header",
+    "at:cookie",
+    "at:text",
+    "at:response",
+    "text:short",
+    "text:long",
+    "text:prose",
+    "text:lines",
+    "via:decoded",
+];
+
+/// The contexts of a value, as bits of [`CONTEXTS`]; `via:decoded` comes with the findings.
+pub(crate) fn contexts(place: Place, text: &[u8]) -> u32 {
+    let bit = |name: &str| match CONTEXTS.iter().position(|known| *known == name) {
+        Some(at) => 1 << at,
+        None => 0,
+    };
+    let place_bit = |group: &str| {
+        CONTEXTS.iter().position(|known| known.strip_prefix("at:") == Some(group)).map_or(0, |at| 1 << at)
+    };
+    let mut found = place_bit(place.group());
+    if text.len() <= 32 {
+        found |= bit("text:short");
+    }
+    if text.len() >= 400 {
+        found |= bit("text:long");
+    }
+    if text.iter().filter(|&&b| b == b'\n').count() >= 4 {
+        found |= bit("text:lines");
+    }
+    let head = &text[..text.len().min(4_096)];
+    let words = head.split(|b| b.is_ascii_whitespace()).filter(|word| is_plain_word(word)).count();
+    if words >= 12 {
+        found |= bit("text:prose");
+    }
+    found
+}
+
+fn is_plain_word(word: &[u8]) -> bool {
+    let word = word.strip_suffix(b",").or(word.strip_suffix(b".")).unwrap_or(word);
+    (2..=16).contains(&word.len()) && word[1..].iter().all(|b| b.is_ascii_lowercase())
+}
+
+/// A mistake in a table of weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightsError {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The weights of one detector.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The detector's class.
+    pub class: Class,
+    bias: f32,
+    balanced: f32,
+    strict: f32,
+    /// For each kind: its weight, and its weight where it is loose.
+    kinds: Vec<[f32; 2]>,
+    contexts: Vec<f32>,
+}
+
+impl Model {
+    /// The model of `detector`, from its table.
+    pub fn new(detector: &dyn Detector) -> Result<Model, WeightsError> {
+        Model::parse(detector, detector.weights())
+    }
+
+    /// The model of `detector` from `table`: lines of a name, a tab and a number; `#` begins a comment.
+    pub fn parse(detector: &dyn Detector, table: &str) -> Result<Model, WeightsError> {
+        let mut model = Model {
+            class: detector.class(),
+            bias: -3.5,
+            balanced: 0.0,
+            strict: -1.0,
+            kinds: detector.kinds().iter().map(|kind| prior(kind.severity)).collect(),
+            contexts: vec![0.0; CONTEXTS.len()],
+        };
+        for (index, line) in table.lines().enumerate() {
+            let wrong = |message: String| WeightsError { line: index + 1, message };
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let (name, number) =
+                line.split_once('\t').ok_or_else(|| wrong("a line is a name, a tab and a number".into()))?;
+            let weight: f32 =
+                number.trim().parse().map_err(|_| wrong(format!("`{number}` is not a number")))?;
+            let (plain, loose) = match name.strip_suffix('~') {
+                Some(plain) => (plain, 1),
+                None => (name, 0),
+            };
+            let kind = detector.kinds().iter().position(|kind| kind.id == plain);
+            let context = CONTEXTS.iter().position(|known| *known == name);
+            match (name, kind, context) {
+                ("bias", _, _) => model.bias = weight,
+                ("threshold.balanced", _, _) => model.balanced = weight,
+                ("threshold.strict", _, _) => model.strict = weight,
+                (_, Some(kind), _) => model.kinds[kind][loose] = weight,
+                (_, _, Some(context)) => model.contexts[context] = weight,
+                _ => return Err(wrong(format!("`{name}` is neither a kind of this detector nor a context"))),
+            }
+        }
+        Ok(model)
+    }
+
+    /// The score from which `level` blocks.
+    pub fn threshold(&self, level: Level) -> f32 {
+        match level {
+            Level::Balanced => self.balanced,
+            Level::Strict => self.strict,
+        }
+    }
+
+    pub(crate) fn start(&self, value: &Value) -> f32 {
+        let contexts = self.contexts.iter().enumerate();
+        self.bias
+            + contexts.filter(|(at, _)| value.contexts >> at & 1 == 1).map(|(_, weight)| weight).sum::<f32>()
+    }
+
+    pub(crate) fn weight(&self, kind: usize, loose: bool) -> f32 {
+        self.kinds.get(kind).map_or(0.0, |weights| weights[usize::from(loose)])
+    }
+
+    pub(crate) fn bias(&self) -> f32 {
+        self.bias
+    }
+
+    pub(crate) fn context_terms(&self, value: &Value) -> impl Iterator<Item = (String, f32)> {
+        let contexts = value.contexts;
+        let named = CONTEXTS.iter().zip(&self.contexts).enumerate();
+        named
+            .filter(move |(at, _)| contexts >> at & 1 == 1)
+            .map(|(_, (name, weight))| ((*name).to_owned(), *weight))
+    }
+
+    pub(crate) fn decoded(&self) -> f32 {
+        self.contexts.last().copied().unwrap_or(0.0)
+    }
+}
+
+/// Weights until some are learned.
+fn prior(severity: Severity) -> [f32; 2] {
+    let weight = match severity {
+        Severity::Emergency | Severity::Alert | Severity::Critical => 4.0,
+        Severity::Error => 2.5,
+        Severity::Warning => 1.2,
+        _ => 0.3,
+    };
+    [weight, weight * 0.3]
+}
+
+/// The score of one value for one detector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// The detector's class.
+    pub class: Class,
+    /// Number of the detector.
+    pub detector: usize,
+    /// Number of the value.
+    pub value: u32,
+    /// Logarithm of the odds that it is an attack.
+    pub points: f32,
+    /// `points` less the threshold of `balanced`: at or above zero blocks.
+    pub over_balanced: f32,
+    /// `points` less the threshold of `strict`.
+    pub over_strict: f32,
+}
+
+impl Score {
+    /// True if `level` blocks.
+    pub fn blocks(&self, level: Level) -> bool {
+        match level {
+            Level::Balanced => self.over_balanced >= 0.0,
+            Level::Strict => self.over_strict >= 0.0,
+        }
+    }
+}
+
+/// True if a finding's bytes were decoded from the value.
+pub(crate) fn is_decoded(layers: Layers) -> bool {
+    !layers.is_empty()
+}
+
+/// The findings of one value for one detector, whose features begin at `base`.
+pub(crate) fn score(
+    model: &Model,
+    detector: usize,
+    base: u16,
+    number: u32,
+    value: &Value,
+    findings: &[Finding],
+) -> Option<Score> {
+    let end = base as usize + model.kinds.len();
+    let of_this = |finding: &&Finding| {
+        finding.value == number && (base as usize..end).contains(&usize::from(finding.feature))
+    };
+    let mut points = 0.0;
+    let (mut any, mut decoded) = (false, false);
+    for finding in findings.iter().filter(of_this) {
+        points += model.weight(usize::from(finding.feature - base), finding.loose);
+        decoded |= is_decoded(finding.layers);
+        any = true;
+    }
+    if !any {
+        return None;
+    }
+    points += model.start(value) + if decoded { model.decoded() } else { 0.0 };
+    Some(Score {
+        class: model.class,
+        detector,
+        value: number,
+        points,
+        over_balanced: points - model.balanced,
+        over_strict: points - model.strict,
+    })
+}

@@ -1,0 +1,101 @@
+//! Which bytes a value has: the cheapest gate.
+
+/// A set of byte groups: every ASCII sign, and the space, is a group of its own; letters, digits, other white space, NUL,
+/// other control bytes and bytes from 0x80 are one group each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteGroups(u64);
+
+const LETTERS: u64 = 1;
+const DIGITS: u64 = 1 << 1;
+const SPACES: u64 = 1 << 2;
+const NUL: u64 = 1 << 3;
+const CONTROLS: u64 = 1 << 4;
+const HIGH: u64 = 1 << 5;
+const FIRST_SIGN: u32 = 6;
+
+const TABLE: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut sign = FIRST_SIGN;
+    let mut b = 0usize;
+    while b < 256 {
+        let byte = b as u8;
+        table[b] = if byte.is_ascii_alphabetic() {
+            LETTERS
+        } else if byte.is_ascii_digit() {
+            DIGITS
+        } else if byte >= 0x80 {
+            HIGH
+        } else if byte == 0 {
+            NUL
+        } else if byte >= 9 && byte <= 13 {
+            SPACES
+        } else if byte < 0x20 || byte == 0x7F {
+            CONTROLS
+        } else {
+            sign += 1;
+            1 << (sign - 1)
+        };
+        b += 1;
+    }
+    table
+};
+
+impl ByteGroups {
+    /// No group.
+    pub const NONE: ByteGroups = ByteGroups(0);
+    /// Every group.
+    pub const ANY: ByteGroups = ByteGroups(u64::MAX);
+    /// Letters and digits.
+    pub const ALPHANUMERIC: ByteGroups = ByteGroups(LETTERS | DIGITS);
+
+    /// The groups of the bytes of `bytes`.
+    pub const fn of(bytes: &[u8]) -> ByteGroups {
+        let mut groups = 0;
+        let mut i = 0;
+        while i < bytes.len() {
+            groups |= TABLE[bytes[i] as usize];
+            i += 1;
+        }
+        ByteGroups(groups)
+    }
+
+    /// True if one has a group of the other.
+    pub const fn intersects(self, other: ByteGroups) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// True if all groups of `self` are in `other`.
+    pub const fn is_within(self, other: ByteGroups) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Both together.
+    pub const fn union(self, other: ByteGroups) -> ByteGroups {
+        ByteGroups(self.0 | other.0)
+    }
+
+    /// True if `byte`'s group is in it.
+    pub const fn has(self, byte: u8) -> bool {
+        self.0 & TABLE[byte as usize] != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_told_apart() {
+        let groups = ByteGroups::of(b"it's 5\n");
+        for byte in 0x20..0x7F {
+            let letter_or_digit = (byte as u8).is_ascii_alphanumeric();
+            assert_eq!(
+                groups.has(byte as u8),
+                letter_or_digit || matches!(byte as u8, b'\'' | b' '),
+                "{byte}"
+            );
+        }
+        assert!(groups.has(b'\t') && !groups.has(0) && !groups.has(0x80) && !groups.has(1));
+        assert!(ByteGroups::of(b"ab1").is_within(ByteGroups::ALPHANUMERIC));
+    }
+}
