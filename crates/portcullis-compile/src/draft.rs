@@ -118,9 +118,13 @@ impl Reader<'_> {
                 Action::Id(_) => "id",
                 Action::Phase(_) => "phase",
                 Action::Skip(_) | Action::SkipAfter(_) => "skip",
-                Action::Deny | Action::Drop | Action::Block | Action::Allow(_) | Action::Redirect(_) => {
-                    "a disruptive action"
-                }
+                Action::Deny
+                | Action::Drop
+                | Action::Block
+                | Action::Allow(_)
+                | Action::Redirect(_)
+                | Action::Proxy(_)
+                | Action::Pause(_) => "a disruptive action",
                 _ => continue,
             };
             let error = Diagnostic::error(action.span, format!("a later link of a chain cannot have {what}"));
@@ -145,12 +149,17 @@ impl Reader<'_> {
         let disruptive = |action: &Action| {
             matches!(
                 action,
-                Action::Pass | Action::Deny | Action::Drop | Action::Allow(_) | Action::Redirect(_)
+                Action::Pass
+                    | Action::Deny
+                    | Action::Drop
+                    | Action::Allow(_)
+                    | Action::Redirect(_)
+                    | Action::Proxy(_)
             )
         };
         if !has(actions, disruptive) {
             let error = Diagnostic::error(span, "SecDefaultAction needs a disruptive action");
-            self.diagnostics.push(error.with_hint("add pass, deny, drop, allow or redirect"));
+            self.diagnostics.push(error.with_hint("add pass, deny, drop, allow, redirect or proxy"));
         }
         self.defaults = actions.to_vec();
     }

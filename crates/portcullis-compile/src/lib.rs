@@ -14,6 +14,7 @@ mod fold;
 mod lower;
 mod names;
 mod operator;
+mod proxy_url;
 mod settings;
 mod targets;
 mod template;

@@ -3,23 +3,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bstr::ByteSlice;
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, KeyFilter, Link, Metadata, Operator, Plan, Removed, Rule,
-    RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList, Template, Update,
+    Act, AllowScope, ChainId, Disruption, Diversion, KeyFilter, Link, Metadata, Operator, Plan, Removed,
+    Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList, Template,
+    Update,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
 use portcullis_seclang::settings::Setting;
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
-use portcullis_types::{Shape, Variable};
+use portcullis_types::{Phase, Shape, Variable};
 
 use crate::draft::{Draft, DraftLink, Entry, drafts, has, is_exclusion};
 use crate::fold::fold;
 use crate::names::Names;
 use crate::operator::Operators;
 use crate::template::template;
-use crate::{ctl, settings, targets};
+use crate::{ctl, proxy_url, settings, targets};
 
 /// What [`compile`] gives.
 #[derive(Debug)]
@@ -194,7 +196,8 @@ impl Lowering<'_> {
             phase: draft.phase,
             first_link,
             link_count: draft.links.len() as u32,
-            disruption: self.disruption(&draft.defaults, actions),
+            disruption: self.disruption(&draft.defaults, actions, draft.phase),
+            pause: self.pause(&draft.defaults, actions),
             log,
             audit_log,
             metadata: self.metadata(draft),
@@ -337,7 +340,12 @@ impl Lowering<'_> {
         Ok(SetVar { collection, slot, key, operation })
     }
 
-    fn disruption(&mut self, defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> Disruption {
+    fn disruption(
+        &mut self,
+        defaults: &[Spanned<Action>],
+        own: &[Spanned<Action>],
+        phase: Phase,
+    ) -> Disruption {
         let status_of = |actions: &[Spanned<Action>]| {
             actions.iter().rev().find_map(|action| match action.node {
                 Action::Status(status) => Some(status),
@@ -361,12 +369,49 @@ impl Lowering<'_> {
             }),
             Action::Redirect(location) => {
                 let location = self.text_at(location, action.span);
-                let status =
-                    status.filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308)).unwrap_or(302);
+                let status = status.filter(|status| matches!(status, 301 | 302 | 303 | 307)).unwrap_or(302);
                 Disruption::Redirect { status, location }
             }
+            Action::Proxy(url) => self.proxy(url, action.span, phase),
             _ => Disruption::Pass,
         }
+    }
+
+    /// `proxy:URL`. The server is fixed here, so that the loader can look it up among the upstreams.
+    fn proxy(&mut self, url: &[u8], span: SourceSpan, phase: Phase) -> Disruption {
+        if !matches!(phase, Phase::RequestHeaders | Phase::RequestBody) {
+            let message =
+                format!("proxy works in phases 1 and 2; in phase {} the answer is there", phase.number());
+            self.error(span, message, Some("use phase:2, or deny".to_owned()));
+        }
+        match proxy_url::parse(url) {
+            Ok((origin, target)) => {
+                let target = self.text_at(target, span);
+                Disruption::Proxy(Diversion { origin: Arc::new(origin), target })
+            }
+            Err((message, hint)) => {
+                self.error(span, message, Some(hint));
+                Disruption::Pass
+            }
+        }
+    }
+
+    /// The last `pause`. It delays whatever else the rule does.
+    fn pause(&mut self, defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> Option<Template> {
+        let pause = defaults.iter().chain(own).rev().find_map(|action| match &action.node {
+            Action::Pause(text) => Some((text, action.span)),
+            _ => None,
+        });
+        let (text, span) = pause?;
+        let template = self.text_at(text, span);
+        if template
+            .as_literal()
+            .is_some_and(|text| !text.to_str().is_ok_and(|text| text.parse::<u32>().is_ok()))
+        {
+            let hint = "write pause:2000 for two seconds, or a macro such as pause:%{tx.pause}";
+            self.error(span, format!("pause takes milliseconds, not {text:?}"), Some(hint.to_owned()));
+        }
+        Some(template)
     }
 
     fn metadata(&mut self, draft: &Draft) -> Metadata {
@@ -426,7 +471,13 @@ impl Lowering<'_> {
 fn is_disruptive(action: &Action) -> bool {
     matches!(
         action,
-        Action::Block | Action::Deny | Action::Drop | Action::Pass | Action::Allow(_) | Action::Redirect(_)
+        Action::Block
+            | Action::Deny
+            | Action::Drop
+            | Action::Pass
+            | Action::Allow(_)
+            | Action::Redirect(_)
+            | Action::Proxy(_)
     )
 }
 

@@ -73,6 +73,8 @@ impl<'a> Checker<'a> {
                     .limits
                     .held_bodies
                     .map_or(default.held_body_bytes_max, |size| size.0),
+                pause_max: document.limits.pause.map_or(default.pause_max, |time| time.0),
+                pauses_max: document.limits.pauses.map_or(default.pauses_max, |number| number as usize),
             },
             events: document.events.map(|events| Events {
                 file: self.path(&events.file),

@@ -333,11 +333,20 @@ pub struct Limits {
     pub connections_max: usize,
     /// Bytes of all held bodies together.
     pub held_body_bytes_max: u64,
+    /// The longest `pause` of a rule.
+    pub pause_max: Duration,
+    /// Requests that a rule makes wait at one time; further ones do not wait.
+    pub pauses_max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { connections_max: 8192, held_body_bytes_max: 256 << 20 }
+        Limits {
+            connections_max: 8192,
+            held_body_bytes_max: 256 << 20,
+            pause_max: Duration::from_secs(10),
+            pauses_max: 256,
+        }
     }
 }
 

@@ -336,6 +336,10 @@ pub(crate) struct Limits {
     pub connections: Option<Spanned<u32>>,
     /// Bytes of all bodies held at one time; a request that needs more is answered 503. Default: 256MiB.
     pub held_bodies: Option<Size>,
+    /// The longest time that a rule's `pause` holds a request up; a longer one is shortened. Default: 10s.
+    pub pause: Option<Time>,
+    /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.
+    pub pauses: Option<u32>,
 }
 
 /// The event file.

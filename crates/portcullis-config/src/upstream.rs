@@ -20,6 +20,14 @@ impl Upstream {
     }
 }
 
+impl Upstream {
+    /// The endpoint with this address, if the group has it and speaks that scheme. Names compare in any ASCII case.
+    pub fn endpoint_at(&self, https: bool, host: &str, port: u16) -> Option<usize> {
+        let is_it = |endpoint: &Endpoint| endpoint.port == port && endpoint.host.eq_ignore_ascii_case(host);
+        self.endpoints.iter().position(is_it).filter(|_| self.tls.is_some() == https)
+    }
+}
+
 /// Reads `http://host[:port]` or `https://host[:port]`; the flag says whether it is TLS. A path is refused: requests
 /// keep the path the client asked for.
 pub(crate) fn parse_url(text: &str) -> Result<(Endpoint, bool), String> {

@@ -43,7 +43,8 @@ impl fmt::Display for Plan {
                 if step.skip_to != u32::MAX {
                     write!(f, " -> {}", step.skip_to)?;
                 }
-                writeln!(f, " {}", Disrupt(&rule.disruption))?;
+                let pause = if rule.pause.is_some() { " pause" } else { "" };
+                writeln!(f, " {}{pause}", Disrupt(&rule.disruption))?;
                 self.write_links(f, rule)?;
             }
         }
@@ -104,6 +105,7 @@ impl fmt::Display for Disrupt<'_> {
             Disruption::Deny { status } => write!(f, "deny {status}"),
             Disruption::Drop => f.write_str("drop"),
             Disruption::Redirect { status, .. } => write!(f, "redirect {status}"),
+            Disruption::Proxy(to) => write!(f, "proxy {}", to.origin),
         }
     }
 }

@@ -7,11 +7,11 @@ use portcullis_types::{Phase, Span, Variable};
 use crate::collect::Item;
 use crate::operator::Captures;
 use crate::outside::{Place, Progress};
-use crate::plan::{Disruption, KeyFilter, Link, Outcome, Plan, RuleIndex};
+use crate::plan::{KeyFilter, Link, Outcome, Plan, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
-use crate::transaction::{Interruption, Transaction};
+use crate::transaction::Transaction;
 use crate::tx_store::{TxValue, to_int};
 use crate::{AllowScope, ChainId, Class, RuleEngine};
 
@@ -339,7 +339,7 @@ impl Transaction {
         (item, form, found): (&Item, Span, Option<Span>),
     ) {
         let rule = plan.rule(index);
-        let disruptive = !matches!(rule.disruption, Disruption::Pass | Disruption::Allow(_));
+        let disruptive = Match::is_disruptive(&rule.disruption);
         let first_change = self.rule_changes;
         self.rule_changes = self.changes.len() as u32;
         if self.matches.len() < Transaction::MATCHES_MAX {
@@ -376,30 +376,6 @@ impl Transaction {
             self.matches_dropped += 1;
         }
         self.disrupt(plan, index);
-    }
-
-    fn disrupt(&mut self, plan: &Plan, index: RuleIndex) {
-        if self.phase == Phase::Logging || self.rule_engine != RuleEngine::On {
-            return;
-        }
-        let interruption = match &plan.rule(index).disruption {
-            Disruption::Pass => return,
-            Disruption::Allow(scope) => {
-                self.rule_ended = true;
-                self.allow = Some((*scope, self.phase));
-                return;
-            }
-            Disruption::Deny { status } => Interruption::Deny { status: *status },
-            Disruption::Drop => Interruption::Drop,
-            Disruption::Redirect { status, location } => {
-                let mut target = Vec::new();
-                self.expand(plan, location, &mut target);
-                Interruption::Redirect { status: *status, location: target }
-            }
-        };
-        self.rule_ended = true;
-        self.interruption = Some(interruption);
-        self.interrupted_by = Some((index, self.phase));
     }
 }
 

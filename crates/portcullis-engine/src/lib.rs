@@ -23,6 +23,7 @@ mod body;
 mod chains;
 mod collect;
 mod collections;
+mod disrupt;
 mod dump;
 mod execute;
 mod messages;
@@ -42,6 +43,7 @@ mod tx_store;
 
 pub use chains::{ChainId, Chains};
 pub use collections::{Collections, Entries, NoCollections};
+pub use disrupt::{Diversion, Origin};
 pub use operator::{Number, Operator};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{

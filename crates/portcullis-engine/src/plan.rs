@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_match::Regex;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
-use crate::{ChainId, Chains, Operator, RuleSet, Settings, Template, TxSlot};
+use crate::{ChainId, Chains, Diversion, Operator, RuleSet, Settings, Template, TxSlot};
 
 /// Position of a rule in [`Plan::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,6 +127,8 @@ pub struct Rule {
     pub link_count: u32,
     /// What it asks for when it matched.
     pub disruption: Disruption,
+    /// `pause`: milliseconds that the transaction is held up.
+    pub pause: Option<Template>,
     /// `log`: the match is worth an event.
     pub log: bool,
     /// `auditlog`.
@@ -174,11 +176,13 @@ pub enum Disruption {
     Drop,
     /// `redirect`.
     Redirect {
-        /// 301, 302, 303, 307; other statuses become 302.
+        /// 301, 302, 303 or 307.
         status: u16,
         /// The location.
         location: Template,
     },
+    /// `proxy`: the request goes to another server than the route's.
+    Proxy(Diversion),
 }
 
 /// How much `allow` lets through.

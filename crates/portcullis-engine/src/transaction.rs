@@ -28,10 +28,17 @@ pub enum Interruption {
     },
     /// Answer with a redirect.
     Redirect {
-        /// 301, 302, 303, 307 or 308.
+        /// 301, 302, 303 or 307.
         status: u16,
         /// The `Location`.
         location: Vec<u8>,
+    },
+    /// Forward the request, in phases 1 and 2 only, to another server. Nothing more of it is inspected.
+    Proxy {
+        /// The server.
+        origin: Arc<crate::Origin>,
+        /// The request target there.
+        target: Vec<u8>,
     },
     /// Close the connection without an answer.
     Drop,
@@ -113,6 +120,8 @@ pub struct Transaction {
     pub(crate) allow: Option<(AllowScope, Phase)>,
     pub(crate) interruption: Option<Interruption>,
     pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
+    pub(crate) pause_ms: u64,
+    pub(crate) paused_by: Option<RuleIndex>,
     pub(crate) matched: Matched,
     pub(crate) path_unescaped: bool,
     pub(crate) current_rule: Option<RuleIndex>,
@@ -172,6 +181,8 @@ impl Transaction {
             allow: None,
             interruption: None,
             interrupted_by: None,
+            pause_ms: 0,
+            paused_by: None,
             matched: Matched::default(),
             path_unescaped: false,
             current_rule: None,

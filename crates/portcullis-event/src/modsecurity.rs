@@ -74,6 +74,7 @@ fn write_decision(event: &Event, m: &RuleMatch, out: &mut String) {
         Action::Redirect if decided => {
             write!(out, "Access denied with redirection using status {status} (phase {phase}). ")
         }
+        Action::Proxy if decided => write!(out, "Access denied using proxy (phase {phase}). "),
         Action::Drop if decided => write!(out, "Access denied with connection close (phase {phase}). "),
         _ => write!(out, "Warning. "),
     };

@@ -46,6 +46,8 @@ names! {
         Redirect "redirect",
         /// The connection was closed without an answer.
         Drop "drop",
+        /// Forwarded to another server than the route's.
+        Proxy "proxy",
         /// Not a request that HTTP allows; answered by the codec (400, 414, 431, 501, 505).
         Refuse "refuse",
     }

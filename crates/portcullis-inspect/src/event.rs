@@ -64,7 +64,7 @@ impl Inspection {
         let by = self.interrupted_by();
         let status = match &self.interruption {
             Some(Interruption::Deny { status } | Interruption::Redirect { status, .. }) => Some(*status),
-            Some(Interruption::Drop) => None,
+            Some(Interruption::Drop | Interruption::Proxy { .. }) => None,
             None => match (&self.refusal, &outcome.rejection) {
                 (Some(refusal), _) => Some(refusal.status()),
                 (None, Some(rejection)) => Some(rejection.status),

@@ -19,7 +19,7 @@ pub enum Step {
     Continue,
     /// Answer the [`Inspection::questions`] and call [`Inspection::resume`], which gives the step that follows.
     Ask,
-    /// Carry this out; no further phase but [`Inspection::finish`].
+    /// Carry this out; no further phase but [`Inspection::finish`] runs, whatever is called.
     Interrupt(Interruption),
 }
 
@@ -162,7 +162,10 @@ impl Inspection {
 
     /// Whether the request body must be shown, and held back until phase 2 has run.
     pub fn request_body_plan(&self) -> BodyPlan {
-        self.transaction.request_body_plan()
+        match self.interruption {
+            Some(_) => BodyPlan::Skip,
+            None => self.transaction.request_body_plan(),
+        }
     }
 
     /// A piece of the request body, within the plan's limit, transfer coding removed.
@@ -175,12 +178,18 @@ impl Inspection {
 
     /// Phase 2. `truncated`: there is more body than was shown.
     pub fn request_end(&mut self, truncated: bool) -> Step {
+        if self.interruption.is_some() {
+            return Step::Continue;
+        }
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
     }
 
     /// Phase 3.
     pub fn response_head(&mut self, head: &ResponseHead) -> Step {
+        if self.interruption.is_some() {
+            return Step::Continue;
+        }
         self.head_bytes += head.received_len() as u64;
         self.response_coded = head.header("content-encoding").any(is_coded);
         let version = head.version().as_str().as_bytes();
@@ -188,8 +197,18 @@ impl Inspection {
         self.step(progress)
     }
 
+    /// How long the rules that have run since the last call want the transaction to wait (`pause`). The caller
+    /// decides how long it does.
+    pub fn take_pause(&mut self) -> Duration {
+        Duration::from_millis(self.transaction.take_pause_ms())
+    }
+
     /// Whether the response body must be shown, and held back until phase 4 has run.
     pub fn response_body_plan(&mut self) -> BodyPlan {
+        if self.interruption.is_some() {
+            self.response_skip = NotInspected::AfterVerdict;
+            return BodyPlan::Skip;
+        }
         let plan = self.transaction.response_body_plan();
         self.response_skip = if self.transaction.rule_engine() == RuleEngine::Off {
             NotInspected::EngineOff
@@ -209,6 +228,9 @@ impl Inspection {
 
     /// Phase 4. `truncated`: there is more body than was shown.
     pub fn response_end(&mut self, truncated: bool) -> Step {
+        if self.interruption.is_some() {
+            return Step::Continue;
+        }
         let progress = self.transaction.response_end(truncated);
         self.step(progress)
     }
@@ -295,6 +317,7 @@ impl Inspection {
             Some(Interruption::Deny { .. }) => Action::Deny,
             Some(Interruption::Redirect { .. }) => Action::Redirect,
             Some(Interruption::Drop) => Action::Drop,
+            Some(Interruption::Proxy { .. }) => Action::Proxy,
             None if self.refusal.is_some() => Action::Refuse,
             None if outcome.rejection.is_some() => Action::Deny,
             None if self.transaction.matches().iter().any(|found| found.log) => Action::Detect,
@@ -321,7 +344,7 @@ impl Inspection {
     fn request_reason(&self) -> NotInspected {
         if self.transaction.rule_engine() == RuleEngine::Off {
             NotInspected::EngineOff
-        } else if self.request_body_plan() == BodyPlan::Skip {
+        } else if self.transaction.request_body_plan() == BodyPlan::Skip {
             NotInspected::BodyAccessOff
         } else if self.interruption.is_some() || self.refusal.is_some() {
             NotInspected::AfterVerdict

@@ -18,4 +18,6 @@ mod inspector;
 pub use collections::MemoryCollections;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames};
-pub use portcullis_engine::{Answer, BodyLimitAction, BodyPlan, Interruption, Question, QuestionId, Scratch};
+pub use portcullis_engine::{
+    Answer, BodyLimitAction, BodyPlan, Interruption, Origin, Question, QuestionId, Scratch,
+};

@@ -12,8 +12,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use portcullis_config::{Policy, RuleSource};
-use portcullis_engine::Plan;
+use portcullis_config::{Policy, RuleSource, Upstream};
+use portcullis_engine::{Origin, Plan};
 use portcullis_seclang::{Diagnostic, DiskFiles, Level, Root, Sources, ast::Document, parse};
 
 /// Rules that are ready to run.
@@ -69,6 +69,31 @@ pub fn load(policy: &Policy) -> Result<Loaded, LoadError> {
     let setup = policy.crs.as_deref().map(crs_setup).transpose()?;
     let roots: Vec<Root> = policy.sources(setup).into_iter().map(root).collect();
     load_roots(&roots)
+}
+
+/// Mistakes of `loaded` that only show beside the upstreams of the configuration: a `proxy` action may send requests
+/// only to one of their endpoints, so that a rule file cannot open the way to servers that nobody named.
+pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), LoadError> {
+    let known = |origin: &Origin| {
+        upstreams.iter().any(|each| each.endpoint_at(origin.https, &origin.host, origin.port).is_some())
+    };
+    let foreign: Vec<String> = loaded
+        .plan
+        .diversions()
+        .filter(|(_, origin)| !known(origin))
+        .map(|(rule, origin)| {
+            let file = loaded.plan.files.get(rule.metadata.place.file as usize).map_or("", |file| &**file);
+            let (line, id) = (rule.metadata.place.line, rule.id);
+            format!(
+                "error: rule {id}: proxy sends requests to {origin}, which is not an endpoint of an upstream\n  --> \
+                 {file}:{line}\n  help: name it in the configuration: [upstreams.decoy] endpoints = [\"{origin}\"]"
+            )
+        })
+        .collect();
+    match foreign.len() {
+        0 => Ok(()),
+        errors => Err(LoadError::Rules { errors, report: foreign.join("\n") }),
+    }
 }
 
 /// As [`load`], for rule files and texts that no policy names.

@@ -75,6 +75,8 @@ catalogue! {
         "Transactions whose inspection could not do its full work, and what was done about it.";
     UPSTREAM_ERRORS Counter "portcullis_upstream_errors_total" ["kind"]
         "Failures between us and an upstream.";
+    PAUSES Counter "portcullis_pauses_total" ["result"]
+        "Requests that a rule made wait: full time, shortened to the limit, or skipped for too many at a time.";
     EVENTS_QUEUED Gauge "portcullis_events_queued" []
         "Events that wait for the writer.";
     EVENTS_WRITTEN Counter "portcullis_events_written_total" ["sink"]

@@ -13,6 +13,22 @@ pub struct DataPlaneNames<'a> {
     pub refusals: &'a [&'static str],
 }
 
+/// What became of a `pause`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The request waited as long as asked.
+    Full,
+    /// It waited as long as the limit lets it.
+    Shortened,
+    /// It did not wait: too many others did.
+    Skipped,
+}
+
+impl Pause {
+    /// Label values, in the order of the variants.
+    pub const NAMES: &'static [&'static str] = &["full", "shortened", "skipped"];
+}
+
 /// What the proxy counts without regard to the route. One for the process; workers share or clone it.
 #[derive(Clone, Debug)]
 pub struct DataPlane {
@@ -26,6 +42,8 @@ pub struct DataPlane {
     pub bytes_not_inspected: EnumCounters,
     /// Upstream errors, by index into [`DataPlaneNames::upstream_errors`].
     pub upstream_errors: EnumCounters,
+    /// Requests that a rule made wait, by [`Pause`].
+    pub pauses: EnumCounters,
     /// Number of the policy that serves.
     pub policy_generation: Gauge,
     /// Reloads that took effect.
@@ -48,6 +66,7 @@ impl DataPlane {
                 names.not_inspected,
             ),
             upstream_errors: registry.enum_counters(&catalogue::UPSTREAM_ERRORS, &[], names.upstream_errors),
+            pauses: registry.enum_counters(&catalogue::PAUSES, &[], Pause::NAMES),
             policy_generation: registry.gauge(&catalogue::POLICY_GENERATION, &[]),
             reloads_ok: registry.counter(&catalogue::RELOADS, &["ok"]),
             reloads_failed: registry.counter(&catalogue::RELOADS, &["failed"]),

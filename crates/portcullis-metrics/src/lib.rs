@@ -33,7 +33,7 @@ mod rules;
 
 pub use catalogue::{Kind, Metric};
 pub use cells::{Counter, EnumCounters, Gauge, Histogram};
-pub use data_plane::{DataPlane, DataPlaneNames, RouteMetrics};
+pub use data_plane::{DataPlane, DataPlaneNames, Pause, RouteMetrics};
 pub use exposition::CONTENT_TYPE;
 pub use registry::{Registry, SERIES_MAX};
 pub use requests::RequestCounters;

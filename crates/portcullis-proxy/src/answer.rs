@@ -43,7 +43,9 @@ pub(crate) async fn interruption(
             transaction.status = None;
             Next::Gone
         }
-        Interruption::Deny { status } => {
+        Interruption::Deny { .. } | Interruption::Proxy { .. } => {
+            // The compiler lets no rule divert a request that is on its way already; if one did, it is a fault of ours.
+            let status = if let Interruption::Deny { status } = what { status } else { 500 };
             transaction.action = Action::Deny;
             let page = generation.block_page.blocked(status, &transaction.request_id, accept(head));
             send(connection, generation, head, transaction, status, &[], page, reusable).await

@@ -13,7 +13,6 @@ use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
 use portcullis_inspect::{Interruption, Step};
 
-use crate::answer;
 use crate::connection::Connection;
 use crate::forward::{self, Fault};
 use crate::request_body::{self, Body, Obstacle};
@@ -21,6 +20,8 @@ use crate::response;
 use crate::site::{Route, Routed};
 use crate::state::Generation;
 use crate::transaction::Transaction;
+use crate::upstream::Group;
+use crate::{answer, divert, pause};
 
 /// What becomes of the client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,7 @@ async fn refuse(
 ) -> Next {
     transaction.refusal = Some(refusal);
     let step = transaction.inspection.request_head(head, Some(refusal));
+    pause::rest(connection, generation, transaction).await;
     if let Step::Interrupt(Interruption::Drop) = step {
         return answer::interruption(connection, generation, head, transaction, Interruption::Drop, false)
             .await;
@@ -125,8 +127,16 @@ async fn serve(
     route: &Route,
 ) -> Next {
     let bodiless = head.framing() == BodyFraming::None;
-    if let Step::Interrupt(what) = transaction.inspection.request_head(head, None) {
-        return answer::interruption(connection, generation, head, transaction, what, bodiless).await;
+    let step = transaction.inspection.request_head(head, None);
+    pause::rest(connection, generation, transaction).await;
+    match step {
+        Step::Interrupt(Interruption::Proxy { origin, target }) => {
+            return divert::run(connection, generation, head, transaction, (origin, target), None).await;
+        }
+        Step::Interrupt(what) => {
+            return answer::interruption(connection, generation, head, transaction, what, bodiless).await;
+        }
+        Step::Continue | Step::Ask => {}
     }
     if head.target_form() == TargetForm::Authority {
         // Only the Apache profile lets CONNECT come this far. It is answered as Apache does, and no tunnel is opened.
@@ -142,12 +152,45 @@ async fn serve(
         Ok(body) => body,
         Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
     };
-    let read = body.is_read();
-    if let Step::Interrupt(what) = transaction.inspection.request_end(body.is_truncated()) {
-        return answer::interruption(connection, generation, head, transaction, what, read).await;
+    let step = transaction.inspection.request_end(body.is_truncated());
+    pause::rest(connection, generation, transaction).await;
+    match step {
+        Step::Interrupt(Interruption::Proxy { origin, target }) => {
+            divert::run(connection, generation, head, transaction, (origin, target), Some(body)).await
+        }
+        Step::Interrupt(what) => {
+            let read = body.is_read();
+            answer::interruption(connection, generation, head, transaction, what, read).await
+        }
+        Step::Continue | Step::Ask => {
+            let to = Destination { group: &route.group, target: None };
+            send(connection, generation, head, transaction, to, body).await
+        }
     }
-    match forward::run(connection, generation, head, transaction, route, body).await {
-        Ok(answered) => response::pass_on(connection, generation, head, transaction, route, answered).await,
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Destination<'a> {
+    pub(crate) group: &'a Arc<Group>,
+    /// The request target there; as it came, unless a rule says otherwise.
+    pub(crate) target: Option<&'a [u8]>,
+}
+
+/// Forwards the request and passes the answer on.
+pub(crate) async fn send(
+    connection: &mut Connection,
+    generation: &Arc<Generation>,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    to: Destination<'_>,
+    body: Body,
+) -> Next {
+    let read = body.is_read();
+    match forward::run(connection, generation, head, transaction, to, body).await {
+        Ok(answered) => {
+            response::pass_on(connection, generation, head, transaction, to.group, answered).await
+        }
         Err(Fault::Client) => Next::Gone,
         Err(Fault::RequestBody(status, text)) => {
             transaction.reject(status, text);
@@ -181,7 +224,7 @@ fn encoded_body(head: &RequestHead, transaction: &mut Transaction, route: &Route
 }
 
 /// The request body cannot be had, or not be held.
-async fn obstructed(
+pub(crate) async fn obstructed(
     connection: &mut Connection,
     generation: &Generation,
     head: &RequestHead,
@@ -203,6 +246,7 @@ async fn obstructed(
     };
     // Rules see what there is; their verdict cannot make the answer milder.
     let step = transaction.inspection.request_end(true);
+    pause::rest(connection, generation, transaction).await;
     if let Step::Interrupt(Interruption::Drop) = step {
         return answer::interruption(connection, generation, head, transaction, Interruption::Drop, false)
             .await;

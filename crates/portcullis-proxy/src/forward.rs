@@ -9,8 +9,8 @@ use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
 
 use crate::connection::Connection;
+use crate::exchange::Destination;
 use crate::request_body::Body;
-use crate::site::Route;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upload::{self, upload};
@@ -39,22 +39,22 @@ pub(crate) enum Fault {
     Upstream(UpstreamError),
 }
 
-/// Sends the request to an endpoint of the route's group and waits for the head of the answer.
+/// Sends the request to an endpoint of the group and waits for the head of the answer.
 pub(crate) async fn run(
     connection: &mut Connection,
     generation: &Generation,
     head: &RequestHead,
     transaction: &mut Transaction,
-    route: &Route,
+    to: Destination<'_>,
     mut body: Body,
 ) -> Result<Answered, Fault> {
-    let group = &route.group;
+    let group = to.group;
     let framing = match (&body.rest, body.present) {
         (Some(_), _) => head.framing(),
         (None, true) => BodyFraming::Length(body.held.len() as u64),
         (None, false) => BodyFraming::None,
     };
-    let request = compose(connection, generation, head, transaction, framing, &group.host);
+    let request = compose(connection, generation, head, transaction, framing, to);
     if body.rest.is_some() && head.expects_continue() && body.held.is_empty() {
         let sent = crate::request_body::send_continue(connection, generation).await;
         sent.map_err(|_| Fault::Client)?;
@@ -101,13 +101,14 @@ fn compose(
     head: &RequestHead,
     transaction: &Transaction,
     framing: BodyFraming,
-    host: &str,
+    to: Destination<'_>,
 ) -> Vec<u8> {
     let mut output = std::mem::take(&mut connection.output);
     output.clear();
     let rewrite = RequestRewrite {
         framing,
-        host: head.host().is_empty().then_some(host.as_bytes()),
+        target: to.target,
+        host: head.host().is_empty().then_some(to.group.host.as_bytes()),
         upgrade: asks_for_websocket(head),
         forwarded: Some(ForwardedBy {
             peer: connection.peer.ip(),

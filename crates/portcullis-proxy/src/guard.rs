@@ -87,6 +87,11 @@ impl Guarded {
         self.step(|inspection| inspection.response_head(head))
     }
 
+    /// How long the rules that have run want the transaction to wait.
+    pub(crate) fn take_pause(&mut self) -> Duration {
+        self.call(|inspection| inspection.take_pause()).unwrap_or_default()
+    }
+
     /// What to do with the response body.
     pub(crate) fn response_body_plan(&mut self) -> BodyPlan {
         self.call(|inspection| inspection.response_body_plan()).unwrap_or(BodyPlan::Skip)

@@ -13,17 +13,15 @@ use portcullis_http::h1::{
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
-use crate::answer;
 use crate::connection::Connection;
 use crate::exchange::{Next, gateway_error};
 use crate::forward::{Answered, asks_for_websocket};
 use crate::io::write_all;
-use crate::site::Route;
 use crate::state::Generation;
 use crate::transaction::Transaction;
-use crate::tunnel;
 use crate::upload::SMALL_BYTES;
 use crate::upstream::{Group, UpstreamConnection};
+use crate::{answer, pause, tunnel};
 
 /// Passes the answer on, or blocks it.
 pub(crate) async fn pass_on(
@@ -31,7 +29,7 @@ pub(crate) async fn pass_on(
     generation: &Arc<Generation>,
     request: &RequestHead,
     transaction: &mut Transaction,
-    route: &Route,
+    group: &Arc<Group>,
     answered: Answered,
 ) -> Next {
     let Answered { mut upstream, endpoint, head, sent_whole } = answered;
@@ -46,8 +44,7 @@ pub(crate) async fn pass_on(
         };
         if let BodyPlan::Hold { limit_bytes, over_limit } = plan {
             let limits = (limit_bytes, over_limit);
-            let held_now =
-                hold(connection, &route.group, &mut upstream, transaction, &mut decoder, limits).await;
+            let held_now = hold(connection, group, &mut upstream, transaction, &mut decoder, limits).await;
             match held_now {
                 Ok(got) => held = got,
                 Err(Unheld::Upstream(error)) => {
@@ -72,6 +69,7 @@ pub(crate) async fn pass_on(
         }
         step = transaction.inspection.response_end(held.truncated);
     }
+    pause::rest(connection, generation, transaction).await;
     if let Step::Interrupt(what) = step {
         return answer::interruption(connection, generation, request, transaction, what, sent_whole).await;
     }
@@ -93,13 +91,12 @@ pub(crate) async fn pass_on(
         && !connection.worker.draining.get();
     compose(connection, request, transaction, &head, to_client, keep);
     let mut down = Downstream { chunked: to_client == BodyFraming::Chunked, generation };
-    let streamed =
-        stream(connection, &route.group, &mut upstream, transaction, decoder, held, &mut down).await;
+    let streamed = stream(connection, group, &mut upstream, transaction, decoder, held, &mut down).await;
     match streamed {
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
             if upstream.input.unread().is_empty() {
                 let mut pool = connection.worker.pool.borrow_mut();
-                pool.group(&route.group).put(endpoint, upstream, Instant::now());
+                pool.group(group).put(endpoint, upstream, Instant::now());
             }
         }
         Ok(()) => {}

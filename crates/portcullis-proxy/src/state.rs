@@ -1,15 +1,16 @@
 //! What connections look up: the settings that serve (a generation), what the process shares, what a worker owns.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use portcullis_config::{ClientAddress, Config, Timeouts};
 use portcullis_event::{Action, Event, Redactor, RedactorNames};
-use portcullis_inspect::{Inspector, PolicyNames, Scratch};
+use portcullis_inspect::{Inspector, Origin, PolicyNames, Scratch};
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics, RuleCounters};
 use rustls::ServerConfig;
 use tokio::sync::Notify;
@@ -17,6 +18,8 @@ use tokio::sync::Notify;
 use crate::StartError;
 use crate::block_page::BlockPage;
 use crate::budget::Budget;
+use crate::divert;
+use crate::pause::Pauses;
 use crate::request_id::RequestIds;
 use crate::site::{Hosts, Route, Site};
 use crate::timer::Timers;
@@ -42,10 +45,14 @@ pub(crate) struct Generation {
     pub(crate) listeners: Vec<ListenerState>,
     pub(crate) sites: Vec<Site>,
     pub(crate) groups: Vec<Arc<Group>>,
+    /// Where `proxy` actions send requests.
+    pub(crate) diverted: HashMap<Origin, Arc<Group>>,
     pub(crate) client_address: ClientAddress,
     pub(crate) timeouts: Timeouts,
     pub(crate) connections_max: usize,
     pub(crate) held_body_bytes_max: u64,
+    pub(crate) pause_max: Duration,
+    pub(crate) pauses_max: usize,
     pub(crate) block_page: BlockPage,
     /// For the events that no inspector makes.
     pub(crate) redactor: Redactor,
@@ -118,11 +125,14 @@ impl Generation {
             number,
             listeners,
             sites,
+            diverted: divert::groups(config, inspectors, &groups, group_ids)?,
             groups,
             client_address: config.client_address.clone(),
             timeouts: config.timeouts,
             connections_max: config.limits.connections_max,
             held_body_bytes_max: config.limits.held_body_bytes_max,
+            pause_max: config.limits.pause_max,
+            pauses_max: config.limits.pauses_max,
             block_page: BlockPage::load(config.block_page.as_deref())?,
             redactor: redactor(config),
             rule_matches: {
@@ -164,6 +174,7 @@ pub(crate) struct Worker {
     pub(crate) pool: RefCell<Pool>,
     pub(crate) budget: Rc<Budget>,
     pub(crate) draining: Cell<bool>,
+    pub(crate) pauses: Pauses,
     pub(crate) request_ids: RefCell<RequestIds>,
     /// Buffers of finished inspections, for the next ones.
     scratch: RefCell<Vec<Scratch>>,
@@ -181,6 +192,7 @@ impl Worker {
             pool: RefCell::default(),
             budget,
             draining: Cell::new(false),
+            pauses: Pauses::default(),
             request_ids: RefCell::default(),
             scratch: RefCell::default(),
             connections: Cell::new(0),

@@ -14,6 +14,8 @@
 //! The meaning is ModSecurity 2.9.7 on Apache; each test in `tests/` names the function of its source that it follows.
 //! Known differences, all on purpose:
 //! - `skipAfter` with a rule id goes on after the whole chain of that rule, not in the middle of it.
+//! - `pause` delays what its rule does and lets the rules after it run. The original lets the transaction pass if `pause`
+//!   comes last, does not wait if another action comes last, and crashes if there is no other.
 //! - `ctl:ruleRemoveTarget...` takes `/regex/` selectors, as version 3 does.
 //! - Persistent collections live as long as the transaction.
 //! - Bodies are whole: what happens above a body limit is not a matter of rules.
@@ -99,6 +101,8 @@ pub struct Outcome {
     pub tx: BTreeMap<BString, BString>,
     /// The first interruption; rules of phase 5 ran after it.
     pub interruption: Option<Interruption>,
+    /// Milliseconds that `pause` asked for, all rules together.
+    pub pause_ms: i64,
 }
 
 impl Outcome {
@@ -136,8 +140,10 @@ pub struct Interruption {
     pub status: u16,
     /// The rule; of a chain, the first link.
     pub rule: RuleId,
-    /// For `redirect`: where to.
+    /// For `redirect` and `proxy`: where to.
     pub location: Option<BString>,
     /// True for `drop`.
     pub drop: bool,
+    /// True for `proxy`: the request goes on to another server.
+    pub proxy: bool,
 }

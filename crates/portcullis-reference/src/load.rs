@@ -174,8 +174,6 @@ impl Loader<'_> {
 
     fn check_action(&mut self, action: &Spanned<Action>) {
         let what = match &action.node {
-            Action::Proxy(_) => "proxy",
-            Action::Pause(_) => "pause",
             Action::Exec(_) => "exec",
             Action::DeprecateVar { .. } => "deprecatevar",
             Action::Append(_) | Action::Prepend(_) => "append and prepend",

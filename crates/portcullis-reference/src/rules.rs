@@ -41,6 +41,7 @@ pub(crate) enum Disruptive {
     Deny,
     Drop,
     Redirect(BString),
+    Proxy(BString),
     Allow(AllowScope),
 }
 
@@ -72,6 +73,7 @@ impl Disruptive {
             Action::Deny => Some(Disruptive::Deny),
             Action::Drop => Some(Disruptive::Drop),
             Action::Redirect(to) => Some(Disruptive::Redirect(to.clone())),
+            Action::Proxy(to) => Some(Disruptive::Proxy(to.clone())),
             Action::Allow(scope) => Some(Disruptive::Allow(*scope)),
             _ => None,
         })
@@ -88,6 +90,10 @@ impl Chain {
         self.starter()
             .last(|a| if let Action::Status(status) = a { Some(*status) } else { None })
             .unwrap_or(403)
+    }
+
+    pub(crate) fn pause(&self) -> Option<&BString> {
+        self.starter().last(|a| if let Action::Pause(time) = a { Some(time) } else { None })
     }
 
     pub(crate) fn skip(&self) -> u32 {

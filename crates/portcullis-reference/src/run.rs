@@ -1,22 +1,24 @@
 //! Phases, chains, links, targets: loops inside loops.
 
+use std::collections::HashSet;
+
 use bstr::{BString, ByteSlice};
 use portcullis_seclang::ast::{Action, AllowScope, TargetKind};
 use portcullis_seclang::settings::RuleEngine;
-use portcullis_types::Phase;
+use portcullis_types::{Phase, RuleId};
 
 use crate::actions::{expand, perform};
 use crate::load::is_chosen;
 use crate::operator::Found;
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
-use crate::text::escape_key;
+use crate::text::{atoi, escape_key};
 use crate::transaction::{Chosen, Transaction, Value, unset};
 use crate::variables::values;
 use crate::{Interruption, Match, Outcome, Reference, Request, body};
 
 pub(crate) fn run(reference: &Reference, request: &Request) -> Outcome {
     let transaction = Transaction::new(request, &reference.settings);
-    let mut run = Run { reference, transaction, outcome: Outcome::default() };
+    let mut run = Run { reference, transaction, outcome: Outcome::default(), paused: HashSet::new() };
     for phase in Phase::ALL {
         run.phase(phase);
     }
@@ -32,6 +34,8 @@ struct Run<'r> {
     reference: &'r Reference,
     transaction: Transaction<'r>,
     outcome: Outcome,
+    /// Rules that have paused: one does so once, however many values it matches.
+    paused: HashSet<RuleId>,
 }
 
 /// A target that was looked up: a value, or a count.
@@ -266,8 +270,19 @@ impl Run<'_> {
         if phase == Phase::Logging || self.transaction.engine != RuleEngine::On {
             return false;
         }
-        let interruption =
-            |status| Interruption { phase, status, rule: chain.id, location: None, drop: false };
+        if let Some(time) = chain.pause()
+            && self.paused.insert(chain.id)
+        {
+            self.outcome.pause_ms += atoi(&expand(&self.transaction, chain, time)).max(0);
+        }
+        let interruption = |status| Interruption {
+            phase,
+            status,
+            rule: chain.id,
+            location: None,
+            drop: false,
+            proxy: false,
+        };
         let interruption = match &chain.disruptive {
             Disruptive::Pass => return false,
             Disruptive::Allow(scope) => {
@@ -280,6 +295,10 @@ impl Run<'_> {
                 let status = Some(chain.status()).filter(|status| matches!(status, 301 | 302 | 303 | 307));
                 let location = Some(expand(&self.transaction, chain, to));
                 Interruption { location, ..interruption(status.unwrap_or(302)) }
+            }
+            Disruptive::Proxy(to) => {
+                let location = Some(expand(&self.transaction, chain, to));
+                Interruption { location, proxy: true, ..interruption(200) }
             }
         };
         self.outcome.interruption = Some(interruption);

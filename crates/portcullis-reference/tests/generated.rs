@@ -176,6 +176,7 @@ const DISRUPTIVE: &[&str] = &[
     "allow:phase",
     "allow:request",
     "redirect:http://h/",
+    "redirect:http://h/,status:308",
 ];
 
 fn rules(random: &mut Random) -> String {
@@ -224,7 +225,14 @@ fn rule(random: &mut Random, text: &mut String, id: usize, count: usize) {
     for link in 0..links {
         let mut actions = Vec::new();
         if link == 0 {
-            actions.push(format!("id:{id},phase:{phase},{}", random.pick(DISRUPTIVE)));
+            let disruptive = match random.chance(5) && phase < 3 {
+                true => "proxy:http://h/%{tx.s}",
+                false => random.pick(DISRUPTIVE),
+            };
+            actions.push(format!("id:{id},phase:{phase},{disruptive}"));
+            if random.chance(10) {
+                actions.push(format!("pause:{}", random.pick(&["20", "0", "%{tx.n}", "%{ARGS.a}"])));
+            }
             actions.push(format!("tag:'t{}',msg:'m{} %{{MATCHED_VAR}}'", random.below(3), random.below(3)));
             if random.chance(40) {
                 actions.push(format!("severity:{}", 1 + random.below(6)));

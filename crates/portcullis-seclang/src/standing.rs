@@ -182,10 +182,17 @@ pub fn action(action: ActionName) -> Standing {
     match action {
         Exec => refused(
             "a rule may not start programs",
-            "act on the event: every match is written to the event sinks",
+            "let a program read the events: every match is written to the event file and the error log",
         ),
         Marker => refused("marker is not an action of rules", "write SecMarker NAME on a line of its own"),
-        Append | Prepend | Proxy | Pause | Xmlns | SetEnv | ExpireVar | DeprecateVar => NOT_YET,
+        Pause => Differs(
+            "it delays whatever else the rule does, for `limits.pause` at most, and the rules after it still run; ModSecurity 2 \
+             lets the transaction pass where `pause` is the last disruptive action, and does not wait where it is not",
+        ),
+        Proxy => Differs(
+            "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
+        ),
+        Append | Prepend | Xmlns | SetEnv | ExpireVar | DeprecateVar => NOT_YET,
         SanitiseArg
         | SanitiseMatched
         | SanitiseMatchedBytes

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_config::{Config, Format};
-use portcullis_load::{LoadError, Loaded, load, load_roots};
+use portcullis_config::{Config, Format, Policy};
+use portcullis_load::{LoadError, Loaded, check_servers, load, load_roots};
 use portcullis_seclang::Root;
 
 use crate::cli::{FAILED, usage_error};
@@ -81,9 +81,15 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
     let policies = of("set", config.policies.len());
     writeln!(out, "{name}: {sites}, {policies} of rules, 0 errors")?;
     for (i, policy) in config.policies.iter().enumerate() {
-        rule_set(out, &format!("{name}, rules {}: ", i + 1), load(policy), total)?;
+        rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(policy, &config), total)?;
     }
     Ok(())
+}
+
+fn checked(policy: &Policy, config: &Config) -> Result<Loaded, LoadError> {
+    let loaded = load(policy)?;
+    check_servers(&loaded, &config.upstreams)?;
+    Ok(loaded)
 }
 
 /// Rule texts that load together.

@@ -18,8 +18,9 @@ type Matches = Vec<(RuleId, Phase, BString, BString)>;
 pub struct Seen {
     matches: Matches,
     tx: BTreeMap<BString, BString>,
-    /// Phase, rule, status; 0 for `drop`.
+    /// Phase, rule, status; 0 for `drop`, 1 for `proxy`.
     interruption: Option<(Phase, RuleId, u16)>,
+    pause_ms: i64,
 }
 
 /// Runs the engine.
@@ -34,6 +35,7 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
         Transaction::new(Arc::clone(plan), Arc::new(NoCollections), Scratch::default(), &connection);
     let interruption = phases(&mut transaction, request);
     transaction.finish();
+    let pause_ms = transaction.take_pause_ms() as i64;
     let by = transaction.interrupted_by();
     let matches = transaction.matches().iter().map(|found| {
         let view = transaction.view(found);
@@ -47,9 +49,11 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
             let status = match interruption {
                 Interruption::Deny { status } | Interruption::Redirect { status, .. } => status,
                 Interruption::Drop => 0,
+                Interruption::Proxy { .. } => 1,
             };
             Some((phase, plan.rule(rule).id, status))
         }),
+        pause_ms,
     }
 }
 
@@ -93,10 +97,20 @@ pub fn reference(outcome: &Outcome) -> Seen {
     Seen {
         matches: matches.map(|m| (m.rule, m.phase, variable(&m.variable), m.value.clone())).collect(),
         tx: outcome.tx.clone(),
-        interruption: outcome
-            .interruption
-            .as_ref()
-            .map(|i| (i.phase, i.rule, if i.drop { 0 } else { i.status })),
+        interruption: outcome.interruption.as_ref().map(|i| {
+            (
+                i.phase,
+                i.rule,
+                if i.drop {
+                    0
+                } else if i.proxy {
+                    1
+                } else {
+                    i.status
+                },
+            )
+        }),
+        pause_ms: outcome.pause_ms,
     }
 }
 
@@ -110,6 +124,9 @@ pub fn difference(reference: &Seen, engine: &Seen) -> Option<String> {
             "interruption: reference {:?}, engine {:?}",
             reference.interruption, engine.interruption
         ));
+    }
+    if reference.pause_ms != engine.pause_ms {
+        return Some(format!("pause: reference {}, engine {}", reference.pause_ms, engine.pause_ms));
     }
     let count = reference.matches.len().max(engine.matches.len());
     for at in 0..count {

@@ -102,6 +102,7 @@ impl Policies {
         let mut inspectors = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
             let loaded = portcullis_load::load(policy)?;
+            portcullis_load::check_servers(&loaded, &config.upstreams)?;
             for warning in &loaded.warnings {
                 eprintln!("{warning}");
             }

@@ -1,0 +1,131 @@
+//! What a rule that matched does to the transaction as a whole: interrupt it, let it pass, send it elsewhere, hold
+//! it up. The transaction only says so; the caller answers, forwards and waits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use portcullis_types::Phase;
+
+use crate::plan::{Disruption, Plan, Rule, RuleIndex};
+use crate::template::Template;
+use crate::transaction::{Interruption, Transaction};
+use crate::tx_store::to_int;
+use crate::{Match, RuleEngine};
+
+/// A server that `proxy` sends requests to. Known at load time, so that no request can choose it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    /// `https` instead of `http`.
+    pub https: bool,
+    /// Host name or address, lower case, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        match self.host.contains(':') {
+            true => write!(f, "{scheme}://[{}]:{}", self.host, self.port),
+            false => write!(f, "{scheme}://{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Where `proxy:URL` sends a request.
+#[derive(Clone, Debug)]
+pub struct Diversion {
+    /// The server.
+    pub origin: Arc<Origin>,
+    /// Path, and query if it has a `?`; otherwise the query of the request goes with it.
+    pub target: Template,
+}
+
+impl Transaction {
+    /// Milliseconds that `pause` asked for since the last call; the caller waits before it goes on, and decides how
+    /// long at most.
+    pub fn take_pause_ms(&mut self) -> u64 {
+        std::mem::take(&mut self.pause_ms)
+    }
+
+    pub(crate) fn disrupt(&mut self, plan: &Plan, index: RuleIndex) {
+        if self.phase == Phase::Logging || self.rule_engine != RuleEngine::On {
+            return;
+        }
+        self.hold_up(plan, index);
+        let interruption = match &plan.rule(index).disruption {
+            Disruption::Pass => return,
+            Disruption::Allow(scope) => {
+                self.rule_ended = true;
+                self.allow = Some((*scope, self.phase));
+                return;
+            }
+            Disruption::Deny { status } => Interruption::Deny { status: *status },
+            Disruption::Drop => Interruption::Drop,
+            Disruption::Redirect { status, location } => {
+                let mut target = Vec::new();
+                self.expand(plan, location, &mut target);
+                Interruption::Redirect { status: *status, location: target }
+            }
+            Disruption::Proxy(diversion) => {
+                let target = self.diverted_target(plan, &diversion.target);
+                Interruption::Proxy { origin: Arc::clone(&diversion.origin), target }
+            }
+        };
+        self.rule_ended = true;
+        self.interruption = Some(interruption);
+        self.interrupted_by = Some((index, self.phase));
+    }
+
+    /// A rule holds the transaction up once, however many values it matches.
+    fn hold_up(&mut self, plan: &Plan, index: RuleIndex) {
+        let Some(template) = plan.rule(index).pause.as_ref().filter(|_| self.paused_by != Some(index)) else {
+            return;
+        };
+        self.paused_by = Some(index);
+        let mut text = Vec::new();
+        self.expand(plan, template, &mut text);
+        self.pause_ms = self.pause_ms.saturating_add(u64::try_from(to_int(&text)).unwrap_or(0));
+    }
+
+    /// The request target for the other server: as Apache makes it of a `proxy:` file name.
+    fn diverted_target(&mut self, plan: &Plan, template: &Template) -> Vec<u8> {
+        let mut written = Vec::new();
+        self.expand(plan, template, &mut written);
+        let mut target = Vec::with_capacity(written.len() + 16);
+        if written.first() != Some(&b'/') {
+            target.push(b'/');
+        }
+        for byte in written {
+            match byte {
+                // What may stand in a request line; a macro can bring anything.
+                0x21..=0x7e if byte != b'#' => target.push(byte),
+                _ => target.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+            }
+        }
+        let query = self.store.scalar(portcullis_types::Variable::QueryString).map(|id| self.store.data(id));
+        if let Some(query) = query.filter(|_| !target.contains(&b'?')) {
+            target.push(b'?');
+            target.extend_from_slice(self.store.text(query));
+        }
+        target
+    }
+}
+
+impl Match {
+    /// True for the action of `rule` that ends a transaction.
+    pub(crate) fn is_disruptive(disruption: &Disruption) -> bool {
+        !matches!(disruption, Disruption::Pass | Disruption::Allow(_))
+    }
+}
+
+impl Plan {
+    /// The rules that send requests to a server of their own, and where.
+    pub fn diversions(&self) -> impl Iterator<Item = (&Rule, &Arc<Origin>)> {
+        self.rules.iter().filter_map(|rule| match &rule.disruption {
+            Disruption::Proxy(diversion) => Some((rule, &diversion.origin)),
+            _ => None,
+        })
+    }
+}
