@@ -15,6 +15,7 @@ mod lower;
 mod names;
 mod operator;
 mod proxy_url;
+mod rsub;
 mod settings;
 mod targets;
 mod template;

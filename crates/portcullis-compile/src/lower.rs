@@ -11,6 +11,7 @@ use portcullis_engine::{
     Update,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
+use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::settings::Setting;
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
@@ -54,6 +55,8 @@ pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Com
         fold(&mut plan);
     }
     plan.reads_file_content = reads(&plan, Variable::FilesTmpContent);
+    plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
+    plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
     plan.reads_response_body = !plan.steps[3].is_empty();
     Compiled { plan: (!failed).then_some(plan), diagnostics }
 }
@@ -223,6 +226,7 @@ impl Lowering<'_> {
             negated = written.node.negated;
             operator_text = format!("@{} {}", written.node.name.name(), written.node.argument);
             let folder = self.folder(written.span.file);
+            self.check_rewriting(condition);
             match self.operators.compile(&written.node, &folder, &mut self.names) {
                 Ok(compiled) => operator = compiled,
                 Err((message, hint)) => self.error(written.span, message, hint),
@@ -264,6 +268,8 @@ impl Lowering<'_> {
         let result = match &action.node {
             Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
             Action::InitCol { collection, key } => self.open(*collection, key),
+            Action::Append(text) => self.injection("append", text, action.span).map(Act::Append),
+            Action::Prepend(text) => self.injection("prepend", text, action.span).map(Act::Prepend),
             Action::SetSid(key) => self.open(Variable::Session, key),
             Action::SetUid(key) => self.open(Variable::User, key),
             Action::SetRsc(key) => self.open(Variable::Resource, key),
@@ -375,6 +381,52 @@ impl Lowering<'_> {
             Action::Proxy(url) => self.proxy(url, action.span, phase),
             _ => Disruption::Pass,
         }
+    }
+
+    fn injection(&mut self, action: &str, text: &[u8], span: SourceSpan) -> Result<Template, String> {
+        if !self.plan.settings.content_injection {
+            self.without(span, action, "SecContentInjection");
+        }
+        self.text(text)
+    }
+
+    /// `@rsub` changes a body in place of the variable, so it takes no other one; and both need their switch.
+    fn check_rewriting(&mut self, condition: &ast::Condition) {
+        let operator = &condition.operator;
+        let changes = operator.node.name == OperatorName::Rsub;
+        if changes && operator.node.negated {
+            let hint = "remove the !; @rsub matches whatever there is to change";
+            self.error(operator.span, "@rsub cannot be negated".to_owned(), Some(hint.to_owned()));
+        }
+        let settings = &self.plan.settings;
+        let (input, output, inject) =
+            (settings.stream_request_body, settings.stream_response_body, settings.content_injection);
+        for target in &condition.targets {
+            let name = target.node.variable.name();
+            match target.node.variable {
+                Variable::StreamInputBody if !input => {
+                    self.without(target.span, name, "SecStreamInBodyInspection")
+                }
+                Variable::StreamOutputBody if !output => {
+                    self.without(target.span, name, "SecStreamOutBodyInspection");
+                }
+                Variable::StreamOutputBody if changes && !inject => {
+                    self.without(target.span, "@rsub on STREAM_OUTPUT_BODY", "SecContentInjection");
+                }
+                Variable::StreamInputBody | Variable::StreamOutputBody => {}
+                _ if changes => {
+                    let hint = "look at STREAM_INPUT_BODY or STREAM_OUTPUT_BODY";
+                    let message = format!("@rsub cannot change {name}");
+                    self.error(target.span, message, Some(hint.to_owned()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn without(&mut self, span: SourceSpan, what: &str, directive: &str) {
+        let warning = Diagnostic::warning(span, format!("{what} has no effect while {directive} is Off"));
+        self.diagnostics.push(warning.with_hint(format!("write {directive} On")));
     }
 
     /// `proxy:URL`. The server is fixed here, so that the loader can look it up among the upstreams.

@@ -13,6 +13,7 @@ use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Files, ast};
 
 use crate::names::Names;
+use crate::rsub;
 use crate::template::template;
 
 /// Message and hint.
@@ -45,6 +46,7 @@ impl<'a> Operators<'a> {
             OperatorName::Contains => text(Operator::Contains),
             OperatorName::ContainsWord => text(Operator::ContainsWord),
             OperatorName::Within => text(Operator::Within),
+            OperatorName::Rsub => rsub::parse(argument, names).map(|found| Operator::Rsub(Box::new(found))),
             OperatorName::Streq => text(Operator::StrEq),
             OperatorName::StrMatch => text(Operator::StrMatch),
             OperatorName::BeginsWith => text(Operator::BeginsWith),

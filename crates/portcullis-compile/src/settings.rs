@@ -31,6 +31,10 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         }
         Setting::ResponseBodyMimeTypesClear => settings.response_body_mime_types.clear(),
         Setting::ComponentSignature(text) => settings.component_signatures.push(text.to_vec()),
+        Setting::ContentInjection(on) => settings.content_injection = *on,
+        Setting::StreamInBodyInspection(on) => settings.stream_request_body = *on,
+        Setting::StreamOutBodyInspection(on) => settings.stream_response_body = *on,
+        Setting::DisableBackendCompression(on) => settings.disable_backend_compression = *on,
         Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
         // Read by the caller, who has the files.
         Setting::UnicodeMapFile { .. } => {}

@@ -33,6 +33,8 @@ impl Transaction {
                 Act::RequestBodyLimit(limit) => self.request_body_limit = *limit,
                 Act::ResponseBodyAccess(on) => self.response_body_access = *on,
                 Act::ResponseBodyLimit(limit) => self.response_body_limit = *limit,
+                Act::Append(text) => self.rewrites.after = Some(self.expand_to_store(plan, text)),
+                Act::Prepend(text) => self.rewrites.before = Some(self.expand_to_store(plan, text)),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::collect::Item;
-use crate::operator::Captures;
+use crate::operator::{Captures, Operator};
 use crate::outside::{Place, Progress};
 use crate::plan::{KeyFilter, Link, Outcome, Plan, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
@@ -284,6 +284,10 @@ impl Transaction {
         argument: &[u8],
         captures: &Captures,
     ) {
+        let form = match &link.operator {
+            Operator::Rsub(substitution) => self.substitute(plan, substitution, item, form, argument),
+            _ => form,
+        };
         self.matched =
             Matched { variable: Some(item.variable), count: item.count, key: item.key, value: form };
         if plan.rule(rule).link_count > 1 {

@@ -32,6 +32,7 @@ mod outside;
 mod plan;
 mod rbl;
 mod record;
+mod rewrite;
 mod rule_set;
 mod scalars;
 mod settings;
@@ -53,6 +54,7 @@ pub use plan::{
 };
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
+pub use rewrite::{Find, ResponseEdits, Substitution};
 pub use rule_set::RuleSet;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};
 pub use store::Class;

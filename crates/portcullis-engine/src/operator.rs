@@ -22,6 +22,8 @@ pub enum Operator {
     Contains(Template),
     ContainsWord(Template),
     Within(Template),
+    /// Matches always, and changes the body (`Transaction::substitute`).
+    Rsub(Box<crate::Substitution>),
     StrEq(Template),
     StrMatch(Template),
     BeginsWith(Template),
@@ -73,6 +75,7 @@ impl Operator {
         match self {
             Contains(t) | ContainsWord(t) | Within(t) | StrEq(t) | StrMatch(t) | BeginsWith(t)
             | EndsWith(t) => Some(t),
+            Rsub(substitution) => Some(&substitution.replacement),
             Eq(Number::Computed(t))
             | Ge(Number::Computed(t))
             | Gt(Number::Computed(t))
@@ -162,7 +165,7 @@ impl Operator {
             Operator::ValidateByteRange(allowed) => value.iter().any(|&b| !allowed.contains(b)),
             Operator::ValidateUrlEncoding => portcullis_match::url_encoding_error(value).is_some(),
             Operator::ValidateUtf8Encoding => portcullis_match::utf8_error(value).is_some(),
-            Operator::UnconditionalMatch => true,
+            Operator::UnconditionalMatch | Operator::Rsub(_) => true,
             // What asks is not decided here but by the answers (outside.rs).
             Operator::NoMatch | Operator::Rbl(_) => false,
         }

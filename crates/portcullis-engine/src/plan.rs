@@ -42,6 +42,10 @@ pub struct Plan {
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
     pub reads_response_body: bool,
+    /// True if `STREAM_INPUT_BODY` has a value: a rule reads it, and it is switched on.
+    pub streams_request: bool,
+    /// True if `STREAM_OUTPUT_BODY` has a value.
+    pub streams_response: bool,
 }
 
 /// A place in a rule file.
@@ -332,6 +336,10 @@ pub enum Act {
     RequestBodyLimit(u64),
     ResponseBodyAccess(bool),
     ResponseBodyLimit(u64),
+    /// Sent behind the response body.
+    Append(Template),
+    /// Sent before the response body.
+    Prepend(Template),
 }
 
 /// What a whole rule did, as the executor's answer to itself.

@@ -52,6 +52,14 @@ pub struct Settings {
     pub response_body_limit_action: BodyLimitAction,
     /// `SecResponseBodyMimeType`, lower case, without parameters.
     pub response_body_mime_types: Vec<Vec<u8>>,
+    /// `SecContentInjection`: `append`, `prepend` and `@rsub` on response bodies take effect.
+    pub content_injection: bool,
+    /// `SecStreamInBodyInspection`.
+    pub stream_request_body: bool,
+    /// `SecStreamOutBodyInspection`.
+    pub stream_response_body: bool,
+    /// `SecDisableBackendCompression`: upstreams are not told what codings the client takes.
+    pub disable_backend_compression: bool,
     /// `SecWebAppId`.
     pub web_app_id: Option<Vec<u8>>,
     /// `SecComponentSignature`s: the rule sets in the plan.
@@ -75,6 +83,10 @@ impl Default for Settings {
             response_body_limit: 524_288,
             response_body_limit_action: BodyLimitAction::Reject,
             response_body_mime_types: vec![b"text/plain".to_vec(), b"text/html".to_vec()],
+            content_injection: false,
+            stream_request_body: false,
+            stream_response_body: false,
+            disable_backend_compression: false,
             web_app_id: None,
             component_signatures: Vec::new(),
         }

@@ -13,6 +13,7 @@ use crate::execute::Matched;
 use crate::outside::{Outside, Progress};
 use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
+use crate::rewrite::Rewrites;
 use crate::settings::{BodyLimitAction, RuleEngine};
 use crate::store::Store;
 use crate::trace::Trace;
@@ -120,6 +121,7 @@ pub struct Transaction {
     pub(crate) allow: Option<(AllowScope, Phase)>,
     pub(crate) interruption: Option<Interruption>,
     pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
+    pub(crate) rewrites: Rewrites,
     pub(crate) pause_ms: u64,
     pub(crate) paused_by: Option<RuleIndex>,
     pub(crate) matched: Matched,
@@ -181,6 +183,7 @@ impl Transaction {
             allow: None,
             interruption: None,
             interrupted_by: None,
+            rewrites: Rewrites::default(),
             pause_ms: 0,
             paused_by: None,
             matched: Matched::default(),
@@ -231,6 +234,7 @@ impl Transaction {
     /// A piece of the request body, transfer coding removed.
     pub fn request_body(&mut self, chunk: &[u8]) {
         if self.request_body_plan() != BodyPlan::Skip {
+            self.stream_request(chunk);
             self.body.feed(chunk, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
         }
     }
@@ -241,6 +245,7 @@ impl Transaction {
         let access = self.request_body_plan() != BodyPlan::Skip;
         let plan = &self.plan;
         self.body.finish(access, truncated, &plan.settings, &mut self.store, plan.reads_file_content);
+        self.begin_request_stream();
         self.run_phase(Phase::RequestBody)
     }
 
@@ -281,6 +286,7 @@ impl Transaction {
         self.store.set_scalar(Variable::OutboundDataError, if truncated { b"1" } else { b"0" });
         if self.response_body_plan() != BodyPlan::Skip {
             let body = std::mem::take(&mut self.response_body);
+            self.begin_response_stream(&body);
             self.store.set_scalar(Variable::ResponseBody, &body);
         }
         self.run_phase(Phase::ResponseBody)

@@ -134,6 +134,8 @@ names! {
         ResponseBodyOverLimit "response_body_over_limit",
         /// A body that its parser could not read.
         UndecodableBody "undecodable_body",
+        /// A body that rules would change went as it was, or in part: coded, partial, or over a limit of rewriting.
+        BodyNotRewritten "body_not_rewritten",
         /// A bug of ours, caught.
         EngineError "engine_error",
         /// Time or work budget spent.

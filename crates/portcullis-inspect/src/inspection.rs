@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{
-    Answer, BodyPlan, Interruption, Progress, Question, QuestionId, RequestLine, RuleEngine, RuleIndex,
-    Scratch, Transaction,
+    Answer, BodyPlan, Interruption, Progress, Question, QuestionId, RequestLine, ResponseEdits, RuleEngine,
+    RuleIndex, Scratch, Transaction,
 };
 use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
@@ -258,6 +258,34 @@ impl Inspection {
             Progress::Ask => Step::Ask,
             Progress::Done(_) => Step::Continue,
         }
+    }
+
+    /// The request body that is to go upstream in place of the one that came, if rules changed it (`@rsub`).
+    pub fn rewritten_request_body(&self) -> Option<Vec<u8>> {
+        self.transaction.rewritten_request_body().map(<[u8]>::to_vec)
+    }
+
+    /// What becomes of the response body, after phase 4: `append`, `prepend`, `@rsub`.
+    pub fn response_edits(&self) -> ResponseEdits {
+        match self.interruption {
+            Some(_) => ResponseEdits::default(),
+            None => self.transaction.response_edits(),
+        }
+    }
+
+    /// True if a limit cut a substitution short.
+    pub fn is_rewriting_incomplete(&self) -> bool {
+        self.transaction.substitutions_incomplete() > 0
+    }
+
+    /// True if the request body is in a content coding, so that its bytes cannot be changed.
+    pub fn is_request_coded(&self) -> bool {
+        self.request_coded
+    }
+
+    /// `SecDisableBackendCompression`.
+    pub fn disables_compression(&self) -> bool {
+        self.inspector.plan.settings.disable_backend_compression
     }
 
     /// Why the request body could not be read by its parser, if so.

@@ -19,5 +19,5 @@ pub use collections::MemoryCollections;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames};
 pub use portcullis_engine::{
-    Answer, BodyLimitAction, BodyPlan, Interruption, Origin, Question, QuestionId, Scratch,
+    Answer, BodyLimitAction, BodyPlan, Interruption, Origin, Question, QuestionId, ResponseEdits, Scratch,
 };

@@ -17,11 +17,12 @@ use crate::connection::Connection;
 use crate::forward::{self, Fault};
 use crate::request_body::{self, Body, Obstacle};
 use crate::response;
+use crate::rewrite::NoMemory;
 use crate::site::{Route, Routed};
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upstream::Group;
-use crate::{answer, divert, pause};
+use crate::{answer, divert, pause, rewrite};
 
 /// What becomes of the client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +149,15 @@ async fn serve(
         transaction.reject(status, text);
         return answer::error(connection, generation, head, transaction, status, text, false).await;
     }
-    let body = match request_body::take(connection, generation, head, transaction).await {
+    let mut body = match request_body::take(connection, generation, head, transaction).await {
         Ok(body) => body,
         Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
     };
     let step = transaction.inspection.request_end(body.is_truncated());
     pause::rest(connection, generation, transaction).await;
+    if let Err(NoMemory) = rewrite::request(transaction, &mut body) {
+        return no_memory(connection, generation, head, transaction, body.is_read()).await;
+    }
     match step {
         Step::Interrupt(Interruption::Proxy { origin, target }) => {
             divert::run(connection, generation, head, transaction, (origin, target), Some(body)).await
@@ -167,6 +171,20 @@ async fn serve(
             send(connection, generation, head, transaction, to, body).await
         }
     }
+}
+
+/// A body that rules made is larger than what may be held at present.
+pub(crate) async fn no_memory(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    reusable: bool,
+) -> Next {
+    let (status, text) = (503, "Too many large bodies at this moment.");
+    transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+    transaction.reject(status, text);
+    answer::error(connection, generation, head, transaction, status, text, reusable).await
 }
 
 /// Where a request goes.

@@ -11,6 +11,7 @@ use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
 use crate::connection::Connection;
 use crate::exchange::Destination;
 use crate::request_body::Body;
+use crate::rewrite::STALE_REQUEST_FIELDS;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upload::{self, upload};
@@ -54,7 +55,7 @@ pub(crate) async fn run(
         (None, true) => BodyFraming::Length(body.held.len() as u64),
         (None, false) => BodyFraming::None,
     };
-    let request = compose(connection, generation, head, transaction, framing, to);
+    let request = compose(connection, generation, head, transaction, framing, to, body.rewritten);
     if body.rest.is_some() && head.expects_continue() && body.held.is_empty() {
         let sent = crate::request_body::send_continue(connection, generation).await;
         sent.map_err(|_| Fault::Client)?;
@@ -99,10 +100,18 @@ fn compose(
     connection: &mut Connection,
     generation: &Generation,
     head: &RequestHead,
-    transaction: &Transaction,
+    transaction: &mut Transaction,
     framing: BodyFraming,
     to: Destination<'_>,
+    rewritten: bool,
 ) -> Vec<u8> {
+    let mut remove: Vec<&str> = Vec::new();
+    if rewritten {
+        remove.extend(STALE_REQUEST_FIELDS);
+    }
+    if transaction.inspection.disables_compression() {
+        remove.extend(["accept-encoding", "te"]);
+    }
     let mut output = std::mem::take(&mut connection.output);
     output.clear();
     let rewrite = RequestRewrite {
@@ -116,6 +125,7 @@ fn compose(
             trusted: generation.client_address.trusts(connection.peer.ip()),
         }),
         set: &[("X-Request-Id", transaction.request_id.as_bytes())],
+        remove: &remove,
         ..RequestRewrite::default()
     };
     write_request(head, &rewrite, &mut output);

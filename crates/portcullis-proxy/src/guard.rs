@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::OpenOrClosed;
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
-use portcullis_inspect::{BodyPlan, Connection, Inspection, Interruption, Outcome, Report, Step};
+use portcullis_inspect::{
+    BodyPlan, Connection, Inspection, Interruption, Outcome, Report, ResponseEdits, Step,
+};
 
 use crate::site::Route;
 use crate::state::Worker;
@@ -90,6 +92,31 @@ impl Guarded {
     /// How long the rules that have run want the transaction to wait.
     pub(crate) fn take_pause(&mut self) -> Duration {
         self.call(|inspection| inspection.take_pause()).unwrap_or_default()
+    }
+
+    /// The request body that rules made of the one that came.
+    pub(crate) fn rewritten_request_body(&mut self) -> Option<Vec<u8>> {
+        self.call(|inspection| inspection.rewritten_request_body()).flatten()
+    }
+
+    /// What becomes of the response body.
+    pub(crate) fn response_edits(&mut self) -> ResponseEdits {
+        self.call(|inspection| inspection.response_edits()).unwrap_or_default()
+    }
+
+    /// True if a limit cut a substitution short.
+    pub(crate) fn is_rewriting_incomplete(&mut self) -> bool {
+        self.call(|inspection| inspection.is_rewriting_incomplete()).unwrap_or(false)
+    }
+
+    /// True if the request body is in a content coding.
+    pub(crate) fn is_request_coded(&mut self) -> bool {
+        self.call(|inspection| inspection.is_request_coded()).unwrap_or(false)
+    }
+
+    /// True if the upstream is to be kept from compressing.
+    pub(crate) fn disables_compression(&mut self) -> bool {
+        self.call(|inspection| inspection.disables_compression()).unwrap_or(false)
     }
 
     /// What to do with the response body.

@@ -64,6 +64,7 @@ mod pause;
 mod request_body;
 mod request_id;
 mod response;
+mod rewrite;
 mod server;
 mod site;
 mod state;

@@ -11,6 +11,7 @@ use std::io::IoSlice;
 use crate::budget::Held;
 use crate::connection::Connection;
 use crate::io::write_all;
+use crate::rewrite::NoMemory;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 
@@ -22,9 +23,11 @@ pub(crate) struct Body {
     pub(crate) rest: Option<BodyDecoder>,
     /// There is a body, perhaps an empty one.
     pub(crate) present: bool,
+    /// `held` is not what the client sent.
+    pub(crate) rewritten: bool,
     truncated: bool,
     /// The memory of `held`, as the budget sees it.
-    _share: Option<Held>,
+    share: Option<Held>,
 }
 
 /// Why there is no body to go on with.
@@ -43,6 +46,16 @@ pub(crate) enum Obstacle {
 }
 
 impl Body {
+    /// Puts another body in the place of the one that is held.
+    pub(crate) fn replace(&mut self, body: Vec<u8>) -> Result<(), NoMemory> {
+        let more = body.len().saturating_sub(self.held.len());
+        if self.share.as_mut().is_some_and(|share| !share.grow(more)) {
+            return Err(NoMemory);
+        }
+        (self.held, self.rewritten) = (body, true);
+        Ok(())
+    }
+
     /// Rules saw only the first part.
     pub(crate) fn is_truncated(&self) -> bool {
         self.truncated
@@ -58,13 +71,27 @@ pub(crate) async fn take(
 ) -> Result<Body, Obstacle> {
     let framing = head.framing();
     if framing == BodyFraming::None {
-        return Ok(Body { held: Vec::new(), rest: None, present: false, truncated: false, _share: None });
+        return Ok(Body {
+            held: Vec::new(),
+            rest: None,
+            present: false,
+            rewritten: false,
+            truncated: false,
+            share: None,
+        });
     }
     let decoder = BodyDecoder::request(framing, &Limits::default());
     let (limit, over) = match transaction.inspection.request_body_plan() {
         BodyPlan::Skip => {
             let rest = (!decoder.is_done()).then_some(decoder);
-            return Ok(Body { held: Vec::new(), rest, present: true, truncated: false, _share: None });
+            return Ok(Body {
+                held: Vec::new(),
+                rest,
+                present: true,
+                rewritten: false,
+                truncated: false,
+                share: None,
+            });
         }
         BodyPlan::Hold { limit_bytes, over_limit } => (limit_bytes, over_limit),
     };
@@ -132,13 +159,27 @@ async fn hold(
                 let consumed = step.consumed;
                 connection.input.consume(consumed);
                 let rest = (!decoder.is_done()).then_some(decoder);
-                return Ok(Body { held, rest, present: true, truncated: true, _share: Some(share) });
+                return Ok(Body {
+                    held,
+                    rest,
+                    present: true,
+                    rewritten: false,
+                    truncated: true,
+                    share: Some(share),
+                });
             }
             let consumed = step.consumed;
             connection.input.consume(consumed);
         }
         if decoder.is_done() {
-            return Ok(Body { held, rest: None, present: true, truncated: false, _share: Some(share) });
+            return Ok(Body {
+                held,
+                rest: None,
+                present: true,
+                rewritten: false,
+                truncated: false,
+                share: Some(share),
+            });
         }
         connection.timer.arm_within(timeouts.body, deadline);
         let Connection { timer, input, stream, .. } = connection;

@@ -14,14 +14,15 @@ use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::connection::Connection;
-use crate::exchange::{Next, gateway_error};
+use crate::exchange::{Next, gateway_error, no_memory};
 use crate::forward::{Answered, asks_for_websocket};
 use crate::io::write_all;
+use crate::rewrite::{NoMemory, STALE_RESPONSE_FIELDS};
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upload::SMALL_BYTES;
 use crate::upstream::{Group, UpstreamConnection};
-use crate::{answer, pause, tunnel};
+use crate::{answer, pause, rewrite, tunnel};
 
 /// Passes the answer on, or blocks it.
 pub(crate) async fn pass_on(
@@ -78,19 +79,30 @@ pub(crate) async fn pass_on(
         return switch(connection, generation, request, transaction, &head, upstream).await;
     }
     let whole = decoder.is_done();
+    let edited = match rewrite::response(transaction, request, &head, framing, &mut held, whole) {
+        Ok(edited) => edited,
+        Err(NoMemory) => return no_memory(connection, generation, request, transaction, sent_whole).await,
+    };
     let to_client = match framing {
         BodyFraming::None => BodyFraming::None,
-        _ if whole && !matches!(framing, BodyFraming::Length(_)) => {
-            BodyFraming::Length(held.bytes.len() as u64)
+        _ if whole && (edited.changed || !matches!(framing, BodyFraming::Length(_))) => {
+            BodyFraming::Length(held.bytes.len() as u64 + edited.added())
         }
+        BodyFraming::Length(length) => BodyFraming::Length(length + edited.added()),
         _ => client_framing(framing, request.version()),
     };
     let keep = sent_whole
         && request.keep_alive()
         && to_client != BodyFraming::UntilClose
         && !connection.worker.draining.get();
-    compose(connection, request, transaction, &head, to_client, keep);
-    let mut down = Downstream { chunked: to_client == BodyFraming::Chunked, generation };
+    compose(connection, request, transaction, &head, to_client, keep, edited.changed);
+    transaction.own_body_bytes = edited.added();
+    held.bytes.splice(..0, edited.before);
+    let mut down =
+        Downstream { chunked: to_client == BodyFraming::Chunked, generation, append: edited.after };
+    if whole {
+        held.bytes.append(&mut down.append);
+    }
     let streamed = stream(connection, group, &mut upstream, transaction, decoder, held, &mut down).await;
     match streamed {
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
@@ -118,6 +130,7 @@ fn compose(
     head: &ResponseHead,
     framing: BodyFraming,
     keep: bool,
+    edited: bool,
 ) {
     connection.output.clear();
     if request.version() == Version::Http09 {
@@ -126,23 +139,41 @@ fn compose(
     let upgrade = head.status() == 101;
     let rewrite = ResponseRewrite {
         framing,
-        describes_length: framing == BodyFraming::None,
+        describes_length: framing == BodyFraming::None && !edited,
         connection: match upgrade {
             true => ClientConnection::Upgrade,
             false => ClientConnection::of(request.version(), keep),
         },
         set: &[("X-Request-Id", transaction.request_id.as_bytes())],
-        ..ResponseRewrite::default()
+        remove: if edited { STALE_RESPONSE_FIELDS } else { &[] },
     };
     write_response(head, &rewrite, &mut connection.output);
 }
 
 /// A response body, or its beginning.
 #[derive(Default)]
-struct Held {
+pub(crate) struct Held {
     bytes: Vec<u8>,
-    truncated: bool,
-    _share: Option<crate::budget::Held>,
+    /// Bytes of the upstream's own.
+    came: u64,
+    pub(crate) truncated: bool,
+    share: Option<crate::budget::Held>,
+}
+
+impl Held {
+    fn new(bytes: Vec<u8>, truncated: bool, share: crate::budget::Held) -> Self {
+        Held { came: bytes.len() as u64, bytes, truncated, share: Some(share) }
+    }
+
+    /// Puts another body in the place of the one that is held.
+    pub(crate) fn replace(&mut self, body: Vec<u8>) -> Result<(), NoMemory> {
+        let more = body.len().saturating_sub(self.bytes.len());
+        if self.share.as_mut().is_some_and(|share| !share.grow(more)) {
+            return Err(NoMemory);
+        }
+        self.bytes = body;
+        Ok(())
+    }
 }
 
 enum Unheld {
@@ -188,11 +219,11 @@ async fn hold(
                 if over == BodyLimitAction::Reject {
                     return Err(Unheld::Refused(500, "The response is larger than can be inspected."));
                 }
-                return Ok(Held { bytes, truncated: true, _share: Some(share) });
+                return Ok(Held::new(bytes, true, share));
             }
         }
         if decoder.is_done() {
-            return Ok(Held { bytes, truncated: false, _share: Some(share) });
+            return Ok(Held::new(bytes, false, share));
         }
         connection.timer.arm(group.settings.read_timeout);
         let UpstreamConnection { stream, input, .. } = &mut *upstream;
@@ -200,7 +231,7 @@ async fn hold(
             Err(_) => return Err(Unheld::Upstream(UpstreamError::ResponseTimeout)),
             Ok(Ok(count)) if count > 0 => {}
             Ok(Ok(_)) if decoder.close().is_ok() => {
-                return Ok(Held { bytes, truncated: false, _share: Some(share) });
+                return Ok(Held::new(bytes, false, share));
             }
             Ok(_) => return Err(Unheld::Upstream(UpstreamError::BodyTruncated)),
         }
@@ -217,6 +248,28 @@ enum Cut {
 struct Downstream<'g> {
     chunked: bool,
     generation: &'g Generation,
+    /// What comes behind the upstream's body.
+    append: Vec<u8>,
+}
+
+impl Downstream<'_> {
+    /// What ends the body, if this is its end.
+    fn ending(&self, decoder: &BodyDecoder, is_end: bool) -> Cow<'static, [u8]> {
+        let last = last_chunk(decoder, self.chunked && is_end);
+        if !is_end || self.append.is_empty() {
+            return last;
+        }
+        let mut out = Vec::with_capacity(self.append.len() + 32);
+        if self.chunked {
+            write_chunk_size(self.append.len(), &mut out);
+        }
+        out.extend_from_slice(&self.append);
+        if self.chunked {
+            out.extend_from_slice(CHUNK_END);
+        }
+        out.extend_from_slice(&last);
+        Cow::Owned(out)
+    }
 }
 
 /// Sends the composed head, what was held, and the rest as it comes.
@@ -231,7 +284,7 @@ async fn stream(
 ) -> Result<(), Cut> {
     let patience = down.generation.timeouts.write;
     let Connection { stream, timer, output, .. } = connection;
-    transaction.passed_body_bytes = held.bytes.len() as u64;
+    transaction.passed_body_bytes = held.came;
     let mut size = Vec::new();
     let mut small = Vec::new();
     let mut ended = false;
@@ -241,7 +294,7 @@ async fn stream(
             write_chunk_size(held.bytes.len(), &mut size);
         }
         ended = decoder.is_done();
-        let last = last_chunk(&decoder, down.chunked && ended);
+        let last = down.ending(&decoder, ended);
         let parts = [&output[..], &size, &held.bytes, end, &last];
         write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await.map_err(|_| Cut::Client)?;
         output.clear();
@@ -267,7 +320,7 @@ async fn stream(
                 end = CHUNK_END;
             }
             ended = step.done;
-            let last = last_chunk(&decoder, down.chunked && step.done);
+            let last = down.ending(&decoder, step.done);
             let parts = [&output[..], &size, &small, step.data, end, &last];
             write_all(stream, timer, patience, &mut parts.map(IoSlice::new))
                 .await
@@ -277,8 +330,8 @@ async fn stream(
             upstream.input.consume(consumed);
         }
         if decoder.is_done() {
-            if !output.is_empty() || (down.chunked && !ended) {
-                let last = last_chunk(&decoder, down.chunked && !ended);
+            let last = down.ending(&decoder, !ended);
+            if !output.is_empty() || !last.is_empty() {
                 let parts = [&output[..], &last];
                 let sent = write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await;
                 sent.map_err(|_| Cut::Client)?;
@@ -295,8 +348,9 @@ async fn stream(
         match timer.run(input.fill(from)).await {
             Ok(Ok(count)) if count > 0 => {}
             Ok(Ok(_)) if decoder.close().is_ok() => {
-                if down.chunked {
-                    let last = &mut [IoSlice::new(LAST_CHUNK)];
+                let last = down.ending(&decoder, true);
+                if !last.is_empty() {
+                    let last = &mut [IoSlice::new(&last)];
                     write_all(stream, timer, patience, last).await.map_err(|_| Cut::Client)?;
                 }
                 return Ok(());
@@ -341,7 +395,7 @@ async fn switch(
         let error = UpstreamError::InvalidResponse;
         return gateway_error(connection, generation, request, transaction, error, false).await;
     }
-    compose(connection, request, transaction, head, BodyFraming::None, true);
+    compose(connection, request, transaction, head, BodyFraming::None, true, false);
     let Connection { stream, timer, output, .. } = connection;
     if write_all(stream, timer, generation.timeouts.write, &mut [IoSlice::new(output)]).await.is_err() {
         return Next::Gone;

@@ -56,6 +56,8 @@ fn macro_value(transaction: &Transaction<'_>, chain: &Chain, name: &[u8]) -> BSt
 pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: &Action) {
     let expanded = |transaction: &Transaction<'_>, text: &[u8]| expand(transaction, chain, text);
     match action {
+        Action::Prepend(text) => transaction.around_response.0 = expanded(transaction, text),
+        Action::Append(text) => transaction.around_response.1 = expanded(transaction, text),
         Action::SetVar(set) => set_var(transaction, chain, set),
         Action::ExpireVar { variable, seconds } => {
             let key = escape_key(&expanded(transaction, &variable.key));

@@ -83,6 +83,9 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
         return;
     }
     transaction.request_body_length = body.len();
+    if settings.stream_request_body && !body.is_empty() {
+        transaction.request_stream = Some(body.clone());
+    }
     // Only forms, and bodies that no one takes apart, are kept as a whole.
     let keep = match transaction.processor {
         Some(processor) => processor == Processor::UrlEncoded,
@@ -128,5 +131,6 @@ pub(crate) fn read_response(transaction: &mut Transaction<'_>, settings: &Settin
     let is_inspected = |known: &BString| known.eq_ignore_ascii_case(media_type.trim_ascii_end());
     if settings.mime_types.iter().any(is_inspected) {
         transaction.response_body = Some(response.body.clone());
+        transaction.response_stream = settings.stream_response_body.then(|| response.body.clone());
     }
 }

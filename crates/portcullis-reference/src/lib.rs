@@ -46,6 +46,7 @@ mod body;
 mod load;
 mod operator;
 mod request;
+mod rsub;
 mod rules;
 mod run;
 mod text;
@@ -101,6 +102,12 @@ pub struct Outcome {
     pub tx: BTreeMap<BString, BString>,
     /// The first interruption; rules of phase 5 ran after it.
     pub interruption: Option<Interruption>,
+    /// The request body after `@rsub`, where a rule asked for that.
+    pub request_body: Option<BString>,
+    /// The response body after `@rsub`, where a rule asked for that.
+    pub response_body: Option<BString>,
+    /// `prepend` and `append`.
+    pub around_response: (BString, BString),
     /// Milliseconds that `pause` asked for, all rules together.
     pub pause_ms: i64,
 }

@@ -25,6 +25,9 @@ pub(crate) struct Settings {
     pub(crate) engine: RuleEngine,
     pub(crate) request_body_access: bool,
     pub(crate) response_body_access: bool,
+    pub(crate) content_injection: bool,
+    pub(crate) stream_request_body: bool,
+    pub(crate) stream_response_body: bool,
     pub(crate) mime_types: Vec<BString>,
     pub(crate) separator: u8,
     pub(crate) cookie_format: CookieFormat,
@@ -38,6 +41,9 @@ impl Default for Settings {
             engine: RuleEngine::Off,
             request_body_access: false,
             response_body_access: false,
+            content_injection: false,
+            stream_request_body: false,
+            stream_response_body: false,
             mime_types: vec!["text/plain".into(), "text/html".into()],
             separator: b'&',
             cookie_format: CookieFormat::V0,
@@ -176,7 +182,6 @@ impl Loader<'_> {
         let what = match &action.node {
             Action::Exec(_) => "exec",
             Action::DeprecateVar { .. } => "deprecatevar",
-            Action::Append(_) | Action::Prepend(_) => "append and prepend",
             Action::Ctl(Ctl::ParseXmlIntoArgs(XmlArgs::On | XmlArgs::OnlyArgs)) => "XML into arguments",
             Action::Ctl(Ctl::HashEngine(true) | Ctl::HashEnforcement(true)) => "hashes",
             _ => return,
@@ -250,6 +255,9 @@ impl Loader<'_> {
             Setting::RuleEngine(engine) => self.settings.engine = *engine,
             Setting::RequestBodyAccess(on) => self.settings.request_body_access = *on,
             Setting::ResponseBodyAccess(on) => self.settings.response_body_access = *on,
+            Setting::ContentInjection(on) => self.settings.content_injection = *on,
+            Setting::StreamInBodyInspection(on) => self.settings.stream_request_body = *on,
+            Setting::StreamOutBodyInspection(on) => self.settings.stream_response_body = *on,
             Setting::ResponseBodyMimeTypes(types) => {
                 if !std::mem::replace(&mut self.mime_types_set, true) {
                     self.settings.mime_types.clear();

@@ -8,6 +8,7 @@ use portcullis_match::{Captures, Regex, RegexFlags, parse_pm_words, parse_word_f
 use portcullis_seclang::Files;
 use portcullis_seclang::operators::OperatorName;
 
+use crate::rsub::Rsub;
 use crate::text::{atoi, find};
 
 /// An operator and its argument.
@@ -29,6 +30,8 @@ pub(crate) enum Test {
     Bytes(Vec<u8>),
     UrlEncoding,
     Utf8,
+    /// Matches always; what it does is done where the match is known.
+    Rsub(Rsub),
 }
 
 #[derive(Clone, Copy)]
@@ -95,6 +98,7 @@ impl Test {
                 let text = read_all(argument, folder, files)?;
                 addresses(&text, b'\n').map(Test::Addresses)
             }
+            OperatorName::Rsub => Rsub::new(argument).map(Test::Rsub),
             OperatorName::Pm => Ok(Test::Words(parse_pm_words(argument))),
             OperatorName::PmFromFile => Ok(Test::Words(parse_word_file(&read_all(argument, folder, files)?))),
             OperatorName::Rx if find(argument, b"%{").is_some() => Ok(Test::RxMacro(argument.clone())),
@@ -110,7 +114,7 @@ impl Test {
     pub(crate) fn run(&self, value: &[u8], expand: &dyn Fn(&[u8]) -> BString) -> Option<Found> {
         let plain = |matched: bool| matched.then_some(Found::NOTHING_CAPTURED);
         match self {
-            Test::Always => plain(true),
+            Test::Always | Test::Rsub(_) => plain(true),
             Test::Never => plain(false),
             Test::Rx(regex) => run_regex(regex, value),
             Test::RxMacro(pattern) => {

@@ -9,7 +9,7 @@ use portcullis_types::{Phase, RuleId};
 
 use crate::actions::{expand, perform};
 use crate::load::is_chosen;
-use crate::operator::Found;
+use crate::operator::{Found, Test};
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
 use crate::text::{atoi, escape_key};
 use crate::transaction::{Chosen, Transaction, Value, unset};
@@ -23,6 +23,11 @@ pub(crate) fn run(reference: &Reference, request: &Request) -> Outcome {
         run.phase(phase);
     }
     let Run { transaction, mut outcome, .. } = run;
+    outcome.request_body = transaction.request_stream.filter(|_| transaction.streams_changed.0);
+    if reference.settings.content_injection {
+        outcome.response_body = transaction.response_stream.filter(|_| transaction.streams_changed.1);
+        outcome.around_response = transaction.around_response;
+    }
     // Of several values under one key, which only captures can make, the first counts.
     for (key, value) in transaction.tx {
         outcome.tx.entry(key.to_ascii_lowercase().into()).or_insert(value);
@@ -225,6 +230,8 @@ impl Run<'_> {
             return Step::NoMatch;
         }
         let is_last = index + 1 == chain.links.len();
+        let changed = self.substitute(chain, link, candidate);
+        let candidate = changed.as_ref().unwrap_or(candidate);
         self.transaction.matched = Some(candidate.value.clone());
         self.transaction.matched_list.push(candidate.value.clone());
         let severity =
@@ -248,6 +255,21 @@ impl Run<'_> {
             logged: is_last && chain.logged(),
         });
         if is_last && self.disrupt(chain) { Step::Interrupted } else { Step::Match }
+    }
+
+    /// `@rsub`: the body becomes what is made of the value.
+    fn substitute(&mut self, chain: &Chain, link: &Link, candidate: &Candidate) -> Option<Candidate> {
+        let Test::Rsub(rsub) = &link.test else { return None };
+        let changed = rsub.apply(&candidate.value.value, &|text| expand(&self.transaction, chain, text));
+        if candidate.value.name == "STREAM_INPUT_BODY" {
+            self.transaction.request_stream = Some(changed.clone());
+            self.transaction.streams_changed.0 = true;
+        } else {
+            self.transaction.response_stream = Some(changed.clone());
+            self.transaction.streams_changed.1 = true;
+        }
+        let value = Value { name: candidate.value.name.clone(), value: changed };
+        Some(Candidate { full_name: candidate.full_name.clone(), value })
     }
 
     /// `TX:0` to `TX:9`.

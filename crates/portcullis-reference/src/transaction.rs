@@ -63,6 +63,13 @@ pub(crate) struct Transaction<'r> {
     pub(crate) request_body: Option<BString>,
     pub(crate) request_body_length: usize,
     pub(crate) response_body: Option<BString>,
+    /// `STREAM_INPUT_BODY` and `STREAM_OUTPUT_BODY`.
+    pub(crate) request_stream: Option<BString>,
+    pub(crate) response_stream: Option<BString>,
+    /// `@rsub` has been at work on them.
+    pub(crate) streams_changed: (bool, bool),
+    /// `prepend` and `append`.
+    pub(crate) around_response: (BString, BString),
     pub(crate) multipart: MultipartFlags,
     pub(crate) urlencoded_error: bool,
     pub(crate) body_error: Option<BString>,
@@ -104,6 +111,10 @@ impl<'r> Transaction<'r> {
             request_body: None,
             request_body_length: 0,
             response_body: None,
+            request_stream: None,
+            response_stream: None,
+            streams_changed: (false, false),
+            around_response: (BString::default(), BString::default()),
             multipart: MultipartFlags::default(),
             urlencoded_error: false,
             body_error: None,

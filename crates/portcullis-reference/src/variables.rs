@@ -205,6 +205,8 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::RequestProtocol => Some(request.protocol.clone()),
         Variable::RequestUri => Some(query.map_or(path.into(), |query| [path, b"?", query].concat().into())),
         Variable::RequestUriRaw => Some(request.uri.clone()),
+        Variable::StreamInputBody => transaction.request_stream.clone(),
+        Variable::StreamOutputBody => transaction.response_stream.clone(),
         Variable::ResponseBody => transaction.response_body.clone(),
         Variable::ResponseStatus => number(response.map_or(0, |r| r.status.into())),
         Variable::StatusLine => response.map(|r| r.line.clone()),

@@ -143,6 +143,15 @@ const OPERATORS: &[&str] = &[
     "@ipMatch 127.0.0.0/8",
     "@unconditionalMatch",
 ];
+const SUBSTITUTIONS: &[&str] = &[
+    "s/a/<&>/",
+    "s/(a)(b)?/\\2-\\1/",
+    "s/^./x/",
+    "s/x*/_/i",
+    "s#s#%{tx.s}#i",
+    "s/%{tx.s}/%{ARGS.a}/d",
+    "s/\\/a//",
+];
 const TRANSFORMATIONS: &[&str] = &[
     "none",
     "lowercase",
@@ -192,6 +201,21 @@ fn rules(random: &mut Random) -> String {
             writeln!(text, "SecAction \"id:900,phase:1,pass,nolog,ctl:requestBodyProcessor={processor}\"");
     } else if random.chance(40) {
         text.push_str("SecAction \"id:901,phase:1,pass,nolog,ctl:forceRequestBodyVariable=On\"\n");
+    }
+    for (chance, directive) in
+        [(50, "SecContentInjection"), (50, "SecStreamInBodyInspection"), (50, "SecStreamOutBodyInspection")]
+    {
+        let _ = writeln!(text, "{directive} {}", if random.chance(chance) { "On" } else { "Off" });
+    }
+    if random.chance(40) {
+        let (phase, target) =
+            if random.chance(50) { (2, "STREAM_INPUT_BODY") } else { (4, "STREAM_OUTPUT_BODY") };
+        let argument = random.pick(SUBSTITUTIONS);
+        let transformation = if random.chance(30) { "t:lowercase," } else { "" };
+        let _ = writeln!(
+            text,
+            "SecRule {target} \"@rsub {argument}\" \"id:903,phase:{phase},pass,{transformation}setvar:'tx.r=%{{MATCHED_VAR}}'\""
+        );
     }
     text.push_str("SecAction \"id:902,phase:1,pass,nolog,setvar:tx.n=1,setvar:tx.s=ab\"\n");
     let count = 3 + random.below(9);
@@ -296,6 +320,8 @@ fn acts(random: &mut Random, actions: &mut Vec<String>, count: usize) {
         "setvar:tx.m=+%{tx.n}",
         "setvar:'tx.s=%{MATCHED_VAR}'",
         "setvar:!tx.s",
+        "append:'<%{tx.n}>'",
+        "prepend:'%{MATCHED_VAR}'",
         "setvar:'tx.k_%{MATCHED_VAR_NAME}=+1'",
         "setvar:'tx.c=%{tx.1}-%{tx.2}'",
         "setvar:'tx.u=%{REQUEST_METHOD} %{ARGS.a} %{rule.id}'",

@@ -45,7 +45,6 @@ const NO_HASH: Handling = refused(
 );
 const NO_CONNECTIONS: Handling =
     refused("connection limits are not a matter of rules here", "set limits in the listener's configuration");
-const NO_STREAM: Handling = refused("bodies are not rewritten", "remove it together with @rsub");
 const NO_REMOTE: Handling =
     refused("rules are not loaded over the network", "fetch the file first and Include it");
 const NO_PDF: Handling = refused(
@@ -76,7 +75,7 @@ directives! {
     ConnEngine "SecConnEngine" (1, 1) NO_CONNECTIONS, "Switches connection limits.";
     ConnReadStateLimit "SecConnReadStateLimit" (1, 2) NO_CONNECTIONS, "Limits connections that read.";
     ConnWriteStateLimit "SecConnWriteStateLimit" (1, 2) NO_CONNECTIONS, "Limits connections that write.";
-    ContentInjection "SecContentInjection" (1, 1) refused("bodies are not rewritten", "remove it together with append and prepend"), "Allows append and prepend.";
+    ContentInjection "SecContentInjection" (1, 1) Setting, "Allows append, prepend and @rsub to change response bodies.";
     CookieFormat "SecCookieFormat" (1, 1) Setting, "The syntax of cookies.";
     CookieV0Separator "SecCookieV0Separator" (1, 1) refused("cookies are separated by semicolons", "remove it"), "The byte between cookies of format 0.";
     DataDir "SecDataDir" (1, 1) Setting, "Folder of persistent collections.";
@@ -84,7 +83,7 @@ directives! {
     DebugLog "SecDebugLog" (1, 1) Setting, "The debug log file.";
     DebugLogLevel "SecDebugLogLevel" (1, 1) Setting, "How much is written to the debug log.";
     DefaultAction "SecDefaultAction" (1, 1) Rules, "Actions that the following rules of a phase start from.";
-    DisableBackendCompression "SecDisableBackendCompression" (1, 1) refused("it is not supported by this version", "switch compression off in the upstream"), "Asks upstreams not to compress.";
+    DisableBackendCompression "SecDisableBackendCompression" (1, 1) Setting, "Keeps upstreams from compressing.";
     GeoLookupDb "SecGeoLookupDb" (1, 1) refused("geography databases are not supported by this version", "remove it together with @geoLookup"), "The geography database.";
     GsbLookupDb "SecGsbLookupDb" (1, 1) refused("Google ended the local database format", "remove it together with @gsbLookup"), "The Safe Browsing database.";
     GuardianLog "SecGuardianLog" (1, 2) refused("the program that reads it is long gone", "use an event sink: it has the same facts as JSON"), "The Guardian log.";
@@ -136,8 +135,8 @@ directives! {
     SensorId "SecSensorId" (1, 1) Setting, "Names this machine in audit records.";
     ServerSignature "SecServerSignature" (1, 1) Setting, "What the Server header says.";
     StatusEngine "SecStatusEngine" (1, 1) Setting, "Reports the version to the project.";
-    StreamInBodyInspection "SecStreamInBodyInspection" (1, 1) NO_STREAM, "Fills STREAM_INPUT_BODY.";
-    StreamOutBodyInspection "SecStreamOutBodyInspection" (1, 1) NO_STREAM, "Fills STREAM_OUTPUT_BODY.";
+    StreamInBodyInspection "SecStreamInBodyInspection" (1, 1) Setting, "Fills STREAM_INPUT_BODY.";
+    StreamOutBodyInspection "SecStreamOutBodyInspection" (1, 1) Setting, "Fills STREAM_OUTPUT_BODY.";
     TmpDir "SecTmpDir" (1, 1) Setting, "Folder of temporary files.";
     TmpSaveUploadedFiles "SecTmpSaveUploadedFiles" (1, 1) Setting, "Whether uploads are written to temporary files.";
     UnicodeCodePage "SecUnicodeCodePage" (1, 1) refused("it is not supported by this version", "name the code page in SecUnicodeMapFile, after the file"), "The code page of the Unicode map.";

@@ -169,6 +169,8 @@ pub enum Setting {
     CollectionTimeout(u64),
     /// `SecComponentSignature`: name and version of a rule set, for the audit log.
     ComponentSignature(BString),
+    /// `SecContentInjection`: whether `append`, `prepend` and `@rsub` change response bodies.
+    ContentInjection(bool),
     /// `SecCookieFormat`.
     CookieFormat(CookieFormat),
     /// `SecDataDir`: where persistent collections are stored.
@@ -177,6 +179,8 @@ pub enum Setting {
     DebugLog(BString),
     /// `SecDebugLogLevel`: 0 to 9.
     DebugLogLevel(u8),
+    /// `SecDisableBackendCompression`: whether upstreams are kept from compressing.
+    DisableBackendCompression(bool),
     /// `SecParseXmlIntoArgs`.
     ParseXmlIntoArgs(XmlArgs),
     /// `SecPcreMatchLimit`: steps; no effect here, since matching takes linear time.
@@ -215,6 +219,10 @@ pub enum Setting {
     ServerSignature(BString),
     /// `SecStatusEngine`: whether the version is reported to the project; we never do.
     StatusEngine(bool),
+    /// `SecStreamInBodyInspection`: whether `STREAM_INPUT_BODY` has a value.
+    StreamInBodyInspection(bool),
+    /// `SecStreamOutBodyInspection`: whether `STREAM_OUTPUT_BODY` has a value.
+    StreamOutBodyInspection(bool),
     /// `SecTmpDir`.
     TmpDir(BString),
     /// `SecTmpSaveUploadedFiles`.

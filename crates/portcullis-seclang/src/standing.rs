@@ -107,8 +107,6 @@ pub fn variable(variable: Variable) -> Standing {
         | Geo
         | FullRequest
         | FullRequestLength
-        | StreamInputBody
-        | StreamOutputBody
         | WebserverErrorLog
         | UseragentIp
         | Userid
@@ -156,13 +154,15 @@ pub fn operator(operator: OperatorName) -> Standing {
             "validating against a document type or schema takes unbounded time and loads further documents",
             "check the values that matter with XML:/* and XML://@* targets, or validate in the application",
         ),
+        Rsub => Differs(
+            "`\\1` in the replacement needs no second backslash, the replacement may be empty, and 10,000 places in a body are \
+             replaced at most",
+        ),
         GsbLookup => refused(
             "Google ended the local database format it reads",
             "list bad host names in a file for @pmFromFile",
         ),
-        GeoLookup | InspectFile | Rbl | Rsub | RxGlobal | VerifyCc | VerifyCpf | VerifySsn | VerifySvnr => {
-            NOT_YET
-        }
+        GeoLookup | InspectFile | Rbl | RxGlobal | VerifyCc | VerifyCpf | VerifySsn | VerifySvnr => NOT_YET,
         RestPath => refused("only Coraza has it", "use @rx with capture on REQUEST_FILENAME"),
         PmFromDataset | IpMatchFromDataset => refused(
             "data sets inside rule files are Coraza's",
@@ -192,7 +192,7 @@ pub fn action(action: ActionName) -> Standing {
         Proxy => Differs(
             "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
         ),
-        Append | Prepend | Xmlns | SetEnv | ExpireVar | DeprecateVar => NOT_YET,
+        Xmlns | SetEnv | ExpireVar | DeprecateVar => NOT_YET,
         SanitiseArg
         | SanitiseMatched
         | SanitiseMatchedBytes

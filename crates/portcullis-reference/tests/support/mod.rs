@@ -21,6 +21,9 @@ pub struct Seen {
     /// Phase, rule, status; 0 for `drop`, 1 for `proxy`.
     interruption: Option<(Phase, RuleId, u16)>,
     pause_ms: i64,
+    request_body: Option<BString>,
+    response_body: Option<BString>,
+    around_response: (BString, BString),
 }
 
 /// Runs the engine.
@@ -36,6 +39,7 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
     let interruption = phases(&mut transaction, request);
     transaction.finish();
     let pause_ms = transaction.take_pause_ms() as i64;
+    let edits = transaction.response_edits();
     let by = transaction.interrupted_by();
     let matches = transaction.matches().iter().map(|found| {
         let view = transaction.view(found);
@@ -54,6 +58,9 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
             Some((phase, plan.rule(rule).id, status))
         }),
         pause_ms,
+        request_body: transaction.rewritten_request_body().map(BString::from),
+        response_body: edits.body.map(BString::from),
+        around_response: (edits.before.into(), edits.after.into()),
     }
 }
 
@@ -111,6 +118,9 @@ pub fn reference(outcome: &Outcome) -> Seen {
             )
         }),
         pause_ms: outcome.pause_ms,
+        request_body: outcome.request_body.clone(),
+        response_body: outcome.response_body.clone(),
+        around_response: outcome.around_response.clone(),
     }
 }
 
@@ -127,6 +137,11 @@ pub fn difference(reference: &Seen, engine: &Seen) -> Option<String> {
     }
     if reference.pause_ms != engine.pause_ms {
         return Some(format!("pause: reference {}, engine {}", reference.pause_ms, engine.pause_ms));
+    }
+    let bodies =
+        |seen: &Seen| (seen.request_body.clone(), seen.response_body.clone(), seen.around_response.clone());
+    if bodies(reference) != bodies(engine) {
+        return Some(format!("bodies: reference {:?}, engine {:?}", bodies(reference), bodies(engine)));
     }
     let count = reference.matches.len().max(engine.matches.len());
     for at in 0..count {

@@ -37,10 +37,14 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::AuditLogType => Setting::AuditLogType(word!(AuditLogType)),
         Name::CollectionTimeout => Setting::CollectionTimeout(values::number(first, what, sink)?),
         Name::ComponentSignature => Setting::ComponentSignature(text(first, what, sink)?),
+        Name::ContentInjection => Setting::ContentInjection(values::switch(first, what, sink)?),
         Name::CookieFormat => Setting::CookieFormat(word!(CookieFormat)),
         Name::DataDir => Setting::DataDir(text(first, what, sink)?),
         Name::DebugLog => Setting::DebugLog(text(first, what, sink)?),
         Name::DebugLogLevel => Setting::DebugLogLevel(values::level(first, what, sink)?),
+        Name::DisableBackendCompression => {
+            Setting::DisableBackendCompression(values::switch(first, what, sink)?)
+        }
         Name::ParseXmlIntoArgs => Setting::ParseXmlIntoArgs(word!(XmlArgs)),
         Name::PcreMatchLimit => Setting::PcreMatchLimit(values::number(first, what, sink)?),
         Name::PcreMatchLimitRecursion => Setting::PcreMatchLimitRecursion(values::number(first, what, sink)?),
@@ -65,6 +69,8 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::SensorId => Setting::SensorId(text(first, what, sink)?),
         Name::ServerSignature => Setting::ServerSignature(first.bytes.into()),
         Name::StatusEngine => Setting::StatusEngine(values::switch(first, what, sink)?),
+        Name::StreamInBodyInspection => Setting::StreamInBodyInspection(values::switch(first, what, sink)?),
+        Name::StreamOutBodyInspection => Setting::StreamOutBodyInspection(values::switch(first, what, sink)?),
         Name::TmpDir => Setting::TmpDir(text(first, what, sink)?),
         Name::TmpSaveUploadedFiles => Setting::TmpSaveUploadedFiles(values::switch(first, what, sink)?),
         Name::UnicodeMapFile => Setting::UnicodeMapFile {
