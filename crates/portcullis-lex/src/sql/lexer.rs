@@ -41,7 +41,7 @@ impl<'t> Lexer<'t> {
         let sign = |operator, bytes: usize| (TokenKind::Operator(operator), at + bytes);
         let (first, second, third) = (self.byte(0), self.byte(1), self.byte(2));
         match first {
-            b'0'..=b'9' => (TokenKind::Number, self.number()),
+            b'0'..=b'9' => self.number_or_noise(),
             b'.' if second.is_ascii_digit() => (TokenKind::Number, self.number()),
             b'.' => (TokenKind::Dot, at + 1),
             b'\'' | b'"' => self.string(at, first),
@@ -125,6 +125,13 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    fn number_or_noise(&self) -> (TokenKind, usize) {
+        let end = self.number();
+        let is_noise = matches!(self.text[self.at..end], [.., b'.', b'e' | b'E']);
+        let kind = if is_noise { TokenKind::Comment(Comment::Exponent) } else { TokenKind::Number };
+        (kind, end)
+    }
+
     fn number(&self) -> usize {
         let text = self.text;
         let digits = |mut at: usize| {
@@ -158,6 +165,13 @@ impl<'t> Lexer<'t> {
             // MySQL takes an exponent without digits after a point: `1.e(`.
             let next_is_name = text.get(at + 1).is_some_and(|&b| is_name(b));
             if text[at - 1] == b'.' && !next_is_name {
+                return at + 1;
+            }
+        }
+        // Oracle's `1f` and `1d`, where a keyword touches them.
+        if text.get(at).is_some_and(|b| matches!(b | 0x20, b'f' | b'd')) {
+            let word = &text[at + 1..self.name_end(at + 1)];
+            if Word::of(word) != Word::Name {
                 return at + 1;
             }
         }
@@ -388,7 +402,7 @@ mod tests {
     fn numbers() {
         check("1 2.5 .5 1e3 1E-3 0x1F 0b01 1.", "n<1> n<2.5> n<.5> n<1e3> n<1E-3> n<0x1F> n<0b01> n<1.>");
         check("1union 1e0union 1.union 0xg", "n<1> k<union> n<1e0> k<union> n<1.> k<union> n<0> w<xg>");
-        check("1.e(2)", "n<1.e> (<(> n<2> )<)>");
+        check("1.e(2) 1fUnion", "c<1.e> (<(> n<2> )<)> n<1f> k<Union>");
         check("1e+x", "n<1> w<e> o<+> w<x>");
     }
 

@@ -64,6 +64,8 @@ pub enum Comment {
     VersionOpen,
     /// A `*/` with no comment open; closes a version comment, or one that began before this text.
     BlockClose,
+    /// `1.e`: an exponent without digits, which MySQL reads as nothing where a sign follows.
+    Exponent,
 }
 
 /// Operator signs, by what they do.

@@ -65,6 +65,10 @@ pub(crate) fn unwrap(
     let came_by = |layer: Layer| layers.iter().last() == Some(layer);
     let mut try_one = |layer: Layer, spare: &mut Vec<u8>, decode: fn(&[u8], &mut Vec<u8>) -> bool| {
         spare.clear();
+        let text = match layer {
+            Layer::Percent => structured::url_before_query(text).unwrap_or(text),
+            _ => text,
+        };
         if decode(text, spare) && spare.as_slice() != text {
             emit(layer, spare);
         }

@@ -42,6 +42,12 @@ pub(super) fn parameters(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
     parse_query(query, b'&', &limits(), &mut Values(emit));
 }
 
+/// The part of a URL before its query, if `text` is a URL with parameters, which are looked at by themselves.
+pub(super) fn url_before_query(text: &[u8]) -> Option<&[u8]> {
+    let before = &text[..memchr(b'?', text)?];
+    (is_url(before) && memchr(b'=', &text[before.len()..]).is_some()).then_some(before)
+}
+
 /// What stands before the question mark is a path or a URL: no spaces, no quotes, and a slash.
 fn is_url(before: &[u8]) -> bool {
     memchr(b'/', before).is_some()

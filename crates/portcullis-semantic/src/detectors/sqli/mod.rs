@@ -11,15 +11,15 @@
 //! References: <https://owasp.org/www-community/attacks/SQL_Injection>, <https://capec.mitre.org/data/definitions/66.html>.
 
 mod names;
+mod quotes;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-use memchr::memchr_iter;
-
 use self::names::Names;
+use self::quotes::Quotes;
 use self::walk::{Start, Walk};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/SQL_Injection";
@@ -34,6 +34,7 @@ kinds! {
     UNION_PLAIN "sqli.union-plain" Notice "UNION and SELECT with nothing but words behind";
     STACKED "sqli.stacked" Critical "a semicolon ends the statement and another one follows";
     JUXTAPOSED "sqli.juxtaposed" Error "another statement follows without a semicolon";
+    SCRIPT "sqli.script" Notice "a whole statement, a semicolon and another one";
     STATEMENT "sqli.statement" Warning "the value is a whole SQL statement";
     STATEMENT_PLAIN "sqli.statement-plain" Notice "the value could be a SQL statement, but has only words";
     SUBSELECT "sqli.subselect" Error "a SELECT in parentheses";
@@ -76,8 +77,11 @@ kinds! {
     WHOLE "sqli.whole" Warning "all of the value holds as SQL";
 }
 
-/// Quotes of one sort that are tried as the end of a literal; more quotes than that are text.
-const QUOTES_MAX: usize = 12;
+/// Readings from quotes of one sort that are walked; a text with more quotes that SQL could follow is read no further.
+const WALKS_MAX: usize = 24;
+
+/// A file that is no longer than this may be a field.
+const FIELD_BYTES_MAX: usize = 96;
 
 /// See the module.
 #[derive(Debug)]
@@ -126,20 +130,33 @@ impl Detector for Sqli {
             return;
         }
         let text = input.text;
+        // A file is not pasted into a statement, but what is called one may be a field to the application.
+        let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         let mut walk = Walk::new(text, &self.names);
         walk.run(Start::Raw, 0);
-        walk.commit(found);
-        for (quote, start) in
-            [(b'\'', Start::Quote(b'\'')), (b'"', Start::Quote(b'"')), (b'`', Start::Backtick)]
-        {
+        walk.commit(found, is_file);
+        for start in [Start::Quote(b'\''), Start::Quote(b'"'), Start::Quote(b'`')] {
+            let Start::Quote(quote) = start else { continue };
             if !input.groups.has(quote) {
                 continue;
             }
-            for at in memchr_iter(quote, text).take(QUOTES_MAX) {
-                if walk::may_follow_quote(&text[at + 1..]) {
+            let mut walks = 0;
+            for place in Quotes::new(text, quote) {
+                if walks < WALKS_MAX && walk::may_follow_quote(&text[place.at + 1..]) {
+                    walks += 1;
                     walk.reset();
-                    walk.run(start, at + 1);
-                    walk.commit(found);
+                    walk.run(start, place.at + 1);
+                    walk.commit(found, is_file || place.is_literal);
+                }
+            }
+        }
+        if input.groups.has(b'$') {
+            // Behind PostgreSQL's dollar quotes.
+            for at in memchr::memmem::find_iter(text, b"$$").take(2) {
+                if walk::may_follow_quote(&text[at + 2..]) {
+                    walk.reset();
+                    walk.run(Start::Quote(b'$'), at + 2);
+                    walk.commit(found, false);
                 }
             }
         }
@@ -228,4 +245,15 @@ const HINTS: &[Hint] = &[
     Hint::text("char("),
     Hint::text("concat("),
     Hint::text("=="),
+    Hint::word("elt"),
+    Hint::text("make_set"),
+    Hint::text("conv("),
+    Hint::word("ascii"),
+    Hint::text("substr"),
+    Hint::text("version("),
+    Hint::text("compress("),
+    Hint::text("randomblob"),
+    Hint::text("hex("),
+    Hint::word("begin"),
+    Hint::text("$$"),
 ];

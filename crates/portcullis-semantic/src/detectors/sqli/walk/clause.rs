@@ -21,11 +21,11 @@ impl Walk<'_, '_> {
                 match (word, self.peek().map(|next| next.kind)) {
                     (Word::Sounds, Some(TokenKind::Word(Word::Like)))
                     | (Word::Is, Some(TokenKind::Word(Word::Not | Word::Distinct))) => {
-                        self.lexer.next();
+                        self.skip();
                     }
                     (Word::Sounds, _) => return self.alias(),
                     (Word::Similar, _) => {
-                        self.lexer.next();
+                        self.skip();
                     }
                     // English: "the cat is on the mat". `IS` and `IN` ask for what SQL has behind them.
                     (Word::Is, Some(TokenKind::Word(next))) if role(next) != Part::Constant => return false,
@@ -59,8 +59,8 @@ impl Walk<'_, '_> {
             token.is_some_and(|token| self.word(token.span).eq_ignore_ascii_case(text))
         };
         if is(first, b"boolean") && is(second, b"mode") {
-            self.lexer.next();
-            self.lexer.next();
+            self.skip();
+            self.skip();
             return true;
         }
         false
@@ -80,6 +80,10 @@ impl Walk<'_, '_> {
                 if word == Word::Having {
                     self.note(HAVING, span);
                 }
+                // `create index i on t(c)`
+                if word == Word::On && self.clause == Clause::Free {
+                    return true;
+                }
                 self.join(span);
                 self.clause = Clause::Expression;
             }
@@ -93,7 +97,7 @@ impl Walk<'_, '_> {
                 if next_word != Some(Word::By) {
                     return false;
                 }
-                self.lexer.next();
+                self.skip();
                 self.clause = Clause::Ordering;
                 match self.peek().map(|token| token.kind) {
                     Some(TokenKind::Number) => self.note(ORDER_BY_NUMBER, self.span_to_next(span)),
@@ -108,7 +112,7 @@ impl Walk<'_, '_> {
             Word::Union | Word::Except | Word::Intersect | Word::Minus => return self.union(word, span),
             Word::Into => match next_word {
                 Some(Word::Outfile | Word::Dumpfile) => {
-                    self.lexer.next();
+                    self.skip();
                     let names_file = |token: &Token| {
                         matches!(
                             token.kind,
@@ -159,6 +163,9 @@ impl Walk<'_, '_> {
             }
             return next.is_none();
         }
+        if matches!(next, Some(TokenKind::Word(Word::Values | Word::Table))) {
+            self.note(UNION_SELECT, span);
+        }
         self.union_at = Some(span);
         self.after_union = true;
         self.only_words = true;
@@ -176,9 +183,18 @@ impl Walk<'_, '_> {
         if behind_open {
             self.stack[self.depth - 1].is_select = true;
         }
-        let next = self.peek().map(|next| next.kind);
-        let in_earnest = !matches!(next, Some(TokenKind::Word(Word::Name)) | None);
+        let [next, second] = self.peeks().map(|token| token.map(|token| token.kind));
+        let in_earnest = match next {
+            Some(TokenKind::Word(Word::Name)) => {
+                matches!(second, Some(TokenKind::Open | TokenKind::Comma | TokenKind::Dot))
+            }
+            // `1 union select` is all there is of it; `the trade union select` is English.
+            None => !self.begins_with_word,
+            Some(_) => true,
+        };
         if let Some(union) = self.union_at.filter(|_| self.after_union) {
+            // `1 union select id from users` has only words, too, but a trade union does not follow a number.
+            let in_earnest = in_earnest || next.is_some() && !self.begins_with_word;
             let span = Span { start: union.start, end: span.end };
             self.note(if in_earnest { UNION_SELECT } else { UNION_PLAIN }, span);
             self.only_words = !in_earnest;

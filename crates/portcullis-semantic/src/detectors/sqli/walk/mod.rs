@@ -27,15 +27,15 @@ const VIOLATIONS_MAX: u32 = 400;
 pub(super) enum Start {
     /// The value as it stands.
     Raw,
-    /// Behind a quote that ends a string.
+    /// Behind a quote that ends a string, or a back-tick that ends a name.
     Quote(u8),
-    /// Behind a back-tick that ends a name.
-    Backtick,
 }
 
 /// True if `rest`, which stands behind a quote, can go on as SQL: an operator, a parenthesis, a comment, or a word that
 /// follows an operand.
 pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
+    // The first token tells; how long it is does not matter.
+    let rest = &rest[..rest.len().min(64)];
     let Some(token) = Lexer::new(rest, 0).next() else { return false };
     match token.kind {
         TokenKind::Operator(_) | TokenKind::Close | TokenKind::Comma | TokenKind::Semicolon => true,
@@ -45,6 +45,11 @@ pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
         // `'1'1`: no. `' 'or'`: strings stand side by side.
         TokenKind::String { closed, .. } => closed && token.span.start > 0,
         TokenKind::Variable => token.span.of(rest) == b"?",
+        TokenKind::Open => {
+            let inner = Lexer::new(rest, token.span.end as usize)
+                .find(|token| !matches!(token.kind, TokenKind::Comment(_) | TokenKind::Open));
+            inner.is_some_and(|inner| inner.kind == TokenKind::Word(Word::Select))
+        }
         _ => false,
     }
 }
@@ -135,6 +140,11 @@ pub(super) struct Walk<'t, 'n> {
     violations: u32,
     tokens: u32,
     ended: bool,
+    begins_with_word: bool,
+    /// The name before a parenthesis is a function that chooses by its first argument.
+    chooses: bool,
+    /// Where the comment that ended the piece begins.
+    comment_at: u32,
     clean_facts: [Option<Span>; KINDS.len()],
     loose_facts: [Option<Span>; KINDS.len()],
 }
@@ -168,6 +178,9 @@ impl<'t, 'n> Walk<'t, 'n> {
             violations: 0,
             tokens: 0,
             ended: false,
+            begins_with_word: false,
+            chooses: false,
+            comment_at: 0,
             clean_facts: [None; KINDS.len()],
             loose_facts: [None; KINDS.len()],
         }
@@ -189,7 +202,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         }
         while let Some(token) = self.lexer.next() {
             let fits = self.step(token);
-            self.tokens += 1;
+            self.tokens += u32::from(!matches!(token.kind, TokenKind::Comment(_)));
             if self.ended {
                 break;
             }
@@ -238,6 +251,11 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.peeks()[0]
     }
 
+    /// Takes the token that [`Walk::peek`] shows.
+    fn skip(&mut self) {
+        self.lexer.by_ref().find(|token| !matches!(token.kind, TokenKind::Comment(_)));
+    }
+
     fn peeks(&self) -> [Option<Token>; 2] {
         let mut ahead = self.lexer.clone();
         let mut next = || ahead.by_ref().take(8).find(|token| !matches!(token.kind, TokenKind::Comment(_)));
@@ -248,12 +266,6 @@ impl<'t, 'n> Walk<'t, 'n> {
     fn step(&mut self, token: Token) -> bool {
         match token.kind {
             TokenKind::Comment(comment) => return self.comment(comment, token.span),
-            TokenKind::Number
-                if self.word(token.span).ends_with(b".e") || self.word(token.span).ends_with(b".E") =>
-            {
-                self.note(SCIENTIFIC, token.span);
-                return true;
-            }
             TokenKind::OpenBrace => {
                 // `{fn x()}`, `{x !0}`: the word belongs to the brace.
                 let is_odbc = matches!(
@@ -261,7 +273,7 @@ impl<'t, 'n> Walk<'t, 'n> {
                     Some(Token { kind: TokenKind::Word(_) | TokenKind::QuotedName(_), .. })
                 );
                 if is_odbc && self.expect != Expect::Operator {
-                    self.lexer.next();
+                    self.skip();
                     self.note(BRACE, token.span);
                     self.expect = Expect::Operand;
                     return true;
@@ -281,6 +293,7 @@ impl<'t, 'n> Walk<'t, 'n> {
     /// The first token of a value as it stands.
     fn begin(&mut self, token: Token) -> bool {
         self.expect = Expect::Operand;
+        self.begins_with_word = matches!(token.kind, TokenKind::Word(Word::Name));
         match token.kind {
             TokenKind::Word(word) => match role(word) {
                 Part::Statement if self.statement(word, token.span, STATEMENT) => true,
@@ -316,6 +329,7 @@ impl<'t, 'n> Walk<'t, 'n> {
                 self.operator(token)
             }
             TokenKind::Semicolon => self.operator(token),
+            TokenKind::Other if self.word(token.span) == b"]" => self.operator(token),
             _ => self.operand(token),
         }
     }
@@ -367,7 +381,7 @@ impl<'t, 'n> Walk<'t, 'n> {
                 match word {
                     // `select top 5 x`: the number belongs to the word.
                     Word::Top if self.peek().is_some_and(|next| next.kind == TokenKind::Number) => {
-                        self.lexer.next();
+                        self.skip();
                     }
                     Word::Case => {
                         self.note(CASE_WHEN, span);
@@ -389,7 +403,10 @@ impl<'t, 'n> Walk<'t, 'n> {
                 true
             }
             // `if(...)`, `replace(...)`, `left(...)`, `insert(...)` are functions.
-            _ if before_open && !matches!(role(word), Part::Join | Part::Clause | Part::Compare) => {
+            _ if before_open
+                && (!matches!(role(word), Part::Join | Part::Clause | Part::Compare)
+                    || matches!(word, Word::Like | Word::Glob | Word::Regexp)) =>
+            {
                 self.name_operand(span);
                 true
             }
@@ -544,8 +561,10 @@ impl<'t, 'n> Walk<'t, 'n> {
             self.clause = Clause::Expression;
         }
         if is_call {
-            self.joined = false;
+            self.joined = self.chooses;
+            self.joined_at = self.last_span.start;
         }
+        self.chooses = false;
         self.compared = false;
     }
 
@@ -625,6 +644,7 @@ impl<'t, 'n> Walk<'t, 'n> {
 
     /// Notes what a name is known for. `span` is the last part of a qualified name.
     fn name(&mut self, span: Span) {
+        self.chooses = false;
         let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
         let text = bare(self.word(span));
         let group = self.names.get(text).filter(|group| match group {
@@ -644,7 +664,10 @@ impl<'t, 'n> Walk<'t, 'n> {
             self.names.get(self.word(whole)).map(|group| (group, whole))
         };
         match group.map(|group| (group, span)).or_else(qualified) {
-            Some((Group::Function(kind), span)) => self.note(kind, span),
+            Some((Group::Function(kind), span)) => {
+                self.chooses = kind == CONDITIONAL_FUNCTION;
+                self.note(kind, span);
+            }
             Some((group, span)) => {
                 if let Some(kind) = Names::as_table(Some(group)) {
                     self.note(kind, span);

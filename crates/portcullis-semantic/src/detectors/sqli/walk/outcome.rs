@@ -1,6 +1,6 @@
 //! What a piece comes to: comparisons, ends, and what is told of it.
 
-use portcullis_lex::sql::{Comment, Lexer, TokenKind, Word};
+use portcullis_lex::sql::{Comment, Lexer, Operator, TokenKind, Word};
 use portcullis_types::Span;
 
 use super::{Expect, Operand, Start, Walk};
@@ -16,6 +16,7 @@ impl Walk<'_, '_> {
         self.compared = true;
         let same_name = left == right
             && matches!(left, Operand::Name | Operand::Variable)
+            && !self.continues()
             && self
                 .word(left_span)
                 .trim_ascii_start_matches(b'@')
@@ -23,9 +24,24 @@ impl Walk<'_, '_> {
         let constants = left.is_constant() && right.is_constant();
         if constants || same_name {
             self.note(if self.joined { TAUTOLOGY } else { CONSTANT_COMPARISON }, span);
-        } else if self.joined {
+        } else if self.joined && !self.has(STATEMENT) && !self.has(STATEMENT_PLAIN) {
             self.note(CONDITION, span);
         }
+    }
+
+    /// The operand that was just read is only a part: `a = a + 1`.
+    fn continues(&self) -> bool {
+        matches!(
+            self.peek().map(|next| next.kind),
+            Some(TokenKind::Operator(
+                Operator::Plus
+                    | Operator::Minus
+                    | Operator::Star
+                    | Operator::Divide
+                    | Operator::Pipes
+                    | Operator::Cast
+            ))
+        )
     }
 
     /// The current condition ends: a constant or a call that nothing was compared with.
@@ -47,6 +63,10 @@ impl Walk<'_, '_> {
         match comment {
             Comment::VersionOpen => {
                 self.note(VERSION_COMMENT, span);
+                true
+            }
+            Comment::Exponent => {
+                self.note(SCIENTIFIC, span);
                 true
             }
             Comment::BlockClose => true,
@@ -74,11 +94,17 @@ impl Walk<'_, '_> {
 
     pub(super) fn end_comment(&mut self, span: Span) {
         self.boundary();
+        self.comment_at = span.start;
         let body = &self.word(span)[1..];
         let body = body.strip_prefix(b"-").or(body.strip_prefix(b"*")).unwrap_or(body);
         let letters = body.iter().filter(|b| b.is_ascii_alphanumeric()).count();
-        // `-- x` and `--+`, but not `--1`, which is arithmetic to MySQL and a date to others.
-        let short = letters == 0 || letters <= 12 && !body[0].is_ascii_alphanumeric();
+        // `-- x` and `--+`, but not `--1`, which is arithmetic to MySQL and a date to others, nor `#tag`.
+        let touches = if self.word(span).starts_with(b"#") {
+            |b: u8| !b.is_ascii_whitespace()
+        } else {
+            |b: u8| b.is_ascii_digit()
+        };
+        let short = letters == 0 || letters <= 12 && !touches(body[0]);
         if !short {
             self.note(COMMENT_TAIL, span);
         } else if matches!(self.start, Start::Quote(_)) {
@@ -124,11 +150,13 @@ impl Walk<'_, '_> {
             && (last.len() == 1 || last.last() != Some(&quote))
     }
 
-    /// Gives what was noted to `found`. A piece behind a quote counts only for what held.
-    pub fn commit(&mut self, found: &mut Found<'_>) {
+    /// Gives what was noted to `found`. A piece behind a quote counts only for what held; with `is_literal`, the quote is
+    /// one of a pair in a text, and what held is loose.
+    pub(in crate::detectors::sqli) fn commit(&mut self, found: &mut Found<'_>, is_literal: bool) {
         if !self.clean_facts.iter().chain(&self.loose_facts).any(Option::is_some) {
             return;
         }
+        let is_loose = is_literal || self.is_quoted_example();
         let telling = self.clean_facts.iter().enumerate().any(|(kind, fact)| {
             fact.is_some()
                 && !matches!(KindId(kind as u16), WHOLE | BARE_TAIL | UNBALANCED | LIMIT | COMMENT_TAIL)
@@ -136,31 +164,62 @@ impl Walk<'_, '_> {
         if telling {
             let here = Span::new(self.from, self.text.len().min(self.from + 1));
             let first = Lexer::new(self.text, 0).next().map(|token| token.kind);
-            match (self.start, first) {
-                (Start::Quote(_), _) => self.clean_facts[usize::from(AFTER_QUOTE.0)] = Some(here),
-                (Start::Backtick, _) => self.clean_facts[usize::from(AFTER_BACKTICK.0)] = Some(here),
-                (Start::Raw, Some(TokenKind::Number)) => {
-                    self.clean_facts[usize::from(AFTER_NUMBER.0)] = Some(here);
-                }
-                (Start::Raw, Some(TokenKind::Word(Word::Name))) => {
-                    self.clean_facts[usize::from(AFTER_WORD.0)] = Some(here);
-                }
-                _ => {}
+            let after = match (self.start, first) {
+                (Start::Quote(b'`'), _) => Some(AFTER_BACKTICK),
+                (Start::Quote(_), _) => Some(AFTER_QUOTE),
+                (Start::Raw, Some(TokenKind::Number)) => Some(AFTER_NUMBER),
+                (Start::Raw, Some(TokenKind::Word(Word::Name))) => Some(AFTER_WORD),
+                _ => None,
+            };
+            if let Some(after) = after {
+                self.clean_facts[usize::from(after.0)] = Some(here);
             }
         }
         for kind in 0..KINDS.len() {
             let id = KindId(kind as u16);
-            if let Some(span) = self.clean_facts[kind]
-                && (telling || self.start != Start::Raw)
-            {
-                found.add(id, span);
-            } else if let Some(span) = self.loose_facts[kind]
-                && self.start == Start::Raw
-            {
-                found.add_loose(id, span);
+            match (self.clean_facts[kind], self.loose_facts[kind]) {
+                (Some(span), _) if is_loose => found.add_loose(id, span),
+                (Some(span), _) if telling || self.start != Start::Raw => found.add(id, span),
+                (_, Some(span)) if self.start == Start::Raw => found.add_loose(id, span),
+                _ => {}
             }
         }
     }
+
+    /// `what does ' or 1=1 -- mean`: words, a quote that stands by itself, a bare condition, and words behind the comment.
+    /// Anything that would read data is not an example.
+    fn is_quoted_example(&self) -> bool {
+        if !matches!(self.start, Start::Quote(_)) || !self.ended || self.from < 2 {
+            return false;
+        }
+        let harmless = |kind: KindId| {
+            matches!(
+                kind,
+                TAUTOLOGY
+                    | CONSTANT_COMPARISON
+                    | BOOLEAN_CONSTANT
+                    | BOOLEAN_STRING
+                    | COMMENT_END
+                    | COMMENT_TAIL
+                    | QUOTE_COMMENT
+                    | QUOTE_WORD
+                    | QUOTE_SIGN
+                    | UNBALANCED
+            )
+        };
+        let only_harmless =
+            (0..KINDS.len()).all(|kind| self.clean_facts[kind].is_none() || harmless(KindId(kind as u16)));
+        let before = &self.text[..self.from - 1];
+        let words_before = before.split(u8::is_ascii_whitespace).filter(|word| is_lower_word(word)).count();
+        let words_after = self.text[self.comment_at as usize..]
+            .split(u8::is_ascii_whitespace)
+            .any(|word| word.len() >= 3 && is_lower_word(word));
+        only_harmless && before.ends_with(b" ") && words_before >= 2 && words_after
+    }
+}
+
+fn is_lower_word(word: &[u8]) -> bool {
+    word.len() >= 2 && word.iter().all(u8::is_ascii_lowercase)
 }
 
 trait TrimStart {

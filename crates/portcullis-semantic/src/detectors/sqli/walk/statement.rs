@@ -54,6 +54,10 @@ impl Walk<'_, '_> {
 
     /// True if `word` begins a statement, as what follows shows; notes it as `kind`.
     pub(super) fn statement(&mut self, word: Word, span: Span, kind: KindId) -> bool {
+        // A script of whole statements is not an injection behind one.
+        let is_script = kind == STACKED && (self.has(STATEMENT) || self.has(STATEMENT_PLAIN));
+        let kind = if is_script { SCRIPT } else { kind };
+        let is_stacked = matches!(kind, STACKED | SCRIPT);
         let [first, second] = self.peeks();
         let first_kind = first.map(|token| token.kind);
         let second_kind = second.map(|token| token.kind);
@@ -94,7 +98,7 @@ impl Walk<'_, '_> {
                 if !prose && !empty {
                     let plain = matches!(first_word, Some(Word::Name))
                         && !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma | TokenKind::Dot));
-                    let kind = if plain && kind != STACKED { STATEMENT_PLAIN } else { kind };
+                    let kind = if plain && !is_stacked { STATEMENT_PLAIN } else { kind };
                     self.note(kind, self.span_to_next(span));
                 }
                 return !empty;
@@ -127,9 +131,7 @@ impl Walk<'_, '_> {
             }
             Word::Declare => {
                 matches!(first_kind, Some(TokenKind::Variable))
-                    || is_name(first_kind)
-                        && matches!(second_kind, Some(TokenKind::Word(_)))
-                        && kind == STACKED
+                    || is_name(first_kind) && matches!(second_kind, Some(TokenKind::Word(_))) && is_stacked
             }
             Word::Set => {
                 matches!(first_kind, Some(TokenKind::Variable))
@@ -149,7 +151,7 @@ impl Walk<'_, '_> {
             Word::Shutdown => {
                 first_kind.is_none()
                     || matches!(first_kind, Some(TokenKind::Semicolon | TokenKind::Word(Word::With)))
-                    || kind == STACKED
+                    || is_stacked
             }
             Word::Call | Word::Do => {
                 is_name(first_kind) && matches!(second_kind, Some(TokenKind::Open | TokenKind::Dot))
@@ -159,11 +161,14 @@ impl Walk<'_, '_> {
                     || first_word == Some(Word::Not)
                     || matches!(first_word, Some(Word::Exists))
             }
-            Word::Begin => {
-                kind == STACKED
-                    && (first_kind.is_none()
-                        || first.is_some_and(|t| matches!(t.kind, TokenKind::Word(w) if w != Word::Name)))
-            }
+            Word::Begin => match first_kind {
+                None => is_stacked,
+                Some(TokenKind::Word(Word::Name)) => {
+                    matches!(second_kind, Some(TokenKind::Dot | TokenKind::Open))
+                }
+                Some(TokenKind::Word(_)) => is_stacked,
+                _ => false,
+            },
             Word::Load => {
                 matches!(first.map(|t| self.word(t.span)), Some(w) if w.eq_ignore_ascii_case(b"data"))
             }
@@ -173,9 +178,7 @@ impl Walk<'_, '_> {
                     || matches!(first_word, Some(Word::All | Word::Select))
             }
             Word::Use => {
-                kind == STACKED
-                    && is_name(first_kind)
-                    && matches!(second_kind, None | Some(TokenKind::Semicolon))
+                is_stacked && is_name(first_kind) && matches!(second_kind, None | Some(TokenKind::Semicolon))
             }
             Word::Show => {
                 matches!(first.map(|t| self.word(t.span)), Some(w) if SHOWN.iter().any(|known| w.eq_ignore_ascii_case(known)))
@@ -200,12 +203,12 @@ impl Walk<'_, '_> {
             Word::Prepare => is_name(first_kind) && matches!(second_kind, Some(TokenKind::Word(Word::From))),
             Word::Print | Word::Kill | Word::Raiserror => {
                 matches!(first_kind, Some(TokenKind::Variable | TokenKind::Number | TokenKind::Open))
-                    && kind == STACKED
+                    && is_stacked
             }
             Word::Rename => first_word == Some(Word::Table),
             Word::With => is_name(first_kind) && matches!(second_kind, Some(TokenKind::Word(Word::As))),
             Word::Commit | Word::Rollback | Word::Vacuum => {
-                kind == STACKED && matches!(first_kind, None | Some(TokenKind::Semicolon))
+                is_stacked && matches!(first_kind, None | Some(TokenKind::Semicolon))
             }
             Word::Lock => matches!(first_word, Some(Word::Table)),
             _ => false,
@@ -221,11 +224,11 @@ impl Walk<'_, '_> {
                 self.compared = false;
             }
             if word == Word::Waitfor {
-                self.lexer.next();
+                self.skip();
                 self.note(TIME_FUNCTION, span);
             }
             if matches!(word, Word::Delete | Word::Insert | Word::Merge | Word::Replace) {
-                self.lexer.next();
+                self.skip();
                 self.clause = Clause::Tables;
             }
             if word == Word::Update {

@@ -1,0 +1,86 @@
+//! Which quotes of a text could end the literal it was pasted into.
+
+use memchr::{Memchr, memchr, memchr_iter};
+
+/// A quote, and whether it looks like one of a pair in the text itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub at: usize,
+    /// It closes what an earlier quote opened, or opens what a later one closes: `the 'best' or "none"`.
+    pub is_literal: bool,
+}
+
+/// The quotes of a text, in order.
+#[derive(Debug)]
+pub(super) struct Quotes<'t> {
+    text: &'t [u8],
+    quote: u8,
+    places: Memchr<'t>,
+    is_open: bool,
+    /// A letter stands before the first quote: there is text that it could be quoted in.
+    has_words: bool,
+}
+
+impl<'t> Quotes<'t> {
+    pub fn new(text: &'t [u8], quote: u8) -> Quotes<'t> {
+        let first = memchr(quote, text).unwrap_or(0);
+        let has_words = text[..first].iter().any(u8::is_ascii_alphabetic);
+        Quotes { text, quote, places: memchr_iter(quote, text), is_open: false, has_words }
+    }
+}
+
+impl Iterator for Quotes<'_> {
+    type Item = Place;
+
+    fn next(&mut self) -> Option<Place> {
+        let at = self.places.next()?;
+        let before = self.text[..at].last().copied();
+        let after = self.text.get(at + 1).copied();
+        let touches_word = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
+        if touches_word(before) && touches_word(after) {
+            // An apostrophe, or `x'or'`.
+            return Some(Place { at, is_literal: false });
+        }
+        if self.is_open {
+            self.is_open = false;
+            return Some(Place { at, is_literal: true });
+        }
+        let opens = before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>".contains(&b))
+            && after.is_some_and(|b| !b.is_ascii_whitespace() && b != self.quote);
+        if !opens {
+            return Some(Place { at, is_literal: false });
+        }
+        self.is_open = true;
+        let closes = self.places.clone().next();
+        let is_literal = closes.is_some_and(|end| match at {
+            // `"like" stamps`: one word in quotes.
+            0 => {
+                let is_word = self.text[1..end].iter().all(u8::is_ascii_alphabetic);
+                is_word && !touches_word(self.text.get(end + 1).copied())
+            }
+            _ => self.has_words,
+        });
+        Some(Place { at, is_literal })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &[bool]) {
+        let have: Vec<bool> = Quotes::new(text.as_bytes(), b'\'').map(|place| place.is_literal).collect();
+        assert_eq!(have, want, "{text}");
+    }
+
+    #[test]
+    fn pairs_are_literals() {
+        check("use 'a' or 'b'", &[true, true, true, true]);
+        check("don't use 'a'", &[false, true, true]);
+        check("x' or '1'='1", &[false, true, true, false]);
+        check("' or '1'='1", &[false, false, true, false]);
+        check("'or'1'='1'", &[false, false, true, false, true]);
+        check("'like' stamps", &[true, true]);
+    }
+}
