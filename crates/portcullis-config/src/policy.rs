@@ -9,6 +9,8 @@ use crate::checked::{Body, Engine, OverLimit, Policy};
 pub enum RuleSource {
     /// A file; the name may hold `*`.
     File(std::path::PathBuf),
+    /// Files that may be missing; the name may hold `*`.
+    Optional(std::path::PathBuf),
     /// Text of ours or of the document.
     Inline {
         /// What diagnostics call it.
@@ -54,7 +56,11 @@ impl Policy {
             if let Some(text) = self.paranoia_directive() {
                 sources.push(RuleSource::Inline { name: "paranoia", text });
             }
+            // The order that the CRS documents for its plugins.
+            let plugins = |suffix: &str| RuleSource::Optional(folder.join("plugins").join(suffix));
+            sources.extend([plugins("*-config.conf"), plugins("*-before.conf")]);
             sources.push(RuleSource::File(folder.join("rules").join("*.conf")));
+            sources.push(plugins("*-after.conf"));
         }
         sources.extend(self.include.iter().cloned().map(RuleSource::File));
         if let Some(text) = &self.directives {
@@ -132,6 +138,7 @@ mod tests {
             .iter()
             .map(|source| match source {
                 RuleSource::File(path) => path.display().to_string(),
+                RuleSource::Optional(path) => format!("{}?", path.display()),
                 RuleSource::Inline { name, .. } => format!("<{name}>"),
             })
             .collect();
@@ -142,13 +149,16 @@ mod tests {
                 "before.conf",
                 "crs/crs-setup.conf",
                 "<paranoia>",
+                "crs/plugins/*-config.conf?",
+                "crs/plugins/*-before.conf?",
                 "crs/rules/*.conf",
+                "crs/plugins/*-after.conf?",
                 "after.conf",
                 "<directives>",
                 "<site settings>"
             ]
         );
-        let RuleSource::Inline { text, .. } = &sources[7] else { panic!("not inline") };
+        let RuleSource::Inline { text, .. } = &sources[10] else { panic!("not inline") };
         assert_eq!(
             text,
             "SecRuleEngine DetectionOnly\nSecRequestBodyLimit 1000\nSecRequestBodyLimitAction Reject\n\

@@ -5,8 +5,10 @@
 //!                                └──────────── diagnostics ────────────┘
 //! ```
 //!
-//! The one place where rule files are opened. Every mistake of every file comes in one report; a policy with an
+//! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every file comes in one report; a policy with an
 //! error gives no plan.
+
+mod remote;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,9 @@ use std::sync::Arc;
 
 use portcullis_config::{Policy, RuleSource, Upstream};
 use portcullis_engine::{Origin, Plan};
-use portcullis_seclang::{Diagnostic, DiskFiles, Level, Root, Sources, ast::Document, parse};
+use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
+
+pub use remote::RuleFiles;
 
 /// Rules that are ready to run.
 #[derive(Debug)]
@@ -98,8 +102,8 @@ pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), Load
 
 /// As [`load`], for rule files and texts that no policy names.
 pub fn load_roots(roots: &[Root]) -> Result<Loaded, LoadError> {
-    let parsed = parse(roots, &DiskFiles);
-    let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &DiskFiles);
+    let parsed = parse(roots, &RuleFiles);
+    let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &RuleFiles);
     let diagnostics: Vec<Diagnostic> = parsed.diagnostics.into_iter().chain(compiled.diagnostics).collect();
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Level::Error).count();
     let rendered = |diagnostic: &Diagnostic| diagnostic.render(&parsed.sources);
@@ -136,6 +140,7 @@ fn crs_setup(folder: &Path) -> Result<PathBuf, LoadError> {
 fn root(source: RuleSource) -> Root {
     match source {
         RuleSource::File(path) => Root::File(path),
+        RuleSource::Optional(path) => Root::Optional(path),
         RuleSource::Inline { name, text } => {
             Root::Text { name: PathBuf::from(format!("<{name}>")), text: text.into_bytes() }
         }

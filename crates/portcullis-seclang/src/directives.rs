@@ -45,8 +45,6 @@ const NO_HASH: Handling = refused(
 );
 const NO_CONNECTIONS: Handling =
     refused("connection limits are not a matter of rules here", "set limits in the listener's configuration");
-const NO_REMOTE: Handling =
-    refused("rules are not loaded over the network", "fetch the file first and Include it");
 const NO_PDF: Handling = refused(
     "ModSecurity itself removed the PDF protection in version 2.7: readers that needed it are long gone",
     "remove it",
@@ -105,8 +103,8 @@ directives! {
     PdfProtectTimeout "SecPdfProtectTimeout" (1, 1) NO_PDF, "The timeout of the PDF protection.";
     PdfProtectTokenName "SecPdfProtectTokenName" (1, 1) NO_PDF, "The parameter of the PDF protection.";
     ReadStateLimit "SecReadStateLimit" (1, 2) NO_CONNECTIONS, "Old name of SecConnReadStateLimit.";
-    RemoteRules "SecRemoteRules" (2, 3) NO_REMOTE, "Loads rules from a server.";
-    RemoteRulesFailAction "SecRemoteRulesFailAction" (1, 1) NO_REMOTE, "What happens when SecRemoteRules fails.";
+    RemoteRules "SecRemoteRules" (2, 3) Include, "Loads rules from a server: KEY, https URL, sha256:CHECKSUM.";
+    RemoteRulesFailAction "SecRemoteRulesFailAction" (1, 1) Include, "What happens when SecRemoteRules fails.";
     RequestBodyAccess "SecRequestBodyAccess" (1, 1) Setting, "Whether request bodies are inspected.";
     RequestBodyInMemoryLimit "SecRequestBodyInMemoryLimit" (1, 1) Setting, "How much of a request body is kept in memory.";
     RequestBodyJsonDepthLimit "SecRequestBodyJsonDepthLimit" (1, 1) Setting, "How deep JSON may nest.";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::glob;
+use crate::{RemoteFile, glob};
 
 /// A place that rule files are read from. The parser touches no other.
 pub trait Files {
@@ -13,6 +13,13 @@ pub trait Files {
 
     /// The files that a pattern names, sorted. A path that is no pattern is returned as it is, whether it exists or not.
     fn expand(&self, pattern: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// The text of a file on a server (`SecRemoteRules`). It is the one whose checksum `remote` names, or there is an
+    /// error. Here, and unless an implementation says otherwise, there is no network.
+    fn fetch(&self, remote: &RemoteFile) -> io::Result<Vec<u8>> {
+        let message = format!("{} cannot be fetched: there is no network here", remote.url);
+        Err(io::Error::new(io::ErrorKind::Unsupported, message))
+    }
 }
 
 /// Files of this machine.
@@ -63,7 +70,8 @@ impl Files for DiskFiles {
     }
 }
 
-/// Files in memory, by path without `.` and `..`: for tests, and for rules that come with the program.
+/// Files in memory, by path without `.` and `..`, or by URL: for tests, and for rules that come with the program. They
+/// are the caller's own, so checksums are not looked at.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles(pub BTreeMap<PathBuf, Vec<u8>>);
 
@@ -84,6 +92,10 @@ impl Files for MemoryFiles {
                 && parts.iter().zip(names).all(|(part, name)| glob::matches(part, name))
         };
         Ok(self.0.keys().filter(|path| fits(path)).cloned().collect())
+    }
+
+    fn fetch(&self, remote: &RemoteFile) -> io::Result<Vec<u8>> {
+        self.0.get(Path::new(&remote.url)).cloned().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 }
 

@@ -70,6 +70,10 @@ pub fn directive(name: DirectiveName) -> Standing {
         RuleInheritance => NoEffect("scopes are not nested; a policy names all of its rule files"),
         ParseXmlIntoArgs => NoEffect("XML bodies make no arguments yet"),
         ServerSignature => NoEffect("the Server header is the upstream's"),
+        RemoteRules => Differs(
+            "the checksum of the file is required as a third argument, sha256:HEX: whoever holds the server cannot change \
+             the rules unseen",
+        ),
         XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
         _ => Works,
     }

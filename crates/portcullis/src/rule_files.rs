@@ -36,7 +36,13 @@ pub fn of_path(path: &Path) -> Result<Vec<Root>, Missing> {
         files = conf_files(path).map_err(unreadable)?;
     } else {
         let setup = ["crs-setup.conf", "crs-setup.conf.example"].map(|name| path.join(name));
-        files.splice(..0, setup.into_iter().find(|path| path.is_file()));
+        let mut before: Vec<PathBuf> = setup.into_iter().find(|path| path.is_file()).into_iter().collect();
+        let plugins = path.join("plugins");
+        for suffix in ["*-config.conf", "*-before.conf"] {
+            before.extend(DiskFiles.expand(&plugins.join(suffix)).unwrap_or_default());
+        }
+        files.splice(..0, before);
+        files.extend(DiskFiles.expand(&plugins.join("*-after.conf")).unwrap_or_default());
     }
     match files.is_empty() {
         true => Err(Missing::EmptyFolder(path.to_path_buf())),

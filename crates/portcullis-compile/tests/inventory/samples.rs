@@ -9,6 +9,7 @@ use portcullis_types::{Shape, Variable};
 /// Files that the samples name.
 pub const FILES: &[(&str, &str)] = &[
     ("other.conf", "SecMarker OTHER\n"),
+    ("https://localhost/rules", "SecMarker REMOTE\n"),
     ("words.data", "alpha\nbeta\n"),
     ("networks.data", "192.0.2.0/24\n"),
     ("unicode.mapping", "20127 (US-ASCII)\n00a0:20 00a1:21\n"),
@@ -41,7 +42,9 @@ pub fn directive(name: DirectiveName) -> String {
         UnicodeMap => "unicode.mapping",
         HashMethodPm | HashMethodRx => "HashHref x",
         HashKey => "rand KeyOnly",
-        RemoteRules => "key https://localhost/rules",
+        RemoteRules => {
+            "key https://localhost/rules sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        }
         RemoteRulesFailAction => "Abort",
         XmlExternalEntity => "Off",
         RuleEngine

@@ -13,7 +13,7 @@ use crate::lexer::{self, View, Word, is_blank};
 use crate::operators::{Argument, OperatorName};
 use crate::source::SourceSpan;
 use crate::standing::Refusal;
-use crate::{limits, suggest};
+use crate::{limits, remote, suggest};
 
 /// Reads the directive on `line`, which is not blank, and says what the loader has to do.
 pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> Next {
@@ -45,17 +45,12 @@ pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> 
     if !count_fits(name, arguments, first.span, sink) {
         return Next::Line;
     }
-    if let (Handling::Include, Some(pattern)) = (name.handling(), arguments.first()) {
-        let text = pattern.text.view(span.file);
-        let Some(pattern) = text.str().filter(|text| !text.is_empty()).map(PathBuf::from) else {
-            sink.error(arguments[0].span, "a file name is missing or not UTF-8");
-            return Next::Line;
-        };
-        return Next::Include { pattern, span, optional: name == DirectiveName::IncludeOptional };
-    }
-    let mistakes = sink.count();
     let views: Vec<View<'_>> =
         arguments.iter().map(|word| word.text.view_at(span.file, word.span.span.start)).collect();
+    if name.handling() == Handling::Include {
+        return include(name, &views, span, sink);
+    }
+    let mistakes = sink.count();
     let nodes = match name.handling() {
         Handling::Rules => rules(name, &views, arguments, sink),
         Handling::Setting => setting::read(name, &views, sink).map(Directive::Setting).into_iter().collect(),
@@ -69,6 +64,24 @@ pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> 
         document.directives.extend(nodes.into_iter().map(|node| Spanned { node, span }));
     }
     Next::Line
+}
+
+/// The directives that have the loader read something else.
+fn include(name: DirectiveName, views: &[View<'_>], span: SourceSpan, sink: &mut Sink) -> Next {
+    let Some(&first) = views.first() else { return Next::Line };
+    let next = match name {
+        DirectiveName::RemoteRules => remote::read(views, sink).map(|file| Next::Fetch { file, span }),
+        DirectiveName::RemoteRulesFailAction => remote::read_fail_action(first, sink).map(Next::FailAction),
+        _ => {
+            let pattern = first.str().filter(|text| !text.is_empty()).map(PathBuf::from);
+            if pattern.is_none() {
+                sink.error(first.span(), "a file name is missing or not UTF-8");
+            }
+            let optional = name == DirectiveName::IncludeOptional;
+            pattern.map(|pattern| Next::Include { pattern, span, optional })
+        }
+    };
+    next.unwrap_or(Next::Line)
 }
 
 fn name(first: &Word, line: View<'_>, sink: &mut Sink) -> Option<DirectiveName> {

@@ -9,6 +9,7 @@ use crate::ast::Document;
 use crate::diagnostic::Diagnostic;
 use crate::files::{Files, tidied};
 use crate::lexer::{self, View};
+use crate::remote::{FailAction, RemoteFile};
 use crate::source::{FileId, SourceSpan, Sources};
 use crate::{glob, limits};
 
@@ -40,6 +41,11 @@ pub(super) enum Next {
         span: SourceSpan,
         optional: bool,
     },
+    Fetch {
+        file: RemoteFile,
+        span: SourceSpan,
+    },
+    FailAction(FailAction),
 }
 
 pub(super) struct Loader<'f> {
@@ -49,6 +55,7 @@ pub(super) struct Loader<'f> {
     document: Document,
     stack: Vec<Work>,
     bytes_read: usize,
+    fail_action: FailAction,
 }
 
 impl<'f> Loader<'f> {
@@ -60,6 +67,7 @@ impl<'f> Loader<'f> {
             document: Document::default(),
             stack: Vec::new(),
             bytes_read: 0,
+            fail_action: FailAction::default(),
         }
     }
 
@@ -67,6 +75,7 @@ impl<'f> Loader<'f> {
         for root in roots {
             match root {
                 Root::File(path) => self.wait_for(path, None, false),
+                Root::Optional(path) => self.wait_for(path, None, true),
                 Root::Text { name, text } => self.open(name.clone(), text.clone(), None),
             }
             while let Some(work) = self.stack.pop() {
@@ -120,8 +129,31 @@ impl<'f> Loader<'f> {
         file.in_unclosed = matches!(next, Next::Unclosed);
         let folder = file.path.parent().map(Path::to_owned).unwrap_or_default();
         self.stack.push(Work::Open(file));
-        if let Next::Include { pattern, span, optional } = next {
-            self.wait_for(&folder.join(pattern), Some(span), optional);
+        match next {
+            Next::Line | Next::Unclosed => {}
+            Next::Include { pattern, span, optional } => {
+                self.wait_for(&folder.join(pattern), Some(span), optional);
+            }
+            Next::Fetch { file, span } => self.fetch(&file, span),
+            Next::FailAction(action) => self.fail_action = action,
+        }
+    }
+
+    fn fetch(&mut self, file: &RemoteFile, span: SourceSpan) {
+        match self.files.fetch(file) {
+            Ok(text) => self.open(PathBuf::from(&file.url), text, Some(span)),
+            Err(error) if self.fail_action == FailAction::Warn => {
+                self.sink.warn_hint(
+                    span,
+                    format!("remote rules are missing: {error}"),
+                    "the other rules are loaded without them, as SecRemoteRulesFailAction Warn says",
+                );
+            }
+            Err(error) => self.sink.error_hint(
+                span,
+                format!("remote rules cannot be had: {error}"),
+                "SecRemoteRulesFailAction Warn, before it, would load the other rules all the same",
+            ),
         }
     }
 

@@ -26,6 +26,8 @@ use crate::{lexer, source::FileId};
 pub enum Root {
     /// A file, or a pattern of files.
     File(PathBuf),
+    /// As [`Root::File`], but there may be none.
+    Optional(PathBuf),
     /// A text that is at hand. Its `Include`s are relative to the folder of `name`.
     Text {
         /// What diagnostics call it.
