@@ -66,7 +66,7 @@ pub(crate) fn refusal(ctl: &Ctl) -> Option<(String, String)> {
 }
 
 fn exclusion(rules: RuleSet, target: &Target, plan: &mut Plan) -> Result<Act, String> {
-    let filter = crate::targets::filter(target).map_err(|error| error.0)?;
+    let filter = crate::targets::filter(target, &[]).map_err(|error| error.0)?;
     plan.ctl_targets.push(CtlTarget { rules, variable: target.variable, filter });
     Ok(Act::RemoveTarget(plan.ctl_targets.len() as u32 - 1))
 }

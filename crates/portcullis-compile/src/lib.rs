@@ -19,5 +19,6 @@ mod rsub;
 mod settings;
 mod targets;
 mod template;
+mod xpath;
 
 pub use lower::{Compiled, compile};

@@ -8,7 +8,7 @@ use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
     Act, AllowScope, ChainId, Disruption, Diversion, KeyFilter, Link, Metadata, Operator, Plan, Removed,
     Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList, Template,
-    Update,
+    Update, XmlPath,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
 use portcullis_seclang::operators::OperatorName;
@@ -55,10 +55,25 @@ pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Com
         fold(&mut plan);
     }
     plan.reads_file_content = reads(&plan, Variable::FilesTmpContent);
+    plan.searches_xml = plan.links.iter().any(searches_xml);
     plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
     plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
     plan.reads_response_body = !plan.steps[3].is_empty();
     Compiled { plan: (!failed).then_some(plan), diagnostics }
+}
+
+fn searches_xml(link: &Link) -> bool {
+    let searches = |filter: &KeyFilter| matches!(filter, KeyFilter::Xml(XmlPath::Search(_)));
+    link.targets.include.iter().any(|target| searches(&target.filter))
+}
+
+/// The prefixes of `xmlns` actions.
+fn namespaces<'a>(defaults: &'a [Spanned<Action>], own: &'a [Spanned<Action>]) -> Vec<(&'a [u8], &'a [u8])> {
+    let spaces = defaults.iter().chain(own).filter_map(|action| match &action.node {
+        Action::XmlNs { prefix, uri } => Some((prefix.as_slice(), uri.as_slice())),
+        _ => None,
+    });
+    spaces.collect()
 }
 
 fn reads(plan: &Plan, variable: Variable) -> bool {
@@ -214,8 +229,10 @@ impl Lowering<'_> {
         let mut operator_text = String::new();
         let mut negated = false;
         if let Some(condition) = &link.condition {
+            let spaces = namespaces(&draft.defaults, &link.actions);
             for target in &condition.targets {
-                if let Err((message, hint)) = targets::add(&mut list, &target.node, &mut self.names) {
+                if let Err((message, hint)) = targets::add(&mut list, &target.node, &mut self.names, &spaces)
+                {
                     self.error(target.span, message, hint);
                 }
             }

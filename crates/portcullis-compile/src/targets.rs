@@ -9,6 +9,7 @@ use portcullis_seclang::standing::{self, Standing};
 use portcullis_types::{Shape, Variable};
 
 use crate::names::Names;
+use crate::xpath::{self, Namespaces};
 
 /// An error of one target: message and hint.
 pub(crate) type TargetError = (String, Option<String>);
@@ -25,9 +26,16 @@ pub(crate) fn supported(variable: Variable) -> Result<(), TargetError> {
 }
 
 /// Adds `targets` to `list`: values and counts to its include list, `!` to its exclude list.
-pub(crate) fn add(list: &mut TargetList, target: &ast::Target, names: &mut Names) -> Result<(), TargetError> {
+///
+/// `spaces`: the prefixes that the rule gives to XPath expressions.
+pub(crate) fn add(
+    list: &mut TargetList,
+    target: &ast::Target,
+    names: &mut Names,
+    spaces: &Namespaces<'_>,
+) -> Result<(), TargetError> {
     supported(target.variable)?;
-    let filter = filter(target)?;
+    let filter = filter(target, spaces)?;
     if target.kind == ast::TargetKind::Exclude {
         list.exclude.push((target.variable, filter));
         return Ok(());
@@ -42,13 +50,9 @@ pub(crate) fn add(list: &mut TargetList, target: &ast::Target, names: &mut Names
 }
 
 /// The key filter of `target`.
-pub(crate) fn filter(target: &ast::Target) -> Result<KeyFilter, TargetError> {
+pub(crate) fn filter(target: &ast::Target, spaces: &Namespaces<'_>) -> Result<KeyFilter, TargetError> {
     let name = target.variable.name();
     match (&target.selector, target.variable.shape()) {
-        (None, Shape::Xpath) => Err((
-            format!("{name} needs an XPath expression"),
-            Some("XML:/* is all text of the document, XML://@* every attribute".to_owned()),
-        )),
         (None, _) => Ok(KeyFilter::All),
         (Some(_), Shape::Scalar) => Err((
             format!("{name} takes no key"),
@@ -58,10 +62,7 @@ pub(crate) fn filter(target: &ast::Target) -> Result<KeyFilter, TargetError> {
             match key.as_slice() {
                 b"/*" => Ok(KeyFilter::Xml(XmlPath::Text)),
                 b"//@*" => Ok(KeyFilter::Xml(XmlPath::Attributes)),
-                _ => Err((
-                    format!("XPath expression {key:?} is not supported by this version"),
-                    Some("XML:/* is all text of the document, XML://@* every attribute".to_owned()),
-                )),
+                path => Ok(KeyFilter::Xml(XmlPath::Search(Arc::new(xpath::parse(path, spaces)?)))),
             }
         }
         (Some(ast::Selector::Key(key)), _) => Ok(KeyFilter::Key(key.as_slice().into())),

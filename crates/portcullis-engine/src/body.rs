@@ -1,10 +1,13 @@
 //! The request body on its way into values.
 
-use portcullis_http::body::{Arg, BodyParser, BodySink, Limits, MultipartFlags, Options, Report};
+use portcullis_http::body::{
+    Arg, BodyErrorKind, BodyParser, BodySink, Limits, MultipartError, MultipartFlags, Options, Report,
+};
 use portcullis_types::{Span, Variable};
 
 use crate::settings::{BodyProcessor, Settings};
 use crate::store::Store;
+use crate::xml::{Builder, Tree, XPath};
 use crate::{Class, store};
 
 /// Parses the query string into `ARGS_GET`.
@@ -35,9 +38,52 @@ pub(crate) struct RequestBody {
     files: Files,
     length: u64,
     error: Option<String>,
+    /// What is not files is `SecRequestBodyNoFilesLimit` bytes or more.
+    over_no_files_limit: bool,
+    /// An XML body, where rules search it.
+    tree: Option<StoredTree>,
+}
+
+/// A tree whose texts are in the store, and where they begin there.
+#[derive(Debug)]
+struct StoredTree {
+    tree: Tree,
+    text: u32,
+    bytes: u32,
 }
 
 impl RequestBody {
+    /// Rules search XML bodies.
+    pub(crate) fn make_tree(&mut self) {
+        self.files.tree = Some(Builder::new());
+    }
+
+    /// The values of the nodes that `path` selects.
+    pub(crate) fn search(&self, path: &XPath) -> Vec<Span> {
+        let Some(StoredTree { tree, text, bytes }) = &self.tree else { return Vec::new() };
+        let selected = tree.select(path).into_iter().map(|node| {
+            let (_, span, in_text) = tree.value(node);
+            let base = if in_text { text } else { bytes };
+            Span { start: base + span.start, end: base + span.end }
+        });
+        selected.collect()
+    }
+
+    pub(crate) fn is_over_no_files_limit(&self) -> bool {
+        self.over_no_files_limit
+    }
+
+    fn store_tree(&mut self, store: &mut Store) {
+        match self.files.tree.take().map(Builder::finish) {
+            None | Some(Ok(None)) => {}
+            Some(Ok(Some(tree))) => {
+                let (text, bytes) = (store.push(&tree.text).start, store.push(&tree.bytes).start);
+                self.tree = Some(StoredTree { tree, text, bytes });
+            }
+            Some(Err(why)) => drop(self.error.get_or_insert_with(|| why.message().to_owned())),
+        }
+    }
+
     pub(crate) fn set_content_type(&mut self, value: &[u8]) {
         if self.content_type.is_empty() {
             self.content_type = value.to_vec();
@@ -136,18 +182,23 @@ impl RequestBody {
         if let Some(report) = report {
             flags = self.report(report, truncated, store);
         }
-        if settings.request_body_no_files_limit > 0
-            && self.error.is_none()
-            && !matches!(self.processor, Some(BodyProcessor::Multipart))
-            && self.length > settings.request_body_no_files_limit
-            && !truncated
-        {
+        self.store_tree(store);
+        // As in ModSecurity 2: bodies that nobody takes apart count only where a rule wants to see them.
+        let counts = match self.processor {
+            Some(BodyProcessor::Multipart) => false,
+            Some(_) => true,
+            None => self.forced,
+        };
+        if counts && self.length > 0 && self.length >= settings.request_body_no_files_limit {
+            self.over_no_files_limit = true;
+        }
+        if self.over_no_files_limit && self.error.is_none() {
             let limit = settings.request_body_no_files_limit;
             self.error = Some(format!(
                 "Request body no files data length is larger than the configured limit ({limit})."
             ));
         }
-        store.set_scalar(Variable::InboundDataError, flag(truncated));
+        store.set_scalar(Variable::InboundDataError, flag(truncated || self.over_no_files_limit));
         set_flags(store, &flags);
         if let Some(error) = &self.error {
             set_error(store, error);
@@ -158,7 +209,10 @@ impl RequestBody {
         if report.invalid_encodings > 0 {
             store.set_scalar(Variable::UrlencodedError, b"1");
         }
-        if !truncated {
+        let is_limit =
+            |kind: &BodyErrorKind| matches!(kind, BodyErrorKind::Multipart(MultipartError::NoFilesLimit(_)));
+        self.over_no_files_limit = report.error.as_ref().is_some_and(|error| is_limit(&error.kind));
+        if !truncated || self.over_no_files_limit {
             self.error = report.error.map(|error| error.to_string());
         }
         let mut flags = report.multipart;
@@ -232,6 +286,7 @@ struct Files {
     combined_size: u64,
     xml_text: Vec<u8>,
     is_xml: bool,
+    tree: Option<Builder>,
 }
 
 impl Files {
@@ -260,6 +315,12 @@ impl<'a> Sink<'a> {
 
     fn with_files(store: &'a mut Store, files: &'a mut Files, keep_files: bool) -> Self {
         Sink { store, values: Class::ArgsPost, names: Class::ArgsPostNames, files: Some(files), keep_files }
+    }
+}
+
+impl Sink<'_> {
+    fn tree(&mut self) -> Option<&mut Builder> {
+        self.files.as_mut()?.tree.as_mut()
     }
 }
 
@@ -313,13 +374,37 @@ impl BodySink for Sink<'_> {
         }
     }
 
-    fn xml_start(&mut self, _name: &[u8]) {
+    fn xml_start(&mut self, name: &[u8]) {
         if let Some(files) = &mut self.files {
             files.is_xml = true;
+        }
+        if let Some(tree) = self.tree() {
+            tree.start(name);
+        }
+    }
+
+    fn xml_end(&mut self, _name: &[u8]) {
+        if let Some(tree) = self.tree() {
+            tree.end();
+        }
+    }
+
+    fn xml_comment(&mut self, _text: &[u8]) {
+        if let Some(tree) = self.tree() {
+            tree.other();
+        }
+    }
+
+    fn xml_instruction(&mut self, _target: &[u8], _data: &[u8]) {
+        if let Some(tree) = self.tree() {
+            tree.other();
         }
     }
 
     fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(tree) = self.tree() {
+            tree.attribute(name, value);
+        }
         // Namespace declarations are no attributes to XPath.
         if name == b"xmlns" || name.starts_with(b"xmlns:") {
             return;
@@ -331,6 +416,9 @@ impl BodySink for Sink<'_> {
     fn xml_text(&mut self, text: &[u8]) {
         if let Some(files) = &mut self.files {
             files.xml_text.extend_from_slice(text);
+        }
+        if let Some(tree) = self.tree() {
+            tree.text(text);
         }
     }
 }

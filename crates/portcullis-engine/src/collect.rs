@@ -106,7 +106,22 @@ impl Transaction {
     fn collect_xml(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
         let class = match filter {
             KeyFilter::Xml(XmlPath::Attributes) => Class::XmlAttributes,
-            _ => Class::XmlText,
+            KeyFilter::Xml(XmlPath::Text) => Class::XmlText,
+            KeyFilter::Xml(XmlPath::Search(path)) => {
+                for data in self.body.search(path) {
+                    let value = self.store.temporary(Span::default(), data);
+                    items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });
+                }
+                return;
+            }
+            // As in ModSecurity 2, where operators that take the document itself look at this.
+            _ if self.store.class_len(Class::XmlText) > 0 => {
+                let data = self.store.push(b"[XML document tree]");
+                let value = self.store.temporary(Span::default(), data);
+                items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });
+                return;
+            }
+            _ => return,
         };
         for value in self.store.class(class) {
             items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });

@@ -149,6 +149,7 @@ impl fmt::Display for Key<'_> {
             KeyFilter::Regex(regex) => write!(f, ":/{}/", regex.pattern().escape_ascii()),
             KeyFilter::Xml(XmlPath::Text) => f.write_str(":/*"),
             KeyFilter::Xml(XmlPath::Attributes) => f.write_str("://@*"),
+            KeyFilter::Xml(XmlPath::Search(path)) => write!(f, ":{}", path.text),
         }
     }
 }

@@ -41,6 +41,7 @@ mod template;
 mod trace;
 mod transaction;
 mod tx_store;
+mod xml;
 
 pub use chains::{ChainId, Chains};
 pub use collections::{Collections, Entries, NoCollections};
@@ -62,3 +63,4 @@ pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
 pub use tx_store::{TX_KEYS_SET_BY_ENGINE, TxSlot, addend, canonical_int, to_int};
+pub use xml::{Name as XmlName, NodeTest, Predicate, Step as XPathStep, XPath};

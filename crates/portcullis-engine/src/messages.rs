@@ -113,8 +113,12 @@ impl Transaction {
         store.set_scalar(Variable::ResponseProtocol, protocol);
         store.set_scalar(Variable::ResponseStatus, status.as_bytes());
         store.set_scalar(Variable::StatusLine, &[protocol, b" ", status.as_bytes()].concat());
-        self.response_inspectable =
-            self.plan.settings.response_body_mime_types.iter().any(|mime| mime == b"(null)");
+        self.response_inspectable = self
+            .plan
+            .settings
+            .response_body_mime_types
+            .iter()
+            .any(|mime| mime == b"null" || mime == b"(null)");
         for (name, value) in headers {
             store.add_pair(Class::ResponseHeaders, Class::ResponseHeadersNames, name, value);
             if name.eq_ignore_ascii_case(b"content-type") {

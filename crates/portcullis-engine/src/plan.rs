@@ -42,6 +42,8 @@ pub struct Plan {
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
     pub reads_response_body: bool,
+    /// True if some target searches XML bodies, so that a tree is made of them.
+    pub searches_xml: bool,
     /// True if `STREAM_INPUT_BODY` has a value: a rule reads it, and it is switched on.
     pub streams_request: bool,
     /// True if `STREAM_OUTPUT_BODY` has a value.
@@ -258,13 +260,15 @@ pub enum KeyFilter {
     Xml(XmlPath),
 }
 
-/// The XPath expressions that need no XPath engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// XPath expressions. Two are so frequent that they have values of their own and need no tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum XmlPath {
     /// `/*`: all text of the document in one value.
     Text,
     /// `//@*`: each attribute value.
     Attributes,
+    /// Any other.
+    Search(Arc<crate::XPath>),
 }
 
 impl KeyFilter {

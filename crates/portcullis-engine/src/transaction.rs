@@ -206,6 +206,9 @@ impl Transaction {
             trace: None,
             plan,
         };
+        if transaction.plan.searches_xml {
+            transaction.body.make_tree();
+        }
         transaction.ingest_connection(connection);
         transaction
     }
@@ -227,8 +230,23 @@ impl Transaction {
         }
         BodyPlan::Hold {
             limit_bytes: self.request_body_limit,
-            over_limit: self.plan.settings.request_body_limit_action,
+            over_limit: self.over_limit(self.plan.settings.request_body_limit_action),
         }
+    }
+
+    /// Detection refuses nothing.
+    fn over_limit(&self, action: BodyLimitAction) -> BodyLimitAction {
+        match self.rule_engine {
+            RuleEngine::On => action,
+            RuleEngine::Off | RuleEngine::DetectionOnly => BodyLimitAction::ProcessPartial,
+        }
+    }
+
+    /// True if the request is to be refused with 413, whatever the rules say: its body without files is longer than
+    /// `SecRequestBodyNoFilesLimit`. Known after phase 2.
+    pub fn refuses_request_body(&self) -> bool {
+        self.body.is_over_no_files_limit()
+            && self.over_limit(self.plan.settings.request_body_limit_action) == BodyLimitAction::Reject
     }
 
     /// A piece of the request body, transfer coding removed.
@@ -272,7 +290,7 @@ impl Transaction {
         }
         BodyPlan::Hold {
             limit_bytes: self.response_body_limit,
-            over_limit: self.plan.settings.response_body_limit_action,
+            over_limit: self.over_limit(self.plan.settings.response_body_limit_action),
         }
     }
 

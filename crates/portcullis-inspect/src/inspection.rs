@@ -288,6 +288,11 @@ impl Inspection {
         self.inspector.plan.settings.disable_backend_compression
     }
 
+    /// True if the request is to be refused with 413, whatever the rules say. Known after phase 2.
+    pub fn refuses_request_body(&self) -> bool {
+        self.transaction.refuses_request_body()
+    }
+
     /// Why the request body could not be read by its parser, if so.
     pub fn request_body_error(&self) -> Option<&str> {
         self.transaction.body_error()

@@ -70,6 +70,8 @@ enum Found<'g> {
     Ambiguous,
 }
 
+/// ModSecurity 2 answers the same to both of its limits.
+const TOO_LARGE: (u16, &str) = (413, "The request body is larger than this site accepts.");
 const NO_SITE: (u16, &str) = (404, "No site is served under this host name.");
 const NO_ROUTE: (u16, &str) = (404, "Nothing is served under this path.");
 const AMBIGUOUS: (u16, &str) = (400, "The path can be read in two ways that lead to different places.");
@@ -155,6 +157,10 @@ async fn serve(
     };
     let step = transaction.inspection.request_end(body.is_truncated());
     pause::rest(connection, generation, transaction).await;
+    if transaction.inspection.refuses_request_body() {
+        transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+        return refuse_body(connection, generation, head, transaction, step, TOO_LARGE).await;
+    }
     if let Err(NoMemory) = rewrite::request(transaction, &mut body) {
         return no_memory(connection, generation, head, transaction, body.is_read()).await;
     }
@@ -253,7 +259,7 @@ pub(crate) async fn obstructed(
         Obstacle::Gone => return Next::Gone,
         Obstacle::OverLimit => {
             transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
-            (413, "The request body is larger than this site accepts.")
+            TOO_LARGE
         }
         Obstacle::NoMemory => {
             transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
@@ -262,9 +268,20 @@ pub(crate) async fn obstructed(
         Obstacle::Late => (408, "The request body did not come in time."),
         Obstacle::Malformed(error) => (error.status(), error.explanation()),
     };
-    // Rules see what there is; their verdict cannot make the answer milder.
     let step = transaction.inspection.request_end(true);
     pause::rest(connection, generation, transaction).await;
+    refuse_body(connection, generation, head, transaction, step, (status, text)).await
+}
+
+/// Refuses a request for its body. Rules have seen what there is; their verdict cannot make the answer milder.
+async fn refuse_body(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    step: Step,
+    (status, text): (u16, &'static str),
+) -> Next {
     if let Step::Interrupt(Interruption::Drop) = step {
         return answer::interruption(connection, generation, head, transaction, Interruption::Drop, false)
             .await;

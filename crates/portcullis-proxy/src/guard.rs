@@ -94,6 +94,11 @@ impl Guarded {
         self.call(|inspection| inspection.take_pause()).unwrap_or_default()
     }
 
+    /// True if the request body is longer than may be inspected, and refused for it.
+    pub(crate) fn refuses_request_body(&mut self) -> bool {
+        self.call(|inspection| inspection.refuses_request_body()).unwrap_or(false)
+    }
+
     /// The request body that rules made of the one that came.
     pub(crate) fn rewritten_request_body(&mut self) -> Option<Vec<u8>> {
         self.call(|inspection| inspection.rewritten_request_body()).flatten()

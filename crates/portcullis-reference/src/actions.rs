@@ -162,7 +162,7 @@ fn control(transaction: &mut Transaction<'_>, ctl: &Ctl) {
 }
 
 fn remove_target(transaction: &mut Transaction<'_>, chosen: Option<Chosen>, target: &Target) {
-    if let (Some(chosen), Ok(target)) = (chosen, load_target(target)) {
+    if let (Some(chosen), Ok(target)) = (chosen, load_target(target, &[])) {
         transaction.removed_targets.push((chosen, target));
     }
 }

@@ -6,6 +6,7 @@ use portcullis_http::body::{Arg, BodyParser, BodySink};
 
 use crate::load::Settings;
 use crate::transaction::{File, Pair, Transaction};
+use crate::xpath::Document;
 
 /// Collects arguments only.
 #[derive(Default)]
@@ -25,7 +26,7 @@ struct Parts {
     headers: Vec<Pair>,
     name: Option<BString>,
     filename: Option<BString>,
-    xml: Option<(BString, Vec<BString>)>,
+    xml: Option<(BString, Vec<BString>, Document)>,
 }
 
 impl BodySink for Parts {
@@ -60,11 +61,28 @@ impl BodySink for Parts {
         }
     }
 
-    fn xml_start(&mut self, _: &[u8]) {
-        self.xml.get_or_insert_default();
+    fn xml_start(&mut self, name: &[u8]) {
+        self.xml.get_or_insert_default().2.start(name);
+    }
+
+    fn xml_end(&mut self, _: &[u8]) {
+        self.xml.get_or_insert_default().2.end();
+    }
+
+    fn xml_comment(&mut self, _: &[u8]) {
+        if let Some((_, _, document)) = &mut self.xml {
+            document.other();
+        }
+    }
+
+    fn xml_instruction(&mut self, _: &[u8], _: &[u8]) {
+        if let Some((_, _, document)) = &mut self.xml {
+            document.other();
+        }
     }
 
     fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
+        self.xml.get_or_insert_default().2.attribute(name, value);
         if name == b"xmlns" || name.starts_with(b"xmlns:") {
             return;
         }
@@ -72,7 +90,9 @@ impl BodySink for Parts {
     }
 
     fn xml_text(&mut self, text: &[u8]) {
-        self.xml.get_or_insert_default().0.extend_from_slice(text);
+        let (all, _, document) = self.xml.get_or_insert_default();
+        all.extend_from_slice(text);
+        document.text(text);
     }
 }
 
@@ -115,6 +135,10 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     transaction.urlencoded_error |= report.invalid_encodings > 0;
     if let Some(error) = report.error {
         transaction.body_error = Some(error.to_string().into());
+    } else if processor != Processor::Multipart
+        && body.len() as u64 >= settings.body.limits.no_files_bytes_max
+    {
+        transaction.body_error = Some("no files limit".into());
     }
 }
 
@@ -128,7 +152,11 @@ pub(crate) fn read_response(transaction: &mut Transaction<'_>, settings: &Settin
     let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case(b"Content-Type"));
     let content_type = content_type.map_or(&b"null"[..], |(_, value)| value);
     let media_type = content_type.split(|&b| b == b';').next().unwrap_or_default();
-    let is_inspected = |known: &BString| known.eq_ignore_ascii_case(media_type.trim_ascii_end());
+    // The manual writes the missing type in brackets, the source without them.
+    let is_inspected = |known: &BString| {
+        known.eq_ignore_ascii_case(media_type.trim_ascii_end())
+            || (media_type == b"null" && known == "(null)")
+    };
     if settings.mime_types.iter().any(is_inspected) {
         transaction.response_body = Some(response.body.clone());
         transaction.response_stream = settings.stream_response_body.then(|| response.body.clone());

@@ -52,6 +52,7 @@ mod run;
 mod text;
 mod transaction;
 mod variables;
+mod xpath;
 
 use std::collections::BTreeMap;
 

@@ -18,6 +18,7 @@ use crate::operator::Test;
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select, in_ranges, same_target};
 use crate::transaction::Chosen;
 use crate::variables::is_evaluated;
+use crate::xpath;
 use crate::{Reference, Unsupported};
 
 /// Settings that change what a rule sees.
@@ -149,12 +150,12 @@ impl Loader<'_> {
             None => {
                 let always =
                     Target { kind: TargetKind::Values, variable: Variable::RemoteAddr, selector: None };
-                (self.targets(&[Spanned { node: always, span }]), false, Ok(Test::Always))
+                (self.targets(&[Spanned { node: always, span }], &[]), false, Ok(Test::Always))
             }
             Some(condition) => {
                 let operator = &condition.operator.node;
                 let test = Test::new(operator.name, &operator.argument, &folder, self.files);
-                (self.targets(&condition.targets), operator.negated, test)
+                (self.targets(&condition.targets, &own), operator.negated, test)
             }
         };
         let test = match test {
@@ -189,10 +190,17 @@ impl Loader<'_> {
         self.problem(action.span, what);
     }
 
-    fn targets(&mut self, targets: &[Spanned<Target>]) -> Vec<LoadedTarget> {
+    fn targets(&mut self, targets: &[Spanned<Target>], actions: &[Action]) -> Vec<LoadedTarget> {
+        let spaces: Vec<(BString, BString)> = actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::XmlNs { prefix, uri } => Some((prefix.clone(), uri.clone())),
+                _ => None,
+            })
+            .collect();
         let mut out = Vec::new();
         for target in targets {
-            match load_target(&target.node) {
+            match load_target(&target.node, &spaces) {
                 Ok(loaded) => out.push(loaded),
                 Err(what) => self.problem(target.span, what),
             }
@@ -218,7 +226,9 @@ impl Loader<'_> {
                 continue;
             }
             for link in 0..chain.links.len() {
-                let added = self.targets(targets);
+                let Some(Item::Chain(chain)) = self.items.get(index) else { continue };
+                let actions = chain.links[link].actions.clone();
+                let added = self.targets(targets, &actions);
                 let Some(Item::Chain(chain)) = self.items.get_mut(index) else { continue };
                 update_link(&mut chain.links[link], added, replaced);
             }
@@ -304,7 +314,7 @@ impl Loader<'_> {
 }
 
 /// Builds a target; the error says what is not evaluated.
-pub(crate) fn load_target(target: &Target) -> Result<LoadedTarget, String> {
+pub(crate) fn load_target(target: &Target, spaces: &[(BString, BString)]) -> Result<LoadedTarget, String> {
     if !is_evaluated(target.variable) {
         return Err(target.variable.name().to_owned());
     }
@@ -317,7 +327,10 @@ pub(crate) fn load_target(target: &Target) -> Result<LoadedTarget, String> {
         }
         Some(Selector::XPath(path)) if path == "/*" => Select::XmlText,
         Some(Selector::XPath(path)) if path == "//@*" => Select::XmlAttributes,
-        Some(Selector::XPath(path)) => return Err(format!("XPath {path}")),
+        Some(Selector::XPath(path)) => {
+            xpath::Document::default().select(&path.to_string(), spaces)?;
+            Select::XPath(path.to_string(), spaces.to_vec())
+        }
     };
     Ok(LoadedTarget { kind: target.kind, variable: target.variable, select, written: target.clone() })
 }

@@ -63,6 +63,8 @@ pub(crate) enum Select {
     XmlText,
     /// `//@*`: the attributes.
     XmlAttributes,
+    /// Any other XPath expression, and the prefixes that the rule declares.
+    XPath(String, Vec<(BString, BString)>),
 }
 
 impl Disruptive {

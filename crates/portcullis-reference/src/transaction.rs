@@ -13,6 +13,7 @@ use crate::Request;
 use crate::body::Args;
 use crate::load::Settings;
 use crate::rules::LoadedTarget;
+use crate::xpath::Document;
 
 /// A key and a value of a collection.
 pub(crate) type Pair = (BString, BString);
@@ -58,8 +59,8 @@ pub(crate) struct Transaction<'r> {
     pub(crate) part_headers: Vec<Pair>,
     pub(crate) part_name: Option<BString>,
     pub(crate) part_filename: Option<BString>,
-    /// The text of an XML body and its attribute values, once its root has started.
-    pub(crate) xml: Option<(BString, Vec<BString>)>,
+    /// The text of an XML body, its attribute values and its nodes, once its root has started.
+    pub(crate) xml: Option<(BString, Vec<BString>, Document)>,
     pub(crate) request_body: Option<BString>,
     pub(crate) request_body_length: usize,
     pub(crate) response_body: Option<BString>,

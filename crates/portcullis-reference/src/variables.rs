@@ -48,7 +48,7 @@ fn selected(variable: Variable, select: &Select, pairs: Vec<Pair>) -> Vec<Value>
         Select::All => true,
         Select::Key(wanted) => key.eq_ignore_ascii_case(wanted),
         Select::Regex(regex) => regex.is_match(key),
-        Select::XmlText | Select::XmlAttributes => false,
+        Select::XmlText | Select::XmlAttributes | Select::XPath(..) => false,
     });
     let name = |key: &[u8]| [variable.name().as_bytes(), b":", &escape_key(key)].concat().into();
     wanted.map(|(key, value)| Value { name: name(&key), value }).collect()
@@ -102,18 +102,21 @@ fn matched(transaction: &Transaction<'_>, select: &Select, what: fn(&Value) -> B
         Select::All => true,
         Select::Key(wanted) => value.name.eq_ignore_ascii_case(wanted),
         Select::Regex(regex) => regex.is_match(&value.name),
-        Select::XmlText | Select::XmlAttributes => false,
+        Select::XmlText | Select::XmlAttributes | Select::XPath(..) => false,
     });
     wanted.map(|value| Value { name: value.name.clone(), value: what(value) }).collect()
 }
 
 fn xml(transaction: &Transaction<'_>, select: &Select) -> Vec<Value> {
-    let Some((text, attributes)) = &transaction.xml else { return Vec::new() };
+    let Some((text, attributes, document)) = &transaction.xml else { return Vec::new() };
     let named = |value: &BString| Value { name: "XML".into(), value: value.clone() };
     match select {
         Select::All => vec![named(&"[XML document tree]".into())],
         Select::XmlText => vec![named(text)],
         Select::XmlAttributes => attributes.iter().map(named).collect(),
+        Select::XPath(path, spaces) => {
+            document.select(path, spaces).unwrap_or_default().iter().map(named).collect()
+        }
         Select::Key(_) | Select::Regex(_) => Vec::new(),
     }
 }

@@ -113,6 +113,18 @@ const TARGETS: &[&str] = &[
     "FILES_NAMES",
     "XML:/*",
     "XML://@*",
+    "XML",
+    "XML:/a/b",
+    "XML://b",
+    "XML://*",
+    "XML://b[2]",
+    "XML://*[last()]/@x",
+    "XML://b[@x='1']/text()",
+    "XML:/*/*[b]",
+    "XML://*[text()='22']",
+    "XML://*[.='ab']",
+    "XML:'/a/b|//@x|//c'",
+    "XML://xml:*",
 ];
 const WORDS: &[&str] = &["a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", ""];
 const OPERATORS: &[&str] = &[
@@ -363,7 +375,14 @@ fn request(random: &mut Random) -> Request {
             "application/json",
             random.pick(&[r#"{"a":"ab","b":[1,{"c":null}]}"#, "{", "[22]"]),
         ),
-        2 => Request::post(&uri, "text/xml", random.pick(&["<a b='ab'>22<c/>x</a>", "<a>", "<a>&lt;</a>"])),
+        2 => Request::post(&uri, "text/xml", random.pick(&[
+            "<a b='ab'>22<c/>x</a>",
+            "<a>",
+            "<a>&lt;</a>",
+            "<a><b x='1'>a<b x='22'>22</b>b</b><b>ab</b><c><b x='1'>1<!--x-->2<?p x?></b></c></a>",
+            "<a xmlns='u'><b/></a>",
+            "<a><p:b xmlns:p='u'>ab</p:b><b xmlns=''>22</b><b xmlns='u'>1</b><xml:b/><q:b x='1'>a<![CDATA[b]]></q:b></a>",
+        ])),
         3 => {
             let body = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nab\r\n--B\r\nContent-Disposition: \
                         form-data; name=\"f\"; filename=\"x.php\"\r\n\r\n1\r\n--B--\r\n";

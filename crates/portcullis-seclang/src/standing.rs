@@ -132,6 +132,10 @@ pub fn variable(variable: Variable) -> Standing {
         | ResBodyProcessor
         | ResBodyProcessorError
         | ResBodyProcessorErrorMsg => ONLY_TEXT,
+        Xml => Differs(
+            "XPath expressions are location paths from the root with names, `*`, `@a`, `text()`, positions and equality, and unions \
+             of them; whatever else is an error when rules are loaded; text and CDATA that touch are one text",
+        ),
         RequestUri | RequestFilename | RequestBasename => Differs(
             "from phase 2 on the path has its percent-encoding undone, as under Apache; slashes are not merged and dot \
              segments not resolved, since the upstream gets the path as it came",
@@ -196,7 +200,7 @@ pub fn action(action: ActionName) -> Standing {
         Proxy => Differs(
             "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
         ),
-        Xmlns | SetEnv | ExpireVar | DeprecateVar => NOT_YET,
+        SetEnv | ExpireVar | DeprecateVar => NOT_YET,
         SanitiseArg
         | SanitiseMatched
         | SanitiseMatchedBytes

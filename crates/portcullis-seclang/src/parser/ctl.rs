@@ -118,7 +118,7 @@ fn one(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
             sink,
         )?),
         CtlOption::RequestBodyAccess => Ctl::RequestBodyAccess(values::switch(value, takes, sink)?),
-        CtlOption::RequestBodyLimit => Ctl::RequestBodyLimit(values::number(value, takes, sink)?),
+        CtlOption::RequestBodyLimit => Ctl::RequestBodyLimit(values::body_bytes(value, takes, sink)?),
         CtlOption::RequestBodyProcessor => Ctl::RequestBodyProcessor(values::word(
             value,
             takes,
@@ -128,7 +128,7 @@ fn one(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
             sink,
         )?),
         CtlOption::ResponseBodyAccess => Ctl::ResponseBodyAccess(values::switch(value, takes, sink)?),
-        CtlOption::ResponseBodyLimit => Ctl::ResponseBodyLimit(values::number(value, takes, sink)?),
+        CtlOption::ResponseBodyLimit => Ctl::ResponseBodyLimit(values::body_bytes(value, takes, sink)?),
         CtlOption::RuleEngine => Ctl::RuleEngine(values::word(
             value,
             takes,

@@ -55,11 +55,13 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::RequestBodyJsonDepthLimit => {
             Setting::RequestBodyJsonDepthLimit(values::number(first, what, sink)?)
         }
-        Name::RequestBodyLimit => Setting::RequestBodyLimit(values::number(first, what, sink)?),
+        Name::RequestBodyLimit => Setting::RequestBodyLimit(values::body_bytes(first, what, sink)?),
         Name::RequestBodyLimitAction => Setting::RequestBodyLimitAction(word!(LimitAction)),
-        Name::RequestBodyNoFilesLimit => Setting::RequestBodyNoFilesLimit(values::number(first, what, sink)?),
+        Name::RequestBodyNoFilesLimit => {
+            Setting::RequestBodyNoFilesLimit(values::body_bytes(first, what, sink)?)
+        }
         Name::ResponseBodyAccess => Setting::ResponseBodyAccess(values::switch(first, what, sink)?),
-        Name::ResponseBodyLimit => Setting::ResponseBodyLimit(values::number(first, what, sink)?),
+        Name::ResponseBodyLimit => Setting::ResponseBodyLimit(values::body_bytes(first, what, sink)?),
         Name::ResponseBodyLimitAction => Setting::ResponseBodyLimitAction(word!(LimitAction)),
         Name::ResponseBodyMimeType => {
             Setting::ResponseBodyMimeTypes(arguments.iter().map(|view| view.bytes.into()).collect())

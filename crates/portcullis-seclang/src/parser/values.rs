@@ -20,6 +20,17 @@ pub(super) fn number<T: FromStr>(view: View<'_>, what: &str, sink: &mut Sink) ->
     value
 }
 
+/// Bytes that may be held of a body: as in ModSecurity 2, a gigabyte at most.
+pub(super) fn body_bytes(view: View<'_>, what: &str, sink: &mut Sink) -> Option<u64> {
+    const MOST: u64 = 1 << 30;
+    let bytes = number(view, what, sink)?;
+    if bytes > MOST {
+        sink.error(view.span(), format!("{what} at most {MOST} bytes, which is 1 GiB; {bytes} is more"));
+        return None;
+    }
+    Some(bytes)
+}
+
 /// 0 to 9.
 pub(super) fn level(view: View<'_>, what: &str, sink: &mut Sink) -> Option<u8> {
     let level = number(view, what, sink)?;
