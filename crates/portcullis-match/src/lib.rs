@@ -8,7 +8,7 @@
 //!
 //! | operator | type |
 //! |---|---|
-//! | `@rx` | [`Regex`]: PCRE patterns on a linear-time engine |
+//! | `@rx` | [`Pcre`]: PCRE patterns, on a linear-time engine ([`Regex`]) or, where that cannot be, under a [`Budget`] |
 //! | `@pm`, `@pmFromFile` | [`WordSet`]: many words in one pass |
 //! | `@ipMatch`, `@ipMatchFromFile` | [`IpSet`] |
 //! | `@validateByteRange` | [`parse_byte_range`], [`first_byte_outside`] |
@@ -16,10 +16,11 @@
 //! | `@validateUtf8Encoding` | [`utf8_error`] |
 //!
 //! Arguments come from rule files: a bad one is an error with an offset, at load time. Values come from the network:
-//! no value makes anything here panic, allocate without bound or take more than linear time.
+//! no value makes anything here panic or allocate without bound, and none but a pattern that backtracks, within its budget,
+//! takes more than linear time.
 //!
 //! What is not here: operators that are one comparison (`@streq`, `@within`, `@eq`), macros, captures into `TX`. They
-//! belong to the engine. A pattern that cannot be matched in linear time is refused, not run slowly.
+//! belong to the engine.
 //!
 //! ```
 //! use portcullis_match::{Regex, RegexFlags};
@@ -39,5 +40,5 @@ mod word_set;
 pub use byte_range::{ByteRangeError, first_byte_outside, parse_byte_range};
 pub use encoding::{UrlEncodingError, Utf8Error, Utf8Fault, url_encoding_error, utf8_error, utf8_valid};
 pub use ip_set::{IpSet, IpSetError};
-pub use regex::{Captures, Regex, RegexCache, RegexError, RegexFlags};
+pub use regex::{Budget, Captures, Exhausted, Pcre, Regex, RegexCache, RegexError, RegexFlags};
 pub use word_set::{WordSet, WordSetError, parse_pm_words, parse_word_file};

@@ -1,4 +1,7 @@
-//! `@rx`: PCRE patterns on a linear-time engine.
+//! `@rx`: PCRE patterns.
+//!
+//! [`Regex`] matches in linear time and refuses what cannot be matched so; [`Pcre`] takes every pattern that is not recursive
+//! and gives those a machine that counts its steps.
 //!
 //! A pattern is read by a parser of our own, because SecLang rules are written for PCRE and the engine's own syntax
 //! differs from it in ways that change verdicts: `[a&&b]` is a set intersection there and four plain bytes in PCRE.
@@ -18,19 +21,26 @@
 //! | `[...]` | PCRE's reading: `[`, `&&`, `--`, `~~` are literal; `[[:alpha:]]`, `[[:<:]]` |
 //! | `{,n}`, `{` | literal |
 //! | `(?<n>..)`, `(?P<n>..)`, `(?'n'..)`, <code>(?&#124;..)</code>, `(?#..)`, `\Q..\E`, `(?imsxnU-..)` | as in PCRE |
-//! | lookaround, back references, atomic groups, possessive quantifiers, recursion, conditions, `\K`, `\X`, `\p`, `(*VERB)` | [`RegexError`] |
+//! | lookaround, back references, atomic groups, possessive quantifiers, conditions, `\K` | [`Pcre`] only |
+//! | recursion, calls of groups, `\X`, `\p`, `(*VERB)`, callouts | [`RegexError`] |
 //!
 //! # `$` and newlines
 //!
 //! PCRE's `$` by default also matches before a newline that ends the text, so `^[a-z]+$` accepts `abc\n`. ModSecurity
 //! compiles with `DOLLAR_ENDONLY`, and so do we: `abc\n` is not accepted. A rule that means a line uses `(?m)`.
 
+mod backtrack;
 mod class;
 mod cursor;
 mod escape;
+mod linear;
+mod node;
 mod parser;
+mod pcre;
 
+pub use backtrack::{Budget, Exhausted};
 pub use cursor::RegexError;
+pub use pcre::Pcre;
 
 use portcullis_types::Span;
 use regex_automata::Input;
@@ -97,12 +107,21 @@ pub type Captures = [Option<Span>; 10];
 impl Regex {
     /// Compiles `pattern`.
     pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Regex, RegexError> {
-        let hir = Regex::syntax(pattern, flags)?;
+        Regex::from_hir(pattern, &Regex::syntax(pattern, flags)?)
+    }
+
+    /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It matches
+    /// bytes, may match invalid UTF-8, and has capture groups 1 to 9 only.
+    pub fn syntax(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError> {
+        linear::lower(&parser::parse(pattern, flags)?)
+    }
+
+    fn from_hir(pattern: &[u8], hir: &Hir) -> Result<Regex, RegexError> {
         let config = meta::Config::new()
             .utf8_empty(false)
             .nfa_size_limit(Some(NFA_BYTES_MAX))
             .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
-        let engine = meta::Builder::new().configure(config).build_from_hir(&hir).map_err(|error| {
+        let engine = meta::Builder::new().configure(config).build_from_hir(hir).map_err(|error| {
             let message = match error.size_limit() {
                 Some(limit) => format!("the pattern compiles to more than {limit} bytes"),
                 None => format!("the pattern does not compile: {error}"),
@@ -110,12 +129,6 @@ impl Regex {
             RegexError { offset: 0, message }
         })?;
         Ok(Regex { engine, pattern: pattern.into() })
-    }
-
-    /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It matches
-    /// bytes, may match invalid UTF-8, and has capture groups 1 to 9 only.
-    pub fn syntax(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError> {
-        parser::parse(pattern, flags)
     }
 
     /// True if the pattern matches somewhere in `hay`. Linear in its length.
@@ -133,6 +146,15 @@ impl Regex {
     pub fn captures(&self, hay: &[u8], out: &mut Captures) -> bool {
         let mut slots = [None; 20];
         let found = self.engine.search_slots(&Input::new(hay), &mut slots[..self.slot_count()]).is_some();
+        fill(out, found, &slots)
+    }
+
+    /// As [`Regex::captures`], for the leftmost match that begins at `from` or behind it. What stands before `from` still
+    /// counts for `^` and `\b`.
+    pub fn captures_from(&self, hay: &[u8], from: usize, out: &mut Captures) -> bool {
+        let mut slots = [None; 20];
+        let input = Input::new(hay).span(from.min(hay.len())..hay.len());
+        let found = self.engine.search_slots(&input, &mut slots[..self.slot_count()]).is_some();
         fill(out, found, &slots)
     }
 

@@ -192,7 +192,7 @@ fn what_cannot_be_linear_is_refused() {
     refused("(?R)", 0, "recursion");
     refused("(?1)", 0, "recursion");
     refused("(a)(?-1)", 3, "recursion");
-    refused("(?(1)a|b)", 0, "conditional");
+    refused("(a)(?(1)a|b)", 3, "conditional");
     refused("(*UTF8)a", 0, "verbs");
     refused("(?C1)", 0, "callouts");
     refused(r"a\Kb", 1, r"\K");

@@ -10,6 +10,11 @@ pub(super) fn any() -> ClassBytes {
     ranges(&[(0, 255)])
 }
 
+/// One byte.
+pub(super) fn only(byte: u8) -> ClassBytes {
+    ranges(&[(byte, byte)])
+}
+
 /// Every byte but the newline.
 pub(super) fn not_newline() -> ClassBytes {
     negated(ranges(&[(b'\n', b'\n')]))

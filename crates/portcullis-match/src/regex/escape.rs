@@ -17,6 +17,14 @@ pub(super) enum Escape {
     LineEnding,
     /// `\Z`: the end, or before a newline that ends the text.
     EndOrNewline,
+    /// `\K`: the match begins here.
+    Keep,
+    /// `\1`, `\g{1}`: what the group of that number matched.
+    BackReference(u32),
+    /// `\g{-1}`: counted back from here.
+    RelativeReference(u32),
+    /// `\k<name>`, `\g{name}`.
+    NamedReference(Vec<u8>),
     /// `\Q`: what follows is literal up to `\E`.
     QuoteStart,
     /// `\E` without `\Q`: nothing.
@@ -46,19 +54,20 @@ pub(super) fn outside_class(
         }
         b'Q' => Escape::QuoteStart,
         b'E' => Escape::QuoteEnd,
-        b'K' => return error(start, "`\\K` (reset of the match start) is not supported"),
+        b'K' => Escape::Keep,
         b'X' => return error(start, "`\\X` (grapheme) is not supported: patterns work on bytes"),
         b'g' if matches!(cursor.peek(), Some(b'<' | b'\'')) => {
-            return error(start, "a call of a group as a subroutine cannot be matched in linear time");
+            return error(start, "a call of a group as a subroutine is not supported");
         }
-        b'g' | b'k' => return error(start, BACK_REFERENCE),
+        b'g' | b'k' => reference(cursor, start)?,
         b'1'..=b'9' => {
             let mut ahead = *cursor;
             let mut digits = vec![letter];
             digits.extend_from_slice(ahead.take_while(8, |b| b.is_ascii_digit()));
             let group = number(&digits, 10).unwrap_or(u32::MAX);
             if group < 10 || (group <= groups && letter < b'8') {
-                return error(start, BACK_REFERENCE);
+                *cursor = ahead;
+                return Ok(Escape::BackReference(group));
             }
             Escape::Byte(octal_or_digit(cursor, start, letter)?)
         }
@@ -83,7 +92,33 @@ pub(super) fn inside_class(cursor: &mut Cursor<'_>, start: usize) -> Result<Esca
     })
 }
 
-const BACK_REFERENCE: &str = "a back reference cannot be matched in linear time";
+/// What follows `\g` and `\k`: `1`, `-1`, `{1}`, `{-1}`, `{name}`, `<name>`, `'name'`.
+fn reference(cursor: &mut Cursor<'_>, start: usize) -> Result<Escape, RegexError> {
+    let closing = match cursor.peek() {
+        Some(b'{') => Some(b'}'),
+        Some(b'<') => Some(b'>'),
+        Some(b'\'') => Some(b'\''),
+        _ => None,
+    };
+    cursor.skip(usize::from(closing.is_some()));
+    let back = cursor.eat(b"-");
+    let is_part = |b: u8| b.is_ascii_digit() || (closing.is_some() && (b.is_ascii_alphabetic() || b == b'_'));
+    let name = cursor.take_while(32, is_part);
+    if let Some(closing) = closing
+        && !cursor.eat(&[closing])
+    {
+        return error(start, "this reference is not closed");
+    }
+    match number(name, 10) {
+        Some(count) if back => Ok(Escape::RelativeReference(count)),
+        Some(0) => error(start, "there is no group 0 to refer to"),
+        Some(group) => Ok(Escape::BackReference(group)),
+        None if name.is_empty() || back || closing.is_none() => {
+            error(start, "a group's number or name is missing")
+        }
+        None => Ok(Escape::NamedReference(name.to_vec())),
+    }
+}
 
 /// The escapes that mean the same inside and outside a class.
 fn shared(cursor: &mut Cursor<'_>, start: usize, letter: u8) -> Result<Escape, RegexError> {

@@ -1,21 +1,29 @@
-//! Reads a PCRE pattern into the intermediate form that the linear-time engines compile.
+//! Reads a PCRE pattern into a tree.
 //!
-//! One pass, with an explicit stack of open groups: no recursion. Whatever needs backtracking is refused where it
-//! stands, so that a rule author learns about it at load time.
+//! One pass, with an explicit stack of open groups: no recursion. The first construct that needs backtracking is noted with
+//! its place; what no engine here can do is refused where it stands, so that a rule author learns about it at load time.
 
 use super::cursor::{Cursor, error, number};
 use super::escape::{self, Escape, looks_like_count, looks_like_count_tail};
+use super::node::{Condition, Greed, Node};
 use super::{RegexError, RegexFlags, class};
-use regex_syntax::hir::{Capture, Class, ClassBytes, Hir, Look, Repetition};
+use regex_syntax::hir::{ClassBytes, Look};
 
 /// Groups may nest this deep, as PCRE's own default.
 const NESTING_MAX: usize = 250;
 /// PCRE's bound for `{n,m}`.
 const REPEAT_MAX: u32 = 65_535;
-/// Groups above this number are matched but not captured: `TX:0` to `TX:9` is all SecLang can hold.
-const CAPTURES_MAX: u32 = 9;
+/// What a pattern says.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) node: Node,
+    /// Capture groups.
+    pub(super) groups: u32,
+    /// The first construct that automata cannot run: its place and what it is.
+    pub(super) backtracks: Option<(usize, &'static str)>,
+}
 
-pub(super) fn parse(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError> {
+pub(super) fn parse(pattern: &[u8], flags: RegexFlags) -> Result<Parsed, RegexError> {
     let modifiers = Modifiers {
         fold: flags.case_insensitive,
         multi_line: flags.multi_line,
@@ -29,6 +37,10 @@ pub(super) fn parse(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError
         cursor: Cursor::new(pattern),
         modifiers,
         groups: 0,
+        highest: 0,
+        names: Vec::new(),
+        references: Vec::new(),
+        backtracks: None,
         frame: Frame::new(Group::Plain, 0, modifiers),
         stack: Vec::new(),
     };
@@ -56,6 +68,17 @@ enum Group {
         first: u32,
         highest: u32,
     },
+    /// `(?>...)`.
+    Atomic,
+    /// `(?=`, `(?!`, `(?<=`, `(?<!`.
+    LookAround {
+        behind: bool,
+        negated: bool,
+    },
+    /// `(?(1)...)`: the group it asks about.
+    IfGroup(u32),
+    /// `(?(?=...)...)`: the assertion is the first item.
+    IfLook,
 }
 
 /// One open group, and what was read of it.
@@ -65,30 +88,17 @@ struct Frame {
     open: usize,
     /// What holds again behind it.
     outer: Modifiers,
-    alternatives: Vec<Hir>,
-    concat: Vec<Hir>,
-    /// Offset of a `\Z` that ends the current alternative so far.
-    end_z: Option<usize>,
-    /// Offset of a `\Z` that ended an earlier alternative.
-    earlier_z: Option<usize>,
+    alternatives: Vec<Node>,
+    concat: Vec<Node>,
 }
 
 impl Frame {
     fn new(group: Group, open: usize, outer: Modifiers) -> Self {
-        Frame {
-            group,
-            open,
-            outer,
-            alternatives: Vec::new(),
-            concat: Vec::new(),
-            end_z: None,
-            earlier_z: None,
-        }
+        Frame { group, open, outer, alternatives: Vec::new(), concat: Vec::new() }
     }
 
     fn end_alternative(&mut self) {
-        self.alternatives.push(Hir::concat(std::mem::take(&mut self.concat)));
-        self.earlier_z = self.earlier_z.or(self.end_z.take());
+        self.alternatives.push(Node::concat(std::mem::take(&mut self.concat)));
     }
 }
 
@@ -97,12 +107,18 @@ struct Parser<'p> {
     modifiers: Modifiers,
     /// Capture groups opened so far.
     groups: u32,
+    /// The highest number that a group has.
+    highest: u32,
+    names: Vec<(Vec<u8>, u32)>,
+    /// Names that back references use, and where: a group may have its name further on.
+    references: Vec<(usize, Vec<u8>)>,
+    backtracks: Option<(usize, &'static str)>,
     frame: Frame,
     stack: Vec<Frame>,
 }
 
 impl Parser<'_> {
-    fn run(mut self) -> Result<Hir, RegexError> {
+    fn run(mut self) -> Result<Parsed, RegexError> {
         loop {
             self.skip_ignored()?;
             let start = self.cursor.offset();
@@ -113,11 +129,13 @@ impl Parser<'_> {
                 b'(' => self.open(start)?,
                 b')' => self.close(start)?,
                 b'|' => self.alternate(),
-                b'^' => {
-                    self.atom(Hir::look(if self.modifiers.multi_line { Look::StartLF } else { Look::Start }))?
-                }
+                b'^' => self.atom(Node::Look(if self.modifiers.multi_line {
+                    Look::StartLF
+                } else {
+                    Look::Start
+                }))?,
                 b'$' => {
-                    self.atom(Hir::look(if self.modifiers.multi_line { Look::EndLF } else { Look::End }))?
+                    self.atom(Node::Look(if self.modifiers.multi_line { Look::EndLF } else { Look::End }))?
                 }
                 b'.' if self.modifiers.dot_all => self.set(class::any())?,
                 b'.' => self.set(class::not_newline())?,
@@ -130,27 +148,84 @@ impl Parser<'_> {
             return error(self.frame.open, "this group is not closed");
         }
         self.frame.end_alternative();
-        Ok(Hir::alternation(self.frame.alternatives))
+        let mut node = Node::alternate(std::mem::take(&mut self.frame.alternatives));
+        self.resolve(&mut node)?;
+        Ok(Parsed { node, groups: self.highest, backtracks: self.backtracks })
+    }
+
+    /// Gives back references by name their numbers, and checks that every group that is referred to exists.
+    fn resolve(&self, node: &mut Node) -> Result<(), RegexError> {
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            match node {
+                Node::BackReference { group, .. } if *group >= NAMED => {
+                    let Some((offset, name)) = self.references.get((*group - NAMED) as usize) else {
+                        continue;
+                    };
+                    let known = self.names.iter().find(|(known, _)| known == name);
+                    let Some((_, number)) = known else {
+                        return error(*offset, "there is no group of this name");
+                    };
+                    *group = *number;
+                }
+                Node::Repeat { node, .. }
+                | Node::Capture(_, node)
+                | Node::Atomic(node)
+                | Node::LookAround { node, .. } => open.push(node),
+                Node::Concat(nodes) | Node::Alternate(nodes) => open.extend(nodes),
+                Node::Conditional { condition, yes, no } => {
+                    if let Condition::Look(look) = condition {
+                        open.push(look);
+                    }
+                    open.push(yes);
+                    open.push(no);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn backtracks(&mut self, offset: usize, what: &'static str) {
+        self.backtracks.get_or_insert((offset, what));
     }
 
     fn escape(&mut self, start: usize) -> Result<(), RegexError> {
         match escape::outside_class(&mut self.cursor, start, self.groups)? {
             Escape::Byte(byte) => self.literal(byte),
             Escape::Class(class) => self.set(class),
-            Escape::Look(look) => self.atom(Hir::look(look)),
-            Escape::LineEnding => {
-                let single = class::vertical_space();
-                self.atom(Hir::alternation(vec![Hir::literal(*b"\r\n"), Hir::class(Class::Bytes(single))]))
+            Escape::Look(look) => self.atom(Node::Look(look)),
+            Escape::LineEnding => self.atom(Node::LineEnding),
+            Escape::EndOrNewline => self.atom(Node::EndOrNewline(start)),
+            Escape::Keep => {
+                self.backtracks(start, "`\\K` (reset of the match start)");
+                self.push(Node::Keep);
+                Ok(())
             }
-            Escape::EndOrNewline => {
-                let newline = Hir::concat(vec![Hir::literal(*b"\n"), Hir::look(Look::End)]);
-                self.push(Hir::alternation(vec![Hir::look(Look::End), newline]))?;
-                self.frame.end_z = Some(start);
-                self.quantify()
+            Escape::BackReference(number) => {
+                if number > self.highest {
+                    return error(start, format!("there is no group {number} before this"));
+                }
+                self.back_reference(start, number)
             }
+            Escape::RelativeReference(back) => match (self.groups + 1).checked_sub(back) {
+                Some(number) if number > 0 && back > 0 => self.back_reference(start, number),
+                _ => error(start, "there are not that many groups before this"),
+            },
+            Escape::NamedReference(name) => self.named_reference(start, name),
             Escape::QuoteStart => self.quoted(),
             Escape::QuoteEnd => Ok(()),
         }
+    }
+
+    fn back_reference(&mut self, start: usize, group: u32) -> Result<(), RegexError> {
+        self.backtracks(start, "a back reference");
+        self.atom(Node::BackReference { group, fold: self.modifiers.fold })
+    }
+
+    fn named_reference(&mut self, start: usize, name: Vec<u8>) -> Result<(), RegexError> {
+        self.references.push((start, name));
+        self.back_reference(start, NAMED + self.references.len() as u32 - 1)
     }
 
     /// `\Q...\E`; a quantifier behind it belongs to the last byte. Without `\E` it lasts to the pattern's end.
@@ -158,7 +233,7 @@ impl Parser<'_> {
         let mut any = false;
         while !self.cursor.eat(b"\\E") {
             let Some(byte) = self.cursor.next() else { return Ok(()) };
-            self.push(self.literal_hir(byte))?;
+            self.push(self.literal_node(byte));
             any = true;
         }
         if any { self.quantify() } else { Ok(()) }
@@ -166,10 +241,10 @@ impl Parser<'_> {
 
     fn class(&mut self, start: usize) -> Result<(), RegexError> {
         if self.cursor.eat(b"[:<:]]") {
-            return self.atom(Hir::look(Look::WordStartAscii));
+            return self.atom(Node::Look(Look::WordStartAscii));
         }
         if self.cursor.eat(b"[:>:]]") {
-            return self.atom(Hir::look(Look::WordEndAscii));
+            return self.atom(Node::Look(Look::WordEndAscii));
         }
         let Modifiers { fold, extended_classes, .. } = self.modifiers;
         let class = class::bracketed(&mut self.cursor, start, class::Options { fold, extended_classes })?;
@@ -177,36 +252,28 @@ impl Parser<'_> {
     }
 
     fn literal(&mut self, byte: u8) -> Result<(), RegexError> {
-        self.atom(self.literal_hir(byte))
+        self.atom(self.literal_node(byte))
     }
 
-    fn literal_hir(&self, byte: u8) -> Hir {
+    fn literal_node(&self, byte: u8) -> Node {
         if self.modifiers.fold && byte.is_ascii_alphabetic() {
-            Hir::class(Class::Bytes(class::both_cases(byte)))
+            Node::Set(class::both_cases(byte))
         } else {
-            Hir::literal([byte])
+            Node::Byte(byte)
         }
     }
 
     fn set(&mut self, class: ClassBytes) -> Result<(), RegexError> {
-        self.atom(Hir::class(Class::Bytes(class)))
+        self.atom(Node::Set(class))
     }
 
-    fn atom(&mut self, hir: Hir) -> Result<(), RegexError> {
-        self.push(hir)?;
+    fn atom(&mut self, node: Node) -> Result<(), RegexError> {
+        self.push(node);
         self.quantify()
     }
 
-    fn push(&mut self, hir: Hir) -> Result<(), RegexError> {
-        // `\Z` is rendered as "the end, or one newline and the end", which consumes what PCRE only looks at: the
-        // same verdict as long as nothing behind it wants that newline.
-        if let Some(offset) = self.frame.end_z
-            && hir.properties().maximum_len() != Some(0)
-        {
-            return error(offset, "`\\Z` is only supported at the end of the pattern; use `\\z` or `$`");
-        }
-        self.frame.concat.push(hir);
-        Ok(())
+    fn push(&mut self, node: Node) {
+        self.frame.concat.push(node);
     }
 
     /// Applies the quantifiers that follow to the last item.
@@ -222,17 +289,20 @@ impl Parser<'_> {
                 _ => return Ok(()),
             };
             self.cursor.skip(usize::from(self.cursor.offset() == start));
-            if self.cursor.eat(b"+") {
-                return error(start, "a possessive quantifier cannot be matched in linear time");
-            }
-            let greedy = self.cursor.eat(b"?") == self.modifiers.ungreedy;
+            let greed = if self.cursor.eat(b"+") {
+                Greed::Possessive
+            } else if self.cursor.eat(b"?") == self.modifiers.ungreedy {
+                Greed::Greedy
+            } else {
+                Greed::Lazy
+            };
             let Some(item) = self.frame.concat.pop() else {
                 return error(start, NOTHING_TO_REPEAT);
             };
-            if self.frame.end_z.is_some() && max.is_none_or(|max| max > 1) {
-                return error(start, "what ends with `\\Z` cannot be repeated");
+            if greed == Greed::Possessive {
+                self.backtracks(start, "a possessive quantifier");
             }
-            self.frame.concat.push(Hir::repetition(Repetition { min, max, greedy, sub: Box::new(item) }));
+            self.push(Node::Repeat { node: Box::new(item), min, max, greed, offset: start });
         }
     }
 
@@ -283,12 +353,34 @@ impl Parser<'_> {
             return self.enter(group, start, self.modifiers);
         }
         if calls_a_group(self.cursor.rest()) {
-            return error(start, "recursion cannot be matched in linear time");
+            return error(start, "recursion is not supported");
         }
         for (prefix, reason) in REFUSED_GROUPS {
             if self.cursor.rest().starts_with(prefix) {
-                return error(start, format!("{reason} cannot be matched in linear time"));
+                return error(start, format!("{reason} is not supported"));
             }
+        }
+        for (prefix, behind, negated) in
+            [(&b"="[..], false, false), (b"!", false, true), (b"<=", true, false), (b"<!", true, true)]
+        {
+            if self.cursor.eat(prefix) {
+                self.backtracks(start, if behind { "a lookbehind" } else { "a lookahead" });
+                return self.enter(Group::LookAround { behind, negated }, start, self.modifiers);
+            }
+        }
+        if self.cursor.eat(b">") {
+            self.backtracks(start, "an atomic group");
+            return self.enter(Group::Atomic, start, self.modifiers);
+        }
+        if self.cursor.eat(b"P=") {
+            let name = self.cursor.take_while(32, |b| b.is_ascii_alphanumeric() || b == b'_').to_vec();
+            if !self.cursor.eat(b")") {
+                return error(start, "this reference is not closed");
+            }
+            return self.named_reference(start, name);
+        }
+        if self.cursor.peek() == Some(b'(') {
+            return self.conditional(start);
         }
         if self.cursor.rest().first() == Some(&b'C') {
             return error(start, "callouts are not supported");
@@ -300,14 +392,38 @@ impl Parser<'_> {
                     return error(start, "the group's name is empty, too long or malformed");
                 }
                 let group = self.capture();
+                self.names.push((name.to_vec(), self.groups));
                 return self.enter(group, start, self.modifiers);
             }
         }
         self.modifiers(start)
     }
 
+    /// `(?(1)`, `(?(<name>)`, `(?('name')`, `(?(?=`; the cursor is at the second parenthesis.
+    fn conditional(&mut self, start: usize) -> Result<(), RegexError> {
+        self.backtracks(start, "a conditional group");
+        if self.cursor.rest().starts_with(b"(?=")
+            || self.cursor.rest().starts_with(b"(?!")
+            || self.cursor.rest().starts_with(b"(?<")
+        {
+            return self.enter(Group::IfLook, start, self.modifiers);
+        }
+        self.cursor.skip(1);
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let quote = self.cursor.eat(b"<") || self.cursor.eat(b"'");
+        let name = self.cursor.take_while(32, is_name).to_vec();
+        let _ = quote && (self.cursor.eat(b">") || self.cursor.eat(b"'"));
+        let known = self.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+        let number = number(&name, 10).filter(|&number| number > 0 && number <= self.highest).or(known);
+        match number {
+            Some(group) if self.cursor.eat(b")") => self.enter(Group::IfGroup(group), start, self.modifiers),
+            _ => error(start, "a condition names a group before it, or is a lookahead or lookbehind"),
+        }
+    }
+
     fn capture(&mut self) -> Group {
         self.groups += 1;
+        self.highest = self.highest.max(self.groups);
         Group::Capture(self.groups)
     }
 
@@ -370,19 +486,35 @@ impl Parser<'_> {
         let mut frame = std::mem::replace(&mut self.frame, outer);
         frame.end_alternative();
         self.modifiers = frame.outer;
-        let body = Hir::alternation(frame.alternatives);
-        let hir = match frame.group {
-            Group::Capture(index) if index <= CAPTURES_MAX => {
-                Hir::capture(Capture { index, name: None, sub: Box::new(body) })
-            }
-            Group::Plain | Group::Capture(_) => body,
+        let offset = frame.open;
+        let node = match frame.group {
+            Group::Capture(index) => Node::Capture(index, Box::new(Node::alternate(frame.alternatives))),
+            Group::Plain => Node::alternate(frame.alternatives),
             Group::BranchReset { highest, .. } => {
                 self.groups = self.groups.max(highest);
-                body
+                Node::alternate(frame.alternatives)
+            }
+            Group::Atomic => Node::Atomic(Box::new(Node::alternate(frame.alternatives))),
+            Group::LookAround { behind, negated } => {
+                let node = Box::new(Node::alternate(frame.alternatives));
+                Node::LookAround { behind, negated, node, offset }
+            }
+            Group::IfGroup(group) => choice(Condition::Group(group), frame.alternatives, offset)?,
+            Group::IfLook => {
+                let mut alternatives = frame.alternatives;
+                let look = match alternatives.first_mut() {
+                    Some(Node::Concat(nodes)) if matches!(nodes.first(), Some(Node::LookAround { .. })) => {
+                        nodes.remove(0)
+                    }
+                    Some(first @ Node::LookAround { .. }) => {
+                        std::mem::replace(first, Node::Concat(Vec::new()))
+                    }
+                    _ => return error(offset, "a condition must be a lookahead or lookbehind"),
+                };
+                choice(Condition::Look(Box::new(look)), alternatives, offset)?
             }
         };
-        self.push(hir)?;
-        self.frame.end_z = self.frame.end_z.or(frame.earlier_z);
+        self.push(node);
         self.quantify()
     }
 
@@ -407,17 +539,24 @@ impl Parser<'_> {
     }
 }
 
+/// A conditional group of one or two alternatives.
+fn choice(condition: Condition, alternatives: Vec<Node>, offset: usize) -> Result<Node, RegexError> {
+    let mut alternatives = alternatives.into_iter();
+    let mut next = || alternatives.next().unwrap_or(Node::Concat(Vec::new()));
+    let (yes, no) = (Box::new(next()), Box::new(next()));
+    if alternatives.next().is_some() {
+        return error(offset, "a conditional group has at most two alternatives");
+    }
+    Ok(Node::Conditional { condition, yes, no })
+}
+
 const NOTHING_TO_REPEAT: &str = "this quantifier has nothing to repeat";
 
-/// What may follow `(?` in PCRE and needs backtracking or a stack.
+/// References from this number on stand for a name until it is known.
+const NAMED: u32 = 1 << 30;
+
+/// What may follow `(?` in PCRE and needs a stack of calls.
 const REFUSED_GROUPS: &[(&[u8], &str)] = &[
-    (b"=", "a lookahead"),
-    (b"!", "a lookahead"),
-    (b"<=", "a lookbehind"),
-    (b"<!", "a lookbehind"),
-    (b">", "an atomic group"),
-    (b"(", "a conditional group"),
-    (b"P=", "a back reference"),
     (b"P>", "a call of a group as a subroutine"),
     (b"&", "a call of a group as a subroutine"),
     (b"R", "recursion"),

@@ -1,0 +1,95 @@
+use super::backtrack::{Backtracker, Budget, Exhausted};
+use super::{Captures, Regex, RegexError, RegexFlags, linear, parser};
+
+/// A pattern on the engine that it needs: automata where they can run it, or else a backtracking machine under a [`Budget`].
+///
+/// ```
+/// use portcullis_match::{Budget, Pcre, RegexFlags};
+///
+/// let pattern = Pcre::new(br"(?<!un)safe=(\w+);\1", RegexFlags::default()).unwrap();
+/// assert!(pattern.backtracks());
+/// let mut groups = [None; 10];
+/// assert_eq!(pattern.search(b"unsafe=a;a safe=b;b", 0, &mut Budget::default(), &mut groups), Ok(true));
+/// assert_eq!(groups[1].unwrap().range(), 16..17);
+/// ```
+pub struct Pcre {
+    engine: Engine,
+    pattern: Box<[u8]>,
+}
+
+enum Engine {
+    Linear(Box<Regex>),
+    Backtracking(Box<Backtracker>),
+}
+
+impl Pcre {
+    /// Compiles `pattern`.
+    pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
+        let parsed = parser::parse(pattern, flags)?;
+        let engine = match linear::lower_exactly(&parsed) {
+            Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir)?)),
+            None => Engine::Backtracking(Box::new(Backtracker::new(&parsed)?)),
+        };
+        Ok(Pcre { engine, pattern: pattern.into() })
+    }
+
+    /// True if matching may need more than linear time, and therefore may end with [`Exhausted`].
+    pub fn backtracks(&self) -> bool {
+        matches!(self.engine, Engine::Backtracking(_))
+    }
+
+    /// True if the pattern matches somewhere in `hay`; false, too, if the search had to be given up.
+    pub fn is_match(&self, hay: &[u8]) -> bool {
+        self.test(hay, &mut Budget::default()).unwrap_or(false)
+    }
+
+    /// Whether the pattern matches somewhere in `hay`.
+    pub fn test(&self, hay: &[u8], budget: &mut Budget) -> Result<bool, Exhausted> {
+        match &self.engine {
+            Engine::Linear(regex) => Ok(regex.is_match(hay)),
+            Engine::Backtracking(engine) => engine.search(hay, 0, budget, &mut Captures::default()),
+        }
+    }
+
+    /// Finds the leftmost match that begins at `from` or behind it, and writes where it and its groups are; all of `out` is
+    /// overwritten. What stands before `from` still counts for `^`, `\b` and lookbehinds.
+    pub fn search(
+        &self,
+        hay: &[u8],
+        from: usize,
+        budget: &mut Budget,
+        out: &mut Captures,
+    ) -> Result<bool, Exhausted> {
+        match &self.engine {
+            Engine::Linear(regex) => Ok(regex.captures_from(hay, from, out)),
+            Engine::Backtracking(engine) => engine.search(hay, from.min(hay.len()), budget, out),
+        }
+    }
+
+    /// The pattern as given.
+    pub fn pattern(&self) -> &[u8] {
+        &self.pattern
+    }
+
+    /// How many capture groups [`Pcre::search`] can fill, 0 to 9.
+    pub fn group_count(&self) -> usize {
+        match &self.engine {
+            Engine::Linear(regex) => regex.group_count(),
+            Engine::Backtracking(engine) => engine.group_count(),
+        }
+    }
+
+    /// Heap bytes of the compiled pattern, without caches.
+    pub fn memory_bytes(&self) -> usize {
+        match &self.engine {
+            Engine::Linear(regex) => regex.memory_bytes(),
+            Engine::Backtracking(engine) => engine.memory_bytes(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Pcre {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pcre({})", self.pattern.escape_ascii())
+    }
+}
