@@ -107,18 +107,23 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    /// `SecUnicodeMapFile`, the last one; looked for beside the file that names it.
+    /// `SecUnicodeMapFile`, the last one, with the code page that it or `SecUnicodeCodePage` names; looked for beside the file that names it.
     fn unicode_map(&mut self, document: &Document, files: &dyn Files) {
+        let wanted = document.directives.iter().rev().find_map(|directive| match directive.node {
+            Directive::Setting(Setting::UnicodeCodePage(page)) => Some(page),
+            _ => None,
+        });
         for directive in &document.directives {
             let Directive::Setting(Setting::UnicodeMapFile { path, code_page }) = &directive.node else {
                 continue;
             };
+            let code_page = code_page.or(wanted).unwrap_or(20127);
             let place = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
             let read =
                 files.read(&place).map_err(|error| format!("cannot read {}: {error}", place.display()));
             let map = read.and_then(|text| {
                 let text = String::from_utf8_lossy(&text);
-                UnicodeMap::parse(&text, code_page.unwrap_or(20127)).map_err(|error| error.to_string())
+                UnicodeMap::parse(&text, code_page).map_err(|error| error.to_string())
             });
             match map {
                 Ok(map) => self.plan.chains.unicode_map = Some(Arc::new(map)),
@@ -292,6 +297,7 @@ impl Lowering<'_> {
             Action::SetRsc(key) => self.open(Variable::Resource, key),
             // Nothing to switch while there is no audit log (docs/seclang.md).
             Action::Ctl(ast::Ctl::AuditEngine(_)) => return None,
+            Action::SetEnv(text) => self.set_env(text),
             // What is never on is off already.
             Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
             Action::Ctl(option) if ctl::refusal(option).is_some() => {
@@ -326,6 +332,18 @@ impl Lowering<'_> {
             return Err(format!("{} is not a persistent collection", collection.name()));
         }
         Ok(Act::Open { collection, key: self.text(key)? })
+    }
+
+    /// `name=value`, `name`, `!name`.
+    fn set_env(&mut self, text: &[u8]) -> Result<Act, String> {
+        let (name, value) = match text.iter().position(|&b| b == b'=') {
+            Some(at) => (&text[..at], &text[at + 1..]),
+            None => (text, &b"1"[..]),
+        };
+        if name.is_empty() {
+            return Err("setenv takes NAME=VALUE, NAME or !NAME".to_owned());
+        }
+        Ok(Act::SetEnv { name: self.text(name)?, value: self.text(value)? })
     }
 
     fn set_var(&mut self, set: &ast::SetVar) -> Result<SetVar, String> {

@@ -36,8 +36,11 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::StreamOutBodyInspection(on) => settings.stream_response_body = *on,
         Setting::DisableBackendCompression(on) => settings.disable_backend_compression = *on,
         Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
+        Setting::CookieV0Separator(byte) => settings.cookie_separator = Some(*byte),
         // Read by the caller, who has the files.
-        Setting::UnicodeMapFile { .. } => {}
+        Setting::UnicodeMapFile { .. } | Setting::UnicodeCodePage(_) => {}
+        // Nothing is reported, and every scope has its own rules.
+        Setting::StatusEngine(false) | Setting::RuleInheritance(true) => {}
         Setting::XmlExternalEntity(_) => {}
         Setting::UploadFileLimit(count) => settings.upload_file_limit = clamp(*count),
         other => return Err(no_effect(other)),

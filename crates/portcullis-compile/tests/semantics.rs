@@ -43,6 +43,7 @@ fn run(rules: &str, (line, headers, body): Request<'_>) -> Seen {
         server: "192.0.2.1:80".parse().unwrap(),
         unique_id: "id-1".to_owned(),
         epoch_seconds: 1_000_000_000,
+        utc_offset_seconds: 7_200,
     };
     let mut transaction =
         Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
@@ -129,7 +130,9 @@ fn counts_and_missing_values() {
 
 #[test]
 fn request_line_variables() {
-    let request: Request<'_> = ("GET http://h:80/a/b.php?q=1", &[("Host", "h")], "");
+    let headers = [("Host", "h"), ("Authorization", "Basic dTpw")];
+    let request: Request<'_> = ("GET http://h:80/a/b.php?q=1", &headers, "");
+    // The clock says 2001-09-09 01:46:40 UTC, local time is two hours ahead.
     for (variable, value) in [
         ("REQUEST_URI_RAW", "http://h:80/a/b.php?q=1"),
         ("REQUEST_URI", "/a/b.php?q=1"),
@@ -140,11 +143,94 @@ fn request_line_variables() {
         ("REQUEST_PROTOCOL", "HTTP/1.1"),
         ("REMOTE_ADDR", "192.0.2.7"),
         ("SERVER_NAME", "h"),
+        ("TIME", "20010909034640"),
         ("TIME_YEAR", "2001"),
+        ("TIME_MON", "09"),
+        ("TIME_DAY", "09"),
+        ("TIME_HOUR", "03"),
+        ("TIME_MIN", "46"),
+        ("TIME_SEC", "40"),
+        ("TIME_WDAY", "0"),
+        ("TIME_EPOCH", "1000000000"),
+        ("AUTH_TYPE", "Basic"),
+        ("REMOTE_USER", "u"),
+        ("PATH_INFO", "/a/b.php"),
+        ("USERAGENT_IP", "192.0.2.7"),
+        ("USERID", ""),
+        ("SESSIONID", ""),
+        ("SDBM_DELETE_ERROR", "0"),
+        ("MODSEC_BUILD", "020907900"),
+        // Host: h, Authorization: Basic dTpw, two newlines, the empty line, and one for the end.
+        ("FULL_REQUEST_LENGTH", "36"),
     ] {
         let rule = format!(r#"SecRule {variable} "@unconditionalMatch" "id:1,phase:1,pass""#);
         check(&rule, request, &[&format!("1 {variable}={value}")]);
     }
+}
+
+#[test]
+fn full_request_has_the_body_where_request_body_has_it() {
+    let rule = r#"SecRule FULL_REQUEST "@rx (?s)^(.*)$" "id:1,phase:2,pass,capture,setvar:tx.all=%{TX.1}""#;
+    let form = [("Content-Type", "application/x-www-form-urlencoded"), ("Content-Length", "3")];
+    let seen = run(rule, ("POST /x", &form, "a=b"));
+    let head = "POST /x HTTP/1.1\n\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 3\n\n";
+    assert_eq!(seen.tx("all"), Some(format!("{head}a=b")));
+    let seen = run(rule, GET);
+    assert_eq!(
+        seen.tx("all").as_deref(),
+        Some("GET /a/b.php?q=One&q=two&x=1 HTTP/1.1\n\nHost: h\nCookie: c=1; d=2\n\n")
+    );
+}
+
+#[test]
+fn setenv_sets_the_environment_of_the_transaction() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setenv:a=1,setenv:b=%{REQUEST_METHOD},setenv:c,setenv:d=x,setenv:!D"
+SecRule ENV:A|ENV:b|ENV:c|&ENV:d "@unconditionalMatch" "id:2,phase:2,pass"
+SecRule ENV "@streq GET" "id:3,phase:2,pass"
+SecAction "id:4,phase:2,pass,msg:'%{ENV.b}',setvar:tx.env=%{ENV.b}""#;
+    check(rules, GET, &["2 ENV:a=1", "2 ENV:b=GET", "2 ENV:c=1", "2 &ENV:d=0", "3 ENV:b=GET", "4 ="]);
+    assert_eq!(run(rules, GET).tx("env").as_deref(), Some("GET"));
+}
+
+#[test]
+fn a_rule_knows_its_own_metadata() {
+    let metadata = "id:7,phase:2,pass,msg:'m %{REQUEST_METHOD}',logdata:'l',ver:'v/1',rev:'2',severity:CRITICAL,maturity:3,\
+                    accuracy:8";
+    for (key, value) in [
+        ("id", "7"),
+        ("msg", "m GET"),
+        ("logdata", "l"),
+        ("ver", "v/1"),
+        ("rev", "2"),
+        ("severity", "2"),
+        ("maturity", "3"),
+        ("Accuracy", "8"),
+    ] {
+        check(
+            &format!("SecRule RULE:{key} \"@streq {value}\" \"{metadata}\""),
+            GET,
+            &[&format!("7 RULE={value}")],
+        );
+    }
+}
+
+#[test]
+fn the_users_of_collections_are_known() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setuid:bob,setsid:%{REQUEST_METHOD}-1"
+SecRule USERID|SESSIONID "@unconditionalMatch" "id:2,phase:2,pass""#;
+    check(rules, GET, &["2 USERID=bob", "2 SESSIONID=GET-1"]);
+}
+
+#[test]
+fn cookies_may_be_separated_by_another_byte() {
+    let cookies: Request<'_> = ("GET /", &[("Cookie", "a=1,b=2;c=3")], "");
+    let rule = r#"SecRule REQUEST_COOKIES "@unconditionalMatch" "id:1,phase:1,pass""#;
+    check(rule, cookies, &["1 REQUEST_COOKIES:a=1,b=2", "1 REQUEST_COOKIES:c=3"]);
+    check(
+        &format!("SecCookieV0Separator ,\n{rule}"),
+        cookies,
+        &["1 REQUEST_COOKIES:a=1", "1 REQUEST_COOKIES:b=2;c=3"],
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ impl Transaction {
             match act {
                 Act::SetVar(set) => self.set_var(plan, set),
                 Act::Open { collection, key } => self.open(plan, *collection, key),
+                Act::SetEnv { name, value } => self.set_env(plan, name, value),
                 Act::RemoveRules(at) => {
                     self.removed_rules.extend(&plan.ctl_removals[*at as usize]);
                     self.trace_switch(*at, Switch::Rules);
@@ -36,6 +37,27 @@ impl Transaction {
                 Act::Append(text) => self.rewrites.after = Some(self.expand_to_store(plan, text)),
                 Act::Prepend(text) => self.rewrites.before = Some(self.expand_to_store(plan, text)),
             }
+        }
+    }
+
+    /// `setenv`: follows `msre_action_setenv_execute`, with an environment of the transaction's own.
+    fn set_env(&mut self, plan: &Plan, name: &Template, value: &Template) {
+        let name = self.run_time_key(plan, name);
+        let text = self.store.text(name);
+        let removed = text.starts_with(b"!");
+        let wanted = if removed { text[1..].to_vec() } else { text.to_vec() };
+        let place = self.env.iter().position(|(key, _)| self.store.text(*key).eq_ignore_ascii_case(&wanted));
+        if removed {
+            if let Some(at) = place {
+                self.env.remove(at);
+            }
+            return;
+        }
+        let value = self.expand_to_store(plan, value);
+        match place {
+            Some(at) => self.env[at] = (name, value),
+            None if self.env.len() < Transaction::TX_DYNAMIC_MAX => self.env.push((name, value)),
+            None => {}
         }
     }
 
@@ -164,6 +186,11 @@ impl Transaction {
 
     fn open(&mut self, plan: &Plan, collection: Variable, key: &Template) {
         let key = self.expand_to_store(plan, key);
+        match collection {
+            Variable::User => self.user_id = key,
+            Variable::Session => self.session_id = key,
+            _ => {}
+        }
         if self.open_collections.iter().any(|open| open.collection == collection) {
             return;
         }

@@ -231,6 +231,7 @@ fn set_flags(store: &mut Store, flags: &MultipartFlags) {
         (Variable::MultipartHeaderFolding, flags.header_folding),
         (Variable::MultipartInvalidHeaderFolding, flags.invalid_header_folding),
         (Variable::MultipartLfLine, flags.lf_line),
+        (Variable::MultipartCrlfLine, flags.crlf_line),
         (Variable::MultipartCrlfLfLines, flags.crlf_lf_lines()),
         (Variable::MultipartMissingSemicolon, flags.missing_semicolon),
         (Variable::MultipartInvalidQuoting, flags.invalid_quoting),

@@ -5,6 +5,7 @@ use portcullis_types::{Span, Variable};
 use crate::Class;
 use crate::plan::{KeyFilter, Plan, Target, XmlPath};
 use crate::store::{ValueId, classes_of};
+use crate::template::Template;
 use crate::transaction::Transaction;
 use crate::tx_store::TxValue;
 
@@ -25,6 +26,7 @@ impl Transaction {
             Variable::Tx => self.collect_tx(plan, target, items),
             Variable::Xml => self.collect_xml(&target.filter, items),
             Variable::Rule => self.collect_rule(plan, &target.filter, items),
+            Variable::Env => self.collect_env(&target.filter, items),
             variable if !classes_of(variable).is_empty() => {
                 for &class in classes_of(variable) {
                     for value in self.store.class(class) {
@@ -131,22 +133,39 @@ impl Transaction {
     fn collect_rule(&mut self, plan: &Plan, filter: &KeyFilter, items: &mut Vec<Item>) {
         let (Some(index), KeyFilter::Key(key)) = (self.current_rule, filter) else { return };
         let rule = plan.rule(index);
+        let metadata = &rule.metadata;
+        let number = |number: u8| Some(number.to_string().into_bytes());
+        let mut expanded = |template: Option<&Template>| {
+            let mut out = Vec::new();
+            self.expand(plan, template?, &mut out);
+            Some(out)
+        };
         let text = match key.to_ascii_lowercase().as_slice() {
             b"id" => Some(rule.id.to_string().into_bytes()),
-            b"severity" => rule.metadata.severity.map(|s| s.number().to_string().into_bytes()),
-            b"rev" => rule.metadata.rev.as_ref().map(|rev| rev.as_bytes().to_vec()),
-            b"msg" => rule.metadata.msg.as_ref().map(|msg| {
-                let mut out = Vec::new();
-                self.expand(plan, msg, &mut out);
-                out
-            }),
+            b"severity" => metadata.severity.and_then(|severity| number(severity.number())),
+            b"maturity" => metadata.maturity.and_then(number),
+            b"accuracy" => metadata.accuracy.and_then(number),
+            b"rev" => metadata.rev.as_ref().map(|rev| rev.as_bytes().to_vec()),
+            b"ver" => metadata.ver.as_ref().map(|ver| ver.as_bytes().to_vec()),
+            b"msg" => expanded(metadata.msg.as_ref()),
+            b"logdata" => expanded(metadata.log_data.as_ref()),
             _ => None,
         };
         if let Some(text) = text {
-            let key = self.store.push(key);
+            // Under the bare name, as ModSecurity 2 has it.
             let data = self.store.push(&text);
-            let value = self.store.temporary(key, data);
-            items.push(Item { variable: Variable::Rule, count: false, key, value });
+            let value = self.store.temporary(Span::default(), data);
+            items.push(Item { variable: Variable::Rule, count: false, key: Span::default(), value });
+        }
+    }
+
+    fn collect_env(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
+        for at in 0..self.env.len() {
+            let (key, data) = self.env[at];
+            if filter.accepts(self.store.text(key)) {
+                let value = self.store.temporary(key, data);
+                items.push(Item { variable: Variable::Env, count: false, key, value });
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ mod collections;
 mod disrupt;
 mod dump;
 mod execute;
+mod login;
 mod messages;
 mod operator;
 mod outside;

@@ -3,9 +3,9 @@
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::{Span, Variable};
 
-use crate::Class;
 use crate::body::parse_query;
 use crate::transaction::{Connection, RequestLine, Transaction};
+use crate::{Class, login};
 
 impl Transaction {
     pub(crate) fn ingest_connection(&mut self, connection: &Connection) {
@@ -13,6 +13,7 @@ impl Transaction {
         for (variable, text) in [
             (Variable::RemoteAddr, connection.client.ip().to_string()),
             (Variable::RemoteHost, connection.client.ip().to_string()),
+            (Variable::UseragentIp, connection.client.ip().to_string()),
             (Variable::RemotePort, connection.client.port().to_string()),
             (Variable::ServerAddr, connection.server.ip().to_string()),
             (Variable::ServerPort, connection.server.port().to_string()),
@@ -34,7 +35,7 @@ impl Transaction {
             store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
             if name.eq_ignore_ascii_case(b"cookie") {
                 let format = if settings.cookie_v1 { CookieFormat::V1 } else { CookieFormat::V0 };
-                for cookie in cookie::parse(value, format, None).cookies {
+                for cookie in cookie::parse(value, format, settings.cookie_separator).cookies {
                     let name = cookie.full_name(value);
                     store.add_pair(
                         Class::RequestCookies,
@@ -45,6 +46,10 @@ impl Transaction {
                 }
             } else if name.eq_ignore_ascii_case(b"content-type") {
                 self.body.set_content_type(value);
+            } else if name.eq_ignore_ascii_case(b"authorization")
+                && store.scalar(Variable::AuthType).is_none()
+            {
+                login::ingest(value, store);
             } else if name.eq_ignore_ascii_case(b"content-length")
                 || name.eq_ignore_ascii_case(b"transfer-encoding")
             {
@@ -68,6 +73,7 @@ impl Transaction {
         store.set_scalar_span(Variable::RequestUri, within(parts.uri));
         store.set_scalar_span(Variable::RequestFilename, within(parts.path));
         store.set_scalar_span(Variable::RequestBasename, within(parts.basename));
+        store.set_scalar_span(Variable::PathInfo, within(parts.path));
         if let Some(query) = parts.query {
             store.set_scalar_span(Variable::QueryString, within(query));
             parse_query(query.of(line.target), &self.plan.settings, store);
@@ -99,6 +105,7 @@ impl Transaction {
             |from: usize, to: usize| Span { start: uri.start + from as u32, end: uri.start + to as u32 };
         self.store.set_scalar_span(Variable::RequestUri, uri);
         self.store.set_scalar_span(Variable::RequestFilename, part(0, path_length));
+        self.store.set_scalar_span(Variable::PathInfo, part(0, path_length));
         self.store.set_scalar_span(Variable::RequestBasename, part(base, path_length));
     }
 

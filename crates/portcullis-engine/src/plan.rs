@@ -329,6 +329,11 @@ pub enum Act {
         collection: Variable,
         key: Template,
     },
+    /// `setenv`. A name that begins with `!` once its macros are replaced is removed.
+    SetEnv {
+        name: Template,
+        value: Template,
+    },
     /// Switches off the rules of [`Plan::ctl_removals`] at this index.
     RemoveRules(u32),
     /// Switches on the exclusion of [`Plan::ctl_targets`] at this index.

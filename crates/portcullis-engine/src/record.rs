@@ -115,7 +115,9 @@ pub(crate) fn target_name(variable: Variable, count: bool, key: &[u8]) -> Vec<u8
     }
     name.extend_from_slice(variable.name().as_bytes());
     // An argument may have the empty name: `ARGS:`.
-    let keyed = !count && matches!(variable.shape(), Shape::Collection | Shape::Persistent);
+    let keyed = !count
+        && matches!(variable.shape(), Shape::Collection | Shape::Persistent)
+        && variable != Variable::Rule;
     if keyed || !key.is_empty() {
         name.push(b':');
         name.extend_from_slice(key);

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use portcullis_types::{Span, Variable};
+use portcullis_types::{Phase, Span, Variable};
 
 use crate::Class;
 use crate::store::ValueId;
@@ -15,6 +15,11 @@ impl Transaction {
             return Some(known);
         }
         let text = self.computed_scalar(variable)?;
+        if variable == Variable::FullRequest && self.phase > Phase::RequestHeaders {
+            // It does not change any more, and it is long.
+            self.store.set_scalar(variable, &text);
+            return self.store.scalar(variable);
+        }
         let span = self.store.push(&text);
         Some(self.store.temporary(Span::default(), span))
     }
@@ -40,27 +45,68 @@ impl Transaction {
             Variable::RequestBodyLength => number(self.body.length()),
             Variable::Duration => number(self.elapsed_us),
             Variable::Webappid => self.plan().settings.web_app_id.clone(),
-            Variable::ModsecBuild => Some(b"portcullis".to_vec()),
+            // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
+            Variable::ModsecBuild => Some(b"020907900".to_vec()),
+            Variable::Userid => Some(self.store.text(self.user_id).to_vec()),
+            Variable::Sessionid => Some(self.store.text(self.session_id).to_vec()),
+            // The store is no SDBM file.
+            Variable::SdbmDeleteError => Some(b"0".to_vec()),
+            Variable::FullRequest => Some(self.full_request()),
+            // Without the request line, and with a byte for the end: as ModSecurity 2 counts.
+            Variable::FullRequestLength => number(self.headers_length() + self.body.length() + 1),
             _ => self.time_scalar(variable),
         }
     }
 
+    /// Request line, headers and body, with plain newlines, as ModSecurity 2 puts them together. The body is there where
+    /// `REQUEST_BODY` is.
+    fn full_request(&self) -> Vec<u8> {
+        let text = |variable| {
+            self.store.scalar(variable).map_or(&b""[..], |value| self.store.text(self.store.data(value)))
+        };
+        let mut out = [text(Variable::RequestLine), b"\n\n"].concat();
+        for header in self.store.class(Class::RequestHeaders) {
+            for piece in [
+                self.store.text(self.store.key(header)),
+                b": ",
+                self.store.text(self.store.data(header)),
+                b"\n",
+            ] {
+                out.extend_from_slice(piece);
+            }
+        }
+        out.push(b'\n');
+        out.extend_from_slice(text(Variable::RequestBody));
+        out
+    }
+
+    fn headers_length(&self) -> u64 {
+        let header =
+            |id| self.store.text(self.store.key(id)).len() + self.store.text(self.store.data(id)).len() + 3;
+        self.store.class(Class::RequestHeaders).map(header).sum::<usize>() as u64 + 1
+    }
+
+    /// Local time, each number with the digits that ModSecurity 2 gives it.
     fn time_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
         let epoch = self.epoch_seconds;
-        let (days, second_of_day) = (epoch.div_euclid(86_400), epoch.rem_euclid(86_400));
+        let local = epoch.saturating_add(self.utc_offset_seconds.into());
+        let (days, second_of_day) = (local.div_euclid(86_400), local.rem_euclid(86_400));
         let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
+        let (year, month, day) = civil(days);
         let mut text = Vec::new();
         let written = match variable {
             Variable::TimeEpoch => write!(text, "{epoch}"),
-            Variable::Time => write!(text, "{hour:02}:{minute:02}:{second:02}"),
-            Variable::TimeHour => write!(text, "{hour}"),
-            Variable::TimeMin => write!(text, "{minute}"),
-            Variable::TimeSec => write!(text, "{second}"),
+            Variable::Time => {
+                write!(text, "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}")
+            }
+            Variable::TimeHour => write!(text, "{hour:02}"),
+            Variable::TimeMin => write!(text, "{minute:02}"),
+            Variable::TimeSec => write!(text, "{second:02}"),
             // 1970-01-01 was a Thursday; Sunday is 0.
             Variable::TimeWday => write!(text, "{}", (days + 4).rem_euclid(7)),
-            Variable::TimeDay => write!(text, "{}", civil(days).2),
-            Variable::TimeMon => write!(text, "{}", civil(days).1 - 1),
-            Variable::TimeYear => write!(text, "{}", civil(days).0),
+            Variable::TimeDay => write!(text, "{day:02}"),
+            Variable::TimeMon => write!(text, "{month:02}"),
+            Variable::TimeYear => write!(text, "{year:04}"),
             _ => return None,
         };
         written.ok().map(|()| text)

@@ -42,6 +42,8 @@ pub struct Settings {
     pub argument_separator: u8,
     /// `SecCookieFormat 1`: Netscape cookies are 0.
     pub cookie_v1: bool,
+    /// `SecCookieV0Separator`; `None`: see `portcullis_http::cookie`.
+    pub cookie_separator: Option<u8>,
     /// `SecUploadFileLimit`, default 100 files.
     pub upload_file_limit: u32,
     /// `SecResponseBodyAccess`.
@@ -78,6 +80,7 @@ impl Default for Settings {
             arguments_limit: 1_000,
             argument_separator: b'&',
             cookie_v1: false,
+            cookie_separator: None,
             upload_file_limit: 100,
             response_body_access: false,
             response_body_limit: 524_288,

@@ -70,6 +70,8 @@ pub struct Connection {
     pub unique_id: String,
     /// Seconds since 1970, for `TIME_*`.
     pub epoch_seconds: i64,
+    /// Seconds by which local time is ahead of UTC, for `TIME_*`.
+    pub utc_offset_seconds: i32,
 }
 
 /// The request line as it came.
@@ -110,6 +112,12 @@ pub struct Transaction {
     pub(crate) body: RequestBody,
     pub(crate) phase: Phase,
     pub(crate) epoch_seconds: i64,
+    pub(crate) utc_offset_seconds: i32,
+    /// `ENV`: what `setenv` set.
+    pub(crate) env: Vec<(Span, Span)>,
+    /// `USERID` and `SESSIONID`: the keys of `setuid` and `setsid`.
+    pub(crate) user_id: Span,
+    pub(crate) session_id: Span,
     pub(crate) elapsed_us: u64,
     pub(crate) rule_engine: RuleEngine,
     pub(crate) request_body_access: bool,
@@ -172,6 +180,10 @@ impl Transaction {
             body: RequestBody::default(),
             phase: Phase::RequestHeaders,
             epoch_seconds: connection.epoch_seconds,
+            utc_offset_seconds: connection.utc_offset_seconds,
+            env: Vec::new(),
+            user_id: Span::default(),
+            session_id: Span::default(),
             elapsed_us: 0,
             rule_engine: settings.rule_engine,
             request_body_access: settings.request_body_access,

@@ -36,6 +36,8 @@ pub struct Connection {
     pub request_id: String,
     /// When the exchange began, milliseconds since 1970.
     pub epoch_millis: u64,
+    /// Seconds by which local time was ahead of UTC then.
+    pub utc_offset_seconds: i32,
     /// The client came by TLS.
     pub tls: bool,
 }
@@ -123,6 +125,7 @@ impl Inspection {
             server: connection.server,
             unique_id: connection.request_id.clone(),
             epoch_seconds: (connection.epoch_millis / 1000) as i64,
+            utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
         Inspection {

@@ -30,6 +30,7 @@ fn begin(inspector: &Arc<Inspector>) -> Inspection {
         server: "192.0.2.1:80".parse().unwrap(),
         request_id: "r-1".to_owned(),
         epoch_millis: 1_700_000_000_123,
+        utc_offset_seconds: 0,
         tls: false,
     };
     inspector.begin(&names, connection, Scratch::default())

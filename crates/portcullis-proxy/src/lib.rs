@@ -60,6 +60,7 @@ mod forward;
 mod guard;
 mod io;
 mod listener;
+mod local_time;
 mod pause;
 mod request_body;
 mod request_id;
@@ -78,5 +79,6 @@ mod upstream;
 mod worker;
 
 pub use error::StartError;
+pub use local_time::LocalTime;
 pub use server::Proxy;
 pub use state::{Services, redactor};

@@ -19,6 +19,7 @@ use crate::StartError;
 use crate::block_page::BlockPage;
 use crate::budget::Budget;
 use crate::divert;
+use crate::local_time::LocalTime;
 use crate::pause::Pauses;
 use crate::request_id::RequestIds;
 use crate::site::{Hosts, Route, Site};
@@ -57,6 +58,7 @@ pub(crate) struct Generation {
     /// For the events that no inspector makes.
     pub(crate) redactor: Redactor,
     pub(crate) rule_matches: RuleCounters,
+    pub(crate) local_time: LocalTime,
 }
 
 /// The part of a listener that a reload replaces.
@@ -135,6 +137,7 @@ impl Generation {
             pauses_max: config.limits.pauses_max,
             block_page: BlockPage::load(config.block_page.as_deref())?,
             redactor: redactor(config),
+            local_time: LocalTime::of_process(),
             rule_matches: {
                 let ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
                 RuleCounters::new(&services.registry, ids.map(|id| id.0))

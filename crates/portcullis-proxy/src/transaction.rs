@@ -58,6 +58,9 @@ impl Transaction {
             server: connection.local,
             request_id: request_id.clone(),
             epoch_millis: began.epoch_millis(),
+            utc_offset_seconds: generation
+                .local_time
+                .utc_offset_seconds((began.epoch_millis() / 1000) as i64),
             tls: connection.tls,
         };
         let inspection = Guarded::begin(route, &connection.worker, about);

@@ -234,7 +234,22 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         | Variable::TimeWday
         | Variable::TimeYear => Some(time(request.time, variable)),
         Variable::SdbmDeleteError => flag(false),
-        Variable::AuthType | Variable::RemoteUser | Variable::PathInfo => None,
+        Variable::PathInfo => Some(path.into()),
+        Variable::ModsecBuild => Some("020907900".into()),
+        Variable::MultipartCrlfLine => flag(multipart.crlf_line),
+        Variable::FullRequestLength => {
+            let headers = request.headers.iter().map(|(name, value)| name.len() + value.len() + 3);
+            number((headers.sum::<usize>() + 1 + transaction.request_body_length + 1) as u64)
+        }
+        Variable::FullRequest => {
+            let mut text = [request.line.as_slice(), b"\n\n"].concat();
+            for (name, value) in &request.headers {
+                text.extend([name.as_slice(), b": ", value, b"\n"].concat());
+            }
+            text.push(b'\n');
+            text.extend(transaction.request_body.iter().flat_map(|body| body.iter()));
+            Some(text.into())
+        }
         _ => return None,
     })
 }

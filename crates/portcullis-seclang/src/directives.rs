@@ -75,7 +75,7 @@ directives! {
     ConnWriteStateLimit "SecConnWriteStateLimit" (1, 2) NO_CONNECTIONS, "Limits connections that write.";
     ContentInjection "SecContentInjection" (1, 1) Setting, "Allows append, prepend and @rsub to change response bodies.";
     CookieFormat "SecCookieFormat" (1, 1) Setting, "The syntax of cookies.";
-    CookieV0Separator "SecCookieV0Separator" (1, 1) refused("cookies are separated by semicolons", "remove it"), "The byte between cookies of format 0.";
+    CookieV0Separator "SecCookieV0Separator" (1, 1) Setting, "The byte between cookies of format 0.";
     DataDir "SecDataDir" (1, 1) Setting, "Folder of persistent collections.";
     Dataset "SecDataset" (1, MANY) refused("data sets inside rule files are Coraza's", "put the lines in a file for @pmFromFile or @ipMatchFromFile"), "Coraza: words or addresses by name.";
     DebugLog "SecDebugLog" (1, 1) Setting, "The debug log file.";
@@ -137,7 +137,7 @@ directives! {
     StreamOutBodyInspection "SecStreamOutBodyInspection" (1, 1) Setting, "Fills STREAM_OUTPUT_BODY.";
     TmpDir "SecTmpDir" (1, 1) Setting, "Folder of temporary files.";
     TmpSaveUploadedFiles "SecTmpSaveUploadedFiles" (1, 1) Setting, "Whether uploads are written to temporary files.";
-    UnicodeCodePage "SecUnicodeCodePage" (1, 1) refused("it is not supported by this version", "name the code page in SecUnicodeMapFile, after the file"), "The code page of the Unicode map.";
+    UnicodeCodePage "SecUnicodeCodePage" (1, 1) Setting, "The code page of the Unicode map.";
     UnicodeMap "SecUnicodeMap" (1, 2) refused("it is Coraza's name of SecUnicodeMapFile", "write SecUnicodeMapFile"), "Coraza: the map for full-width characters.";
     UnicodeMapFile "SecUnicodeMapFile" (1, 2) Setting, "The map for full-width characters.";
     UploadDir "SecUploadDir" (1, 1) Setting, "Folder of uploaded files.";

@@ -173,6 +173,8 @@ pub enum Setting {
     ContentInjection(bool),
     /// `SecCookieFormat`.
     CookieFormat(CookieFormat),
+    /// `SecCookieV0Separator`: the byte between cookies of format 0.
+    CookieV0Separator(u8),
     /// `SecDataDir`: where persistent collections are stored.
     DataDir(BString),
     /// `SecDebugLog`: file.
@@ -211,7 +213,7 @@ pub enum Setting {
     ResponseBodyMimeTypesClear,
     /// `SecRuleEngine`.
     RuleEngine(RuleEngine),
-    /// `SecRuleInheritance`.
+    /// `SecRuleInheritance`: only `On` is accepted.
     RuleInheritance(bool),
     /// `SecSensorId`.
     SensorId(BString),
@@ -227,6 +229,8 @@ pub enum Setting {
     TmpDir(BString),
     /// `SecTmpSaveUploadedFiles`.
     TmpSaveUploadedFiles(bool),
+    /// `SecUnicodeCodePage`: the code page of a map that names none.
+    UnicodeCodePage(u32),
     /// `SecUnicodeMapFile FILE [CODE PAGE]`.
     UnicodeMapFile {
         /// The mapping file.

@@ -63,11 +63,13 @@ pub fn directive(name: DirectiveName) -> Standing {
         RequestBodyInMemoryLimit => {
             NoEffect("a body that is inspected is held in memory, up to SecRequestBodyLimit")
         }
-        StatusEngine => NoEffect("nothing is reported to anyone"),
+        StatusEngine => Differs("nothing is reported to anyone; On gives a warning that says so"),
         TmpDir | TmpSaveUploadedFiles | UploadDir | UploadFileMode | UploadKeepFiles => {
             NoEffect("uploads are inspected in memory and not written to files")
         }
-        RuleInheritance => NoEffect("scopes are not nested; a policy names all of its rule files"),
+        RuleInheritance => Differs(
+            "scopes are not nested and a policy names all of its rule files, so On changes nothing and Off is an error",
+        ),
         ParseXmlIntoArgs => NoEffect("XML bodies make no arguments yet"),
         ServerSignature => NoEffect("the Server header is the upstream's"),
         RemoteRules => Differs(
@@ -100,26 +102,24 @@ pub fn variable(variable: Variable) -> Standing {
         | ScriptUsername => NO_FILES,
         PerfAll | PerfCombined | PerfGc | PerfLogging | PerfPhase1 | PerfPhase2 | PerfPhase3 | PerfPhase4
         | PerfPhase5 | PerfRules | PerfSread | PerfSwrite => NO_TIMES,
-        AuthType | RemoteUser => {
-            refused("this proxy does not authenticate users", "look at REQUEST_HEADERS:Authorization")
-        }
-        Env => refused(
-            "environment variables of the server process are not request data",
-            "keep notes in TX with setvar",
+        AuthType => Differs("the scheme in the Authorization header: nothing here checks the password"),
+        RemoteUser => Differs(
+            "the user that a Basic or Digest Authorization header names: nothing here checks the password",
         ),
-        FilesTmpnames
-        | Geo
-        | FullRequest
-        | FullRequestLength
-        | WebserverErrorLog
-        | UseragentIp
-        | Userid
-        | Sessionid
-        | PathInfo
-        | SdbmDeleteError
-        | MultipartCrlfLine
-        | MscPcreError
-        | MscPcreLimitsExceeded => NOT_YET,
+        Env => Differs(
+            "what setenv set in this transaction: the environment of the process is not shown to rules; takes regexes, too",
+        ),
+        FullRequest => Differs("without the NUL that ModSecurity 2 puts at its end"),
+        PathInfo => Differs(
+            "the whole path, as in ModSecurity 3: a proxy does not know which part of it names a program",
+        ),
+        SdbmDeleteError => Differs("always 0: persistent collections are not in SDBM files"),
+        Rule => Differs("macros in msg and logdata are replaced"),
+        WebserverErrorLog => refused(
+            "what the proxy writes to its own log about a request comes after the rules",
+            "look at REQBODY_ERROR_MSG; events name refusals and upstream errors",
+        ),
+        FilesTmpnames | Geo | MscPcreError | MscPcreLimitsExceeded => NOT_YET,
         ArgsPath => refused(
             "it is filled by @restpath, which only Coraza has",
             "use @rx with capture on REQUEST_FILENAME and look at TX:1",
@@ -141,7 +141,7 @@ pub fn variable(variable: Variable) -> Standing {
              segments not resolved, since the upstream gets the path as it came",
         ),
         RemoteHost => Differs("the address: names are not looked up"),
-        ModsecBuild => Differs("the text `portcullis`"),
+        ModsecBuild => Differs("always 020907900, the build of ModSecurity 2.9.7, whose language this is"),
         _ => Works,
     }
 }
@@ -192,6 +192,7 @@ pub fn action(action: ActionName) -> Standing {
             "a rule may not start programs",
             "let a program read the events: every match is written to the event file and the error log",
         ),
+        SetEnv => Differs("sets ENV of this transaction only: neither the process nor an upstream sees it"),
         Marker => refused("marker is not an action of rules", "write SecMarker NAME on a line of its own"),
         Pause => Differs(
             "it delays whatever else the rule does, for `limits.pause` at most, and the rules after it still run; ModSecurity 2 \
@@ -200,7 +201,7 @@ pub fn action(action: ActionName) -> Standing {
         Proxy => Differs(
             "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
         ),
-        SetEnv | ExpireVar | DeprecateVar => NOT_YET,
+        ExpireVar | DeprecateVar => NOT_YET,
         SanitiseArg
         | SanitiseMatched
         | SanitiseMatchedBytes

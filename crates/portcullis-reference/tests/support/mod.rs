@@ -33,6 +33,7 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
         server: SocketAddr::new(request.server, request.server_port),
         unique_id: request.unique_id.to_string(),
         epoch_seconds: request.time.duration_since(UNIX_EPOCH).unwrap().as_secs() as i64,
+        utc_offset_seconds: 0,
     };
     let mut transaction =
         Transaction::new(Arc::clone(plan), Arc::new(NoCollections), Scratch::default(), &connection);

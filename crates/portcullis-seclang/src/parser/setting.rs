@@ -39,6 +39,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::ComponentSignature => Setting::ComponentSignature(text(first, what, sink)?),
         Name::ContentInjection => Setting::ContentInjection(values::switch(first, what, sink)?),
         Name::CookieFormat => Setting::CookieFormat(word!(CookieFormat)),
+        Name::CookieV0Separator => Setting::CookieV0Separator(byte(first, what, sink)?),
         Name::DataDir => Setting::DataDir(text(first, what, sink)?),
         Name::DebugLog => Setting::DebugLog(text(first, what, sink)?),
         Name::DebugLogLevel => Setting::DebugLogLevel(values::level(first, what, sink)?),
@@ -67,7 +68,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
             Setting::ResponseBodyMimeTypes(arguments.iter().map(|view| view.bytes.into()).collect())
         }
         Name::RuleEngine => Setting::RuleEngine(word!(RuleEngine)),
-        Name::RuleInheritance => Setting::RuleInheritance(values::switch(first, what, sink)?),
+        Name::RuleInheritance => inheritance(first, what, sink)?,
         Name::SensorId => Setting::SensorId(text(first, what, sink)?),
         Name::ServerSignature => Setting::ServerSignature(first.bytes.into()),
         Name::StatusEngine => Setting::StatusEngine(values::switch(first, what, sink)?),
@@ -75,6 +76,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::StreamOutBodyInspection => Setting::StreamOutBodyInspection(values::switch(first, what, sink)?),
         Name::TmpDir => Setting::TmpDir(text(first, what, sink)?),
         Name::TmpSaveUploadedFiles => Setting::TmpSaveUploadedFiles(values::switch(first, what, sink)?),
+        Name::UnicodeCodePage => Setting::UnicodeCodePage(values::number(first, what, sink)?),
         Name::UnicodeMapFile => Setting::UnicodeMapFile {
             path: text(first, what, sink)?,
             code_page: match arguments.get(1) {
@@ -136,6 +138,18 @@ fn parts(view: View<'_>, what: &str, sink: &mut Sink) -> Option<BString> {
             None
         }
     }
+}
+
+fn inheritance(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Setting> {
+    if !values::switch(view, what, sink)? {
+        sink.error_hint(
+            view.span(),
+            "SecRuleInheritance Off is refused: scopes are not nested, so there is nothing to cut off",
+            "give the site or route a policy of its own, which names only the rule files it wants",
+        );
+        return None;
+    }
+    Some(Setting::RuleInheritance(true))
 }
 
 fn external_entity(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Setting> {

@@ -28,6 +28,7 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::ComponentSignature(text) => one(Name::ComponentSignature, text),
         Setting::ContentInjection(on) => one(Name::ContentInjection, switch(*on)),
         Setting::CookieFormat(value) => one(Name::CookieFormat, value.word().as_bytes()),
+        Setting::CookieV0Separator(byte) => one(Name::CookieV0Separator, &[*byte]),
         Setting::DataDir(path) => one(Name::DataDir, path),
         Setting::DebugLog(path) => one(Name::DebugLog, path),
         Setting::DebugLogLevel(level) => one(Name::DebugLogLevel, &number(u64::from(*level))),
@@ -60,6 +61,7 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::StreamOutBodyInspection(on) => one(Name::StreamOutBodyInspection, switch(*on)),
         Setting::TmpDir(path) => one(Name::TmpDir, path),
         Setting::TmpSaveUploadedFiles(on) => one(Name::TmpSaveUploadedFiles, switch(*on)),
+        Setting::UnicodeCodePage(page) => one(Name::UnicodeCodePage, page.to_string().as_bytes()),
         Setting::UnicodeMapFile { path, code_page: None } => one(Name::UnicodeMapFile, path),
         Setting::UnicodeMapFile { path, code_page: Some(page) } => {
             line(out, Name::UnicodeMapFile.name(), &[path, page.to_string().as_bytes()]);

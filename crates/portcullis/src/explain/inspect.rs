@@ -9,6 +9,8 @@ use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, Requ
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{Connection, Inspection, Inspector, MemoryCollections, Outcome, PolicyNames, Step};
 
+use portcullis_proxy::LocalTime;
+
 use super::{Explanation, Match, Points, Refused, not_run};
 use crate::request_file::RequestFile;
 
@@ -24,12 +26,14 @@ pub fn explain(
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(MemoryCollections::default()));
     let inspector = Arc::new(inspector);
     let names = PolicyNames { site: "explain".into(), route: "/".into(), generation: 0 };
+    let now = portcullis_event::Timestamp::from(std::time::SystemTime::now()).epoch_millis();
     let connection = Connection {
         client,
         client_info: client.into(),
         server: SocketAddr::from((Ipv4Addr::LOCALHOST, 80)),
         request_id: "explain".to_owned(),
-        epoch_millis: portcullis_event::Timestamp::from(std::time::SystemTime::now()).epoch_millis(),
+        epoch_millis: now,
+        utc_offset_seconds: LocalTime::of_process().utc_offset_seconds((now / 1000) as i64),
         tls: false,
     };
     let mut run = Run {
