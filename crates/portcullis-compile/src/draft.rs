@@ -1,6 +1,6 @@
 //! Rules on their way: chains closed, defaults merged, removals and updates applied, nothing compiled yet.
 
-use portcullis_match::{Regex, RegexFlags};
+use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
     Action, Condition, Directive, Document, IdRange, RuleSelector, Spanned, Target, TargetKind,
 };
@@ -263,14 +263,14 @@ fn update_condition(
 /// Decides which rules an id list, tag or message expression means.
 pub(crate) enum Matcher {
     Ids(Vec<IdRange>),
-    Tag(Regex),
-    Msg(Regex),
+    Tag(Pcre),
+    Msg(Pcre),
 }
 
 impl Matcher {
     pub(crate) fn new(selector: &RuleSelector) -> Result<Matcher, String> {
         let regex =
-            |pattern: &[u8]| Regex::new(pattern, RegexFlags::default()).map_err(|error| error.to_string());
+            |pattern: &[u8]| Pcre::new(pattern, RegexFlags::default()).map_err(|error| error.to_string());
         match selector {
             RuleSelector::Ids(ids) => Ok(Matcher::Ids(ids.clone())),
             RuleSelector::Tag(tag) => Ok(Matcher::Tag(regex(tag)?)),

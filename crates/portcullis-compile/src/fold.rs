@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use portcullis_engine::{
     Act, ChainId, Dead, DeadCause, Disruption, Link, Part, Plan, RuleIndex, SetVar, SetVarOperation, Step,
-    TX_KEYS_SET_BY_ENGINE, Template, TxSlot, addend, canonical_int, to_int,
+    Template, addend, canonical_int, is_set_by_engine, to_int,
 };
 use portcullis_types::Variable;
 
@@ -145,7 +145,7 @@ impl<'a> Flow<'a> {
     fn run(mut self) -> Findings {
         let mut state: State = vec![Fact::Unset; self.plan.tx_names.len()];
         for (fact, name) in state.iter_mut().zip(&self.plan.tx_names) {
-            if TX_KEYS_SET_BY_ENGINE.iter().any(|key| key.as_bytes() == &**name) {
+            if is_set_by_engine(name) {
                 *fact = Fact::Any;
             }
         }
@@ -306,7 +306,7 @@ impl<'a> Flow<'a> {
             // As often as the link has values that match.
             _ => Fact::Any,
         };
-        let captured = slot < TxSlot(10);
+        let captured = is_set_by_engine(&self.plan.tx_names[slot.0 as usize]);
         let place = &mut state[slot.0 as usize];
         match once && !captured {
             true => *place = new,

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use portcullis_engine::{Number, Operator, Template};
+use portcullis_engine::{Number, NumberKind, Operator, Pattern, Template};
 use portcullis_match::{
-    IpSet, Regex, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_word_file,
+    IpSet, Pcre, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_text, parse_word_file,
 };
 use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::standing::{self, Standing};
@@ -40,7 +40,12 @@ impl<'a> Operators<'a> {
         let argument = operator.argument.as_slice();
         let mut text = |make: fn(Template) -> Operator| macros(argument, names).map(make);
         match operator.name {
-            OperatorName::Rx => regex(argument),
+            OperatorName::Rx => pattern(argument, names).map(Operator::Rx),
+            OperatorName::RxGlobal => pattern(argument, names).map(Operator::RxGlobal),
+            OperatorName::VerifyCc => number_pattern(NumberKind::Card, argument),
+            OperatorName::VerifySsn => number_pattern(NumberKind::Ssn, argument),
+            OperatorName::VerifyCpf => number_pattern(NumberKind::Cpf, argument),
+            OperatorName::VerifySvnr => number_pattern(NumberKind::Svnr, argument),
             OperatorName::Pm => Ok(Operator::Pm(Arc::new(word_set(parse_pm_words(argument), "@pm")?))),
             OperatorName::PmFromFile => self.word_files(argument, folder),
             OperatorName::Contains => text(Operator::Contains),
@@ -48,7 +53,8 @@ impl<'a> Operators<'a> {
             OperatorName::Within => text(Operator::Within),
             OperatorName::Rsub => rsub::parse(argument, names).map(|found| Operator::Rsub(Box::new(found))),
             OperatorName::Streq => text(Operator::StrEq),
-            OperatorName::StrMatch => text(Operator::StrMatch),
+            // Without macros, with the escapes of @pm (msre_op_strmatch_param_init).
+            OperatorName::StrMatch => Ok(Operator::StrMatch(Template::literal(&parse_text(argument)))),
             OperatorName::BeginsWith => text(Operator::BeginsWith),
             OperatorName::EndsWith => text(Operator::EndsWith),
             OperatorName::Eq => number(argument, names).map(Operator::Eq),
@@ -112,17 +118,25 @@ fn refusal(name: OperatorName) -> OperatorError {
     }
 }
 
-fn regex(argument: &[u8]) -> Result<Operator, OperatorError> {
+/// A pattern; with macros in it, a template of one (`msre_op_rx_param_init`).
+fn pattern(argument: &[u8], names: &mut Names) -> Result<Pattern, OperatorError> {
     if argument.windows(2).any(|pair| pair == b"%{") {
-        return Err((
-            "macros in @rx are not supported by this version".to_owned(),
-            Some("use @streq, @contains or @within, which take macros".to_owned()),
-        ));
+        let template = macros(argument, names)?;
+        if template.as_literal().is_none() {
+            return Ok(Pattern::Computed(template));
+        }
     }
-    match Regex::new(argument, RegexFlags::default()) {
-        Ok(regex) => Ok(Operator::Rx(Arc::new(regex))),
-        Err(error) => Err((format!("@rx: {error}"), None)),
-    }
+    compile(argument, RegexFlags::default()).map(Pattern::Fixed)
+}
+
+/// Payment card and other numbers; `^` and `$` match at every newline (`msre_op_verifyCC_init`).
+fn number_pattern(kind: NumberKind, argument: &[u8]) -> Result<Operator, OperatorError> {
+    let flags = RegexFlags { multi_line: true, ..RegexFlags::default() };
+    compile(argument, flags).map(|regex| Operator::Verify(kind, regex))
+}
+
+fn compile(argument: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, OperatorError> {
+    Pcre::new(argument, flags).map(Arc::new).map_err(|error| (format!("@rx: {error}"), None))
 }
 
 fn word_set(words: Vec<Vec<u8>>, operator: &str) -> Result<WordSet, OperatorError> {

@@ -34,8 +34,16 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::ContentInjection(on) => settings.content_injection = *on,
         Setting::StreamInBodyInspection(on) => settings.stream_request_body = *on,
         Setting::StreamOutBodyInspection(on) => settings.stream_response_body = *on,
-        Setting::DisableBackendCompression(on) => settings.disable_backend_compression = *on,
         Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
+        // ModSecurity takes 0 for its own default.
+        Setting::PcreMatchLimit(limit) => {
+            settings.pcre_match_limit = Some(clamp(*limit)).filter(|&limit| limit > 0);
+        }
+        Setting::PcreMatchLimitRecursion(limit) => {
+            settings.pcre_match_limit_recursion = Some(clamp(*limit)).filter(|&limit| limit > 0);
+        }
+        Setting::ServerSignature(text) => settings.server_signature = Some(text.to_vec()),
+        Setting::DisableBackendCompression(on) => settings.disable_backend_compression = *on,
         Setting::CookieV0Separator(byte) => settings.cookie_separator = Some(*byte),
         // Read by the caller, who has the files.
         Setting::UnicodeMapFile { .. } | Setting::UnicodeCodePage(_) => {}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_engine::{KeyFilter, Target, TargetList, XmlPath};
-use portcullis_match::{Regex, RegexFlags};
+use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast;
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_types::{Shape, Variable};
@@ -68,7 +68,7 @@ pub(crate) fn filter(target: &ast::Target, spaces: &Namespaces<'_>) -> Result<Ke
         (Some(ast::Selector::Key(key)), _) => Ok(KeyFilter::Key(key.as_slice().into())),
         (Some(ast::Selector::Regex(pattern)), _) => {
             let flags = RegexFlags { case_insensitive: true, ..RegexFlags::default() };
-            match Regex::new(pattern, flags) {
+            match Pcre::new(pattern, flags) {
                 Ok(regex) => Ok(KeyFilter::Regex(Arc::new(regex))),
                 Err(error) => Err((format!("selector of {name}: {error}"), None)),
             }

@@ -164,6 +164,17 @@ impl Transaction {
 
     fn set_dynamic(&mut self, plan: &Plan, key: &Template, value: TxValue) {
         let key = self.run_time_key(plan, key);
+        self.set_tx_at(plan, key, value);
+    }
+
+    /// Sets `TX:name`, as no `setvar` does.
+    pub(crate) fn set_tx(&mut self, name: &[u8], value: TxValue) {
+        let key = self.store.push(name);
+        let plan = std::sync::Arc::clone(&self.plan);
+        self.set_tx_at(&plan, key, value);
+    }
+
+    fn set_tx_at(&mut self, plan: &Plan, key: Span, value: TxValue) {
         let name = self.store.text(key);
         if let Some(slot) = plan.tx_slot(name) {
             self.tx.set_slot(slot, value);

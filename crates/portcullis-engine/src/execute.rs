@@ -7,6 +7,7 @@ use portcullis_types::{Phase, Span, Variable};
 use crate::collect::Item;
 use crate::operator::{Captures, Operator};
 use crate::outside::{Place, Progress};
+use crate::patterns::PatternError;
 use crate::plan::{KeyFilter, Link, Outcome, Plan, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
@@ -219,7 +220,12 @@ impl Transaction {
         if link.operator.asks() {
             return self.test_answer(link, item, form, captures);
         }
-        Some(link.operator.test(self.store.text(form), argument, link.capture, captures))
+        let text = self.store.text(form);
+        let found = link.operator.test(text, argument, link.capture, captures, &mut self.patterns);
+        if let Some(error) = self.patterns.take_error() {
+            self.note_pattern_error(error);
+        }
+        Some(found)
     }
 
     pub(crate) fn forms_to_test(&mut self, plan: &Plan, link: &Link, value: ValueId) -> Forms {
@@ -330,6 +336,18 @@ impl Transaction {
                 None => TxValue::Unset,
             };
             self.tx.renew_slot(crate::TxSlot(at as u32), value);
+        }
+        for (at, group) in (10..).zip(&captures.more) {
+            self.set_tx(at.to_string().as_bytes(), TxValue::Text(within(form, *group)));
+        }
+    }
+
+    /// What a rule can see of a pattern that was given up or could not be used: names of ModSecurity 2 and 3.
+    fn note_pattern_error(&mut self, error: PatternError) {
+        self.store.set_scalar(Variable::MscPcreError, b"1");
+        if error == PatternError::Exhausted {
+            self.store.set_scalar(Variable::MscPcreLimitsExceeded, b"1");
+            self.set_tx(b"MSC_PCRE_LIMITS_EXCEEDED", TxValue::Int(1));
         }
     }
 

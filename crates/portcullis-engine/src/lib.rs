@@ -30,6 +30,7 @@ mod login;
 mod messages;
 mod operator;
 mod outside;
+mod patterns;
 mod plan;
 mod rbl;
 mod record;
@@ -47,7 +48,7 @@ mod xml;
 pub use chains::{ChainId, Chains};
 pub use collections::{Collections, Entries, NoCollections};
 pub use disrupt::{Diversion, Origin};
-pub use operator::{Number, Operator};
+pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
     Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, KeyFilter, Link, Metadata, Outcome, Plan,
@@ -63,5 +64,5 @@ pub use store::Class;
 pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
-pub use tx_store::{TX_KEYS_SET_BY_ENGINE, TxSlot, addend, canonical_int, to_int};
+pub use tx_store::{TxSlot, addend, canonical_int, is_set_by_engine, to_int};
 pub use xml::{Name as XmlName, NodeTest, Predicate, Step as XPathStep, XPath};

@@ -1,8 +1,12 @@
+mod numbers;
+
+pub use numbers::NumberKind;
 use portcullis_libinjection as libinjection;
-use portcullis_match::{IpSet, Regex, WordSet};
+use portcullis_match::{Budget, IpSet, Pcre, WordSet};
 use portcullis_types::{ByteSet, Span};
 
 use crate::Template;
+use crate::patterns::Patterns;
 use crate::tx_store::to_int;
 
 /// A number known at load time, or a macro that gives one.
@@ -13,11 +17,23 @@ pub enum Number {
     Computed(Template),
 }
 
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// Compiled at load time.
+    Fixed(std::sync::Arc<Pcre>),
+    /// With macros: compiled when they are replaced, see [`crate::patterns`].
+    Computed(Template),
+}
+
 /// An operator with its argument compiled. Semantics: ModSecurity 2.9 `re_operators.c`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {
-    Rx(std::sync::Arc<Regex>),
+    Rx(Pattern),
+    /// As `Rx`, for every match in the value.
+    RxGlobal(Pattern),
+    Verify(NumberKind, std::sync::Arc<Pcre>),
     Pm(std::sync::Arc<WordSet>),
     Contains(Template),
     ContainsWord(Template),
@@ -53,6 +69,8 @@ pub(crate) struct Captures {
     pub(crate) groups: portcullis_match::Captures,
     /// A capture that is not part of the value: a libinjection fingerprint, a word as the rule spells it.
     pub(crate) text: Option<Vec<u8>>,
+    /// Spans for `TX:10` and on: the further matches of `@rxGlobal`.
+    pub(crate) more: Vec<Span>,
     /// `TX:1` to `TX:9` keep what an earlier operator put there.
     pub(crate) keeps_others: bool,
 }
@@ -76,6 +94,7 @@ impl Operator {
             Contains(t) | ContainsWord(t) | Within(t) | StrEq(t) | StrMatch(t) | BeginsWith(t)
             | EndsWith(t) => Some(t),
             Rsub(substitution) => Some(&substitution.replacement),
+            Rx(Pattern::Computed(t)) | RxGlobal(Pattern::Computed(t)) => Some(t),
             Eq(Number::Computed(t))
             | Ge(Number::Computed(t))
             | Gt(Number::Computed(t))
@@ -115,14 +134,27 @@ impl Operator {
     }
 
     /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted.
-    pub(crate) fn test(&self, value: &[u8], argument: &[u8], capture: bool, found: &mut Captures) -> bool {
+    pub(crate) fn test(
+        &self,
+        value: &[u8],
+        argument: &[u8],
+        capture: bool,
+        found: &mut Captures,
+        patterns: &mut Patterns,
+    ) -> bool {
         match self {
-            Operator::Rx(regex) => {
+            Operator::Rx(pattern) => pattern.with(argument, patterns, |regex, patterns| {
                 if capture {
-                    regex.captures(value, &mut found.groups)
+                    patterns.captures(regex, value, &mut found.groups)
                 } else {
-                    regex.is_match(value)
+                    patterns.is_match(regex, value)
                 }
+            }),
+            Operator::RxGlobal(pattern) => pattern
+                .with(argument, patterns, |regex, patterns| global(regex, value, capture, found, patterns)),
+            Operator::Verify(kind, regex) => {
+                let result = numbers::find(*kind, regex, value, patterns, &mut found.groups);
+                patterns.settle(result)
             }
             Operator::Pm(words) => match words.find_word(value) {
                 Some((span, word)) => {
@@ -177,9 +209,10 @@ impl Operator {
     pub(crate) fn locate(&self, value: &[u8], argument: &[u8]) -> Option<Span> {
         let whole = Span::new(0, value.len());
         match self {
-            Operator::Rx(regex) => {
+            Operator::Rx(Pattern::Fixed(regex)) | Operator::RxGlobal(Pattern::Fixed(regex)) => {
                 let mut groups = portcullis_match::Captures::default();
-                regex.captures(value, &mut groups);
+                let mut budget = Budget { steps: LOCATE_STEPS_MAX, ..Budget::default() };
+                regex.search(value, 0, &mut budget, &mut groups).ok()?;
                 groups[0]
             }
             Operator::Pm(words) => words.find(value),
@@ -201,6 +234,53 @@ impl Operator {
             _ => None,
         }
     }
+}
+
+/// Steps to find out where a pattern matched that has been found to match.
+const LOCATE_STEPS_MAX: u64 = 100_000;
+/// Captures of `@rxGlobal`, over all matches.
+const GLOBAL_CAPTURES_MAX: usize = 100;
+
+impl Pattern {
+    /// Runs `test` with the compiled pattern; false if there is none.
+    fn with(
+        &self,
+        argument: &[u8],
+        patterns: &mut Patterns,
+        test: impl FnOnce(&Pcre, &mut Patterns) -> bool,
+    ) -> bool {
+        match self {
+            Pattern::Fixed(regex) => test(regex, patterns),
+            Pattern::Computed(_) => patterns.build(argument).is_some_and(|regex| test(&regex, patterns)),
+        }
+    }
+}
+
+/// `@rxGlobal`: follows `Regex::searchGlobal` of ModSecurity 3. The groups of all matches are numbered on; an empty match is
+/// followed by a search one byte further.
+fn global(regex: &Pcre, value: &[u8], capture: bool, found: &mut Captures, patterns: &mut Patterns) -> bool {
+    if !capture {
+        return patterns.is_match(regex, value);
+    }
+    let mut all: Vec<Option<Span>> = Vec::new();
+    let mut groups = portcullis_match::Captures::default();
+    let mut from = 0;
+    while from <= value.len() && all.len() < GLOBAL_CAPTURES_MAX {
+        let result = patterns.search_from(regex, value, from, &mut groups);
+        if !patterns.settle(result) {
+            break;
+        }
+        let Some(whole) = groups[0] else { break };
+        let last = groups.iter().rposition(Option::is_some).unwrap_or(0);
+        all.extend_from_slice(&groups[..=last]);
+        from = if whole.is_empty() { whole.end as usize + 1 } else { whole.end as usize };
+    }
+    all.truncate(GLOBAL_CAPTURES_MAX);
+    for (place, span) in found.groups.iter_mut().zip(&all) {
+        *place = *span;
+    }
+    found.more = all.iter().skip(10).map(|span| span.unwrap_or_default()).collect();
+    !all.is_empty()
 }
 
 /// `@containsWord`: `word` stands in `value` with no letter or digit on either side.

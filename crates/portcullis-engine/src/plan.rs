@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_match::Regex;
+use portcullis_match::Pcre;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
 use crate::{ChainId, Chains, Diversion, Operator, RuleSet, Settings, Template, TxSlot};
@@ -255,7 +255,7 @@ pub enum KeyFilter {
     /// This one, whatever its ASCII case.
     Key(Box<[u8]>),
     /// Those that match.
-    Regex(Arc<Regex>),
+    Regex(Arc<Pcre>),
     /// `XML` only.
     Xml(XmlPath),
 }

@@ -44,6 +44,12 @@ pub struct Settings {
     pub cookie_v1: bool,
     /// `SecCookieV0Separator`; `None`: see `portcullis_http::cookie`.
     pub cookie_separator: Option<u8>,
+    /// `SecServerSignature`; empty: the header is removed.
+    pub server_signature: Option<Vec<u8>>,
+    /// `SecPcreMatchLimit`, see [`portcullis_match::Budget`].
+    pub pcre_match_limit: Option<u32>,
+    /// `SecPcreMatchLimitRecursion`.
+    pub pcre_match_limit_recursion: Option<u32>,
     /// `SecUploadFileLimit`, default 100 files.
     pub upload_file_limit: u32,
     /// `SecResponseBodyAccess`.
@@ -81,6 +87,9 @@ impl Default for Settings {
             argument_separator: b'&',
             cookie_v1: false,
             cookie_separator: None,
+            server_signature: None,
+            pcre_match_limit: None,
+            pcre_match_limit_recursion: None,
             upload_file_limit: 100,
             response_body_access: false,
             response_body_limit: 524_288,

@@ -11,6 +11,7 @@ use crate::collect::Item;
 use crate::collections::Collections;
 use crate::execute::Matched;
 use crate::outside::{Outside, Progress};
+use crate::patterns::Patterns;
 use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
 use crate::rewrite::Rewrites;
@@ -110,6 +111,7 @@ pub struct Transaction {
     pub(crate) store: Store,
     pub(crate) tx: TxStore,
     pub(crate) body: RequestBody,
+    pub(crate) patterns: Patterns,
     pub(crate) phase: Phase,
     pub(crate) epoch_seconds: i64,
     pub(crate) utc_offset_seconds: i32,
@@ -178,6 +180,7 @@ impl Transaction {
             store: scratch.store,
             tx: scratch.tx,
             body: RequestBody::default(),
+            patterns: Patterns::new(settings),
             phase: Phase::RequestHeaders,
             epoch_seconds: connection.epoch_seconds,
             utc_offset_seconds: connection.utc_offset_seconds,
@@ -374,6 +377,16 @@ impl Transaction {
     /// Matches beyond [`Transaction::MATCHES_MAX`], not remembered.
     pub fn matches_dropped(&self) -> u64 {
         self.matches_dropped
+    }
+
+    /// Searches of patterns that were given up because they took too many steps.
+    pub fn patterns_exhausted(&self) -> u64 {
+        self.patterns.exhausted
+    }
+
+    /// Patterns with macros that were no patterns, too long or too many.
+    pub fn patterns_unusable(&self) -> u64 {
+        self.patterns.unusable
     }
 
     /// The rule that interrupted the transaction, and its phase.

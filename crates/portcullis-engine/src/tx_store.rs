@@ -4,8 +4,12 @@ use portcullis_types::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TxSlot(pub u32);
 
-/// `TX` keys that the engine itself sets, whatever the rules do: `capture`.
-pub const TX_KEYS_SET_BY_ENGINE: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+/// True for the `TX` keys that the engine itself sets, whatever the rules say: those of `capture` (two digits with `@rxGlobal`),
+/// and the one that tells of a pattern that was given up.
+pub fn is_set_by_engine(key: &[u8]) -> bool {
+    let is_capture = matches!(key.len(), 1 | 2) && key.iter().all(u8::is_ascii_digit);
+    is_capture || key.eq_ignore_ascii_case(b"MSC_PCRE_LIMITS_EXCEEDED")
+}
 
 /// A value of `TX` or of a persistent collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

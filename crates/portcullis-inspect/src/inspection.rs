@@ -83,6 +83,10 @@ pub struct Report {
     pub matched_rules: Vec<RuleId>,
     /// What was looked at and what was not.
     pub coverage: Coverage,
+    /// Searches of patterns that took more steps than they may.
+    pub patterns_exhausted: u64,
+    /// Patterns that were none once their macros were replaced.
+    pub patterns_unusable: u64,
     /// Buffers for the next exchange.
     pub scratch: Scratch,
 }
@@ -325,7 +329,15 @@ impl Inspection {
             .map(|found| self.inspector.plan.rule(found.rule).id)
             .collect();
         let event = self.event(action, outcome, &coverage);
-        Report { action, event, matched_rules, coverage, scratch: self.transaction.into_scratch() }
+        Report {
+            action,
+            event,
+            matched_rules,
+            coverage,
+            patterns_exhausted: self.transaction.patterns_exhausted(),
+            patterns_unusable: self.transaction.patterns_unusable(),
+            scratch: self.transaction.into_scratch(),
+        }
     }
 
     /// The rule and phase that interrupted, if one did.

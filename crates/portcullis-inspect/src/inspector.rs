@@ -49,6 +49,11 @@ impl Inspector {
         &self.plan
     }
 
+    /// `SecServerSignature`: what the `Server` header of answers is to say; empty if there shall be none.
+    pub fn server_signature(&self) -> Option<&[u8]> {
+        self.plan.settings.server_signature.as_deref()
+    }
+
     /// Ids of all rules that can log a match, in load order: for metrics that want to know them beforehand.
     pub fn rule_ids(&self) -> impl Iterator<Item = RuleId> + '_ {
         self.plan.rules.iter().filter(|rule| rule.log).map(|rule| rule.id)

@@ -41,4 +41,4 @@ pub use byte_range::{ByteRangeError, first_byte_outside, parse_byte_range};
 pub use encoding::{UrlEncodingError, Utf8Error, Utf8Fault, url_encoding_error, utf8_error, utf8_valid};
 pub use ip_set::{IpSet, IpSetError};
 pub use regex::{Budget, Captures, Exhausted, Pcre, Regex, RegexCache, RegexError, RegexFlags};
-pub use word_set::{WordSet, WordSetError, parse_pm_words, parse_word_file};
+pub use word_set::{WordSet, WordSetError, parse_pm_words, parse_text, parse_word_file};

@@ -51,6 +51,8 @@ use regex_syntax::hir::Hir;
 /// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
 /// half a megabyte.
 const NFA_BYTES_MAX: usize = 32 << 20;
+/// The same for a pattern that is made while a request waits.
+const SMALL_NFA_BYTES_MAX: usize = 1 << 20;
 /// Bytes a lazily built automaton may keep in a [`RegexCache`] before it starts over. It grows by what it meets: after
 /// 1,900 attack and benign values the 291 patterns of the CRS held 19 MB together, the largest 1.5 MB.
 const LAZY_DFA_BYTES_MAX: usize = 2 << 20;
@@ -107,7 +109,7 @@ pub type Captures = [Option<Span>; 10];
 impl Regex {
     /// Compiles `pattern`.
     pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Regex, RegexError> {
-        Regex::from_hir(pattern, &Regex::syntax(pattern, flags)?)
+        Regex::from_hir(pattern, &Regex::syntax(pattern, flags)?, NFA_BYTES_MAX)
     }
 
     /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It matches
@@ -116,10 +118,10 @@ impl Regex {
         linear::lower(&parser::parse(pattern, flags)?)
     }
 
-    fn from_hir(pattern: &[u8], hir: &Hir) -> Result<Regex, RegexError> {
+    fn from_hir(pattern: &[u8], hir: &Hir, nfa_bytes_max: usize) -> Result<Regex, RegexError> {
         let config = meta::Config::new()
             .utf8_empty(false)
-            .nfa_size_limit(Some(NFA_BYTES_MAX))
+            .nfa_size_limit(Some(nfa_bytes_max))
             .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
         let engine = meta::Builder::new().configure(config).build_from_hir(hir).map_err(|error| {
             let message = match error.size_limit() {

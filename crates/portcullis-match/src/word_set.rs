@@ -99,6 +99,11 @@ pub fn parse_pm_words(argument: &[u8]) -> Vec<Vec<u8>> {
     text.split(is_blank).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
+/// The text that `@strmatch` looks for: its argument with quotes, escapes and hex resolved as for [`parse_pm_words`].
+pub fn parse_text(argument: &[u8]) -> Vec<u8> {
+    unescape(argument).unwrap_or_else(|| argument.to_vec())
+}
+
 /// Takes the text of a `@pmFromFile` file apart: a word (it may hold blanks) per line.
 ///
 /// Blanks around it are dropped; empty lines and lines that begin with `#` are none. Escapes and hex are those of

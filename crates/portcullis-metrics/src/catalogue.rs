@@ -73,6 +73,8 @@ catalogue! {
         "Bytes of requests and responses that passed without inspection.";
     EXCEPTIONS Counter "portcullis_exceptions_total" ["cause", "policy"]
         "Transactions whose inspection could not do its full work, and what was done about it.";
+    PATTERN_ERRORS Counter "portcullis_pattern_errors_total" ["kind"]
+        "Patterns of rules that were given up (limit) or, with their macros replaced, could not be used (unusable).";
     UPSTREAM_ERRORS Counter "portcullis_upstream_errors_total" ["kind"]
         "Failures between us and an upstream.";
     PAUSES Counter "portcullis_pauses_total" ["result"]

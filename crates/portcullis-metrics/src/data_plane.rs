@@ -40,6 +40,10 @@ pub struct DataPlane {
     pub bytes_inspected: Counter,
     /// Bytes that they could not, by index into [`DataPlaneNames::not_inspected`].
     pub bytes_not_inspected: EnumCounters,
+    /// Searches of patterns that took more steps than they may.
+    pub patterns_exhausted: Counter,
+    /// Patterns that were none once their macros were replaced.
+    pub patterns_unusable: Counter,
     /// Upstream errors, by index into [`DataPlaneNames::upstream_errors`].
     pub upstream_errors: EnumCounters,
     /// Requests that a rule made wait, by [`Pause`].
@@ -65,6 +69,8 @@ impl DataPlane {
                 &[],
                 names.not_inspected,
             ),
+            patterns_exhausted: registry.counter(&catalogue::PATTERN_ERRORS, &["limit"]),
+            patterns_unusable: registry.counter(&catalogue::PATTERN_ERRORS, &["unusable"]),
             upstream_errors: registry.enum_counters(&catalogue::UPSTREAM_ERRORS, &[], names.upstream_errors),
             pauses: registry.enum_counters(&catalogue::PAUSES, &[], Pause::NAMES),
             policy_generation: registry.gauge(&catalogue::POLICY_GENERATION, &[]),

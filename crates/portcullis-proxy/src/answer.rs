@@ -79,6 +79,10 @@ async fn send(
         ("Cache-Control", b"no-store"),
         ("X-Request-Id", id.as_bytes()),
     ];
+    let signature = transaction.server_signature().unwrap_or_default().to_vec();
+    if !signature.is_empty() {
+        fields.push(("Server", &signature));
+    }
     if status == 405 {
         fields.push(("Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
     }

@@ -137,6 +137,14 @@ fn compose(
         return;
     }
     let upgrade = head.status() == 101;
+    let id = ("X-Request-Id", transaction.request_id.as_bytes());
+    let signature = transaction.server_signature();
+    let signed = [id, ("Server", signature.unwrap_or_default())];
+    let mut remove = if edited { STALE_RESPONSE_FIELDS.to_vec() } else { Vec::new() };
+    if signature.is_some_and(<[u8]>::is_empty) {
+        remove.push("server");
+    }
+    let set = if signature.is_some_and(|text| !text.is_empty()) { &signed[..] } else { &signed[..1] };
     let rewrite = ResponseRewrite {
         framing,
         describes_length: framing == BodyFraming::None && !edited,
@@ -144,8 +152,8 @@ fn compose(
             true => ClientConnection::Upgrade,
             false => ClientConnection::of(request.version(), keep),
         },
-        set: &[("X-Request-Id", transaction.request_id.as_bytes())],
-        remove: if edited { STALE_RESPONSE_FIELDS } else { &[] },
+        set,
+        remove: &remove,
     };
     write_response(head, &rewrite, &mut connection.output);
 }

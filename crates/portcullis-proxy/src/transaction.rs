@@ -1,6 +1,7 @@
 //! The account of one request: what was decided, what it cost, and what events and metrics say of it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{
@@ -8,7 +9,7 @@ use portcullis_event::{
     UpstreamError, limits, text,
 };
 use portcullis_http::message::{Refusal, RequestHead};
-use portcullis_inspect::{Connection as Inspected, Outcome, Rejection, Report};
+use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report};
 
 use crate::client;
 use crate::connection::{Began, Connection};
@@ -20,6 +21,7 @@ use crate::state::Generation;
 pub(crate) struct Transaction {
     pub(crate) request_id: String,
     pub(crate) inspection: Guarded,
+    inspector: Option<Arc<Inspector>>,
     /// Status sent; none while there was no answer.
     pub(crate) status: Option<u16>,
     /// What the rules asked for, where that was carried out.
@@ -67,6 +69,7 @@ impl Transaction {
         Transaction {
             request_id,
             inspection,
+            inspector: route.and_then(|route| route.inspector.clone()),
             status: None,
             action: Action::Pass,
             refusal: None,
@@ -80,6 +83,11 @@ impl Transaction {
             exceptions: Vec::new(),
             began,
         }
+    }
+
+    /// What the `Server` header of answers is to say, if the rules say so; empty if there shall be none.
+    pub(crate) fn server_signature(&self) -> Option<&[u8]> {
+        self.inspector.as_ref()?.server_signature()
     }
 
     /// Notes that inspection could not do its full work, and what was done about it.
@@ -118,8 +126,12 @@ impl Transaction {
             exceptions: std::mem::take(&mut self.exceptions),
         };
         let (action, event, coverage) = match self.inspection.finish(&outcome) {
-            Some(Report { action, event, matched_rules, coverage, scratch }) => {
+            Some(report) => {
+                let Report { action, event, matched_rules, coverage, scratch, .. } = report;
                 connection.worker.keep_scratch(scratch);
+                let counters = &shared.services.metrics;
+                counters.patterns_exhausted.add(report.patterns_exhausted);
+                counters.patterns_unusable.add(report.patterns_unusable);
                 for rule in matched_rules {
                     generation.rule_matches.inc(rule.0);
                 }

@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 use portcullis_http::body::content_type::Processor;
-use portcullis_match::{Regex, RegexFlags};
+use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{Action, Ctl, SetVar, SetVarOperation, Target};
 use portcullis_types::Variable;
 
@@ -135,7 +135,7 @@ fn set_var(transaction: &mut Transaction<'_>, chain: &Chain, action: &SetVar) {
 
 /// Follows `msre_action_ctl_execute`.
 fn control(transaction: &mut Transaction<'_>, ctl: &Ctl) {
-    let regex = |pattern: &[u8]| Regex::new(pattern, RegexFlags::default()).ok();
+    let regex = |pattern: &[u8]| Pcre::new(pattern, RegexFlags::default()).ok();
     match ctl {
         Ctl::RuleEngine(engine) => transaction.engine = *engine,
         Ctl::RequestBodyAccess(on) => transaction.request_body_access = *on,

@@ -44,6 +44,7 @@
 mod actions;
 mod body;
 mod load;
+mod numbers;
 mod operator;
 mod request;
 mod rsub;

@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 use portcullis_decode::UnicodeMap;
 use portcullis_http::body::Options;
 use portcullis_http::cookie::CookieFormat;
-use portcullis_match::{Regex, RegexFlags};
+use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
     Action, Ctl, Directive, Document, Rule, RuleSelector, Selector, Spanned, Target, TargetKind,
 };
@@ -131,8 +131,8 @@ impl Loader<'_> {
         }
     }
 
-    fn regex(&mut self, pattern: &[u8], span: SourceSpan) -> Option<Regex> {
-        let regex = Regex::new(pattern, RegexFlags::default());
+    fn regex(&mut self, pattern: &[u8], span: SourceSpan) -> Option<Pcre> {
+        let regex = Pcre::new(pattern, RegexFlags::default());
         if let Err(error) = &regex {
             self.problem(span, format!("regex: {}", error.message));
         }
@@ -323,7 +323,7 @@ pub(crate) fn load_target(target: &Target, spaces: &[(BString, BString)]) -> Res
         Some(Selector::Key(key)) => Select::Key(key.clone()),
         Some(Selector::Regex(pattern)) => {
             let flags = RegexFlags { case_insensitive: true, ..RegexFlags::default() };
-            Select::Regex(Regex::new(pattern, flags).map_err(|error| format!("regex: {}", error.message))?)
+            Select::Regex(Pcre::new(pattern, flags).map_err(|error| format!("regex: {}", error.message))?)
         }
         Some(Selector::XPath(path)) if path == "/*" => Select::XmlText,
         Some(Selector::XPath(path)) if path == "//@*" => Select::XmlAttributes,

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use bstr::{BString, ByteSlice};
-use portcullis_match::{Captures, Regex, RegexFlags, parse_pm_words, parse_word_file};
+use portcullis_match::{Budget, Captures, Pcre, RegexFlags, parse_pm_words, parse_text, parse_word_file};
 use portcullis_seclang::Files;
 use portcullis_seclang::operators::OperatorName;
+use portcullis_types::Span;
 
+use crate::numbers;
 use crate::rsub::Rsub;
 use crate::text::{atoi, find};
 
@@ -15,7 +17,10 @@ use crate::text::{atoi, find};
 pub(crate) enum Test {
     Always,
     Never,
-    Rx(Regex),
+    Rx(Pcre),
+    /// `@rxGlobal`.
+    RxGlobal(Pcre),
+    Verify(fn(&[u8]) -> bool, Pcre),
     /// A regex with macros in it: built anew each time.
     RxMacro(BString),
     Text(TextTest, BString),
@@ -80,7 +85,7 @@ impl Test {
             OperatorName::EndsWith => text(TextTest::EndsWith),
             OperatorName::Streq => text(TextTest::Streq),
             OperatorName::Within => text(TextTest::Within),
-            OperatorName::StrMatch => Ok(Test::StrMatch(argument.clone())),
+            OperatorName::StrMatch => Ok(Test::StrMatch(parse_text(argument).into())),
             OperatorName::Eq => number(NumberTest::Eq),
             OperatorName::Ge => number(NumberTest::Ge),
             OperatorName::Gt => number(NumberTest::Gt),
@@ -102,10 +107,20 @@ impl Test {
             OperatorName::Pm => Ok(Test::Words(parse_pm_words(argument))),
             OperatorName::PmFromFile => Ok(Test::Words(parse_word_file(&read_all(argument, folder, files)?))),
             OperatorName::Rx if find(argument, b"%{").is_some() => Ok(Test::RxMacro(argument.clone())),
-            OperatorName::Rx => match Regex::new(argument, RegexFlags::default()) {
-                Ok(regex) => Ok(Test::Rx(regex)),
-                Err(error) => Err(format!("regex: {} at {}", error.message, error.offset)),
-            },
+            OperatorName::Rx => regex(argument, false).map(Test::Rx),
+            OperatorName::RxGlobal => regex(argument, false).map(Test::RxGlobal),
+            OperatorName::VerifyCc => {
+                regex(argument, true).map(|regex| Test::Verify(numbers::is_card, regex))
+            }
+            OperatorName::VerifySsn => {
+                regex(argument, true).map(|regex| Test::Verify(numbers::is_ssn, regex))
+            }
+            OperatorName::VerifyCpf => {
+                regex(argument, true).map(|regex| Test::Verify(numbers::is_cpf, regex))
+            }
+            OperatorName::VerifySvnr => {
+                regex(argument, true).map(|regex| Test::Verify(numbers::is_svnr, regex))
+            }
             other => Err(format!("{other}")),
         }
     }
@@ -118,9 +133,27 @@ impl Test {
             Test::Never => plain(false),
             Test::Rx(regex) => run_regex(regex, value),
             Test::RxMacro(pattern) => {
-                let regex = Regex::new(&expand(pattern), RegexFlags::default()).ok()?;
+                let regex = Pcre::new(&expand(pattern), RegexFlags::default()).ok()?;
                 run_regex(&regex, value)
             }
+            Test::RxGlobal(regex) => {
+                let (mut captures, mut from) = (Vec::new(), 0);
+                while let Some(groups) = search(regex, value, from).filter(|_| from <= value.len()) {
+                    let whole = groups.first().copied().flatten()?;
+                    captures.extend(groups.iter().map(|g| g.map_or(&b""[..], |span| span.of(value)).into()));
+                    from = whole.end as usize + usize::from(whole.is_empty());
+                }
+                (!captures.is_empty()).then_some(Found { captures, unsets: true })
+            }
+            Test::Verify(is_valid, regex) => (0..value.len()).find_map(|from| {
+                let groups = search(regex, value, from)?;
+                let whole = groups.first().copied().flatten()?;
+                let text = whole.of(value);
+                // Every group holds the whole number.
+                let captures = vec![text.into(); groups.len()];
+                (whole.start as usize == from && !text.is_empty() && is_valid(text))
+                    .then_some(Found { captures, unsets: true })
+            }),
             Test::Text(test, argument) => plain(test.run(value, &expand(argument))),
             Test::StrMatch(argument) => plain(find(value, argument).is_some()),
             Test::Number(test, argument) => plain(test.run(atoi(value), atoi(&expand(argument)))),
@@ -148,14 +181,25 @@ impl Test {
     }
 }
 
-fn run_regex(regex: &Regex, value: &[u8]) -> Option<Found> {
+fn regex(pattern: &[u8], multi_line: bool) -> Result<Pcre, String> {
+    let flags = RegexFlags { multi_line, ..RegexFlags::default() };
+    Pcre::new(pattern, flags).map_err(|error| format!("regex: {} at {}", error.message, error.offset))
+}
+
+/// The groups of the first match from `from` on, up to the last one that took part: as PCRE reports them.
+fn search(regex: &Pcre, value: &[u8], from: usize) -> Option<Vec<Option<Span>>> {
     let mut groups: Captures = Captures::default();
-    if !regex.captures(value, &mut groups) {
+    if from > value.len() || regex.search(value, from, &mut Budget::default(), &mut groups) != Ok(true) {
         return None;
     }
-    // PCRE reports groups up to the last one that took part; those before it that did not are empty.
     let count = groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-    let texts = groups[..count].iter().map(|group| group.map_or(&b""[..], |span| span.of(value)).into());
+    Some(groups[..count].to_vec())
+}
+
+/// Groups before the last one that took part are empty if they did not.
+fn run_regex(regex: &Pcre, value: &[u8]) -> Option<Found> {
+    let groups = search(regex, value, 0)?;
+    let texts = groups.iter().map(|group| group.map_or(&b""[..], |span| span.of(value)).into());
     Some(Found { captures: texts.collect(), unsets: true })
 }
 

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 use portcullis_decode::Transformation;
-use portcullis_match::Regex;
+use portcullis_match::Pcre;
 use portcullis_seclang::ast::{Action, AllowScope, IdRange, Selector, Target, TargetKind};
 use portcullis_types::{Phase, RuleId, Variable};
 
@@ -58,7 +58,7 @@ pub(crate) struct LoadedTarget {
 pub(crate) enum Select {
     All,
     Key(BString),
-    Regex(Regex),
+    Regex(Pcre),
     /// `/*`: the text of the document.
     XmlText,
     /// `//@*`: the attributes.

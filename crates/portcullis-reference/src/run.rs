@@ -12,7 +12,7 @@ use crate::load::is_chosen;
 use crate::operator::{Found, Test};
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
 use crate::text::{atoi, escape_key};
-use crate::transaction::{Chosen, Transaction, Value, unset};
+use crate::transaction::{Chosen, Transaction, Value, set, unset};
 use crate::variables::values;
 use crate::{Interruption, Match, Outcome, Reference, Request, body};
 
@@ -282,7 +282,12 @@ impl Run<'_> {
             unset(&mut self.transaction.tx, digit.to_string().as_bytes());
         }
         for (digit, text) in found.captures.iter().enumerate() {
-            self.transaction.tx.push((digit.to_string().into(), text.clone()));
+            let key = digit.to_string().into();
+            match digit {
+                0..10 => self.transaction.tx.push((key, text.clone())),
+                // Only `@rxGlobal` has so many, and it replaces what is there.
+                _ => set(&mut self.transaction.tx, key, text.clone()),
+            }
         }
     }
 

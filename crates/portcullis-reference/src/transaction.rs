@@ -4,7 +4,7 @@ use bstr::BString;
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{MultipartFlags, parse_query};
 use portcullis_http::cookie;
-use portcullis_match::Regex;
+use portcullis_match::Pcre;
 use portcullis_seclang::ast::{AllowScope, IdRange};
 use portcullis_seclang::settings::RuleEngine;
 use portcullis_types::{Phase, Variable};
@@ -37,8 +37,8 @@ pub(crate) struct Value {
 /// Rules that a `ctl` speaks of.
 pub(crate) enum Chosen {
     Ids(Vec<IdRange>),
-    Tag(Regex),
-    Msg(Regex),
+    Tag(Pcre),
+    Msg(Pcre),
 }
 
 /// The state of a transaction. Collections are lists in the order in which their values came.

@@ -727,7 +727,7 @@ fn what_is_not_evaluated_is_an_error() {
         "SecRule ARGS \"@geoLookup\" \"id:1\"",
         "SecRule FILES_TMPNAMES \"@rx a\" \"id:1\"",
         "SecRule XML://x:a \"@rx a\" \"id:1\"",
-        "SecRule ARGS \"@rx (?=a)\" \"id:1\"",
+        "SecRule ARGS \"@rx (?R)\" \"id:1\"",
         "SecRule ARGS \"@pmFromFile missing.data\" \"id:1\"",
         "SecAction \"id:1,phase:1,exec:/bin/true\"",
         "SecAction \"phase:1,pass\"",

@@ -217,7 +217,7 @@ pub enum Setting {
     RuleInheritance(bool),
     /// `SecSensorId`.
     SensorId(BString),
-    /// `SecServerSignature`: what the `Server` header says.
+    /// `SecServerSignature`: what the `Server` header says; empty to remove it.
     ServerSignature(BString),
     /// `SecStatusEngine`: whether the version is reported to the project; we never do.
     StatusEngine(bool),

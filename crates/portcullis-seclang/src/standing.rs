@@ -59,7 +59,13 @@ pub fn directive(name: DirectiveName) -> Standing {
         | SensorId => NoEffect("there is no audit log yet; events take its place"),
         DebugLog | DebugLogLevel => NoEffect("there is no debug log; use portcullis explain"),
         CollectionTimeout | DataDir => NoEffect("persistent collections are kept in memory for an hour"),
-        PcreMatchLimit | PcreMatchLimitRecursion => NoEffect("patterns are matched in linear time"),
+        PcreMatchLimit => Differs(
+            "counts the choices that a pattern takes back from one starting position, and only for patterns that need \
+             backtracking; 50,000 if it is not given, and 2,000,000 steps for a whole search in any case",
+        ),
+        PcreMatchLimitRecursion => Differs(
+            "bounds the choices that are open at once, and only for patterns that need backtracking; at most 100,000",
+        ),
         RequestBodyInMemoryLimit => {
             NoEffect("a body that is inspected is held in memory, up to SecRequestBodyLimit")
         }
@@ -71,11 +77,13 @@ pub fn directive(name: DirectiveName) -> Standing {
             "scopes are not nested and a policy names all of its rule files, so On changes nothing and Off is an error",
         ),
         ParseXmlIntoArgs => NoEffect("XML bodies make no arguments yet"),
-        ServerSignature => NoEffect("the Server header is the upstream's"),
         RemoteRules => Differs(
             "the checksum of the file is required as a third argument, sha256:HEX: whoever holds the server cannot change \
              the rules unseen",
         ),
+        ServerSignature => {
+            Differs("replaces the Server header of upstreams and of our own answers; empty removes it")
+        }
         XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
         _ => Works,
     }
@@ -115,11 +123,14 @@ pub fn variable(variable: Variable) -> Standing {
         ),
         SdbmDeleteError => Differs("always 0: persistent collections are not in SDBM files"),
         Rule => Differs("macros in msg and logdata are replaced"),
+        MscPcreError | MscPcreLimitsExceeded => {
+            Differs("as in ModSecurity 3: no value until a pattern was given up")
+        }
         WebserverErrorLog => refused(
             "what the proxy writes to its own log about a request comes after the rules",
             "look at REQBODY_ERROR_MSG; events name refusals and upstream errors",
         ),
-        FilesTmpnames | Geo | MscPcreError | MscPcreLimitsExceeded => NOT_YET,
+        FilesTmpnames | Geo => NOT_YET,
         ArgsPath => refused(
             "it is filled by @restpath, which only Coraza has",
             "use @rx with capture on REQUEST_FILENAME and look at TX:1",
@@ -170,7 +181,13 @@ pub fn operator(operator: OperatorName) -> Standing {
             "Google ended the local database format it reads",
             "list bad host names in a file for @pmFromFile",
         ),
-        GeoLookup | InspectFile | Rbl | RxGlobal | VerifyCc | VerifyCpf | VerifySsn | VerifySvnr => NOT_YET,
+        GeoLookup | InspectFile | Rbl => NOT_YET,
+        Rx => Differs(
+            "patterns are matched in linear time; those that need backtracking (lookaround, back references, atomic groups) under \
+             limits; recursion, verbs and Unicode classes are refused",
+        ),
+        RxGlobal => Differs("as in ModSecurity 3; at most 100 captures"),
+        VerifySvnr => Differs("as in ModSecurity 3"),
         RestPath => refused("only Coraza has it", "use @rx with capture on REQUEST_FILENAME"),
         PmFromDataset | IpMatchFromDataset => refused(
             "data sets inside rule files are Coraza's",

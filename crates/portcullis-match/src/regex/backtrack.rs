@@ -17,7 +17,7 @@ use regex_automata::meta;
 
 use super::node::Node;
 use super::parser::Parsed;
-use super::{Captures, LAZY_DFA_BYTES_MAX, NFA_BYTES_MAX, RegexError};
+use super::{Captures, LAZY_DFA_BYTES_MAX, NFA_BYTES_MAX, RegexError, SMALL_NFA_BYTES_MAX};
 use machine::Machine;
 use portcullis_types::Span;
 use program::Program;
@@ -70,7 +70,13 @@ pub(super) struct Backtracker {
 impl Backtracker {
     pub(super) fn new(parsed: &Parsed) -> Result<Backtracker, RegexError> {
         let program = Program::new(parsed)?;
-        Ok(Backtracker { program, superset: automaton(&parsed.node) })
+        Ok(Backtracker { program, superset: automaton(&parsed.node, NFA_BYTES_MAX) })
+    }
+
+    /// With less memory for the automaton.
+    pub(super) fn small(parsed: &Parsed) -> Result<Backtracker, RegexError> {
+        let program = Program::new(parsed)?;
+        Ok(Backtracker { program, superset: automaton(&parsed.node, SMALL_NFA_BYTES_MAX) })
     }
 
     pub(super) fn group_count(&self) -> usize {
@@ -107,10 +113,10 @@ impl Backtracker {
     }
 }
 
-fn automaton(node: &Node) -> Option<meta::Regex> {
+fn automaton(node: &Node, nfa_bytes_max: usize) -> Option<meta::Regex> {
     let config = meta::Config::new()
         .utf8_empty(false)
-        .nfa_size_limit(Some(NFA_BYTES_MAX))
+        .nfa_size_limit(Some(nfa_bytes_max))
         .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
     meta::Builder::new().configure(config).build_from_hir(&node.superset()).ok()
 }

@@ -76,9 +76,9 @@ enum Group {
         negated: bool,
     },
     /// `(?(1)...)`: the group it asks about.
-    IfGroup(u32),
+    OnCapture(u32),
     /// `(?(?=...)...)`: the assertion is the first item.
-    IfLook,
+    OnLook,
 }
 
 /// One open group, and what was read of it.
@@ -406,7 +406,7 @@ impl Parser<'_> {
             || self.cursor.rest().starts_with(b"(?!")
             || self.cursor.rest().starts_with(b"(?<")
         {
-            return self.enter(Group::IfLook, start, self.modifiers);
+            return self.enter(Group::OnLook, start, self.modifiers);
         }
         self.cursor.skip(1);
         let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -416,7 +416,9 @@ impl Parser<'_> {
         let known = self.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
         let number = number(&name, 10).filter(|&number| number > 0 && number <= self.highest).or(known);
         match number {
-            Some(group) if self.cursor.eat(b")") => self.enter(Group::IfGroup(group), start, self.modifiers),
+            Some(group) if self.cursor.eat(b")") => {
+                self.enter(Group::OnCapture(group), start, self.modifiers)
+            }
             _ => error(start, "a condition names a group before it, or is a lookahead or lookbehind"),
         }
     }
@@ -499,8 +501,8 @@ impl Parser<'_> {
                 let node = Box::new(Node::alternate(frame.alternatives));
                 Node::LookAround { behind, negated, node, offset }
             }
-            Group::IfGroup(group) => choice(Condition::Group(group), frame.alternatives, offset)?,
-            Group::IfLook => {
+            Group::OnCapture(group) => choice(Condition::Group(group), frame.alternatives, offset)?,
+            Group::OnLook => {
                 let mut alternatives = frame.alternatives;
                 let look = match alternatives.first_mut() {
                     Some(Node::Concat(nodes)) if matches!(nodes.first(), Some(Node::LookAround { .. })) => {

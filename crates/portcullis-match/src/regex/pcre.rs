@@ -1,5 +1,5 @@
 use super::backtrack::{Backtracker, Budget, Exhausted};
-use super::{Captures, Regex, RegexError, RegexFlags, linear, parser};
+use super::{Captures, NFA_BYTES_MAX, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
 
 /// A pattern on the engine that it needs: automata where they can run it, or else a backtracking machine under a [`Budget`].
 ///
@@ -27,8 +27,18 @@ impl Pcre {
     pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
         let parsed = parser::parse(pattern, flags)?;
         let engine = match linear::lower_exactly(&parsed) {
-            Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir)?)),
+            Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir, NFA_BYTES_MAX)?)),
             None => Engine::Backtracking(Box::new(Backtracker::new(&parsed)?)),
+        };
+        Ok(Pcre { engine, pattern: pattern.into() })
+    }
+
+    /// As [`Pcre::new`], for patterns that are made while a request waits: with a smaller limit of what they compile to.
+    pub fn small(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
+        let parsed = parser::parse(pattern, flags)?;
+        let engine = match linear::lower_exactly(&parsed) {
+            Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir, SMALL_NFA_BYTES_MAX)?)),
+            None => Engine::Backtracking(Box::new(Backtracker::small(&parsed)?)),
         };
         Ok(Pcre { engine, pattern: pattern.into() })
     }

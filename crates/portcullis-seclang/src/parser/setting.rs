@@ -70,7 +70,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::RuleEngine => Setting::RuleEngine(word!(RuleEngine)),
         Name::RuleInheritance => inheritance(first, what, sink)?,
         Name::SensorId => Setting::SensorId(text(first, what, sink)?),
-        Name::ServerSignature => Setting::ServerSignature(first.bytes.into()),
+        Name::ServerSignature => Setting::ServerSignature(field_value(first, what, sink)?),
         Name::StatusEngine => Setting::StatusEngine(values::switch(first, what, sink)?),
         Name::StreamInBodyInspection => Setting::StreamInBodyInspection(values::switch(first, what, sink)?),
         Name::StreamOutBodyInspection => Setting::StreamOutBodyInspection(values::switch(first, what, sink)?),
@@ -101,6 +101,17 @@ fn text(view: View<'_>, what: &str, sink: &mut Sink) -> Option<BString> {
         return None;
     }
     Some(view.bytes.into())
+}
+
+/// A text that can stand in a header: no control bytes (RFC 9110, section 5.5).
+fn field_value(view: View<'_>, what: &str, sink: &mut Sink) -> Option<BString> {
+    match view.bytes.iter().position(|&b| b < b' ' && b != b'\t' || b == 0x7f) {
+        None => Some(view.bytes.trim_ascii().into()),
+        Some(at) => {
+            sink.error(view.slice(at, at + 1).span(), format!("{what} a text without control characters"));
+            None
+        }
+    }
 }
 
 fn byte(view: View<'_>, what: &str, sink: &mut Sink) -> Option<u8> {

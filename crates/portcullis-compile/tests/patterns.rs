@@ -1,0 +1,189 @@
+//! Patterns of rules beyond what automata match: what they find, what they cost, and what a rule sees of it.
+
+use std::sync::Arc;
+
+use portcullis_compile::compile;
+use portcullis_engine::{Connection, NoCollections, RequestLine, Scratch, Transaction};
+use portcullis_seclang::{MemoryFiles, Root, parse};
+
+/// Runs phases 1 and 2 over `GET /?query`.
+fn run(rules: &str, query: &str) -> Transaction {
+    let text = format!("SecRuleEngine On\n{rules}\n").into_bytes();
+    let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &MemoryFiles::default());
+    let compiled = compile(&parsed.document, &parsed.sources, &MemoryFiles::default());
+    let diagnostics: Vec<_> = parsed.diagnostics.iter().chain(&compiled.diagnostics).collect();
+    let shown: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
+    let plan = compiled.plan.unwrap_or_else(|| panic!("{}", shown.join("\n")));
+    let connection = Connection {
+        client: "192.0.2.7:4711".parse().unwrap(),
+        server: "192.0.2.1:80".parse().unwrap(),
+        unique_id: "id-1".to_owned(),
+        epoch_seconds: 1_000_000_000,
+        utc_offset_seconds: 0,
+    };
+    let mut transaction =
+        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+    let target = format!("/?{query}");
+    let line = format!("GET {target} HTTP/1.1");
+    let request = RequestLine {
+        line: line.as_bytes(),
+        method: b"GET",
+        target: target.as_bytes(),
+        protocol: b"HTTP/1.1",
+    };
+    let progress = transaction.request_head(request, std::iter::empty());
+    assert_eq!(transaction.unanswered(progress), None);
+    let progress = transaction.request_end(false);
+    assert_eq!(transaction.unanswered(progress), None);
+    transaction
+}
+
+/// `id target=value` of each match.
+fn matches(transaction: &Transaction) -> Vec<String> {
+    let line = |found| {
+        let view = transaction.view(found);
+        format!("{} {}={}", view.rule.id, view.target.escape_ascii(), view.value.escape_ascii())
+    };
+    transaction.matches().iter().filter(|found| found.log).map(line).collect()
+}
+
+#[track_caller]
+fn check(rules: &str, query: &str, expected: &[&str]) {
+    assert_eq!(matches(&run(rules, query)), expected, "{rules}");
+}
+
+fn tx(transaction: &Transaction, key: &str) -> Option<String> {
+    let found = transaction.tx_values().into_iter().find(|(name, _)| name == key.to_lowercase().as_bytes());
+    found.map(|(_, value)| String::from_utf8(value).unwrap())
+}
+
+#[test]
+fn rules_may_look_around_and_refer_back() {
+    check(
+        r#"SecRule ARGS "@rx ^(?!https?://)\w+:" "id:1,phase:2,pass""#,
+        "a=http://x&b=file:x",
+        &["1 ARGS:b=file:x"],
+    );
+    check(r#"SecRule ARGS "@rx (['\"])\w+\1" "id:1,phase:2,pass""#, "a='x'&b='x\"", &["1 ARGS:a=\\'x\\'"]);
+    check(r#"SecRule ARGS "!@rx ^(?>a+)b" "id:1,phase:2,pass""#, "a=aab&b=b", &["1 ARGS:b=b"]);
+    check(r#"SecRule ARGS:/^(?!safe_)/ "@rx ." "id:1,phase:2,pass""#, "safe_x=1&y=2", &["1 ARGS:y=2"]);
+    let seen =
+        run(r#"SecRule ARGS:a "@rx (?<=x)(\d)(\w)?\K(z)" "id:1,phase:2,pass,nolog,capture""#, "a=ax1z");
+    assert_eq!(["0", "1", "2", "3"].map(|key| tx(&seen, key).unwrap()), ["z", "1", "", "z"]);
+}
+
+#[test]
+fn a_pattern_that_takes_too_long_is_no_match_and_says_so() {
+    let rules = r#"SecPcreMatchLimit 100
+SecRule ARGS:a "@rx ^(?:(\w+)+)(?=!)\1?" "id:1,phase:2,pass"
+SecRule TX:MSC_PCRE_LIMITS_EXCEEDED "@eq 1" "id:2,phase:2,pass"
+SecRule MSC_PCRE_LIMITS_EXCEEDED|MSC_PCRE_ERROR "@eq 1" "id:3,phase:2,pass"
+SecRule TX:/^MSC_/ "!@streq 0" "id:4,phase:2,pass""#;
+    let seen = run(rules, "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!aaaa");
+    assert_eq!(matches(&seen)[0], "1 ARGS:a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!aaaa");
+    assert_eq!(seen.patterns_exhausted(), 0);
+
+    // The exclamation mark is there, so the automaton lets the value through, but where no match of the rest ends.
+    let seen = run(rules, "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-!");
+    assert_eq!(
+        matches(&seen),
+        [
+            "2 TX:msc_pcre_limits_exceeded=1",
+            "3 MSC_PCRE_LIMITS_EXCEEDED=1",
+            "3 MSC_PCRE_ERROR=1",
+            "4 TX:msc_pcre_limits_exceeded=1"
+        ]
+    );
+    assert_eq!(seen.patterns_exhausted(), 1);
+    // As in ModSecurity 2 a negated operator takes it for no match, too.
+    let seen = run(&rules.replace("@rx", "!@rx"), "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-!");
+    assert!(matches(&seen)[0].starts_with("1 ARGS:a="));
+}
+
+/// Every value may cost as much as a search may, but all together no more than a transaction may.
+#[test]
+fn a_transaction_has_a_budget_for_all_its_patterns() {
+    let rules = r#"SecPcreMatchLimit 1000000000
+SecRule ARGS "@rx ^(?:(\w+)+)(?=!)\1?" "id:1,phase:2,pass""#;
+    let query: Vec<String> =
+        (0..200).map(|n| format!("a{n}=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{n}-!")).collect();
+    let began = std::time::Instant::now();
+    let seen = run(rules, &query.join("&"));
+    assert_eq!(seen.patterns_exhausted(), 200);
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+}
+
+#[test]
+fn macros_in_patterns_are_replaced_raw() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setvar:tx.p=[ab]+,setvar:tx.bad=(a"
+SecRule ARGS:a "@rx ^x%{tx.p}$" "id:2,phase:2,pass"
+SecRule ARGS:a "@rx %{tx.bad}" "id:3,phase:2,pass"
+SecRule ARGS:a "!@rx %{tx.none}" "id:4,phase:2,pass"
+SecRule MSC_PCRE_ERROR "@eq 1" "id:5,phase:2,pass"
+SecRule ARGS:b "@rx ^(?!%{ARGS.a})" "id:6,phase:2,pass""#;
+    let seen = run(rules, "a=xab&b=xa");
+    assert_eq!(matches(&seen), ["2 ARGS:a=xab", "5 MSC_PCRE_ERROR=1", "6 ARGS:b=xa"]);
+    assert_eq!((seen.patterns_unusable(), seen.patterns_exhausted()), (1, 0));
+}
+
+/// A client that may choose patterns may not have many of them built, nor large ones.
+#[test]
+fn patterns_made_at_run_time_are_bounded() {
+    // Each value that does not match becomes part of the next pattern.
+    let rules = r#"SecRule ARGS "!@rx ^%{MATCHED_VAR}(x)$" "id:1,phase:2,pass,nolog""#;
+    let query: Vec<String> = (0..300).map(|n| format!("a{n}=v{n}")).collect();
+    let seen = run(rules, &query.join("&"));
+    assert_eq!(seen.patterns_unusable(), 300 - 64);
+
+    let rules = "SecRule ARGS:b \"@rx %{ARGS.a}\" \"id:1,phase:2,pass\"";
+    let seen = run(rules, &format!("a={}&b=x", "y".repeat(9_000)));
+    assert_eq!(seen.patterns_unusable(), 1);
+    let seen = run(rules, "a=((a{900}){900}){900}&b=x");
+    assert_eq!(seen.patterns_unusable(), 1);
+}
+
+#[test]
+fn every_match_is_captured() {
+    let rules = r#"SecRule ARGS:a "@rxGlobal (\w)=(\d)?" "id:1,phase:2,pass,nolog,capture""#;
+    let seen = run(rules, "a=a%3D1b%3Dc%3D3d%3D4");
+    let all: Vec<_> = (0..12).map(|n| tx(&seen, &n.to_string()).unwrap_or_default()).collect();
+    assert_eq!(all[..9], ["a=1", "a", "1", "b=", "b", "c=3", "c", "3", "d=4"]);
+    assert_eq!(all[9..], ["d", "4", ""]);
+    check(r#"SecRule ARGS:a "@rxGlobal \d" "id:1,phase:2,pass""#, "a=12", &["1 ARGS:a=12"]);
+    check(r#"SecRule ARGS:a "@rxGlobal \d" "id:1,phase:2,pass""#, "a=x", &[]);
+}
+
+#[test]
+fn numbers_are_verified() {
+    let card = r#"SecRule ARGS "@verifyCC \d{13,16}" "id:1,phase:2,pass,capture,setvar:tx.card=%{TX.0}""#;
+    check(card, "a=5484605089158216&b=4929548438910013", &["1 ARGS:a=5484605089158216"]);
+    assert_eq!(tx(&run(card, "a=nr+5484605089158216."), "card").as_deref(), Some("5484605089158216"));
+    check(
+        r#"SecRule ARGS "@verifySSN \d{3}-?\d{2}-?\d{4}" "id:1,phase:2,pass""#,
+        "a=123-45-6787&b=666-45-6787",
+        &["1 ARGS:a=123-45-6787"],
+    );
+    check(
+        r#"SecRule ARGS "@verifyCPF ([0-9]{3}\.){2}[0-9]{3}-[0-9]{2}" "id:1,phase:2,pass""#,
+        "a=529.982.247-25&b=529.982.247-26",
+        &["1 ARGS:a=529.982.247-25"],
+    );
+    check(
+        r#"SecRule ARGS "@verifySVNR \d{4} ?\d{6}" "id:1,phase:2,pass""#,
+        "a=1237010180&b=1238010180",
+        &["1 ARGS:a=1237010180"],
+    );
+    // Every group that took part holds the number, as in ModSecurity 2.
+    let groups = r#"SecRule ARGS "@verifyCC (\d{4})(\d+)" "id:1,phase:2,pass,nolog,capture""#;
+    assert_eq!(tx(&run(groups, "a=5484605089158216"), "1").as_deref(), Some("5484605089158216"));
+}
+
+#[test]
+fn strmatch_takes_escapes_and_no_macros() {
+    check(r#"SecRule ARGS "@strmatch a|62 63|" "id:1,phase:2,pass""#, "a=xabc&b=ABC", &["1 ARGS:a=xabc"]);
+    check(
+        r#"SecRule ARGS "@strmatch %{tx.x}" "id:1,phase:2,pass""#,
+        "a=%25{tx.x}&b=b",
+        &["1 ARGS:a=%{tx.x}"],
+    );
+}

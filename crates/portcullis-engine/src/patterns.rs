@@ -1,0 +1,140 @@
+//! What matching patterns costs a transaction, and the patterns that it builds itself.
+//!
+//! A pattern that backtracks may be made to need very long, and a pattern with macros is compiled while a request waits. Both
+//! have a budget for the whole transaction; what goes beyond it does not match, and the transaction says so:
+//! `TX:MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_ERROR`.
+
+use std::sync::Arc;
+
+use portcullis_match::{Budget, Captures, Exhausted, Pcre, RegexFlags};
+
+use crate::Settings;
+
+/// Steps of all patterns that backtrack, together: some tenths of a second.
+const STEPS_MAX: u64 = 20_000_000;
+/// Patterns that a transaction may build.
+const BUILT_MAX: usize = 64;
+/// Bytes of a pattern whose macros are replaced.
+const PATTERN_BYTES_MAX: usize = 8 * 1024;
+
+/// The patterns of one transaction.
+#[derive(Debug)]
+pub(crate) struct Patterns {
+    budget: Budget,
+    /// Patterns with their macros replaced; `None` for those that do not compile.
+    built: Vec<(Box<[u8]>, Option<Arc<Pcre>>)>,
+    /// Searches that were given up.
+    pub(crate) exhausted: u64,
+    /// Patterns with macros that could not be used.
+    pub(crate) unusable: u64,
+    /// Something went wrong since [`Patterns::take_error`].
+    error: Option<PatternError>,
+}
+
+/// What went wrong with a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatternError {
+    /// It took more steps than it may.
+    Exhausted,
+    /// It is none, or too long, or one too many.
+    Unusable,
+}
+
+impl Default for Patterns {
+    fn default() -> Self {
+        Patterns {
+            budget: Budget { steps: STEPS_MAX, ..Budget::default() },
+            built: Vec::new(),
+            exhausted: 0,
+            unusable: 0,
+            error: None,
+        }
+    }
+}
+
+impl Patterns {
+    pub(crate) fn new(settings: &Settings) -> Patterns {
+        let mut patterns = Patterns::default();
+        if let Some(limit) = settings.pcre_match_limit {
+            patterns.budget.choices_max = limit;
+        }
+        if let Some(depth) = settings.pcre_match_limit_recursion {
+            patterns.budget.depth_max = depth.min(Budget::DEPTH_MAX);
+        }
+        patterns
+    }
+
+    /// Whether `pattern` matches in `value`; false if that took too long.
+    pub(crate) fn is_match(&mut self, pattern: &Pcre, value: &[u8]) -> bool {
+        let result = pattern.test(value, &mut self.budget);
+        self.settle(result)
+    }
+
+    /// As [`Patterns::is_match`], with the groups.
+    pub(crate) fn captures(&mut self, pattern: &Pcre, value: &[u8], groups: &mut Captures) -> bool {
+        let result = pattern.search(value, 0, &mut self.budget, groups);
+        self.settle(result)
+    }
+
+    /// The leftmost match from `from` on.
+    pub(crate) fn search_from(
+        &mut self,
+        pattern: &Pcre,
+        value: &[u8],
+        from: usize,
+        groups: &mut Captures,
+    ) -> Result<bool, Exhausted> {
+        pattern.search(value, from, &mut self.budget, groups)
+    }
+
+    /// Takes steps for work that is not the machine's.
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), Exhausted> {
+        match self.budget.steps.checked_sub(steps) {
+            Some(left) => {
+                self.budget.steps = left;
+                Ok(())
+            }
+            None => Err(Exhausted),
+        }
+    }
+
+    /// The result, with an end of the budget noted and taken for no match.
+    pub(crate) fn settle(&mut self, result: Result<bool, Exhausted>) -> bool {
+        result.unwrap_or_else(|Exhausted| {
+            self.exhausted += 1;
+            self.error = Some(PatternError::Exhausted);
+            false
+        })
+    }
+
+    /// The pattern that the text of a rule became. Raw, as in ModSecurity 2: what a macro stands for is part of the pattern.
+    pub(crate) fn build(&mut self, text: &[u8]) -> Option<Arc<Pcre>> {
+        if let Some((_, known)) = self.built.iter().find(|(known, _)| **known == *text) {
+            let known = known.clone();
+            if known.is_none() {
+                self.refuse();
+            }
+            return known;
+        }
+        let pattern = (text.len() <= PATTERN_BYTES_MAX && self.built.len() < BUILT_MAX)
+            .then(|| Pcre::small(text, RegexFlags::default()).ok().map(Arc::new))
+            .flatten();
+        if self.built.len() < BUILT_MAX {
+            self.built.push((text.into(), pattern.clone()));
+        }
+        if pattern.is_none() {
+            self.refuse();
+        }
+        pattern
+    }
+
+    fn refuse(&mut self) {
+        self.unusable += 1;
+        self.error = Some(PatternError::Unusable);
+    }
+
+    /// What went wrong since the last call.
+    pub(crate) fn take_error(&mut self) -> Option<PatternError> {
+        self.error.take()
+    }
+}
