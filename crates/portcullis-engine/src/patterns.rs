@@ -21,14 +21,22 @@ const PATTERN_BYTES_MAX: usize = 8 * 1024;
 #[derive(Debug)]
 pub(crate) struct Patterns {
     budget: Budget,
-    /// Patterns with their macros replaced; `None` for those that do not compile.
-    built: Vec<(Box<[u8]>, Option<Arc<Pcre>>)>,
+    /// Patterns with their macros replaced.
+    built: Vec<Built>,
     /// Searches that were given up.
     pub(crate) exhausted: u64,
     /// Patterns with macros that could not be used.
     pub(crate) unusable: u64,
     /// Something went wrong since [`Patterns::take_error`].
     error: Option<PatternError>,
+}
+
+/// A pattern with its macros replaced.
+#[derive(Debug)]
+struct Built {
+    text: Box<[u8]>,
+    /// `None` if it does not compile.
+    pattern: Option<Arc<Pcre>>,
 }
 
 /// What went wrong with a pattern.
@@ -109,8 +117,8 @@ impl Patterns {
 
     /// The pattern that the text of a rule became. Raw, as in ModSecurity 2: what a macro stands for is part of the pattern.
     pub(crate) fn build(&mut self, text: &[u8]) -> Option<Arc<Pcre>> {
-        if let Some((_, known)) = self.built.iter().find(|(known, _)| **known == *text) {
-            let known = known.clone();
+        if let Some(known) = self.built.iter().find(|known| *known.text == *text) {
+            let known = known.pattern.clone();
             if known.is_none() {
                 self.refuse();
             }
@@ -120,7 +128,7 @@ impl Patterns {
             .then(|| Pcre::small(text, RegexFlags::default()).ok().map(Arc::new))
             .flatten();
         if self.built.len() < BUILT_MAX {
-            self.built.push((text.into(), pattern.clone()));
+            self.built.push(Built { text: text.into(), pattern: pattern.clone() });
         }
         if pattern.is_none() {
             self.refuse();

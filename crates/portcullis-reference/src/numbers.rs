@@ -35,8 +35,8 @@ pub(crate) fn is_cpf(text: &[u8]) -> bool {
     }
     let check = |count: usize| {
         let mut sum = 0;
-        for at in 0..count {
-            sum += n[at] * (count + 1 - at) as i32;
+        for (at, digit) in n[..count].iter().enumerate() {
+            sum += digit * (count + 1 - at) as i32;
         }
         if sum % 11 < 2 { 0 } else { 11 - sum % 11 }
     };
