@@ -8,6 +8,7 @@
 //! removals and updates, macros, TX keys, data files, regexes, the rule sets of `ctl:` actions. It reports every
 //! mistake it finds; a document with an error gives no plan, so a rule is never dropped silently.
 
+mod audit;
 mod ctl;
 mod draft;
 mod fold;

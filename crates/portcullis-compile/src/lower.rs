@@ -22,7 +22,7 @@ use crate::fold::fold;
 use crate::names::Names;
 use crate::operator::Operators;
 use crate::template::template;
-use crate::{ctl, proxy_url, settings, targets};
+use crate::{audit, ctl, proxy_url, settings, targets};
 
 /// What [`compile`] gives.
 #[derive(Debug)]
@@ -48,8 +48,12 @@ pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Com
         sources.files().map(|file| Arc::from(sources.path(file).to_string_lossy().as_ref())).collect();
     lowering.unicode_map(document, files);
     lowering.lower(&entries);
-    let Lowering { mut plan, names, diagnostics, .. } = lowering;
+    let Lowering { mut plan, names, mut diagnostics, .. } = lowering;
     plan.tx_names = names.tx;
+    audit::finish(&mut plan, document, &mut diagnostics);
+    if plan.settings.audit.reachable.rule_text {
+        plan.rule_texts = audit::rule_texts(&entries);
+    }
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Level::Error);
     if !failed {
         fold(&mut plan);
@@ -91,7 +95,9 @@ fn compile_settings(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> S
         {
             compiled.response_body_mime_types.clear();
         }
-        if let Err(warning) = settings::apply(&mut compiled, setting) {
+        if let Some(done) = audit::apply(&mut compiled.audit, setting, directive.span) {
+            diagnostics.extend(done.err());
+        } else if let Err(warning) = settings::apply(&mut compiled, setting) {
             diagnostics.push(Diagnostic::warning(directive.span, warning));
         }
     }
@@ -288,6 +294,7 @@ impl Lowering<'_> {
     /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
     fn act(&mut self, action: &Spanned<Action>, running: &[&Draft]) -> Option<Act> {
         let result = match &action.node {
+            node if let Some(act) = audit::act(node) => act,
             Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
             Action::InitCol { collection, key } => self.open(*collection, key),
             Action::Append(text) => self.injection("append", text, action.span).map(Act::Append),
@@ -295,8 +302,6 @@ impl Lowering<'_> {
             Action::SetSid(key) => self.open(Variable::Session, key),
             Action::SetUid(key) => self.open(Variable::User, key),
             Action::SetRsc(key) => self.open(Variable::Resource, key),
-            // Nothing to switch while there is no audit log (docs/seclang.md).
-            Action::Ctl(ast::Ctl::AuditEngine(_)) => return None,
             Action::SetEnv(text) => self.set_env(text),
             // What is never on is off already.
             Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,

@@ -81,8 +81,22 @@ impl<'a> Checker<'a> {
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
             }),
             error_log: document.error_log.map(|log| self.path(&log.file)),
+            audit_log: self.audit_log(&document.audit_log),
             redact_names: document.redact.names,
             block_page: document.block_page.file.map(|file| self.path(&file)),
+        }
+    }
+
+    fn audit_log(&mut self, raw: &raw::AuditLog) -> AuditLogLimits {
+        let default = AuditLogLimits::default();
+        if let Some(number) = raw.files.as_ref().filter(|number| number.value == 0) {
+            self.wrong(number.span.clone(), "files must be at least 1".to_string());
+        }
+        AuditLogLimits {
+            rotate_at_bytes: raw.rotate_at.map_or(default.rotate_at_bytes, |size| size.0),
+            files_max: raw.files.as_ref().map_or(default.files_max, |number| number.value.into()),
+            stored_bytes_max: raw.stored.map_or(default.stored_bytes_max, |size| size.0),
+            queue_bytes_max: raw.queue.map_or(default.queue_bytes_max, |size| size.0),
         }
     }
 

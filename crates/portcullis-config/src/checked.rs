@@ -31,6 +31,8 @@ pub struct Config {
     pub events: Option<Events>,
     /// The error log.
     pub error_log: Option<PathBuf>,
+    /// How much of the audit log is kept.
+    pub audit_log: AuditLogLimits,
     /// More names to redact.
     pub redact_names: Vec<String>,
     /// HTML file of the block page.
@@ -346,6 +348,30 @@ impl Default for Limits {
             held_body_bytes_max: 256 << 20,
             pause_max: Duration::from_secs(10),
             pauses_max: 256,
+        }
+    }
+}
+
+/// How much of the audit log and the debug log is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditLogLimits {
+    /// A file is rotated above this size.
+    pub rotate_at_bytes: u64,
+    /// Files of concurrent records in one folder, at least 1.
+    pub files_max: u64,
+    /// Bytes of all of them together.
+    pub stored_bytes_max: u64,
+    /// Bytes that wait to be written.
+    pub queue_bytes_max: u64,
+}
+
+impl Default for AuditLogLimits {
+    fn default() -> Self {
+        AuditLogLimits {
+            rotate_at_bytes: 1 << 30,
+            files_max: 100_000,
+            stored_bytes_max: 4 << 30,
+            queue_bytes_max: 64 << 20,
         }
     }
 }

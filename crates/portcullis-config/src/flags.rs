@@ -133,6 +133,7 @@ impl Config {
             limits: Limits::default(),
             events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
             error_log: flags.error_log,
+            audit_log: AuditLogLimits::default(),
             redact_names: Vec::new(),
             block_page: None,
         })

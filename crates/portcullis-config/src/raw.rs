@@ -40,6 +40,9 @@ pub(crate) struct Document {
     pub events: Option<Events>,
     /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
     pub error_log: Option<ErrorLog>,
+    /// How much of the audit log is kept; rules (`SecAuditLog`) say what is in it and where it is.
+    #[serde(default)]
+    pub audit_log: AuditLog,
     /// Names whose values never reach an event, beside the built-in ones.
     #[serde(default)]
     pub redact: Redact,
@@ -350,6 +353,20 @@ pub(crate) struct Events {
     pub file: String,
     /// It is renamed to `<file>.1` when it grows above this. Default: 1GiB.
     pub rotate_at: Option<Size>,
+}
+
+/// How much of the audit log and the debug log is kept.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AuditLog {
+    /// A file is renamed to `<file>.1` when it grows above this. Default: 1GiB.
+    pub rotate_at: Option<Size>,
+    /// Files of concurrent records in one storage folder; the oldest make room. Default: 100000.
+    pub files: Option<Spanned<u32>>,
+    /// All of these files together. Default: 4GiB.
+    pub stored: Option<Size>,
+    /// Records that wait to be written; further ones are dropped and counted. Default: 64MiB.
+    pub queue: Option<Size>,
 }
 
 /// The error log.

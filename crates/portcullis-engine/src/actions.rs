@@ -36,6 +36,7 @@ impl Transaction {
                 Act::ResponseBodyLimit(limit) => self.response_body_limit = *limit,
                 Act::Append(text) => self.rewrites.after = Some(self.expand_to_store(plan, text)),
                 Act::Prepend(text) => self.rewrites.before = Some(self.expand_to_store(plan, text)),
+                Act::Audit(act) => self.run_audit_act(act),
             }
         }
     }

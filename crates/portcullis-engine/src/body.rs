@@ -33,6 +33,8 @@ pub(crate) struct RequestBody {
     processor: Option<BodyProcessor>,
     forced: bool,
     parser: Option<BodyParser>,
+    /// The body as it came, where the audit log may want it.
+    kept: Option<Vec<u8>>,
     /// The body itself, where `REQUEST_BODY` has a value.
     raw: Option<Vec<u8>>,
     files: Files,
@@ -53,6 +55,16 @@ struct StoredTree {
 }
 
 impl RequestBody {
+    /// `keep`: the body itself stays, for the audit log.
+    pub(crate) fn new(keep: bool) -> RequestBody {
+        RequestBody { kept: keep.then(Vec::new), ..RequestBody::default() }
+    }
+
+    /// The body as it came; `None` if it was not kept or there was none.
+    pub(crate) fn kept(&self) -> Option<&[u8]> {
+        self.kept.as_deref().filter(|_| self.begun)
+    }
+
     /// Rules search XML bodies.
     pub(crate) fn make_tree(&mut self) {
         self.files.tree = Some(Builder::new());
@@ -130,8 +142,8 @@ impl RequestBody {
             self.begin(settings, store);
         }
         self.length += chunk.len() as u64;
-        if let Some(raw) = &mut self.raw {
-            raw.extend_from_slice(chunk);
+        for copy in [&mut self.kept, &mut self.raw].into_iter().flatten() {
+            copy.extend_from_slice(chunk);
         }
         let mut sink = Sink::with_files(store, &mut self.files, keep_files);
         if let Some(parser) = &mut self.parser {

@@ -306,6 +306,7 @@ impl Transaction {
         if let Some(severity) = severity.filter(|&s| last && s > 0 && s < self.highest_severity) {
             self.highest_severity = severity;
         }
+        self.note_matched_bytes(link, form, argument, captures);
         self.run_acts(plan, &link.acts);
         if last {
             let found = captures.groups[0].or_else(|| {
@@ -364,6 +365,7 @@ impl Transaction {
         let disruptive = Match::is_disruptive(&rule.disruption);
         let first_change = self.rule_changes;
         self.rule_changes = self.changes.len() as u32;
+        self.audit.relevant |= rule.audit_log;
         if self.matches.len() < Transaction::MATCHES_MAX {
             let expanded = |this: &mut Self, template: Option<&crate::Template>| {
                 template

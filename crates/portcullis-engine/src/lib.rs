@@ -19,6 +19,7 @@
 //! Rule semantics are those of ModSecurity 2.9 on Apache; `docs/` lists where engines disagree.
 
 mod actions;
+mod audit;
 mod body;
 mod chains;
 mod collect;
@@ -45,6 +46,10 @@ mod transaction;
 mod tx_store;
 mod xml;
 
+pub use audit::{
+    AuditAct, AuditEngine, AuditLogFormat, AuditLogType, AuditParts, AuditSettings, AuditState, Hidden,
+    HiddenBytes, HiddenIn, ReachableParts, StatusSet,
+};
 pub use chains::{ChainId, Chains};
 pub use collections::{Collections, Entries, NoCollections};
 pub use disrupt::{Diversion, Origin};

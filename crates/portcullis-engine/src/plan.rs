@@ -30,6 +30,8 @@ pub struct Plan {
     pub ctl_targets: Vec<CtlTarget>,
     /// Rule sets that `ctl:ruleRemove...` can switch off.
     pub ctl_removals: Vec<RuleSet>,
+    /// The text of each link, by index in [`Plan::links`], where audit records may show it; empty otherwise.
+    pub rule_texts: Vec<Box<str>>,
     /// Names of rule files, as given.
     pub files: Vec<Arc<str>>,
     /// Rules that a directive took out again.
@@ -349,6 +351,8 @@ pub enum Act {
     Append(Template),
     /// Sent before the response body.
     Prepend(Template),
+    /// How the transaction is logged.
+    Audit(crate::AuditAct),
 }
 
 /// What a whole rule did, as the executor's answer to itself.

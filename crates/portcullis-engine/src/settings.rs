@@ -72,6 +72,8 @@ pub struct Settings {
     pub web_app_id: Option<Vec<u8>>,
     /// `SecComponentSignature`s: the rule sets in the plan.
     pub component_signatures: Vec<Vec<u8>>,
+    /// The audit log and the debug log.
+    pub audit: crate::AuditSettings,
 }
 
 impl Default for Settings {
@@ -101,6 +103,7 @@ impl Default for Settings {
             disable_backend_compression: false,
             web_app_id: None,
             component_signatures: Vec::new(),
+            audit: crate::AuditSettings::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::RuleSet;
+use crate::audit::AuditState;
 use crate::body::RequestBody;
 use crate::collect::Item;
 use crate::collections::Collections;
@@ -128,6 +129,7 @@ pub struct Transaction {
     pub(crate) response_body_limit: u64,
     pub(crate) response_inspectable: bool,
     pub(crate) response_body: Vec<u8>,
+    pub(crate) audit: AuditState,
     pub(crate) allow: Option<(AllowScope, Phase)>,
     pub(crate) interruption: Option<Interruption>,
     pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
@@ -179,7 +181,7 @@ impl Transaction {
             collections,
             store: scratch.store,
             tx: scratch.tx,
-            body: RequestBody::default(),
+            body: RequestBody::new(settings.audit.reachable.request_body),
             patterns: Patterns::new(settings),
             phase: Phase::RequestHeaders,
             epoch_seconds: connection.epoch_seconds,
@@ -195,6 +197,7 @@ impl Transaction {
             response_body_limit: settings.response_body_limit,
             response_inspectable: false,
             response_body: Vec::new(),
+            audit: AuditState::new(&settings.audit),
             allow: None,
             interruption: None,
             interrupted_by: None,
@@ -298,7 +301,7 @@ impl Transaction {
         let wanted = self.rule_engine != RuleEngine::Off
             && self.response_body_access
             && self.response_inspectable
-            && self.plan.reads_response_body
+            && (self.plan.reads_response_body || self.plan.settings.audit.reachable.response_body)
             && self.allow.is_none_or(|(scope, _)| scope != AllowScope::Transaction);
         if !wanted {
             return BodyPlan::Skip;

@@ -297,6 +297,12 @@ pub struct RuleInfo {
     /// Revision (`rev:`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rev: Option<Box<str>>,
+    /// `maturity:`; for log lines only.
+    #[serde(skip)]
+    pub maturity: Option<u8>,
+    /// `accuracy:`; for log lines only.
+    #[serde(skip)]
+    pub accuracy: Option<u8>,
     /// File it stands in.
     pub file: Arc<str>,
     /// Line it begins on, from 1.

@@ -41,7 +41,7 @@ pub use event::{
     Client, Coverage, Event, Exception, Header, Request, Response, RuleInfo, RuleMatch, SCHEMA_VERSION,
     Scores, Server, Verdict,
 };
-pub use modsecurity::{modsecurity_line, modsecurity_lines};
+pub use modsecurity::{modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message};
 pub use names::{
     Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, NotInspected, UpstreamError,
 };

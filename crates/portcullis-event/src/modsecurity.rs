@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use portcullis_types::Severity;
 
-use crate::{Action, Event, RuleMatch};
+use crate::{Action, Event, RuleMatch, Verdict};
 
 /// Bytes of the operator's argument that a line shows, as in ModSecurity 2.
 const ARGUMENT_BYTES_MAX: usize = 252;
@@ -36,7 +36,6 @@ pub fn modsecurity_line(event: &Event, rule_match: &RuleMatch) -> String {
 }
 
 fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
-    let rule = &*m.rule;
     let client = &event.client;
     let _ = write!(
         out,
@@ -46,7 +45,33 @@ fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
         client.port,
         client.addr
     );
-    write_decision(event, m, out);
+    write_decision(&event.verdict, m, out);
+    write_message(m, out);
+    field(out, "hostname", &event.server.host);
+    field(out, "uri", path(&event.request.target));
+    field(out, "unique_id", &event.request_id);
+}
+
+/// The line without time, client, host, path and id: what part H of an audit record says of a match. Without a verdict
+/// it does not say either what was done: the match was not to be logged elsewhere.
+pub fn modsecurity_message(verdict: Option<&Verdict>, m: &RuleMatch) -> String {
+    let mut out = String::with_capacity(512);
+    if let Some(verdict) = verdict {
+        write_decision(verdict, m, &mut out);
+    }
+    write_message(m, &mut out);
+    out
+}
+
+/// What the rule's operator found: `Pattern match "..." at ARGS:q.`
+pub fn modsecurity_finding(m: &RuleMatch) -> String {
+    let mut out = String::with_capacity(128);
+    write_finding(m, &mut out);
+    out
+}
+
+fn write_message(m: &RuleMatch, out: &mut String) {
+    let rule = &*m.rule;
     write_finding(m, out);
     field(out, "file", &rule.file);
     field(out, "line", &rule.line.to_string());
@@ -56,16 +81,17 @@ fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
     optional(out, "data", Some(&m.data));
     optional(out, "severity", rule.severity.map(Severity::name));
     optional(out, "ver", rule.ver.as_deref());
+    for (name, value) in [("maturity", rule.maturity), ("accuracy", rule.accuracy)] {
+        if let Some(value) = value {
+            field(out, name, &value.to_string());
+        }
+    }
     for tag in &rule.tags {
         field(out, "tag", tag);
     }
-    field(out, "hostname", &event.server.host);
-    field(out, "uri", path(&event.request.target));
-    field(out, "unique_id", &event.request_id);
 }
 
-fn write_decision(event: &Event, m: &RuleMatch, out: &mut String) {
-    let verdict = &event.verdict;
+fn write_decision(verdict: &Verdict, m: &RuleMatch, out: &mut String) {
     let decided = verdict.rule_id == Some(m.rule.rule_id);
     let phase = m.rule.phase.number();
     let status = verdict.status.unwrap_or(403);

@@ -8,6 +8,11 @@ pub struct Timestamp(u64);
 /// 9999-12-31T23:59:59.999Z: the last moment with a four-digit year.
 const MILLIS_MAX: u64 = 253_402_300_799_999;
 
+/// From 1970-01-01 on, a Thursday.
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 impl Timestamp {
     /// From milliseconds since 1970-01-01T00:00:00Z; moments after the year 9999 become its last.
     pub fn from_epoch_millis(millis: u64) -> Timestamp {
@@ -33,9 +38,6 @@ impl Timestamp {
 
     /// As Apache's error log writes it, in UTC: `Mon Sep 21 14:13:20.123000 2026`.
     pub(crate) fn apache(self) -> String {
-        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-        const MONTHS: [&str; 12] =
-            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
         let c = self.civil();
         format!(
             "{} {} {:02} {:02}:{:02}:{:02}.{:03}000 {:04}",
@@ -48,6 +50,29 @@ impl Timestamp {
             c.millis,
             c.year
         )
+    }
+
+    /// As access logs write it, in UTC: `21/Sep/2026:14:13:20.123000 +0000`.
+    pub fn common_log(self) -> String {
+        let c = self.civil();
+        let month = MONTHS[c.month as usize - 1];
+        format!(
+            "{:02}/{month}/{:04}:{:02}:{:02}:{:02}.{:03}000 +0000",
+            c.day, c.year, c.hour, c.minute, c.second, c.millis
+        )
+    }
+
+    /// As C's `asctime` writes it, in UTC: `Mon Sep 21 14:13:20 2026`.
+    pub fn asctime(self) -> String {
+        let c = self.civil();
+        let (day, month) = (DAYS[c.days_since_1970 as usize % 7], MONTHS[c.month as usize - 1]);
+        format!("{day} {month} {:2} {:02}:{:02}:{:02} {:04}", c.day, c.hour, c.minute, c.second, c.year)
+    }
+
+    /// For file names, in UTC: `20260921-141320`.
+    pub fn compact(self) -> String {
+        let c = self.civil();
+        format!("{:04}{:02}{:02}-{:02}{:02}{:02}", c.year, c.month, c.day, c.hour, c.minute, c.second)
     }
 
     fn civil(self) -> Civil {
@@ -118,6 +143,15 @@ mod tests {
             assert_eq!(t.rfc3339(), rfc3339);
             assert_eq!(t.apache(), apache);
         }
+    }
+
+    #[test]
+    fn formats_of_audit_logs() {
+        let t = Timestamp::from_epoch_millis(1_790_000_000_123);
+        assert_eq!(t.common_log(), "21/Sep/2026:14:13:20.123000 +0000");
+        assert_eq!(t.asctime(), "Mon Sep 21 14:13:20 2026");
+        assert_eq!(t.compact(), "20260921-141320");
+        assert_eq!(Timestamp::from_epoch_millis(0).asctime(), "Thu Jan  1 00:00:00 1970");
     }
 
     #[test]

@@ -18,6 +18,8 @@ fn rule() -> Arc<RuleInfo> {
         tags: Box::new([]),
         ver: None,
         rev: None,
+        maturity: None,
+        accuracy: None,
         file: "rules.conf".into(),
         line: 1,
     })

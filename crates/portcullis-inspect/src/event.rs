@@ -56,11 +56,12 @@ impl Inspection {
         event.upstream_error = outcome.upstream_error;
         event.exceptions = outcome.exceptions.clone();
         event.coverage = coverage.clone();
+        self.hide_in_event(&mut event);
         self.inspector.redactor.redact(&mut event);
         Some(event)
     }
 
-    fn verdict(&self, action: Action, outcome: &Outcome) -> Verdict {
+    pub(crate) fn verdict(&self, action: Action, outcome: &Outcome) -> Verdict {
         let by = self.interrupted_by();
         let status = match &self.interruption {
             Some(Interruption::Deny { status } | Interruption::Redirect { status, .. }) => Some(*status),
@@ -119,7 +120,7 @@ impl Inspection {
         scores
     }
 
-    fn rule_match(&self, found: &Match) -> RuleMatch {
+    pub(crate) fn rule_match(&self, found: &Match) -> RuleMatch {
         let view = self.transaction.view(found);
         // The largest change is the rule's own: class scores repeat it.
         let points = view.changes.iter().map(|(_, delta)| *delta).max().unwrap_or(0);

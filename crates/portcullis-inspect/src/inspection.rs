@@ -60,6 +60,10 @@ pub struct Outcome {
     pub request_body_bytes: u64,
     /// Response body bytes sent, transfer coding removed.
     pub response_body_bytes: u64,
+    /// Bytes of the body of an answer that the caller gave itself.
+    pub own_body_bytes: u64,
+    /// The headers of such an answer, if there was one.
+    pub own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
     /// Bytes of an upgraded connection, both ways.
     pub upgraded_bytes: u64,
     /// From the first byte to the last.
@@ -328,6 +332,7 @@ impl Inspection {
             .filter(|found| found.log)
             .map(|found| self.inspector.plan.rule(found.rule).id)
             .collect();
+        self.audit(action, outcome);
         let event = self.event(action, outcome, &coverage);
         Report {
             action,

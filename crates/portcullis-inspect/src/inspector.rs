@@ -4,6 +4,7 @@ use portcullis_engine::{Collections, Plan, RuleEngine, Scratch};
 use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
 use portcullis_types::RuleId;
 
+use crate::audit::{AuditNames, AuditSink};
 use crate::inspection::{Connection, Inspection};
 
 /// What events say about the policy.
@@ -25,13 +26,20 @@ pub struct Inspector {
     pub(crate) mode: DetectionMode,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) collections: Arc<dyn Collections>,
+    pub(crate) audit: Option<AuditNames>,
 }
 
 impl Inspector {
     /// An inspector that runs SecLang rules.
     pub fn new(plan: Arc<Plan>, redactor: Arc<Redactor>, collections: Arc<dyn Collections>) -> Inspector {
         let rules = plan.rules.iter().map(|rule| Arc::new(rule_info(&plan, rule))).collect();
-        Inspector { plan, rules, mode: DetectionMode::Crs, redactor, collections }
+        Inspector { plan, rules, mode: DetectionMode::Crs, redactor, collections, audit: None }
+    }
+
+    /// The same, with audit records and debug lines going to `sink`.
+    pub fn with_audit(mut self, sink: Arc<dyn AuditSink>) -> Inspector {
+        self.audit = Some(AuditNames::new(&self.plan, sink));
+        self
     }
 
     /// Begins an exchange. `scratch` may come from an earlier [`Report`](crate::Report) of the same thread.
@@ -87,6 +95,8 @@ fn rule_info(plan: &Plan, rule: &portcullis_engine::Rule) -> RuleInfo {
         tags: rule.metadata.tags.iter().filter_map(literal).collect(),
         ver: rule.metadata.ver.clone(),
         rev: rule.metadata.rev.clone(),
+        maturity: rule.metadata.maturity,
+        accuracy: rule.metadata.accuracy,
         file: Arc::clone(plan.file(rule.metadata.place)),
         line: rule.metadata.place.line,
     }

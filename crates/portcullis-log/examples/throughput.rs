@@ -49,6 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ]),
         ver: Some("RULES/4.0".into()),
         rev: None,
+        maturity: None,
+        accuracy: None,
         file: "/etc/portcullis/rules/sqli.conf".into(),
         line: 66,
     });

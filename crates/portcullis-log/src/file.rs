@@ -1,5 +1,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// When a file is put aside and how many are kept.
@@ -18,12 +19,33 @@ pub(crate) struct LogFile {
     rotation: Option<Rotation>,
     file: File,
     bytes: u64,
+    /// Permissions of a file that is made.
+    mode: u32,
 }
+
+/// As programs make files that say nothing about it.
+const MODE: u32 = 0o666;
 
 impl LogFile {
     pub(crate) fn open(path: &Path, rotation: Option<Rotation>) -> io::Result<LogFile> {
-        let (file, bytes) = open(path)?;
-        Ok(LogFile { path: path.to_path_buf(), rotation, file, bytes })
+        LogFile::open_with_mode(path, rotation, MODE)
+    }
+
+    pub(crate) fn open_with_mode(path: &Path, rotation: Option<Rotation>, mode: u32) -> io::Result<LogFile> {
+        let (file, bytes) = open(path, mode)?;
+        Ok(LogFile { path: path.to_path_buf(), rotation, file, bytes, mode })
+    }
+
+    /// Bytes in it.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes back what was written beyond `bytes`, as far as the file allows it.
+    pub(crate) fn cut(&mut self, bytes: u64) {
+        if self.bytes > bytes && self.file.set_len(bytes).is_ok() {
+            self.bytes = bytes;
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -32,7 +54,7 @@ impl LogFile {
 
     /// Opens the path again, for a file that was moved away. On failure the old file stays in use.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
-        (self.file, self.bytes) = open(&self.path)?;
+        (self.file, self.bytes) = open(&self.path, self.mode)?;
         Ok(())
     }
 
@@ -77,15 +99,16 @@ fn numbered(path: &Path, n: u32) -> PathBuf {
 }
 
 /// Opens for appending; ends the last line if a crash of an earlier process left it open.
-fn open(path: &Path) -> io::Result<(File, u64)> {
-    let mut file = OpenOptions::new().append(true).create(true).read(true).open(path).or_else(|error| {
-        // A log directory may allow appending only.
-        if error.kind() == io::ErrorKind::PermissionDenied {
-            OpenOptions::new().append(true).create(true).open(path)
-        } else {
-            Err(error)
-        }
-    })?;
+fn open(path: &Path, mode: u32) -> io::Result<(File, u64)> {
+    let mut file =
+        OpenOptions::new().append(true).create(true).read(true).mode(mode).open(path).or_else(|error| {
+            // A log directory may allow appending only.
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                OpenOptions::new().append(true).create(true).mode(mode).open(path)
+            } else {
+                Err(error)
+            }
+        })?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Ok((file, 0));

@@ -16,6 +16,9 @@
 //! line that was written in part is completed first, so a file never holds half an event before a whole one. A sink
 //! that blocks holds up the other sinks, and after that the queue fills and drops; it never holds up a request.
 //!
+//! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]): they are
+//! larger, and their files are named by rules, so that they come and go with policies.
+//!
 //! ```
 //! use std::time::Duration;
 //! use portcullis_event::{Event, Timestamp};
@@ -35,11 +38,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod audit;
+mod audit_writer;
 mod file;
 mod queue;
 mod sink;
+mod store;
 mod writer;
 
+pub use audit::{AuditConfig, AuditLimits, AuditLog, AuditSender};
 pub use file::Rotation;
 pub use queue::{EventSender, QueueLimits};
 pub use sink::{Format, SinkConfig, StartError, Target};
@@ -64,6 +71,14 @@ impl DropReason {
     /// Label values of `portcullis_events_dropped_total`, in the order of the variants.
     pub const NAMES: &'static [&'static str] =
         &["queue_full", "queue_bytes", "shutdown", "disk_full", "write_error"];
+
+    /// The reason that a failure to write comes to.
+    pub(crate) fn of(error: &std::io::Error) -> DropReason {
+        match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => DropReason::DiskFull,
+            _ => DropReason::WriteError,
+        }
+    }
 
     /// The label value.
     pub fn name(self) -> &'static str {

@@ -26,7 +26,7 @@ impl Default for QueueLimits {
 
 /// Where workers leave their events. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct EventSender(Option<Arc<Queue>>);
+pub struct EventSender(Option<Arc<Queue<Event>>>);
 
 impl EventSender {
     /// A sender without a log: events vanish, uncounted. For runs where nobody asked for events.
@@ -34,7 +34,7 @@ impl EventSender {
         EventSender(None)
     }
 
-    pub(crate) fn new(queue: Arc<Queue>) -> EventSender {
+    pub(crate) fn new(queue: Arc<Queue<Event>>) -> EventSender {
         EventSender(Some(queue))
     }
 
@@ -51,9 +51,21 @@ impl EventSender {
     }
 }
 
+/// What a bounded queue can hold.
+pub(crate) trait Weigh {
+    /// Bytes in memory, roughly; always the same for the same item.
+    fn weight(&self) -> usize;
+}
+
+impl Weigh for Event {
+    fn weight(&self) -> usize {
+        self.size_estimate()
+    }
+}
+
 #[derive(Debug)]
-pub(crate) struct Queue {
-    events: ArrayQueue<Box<Event>>,
+pub(crate) struct Queue<T> {
+    events: ArrayQueue<Box<T>>,
     bytes: AtomicUsize,
     bytes_max: usize,
     /// The writer waits until it is woken.
@@ -64,8 +76,16 @@ pub(crate) struct Queue {
     dropped: EnumCounters,
 }
 
-impl Queue {
-    pub(crate) fn new(limits: QueueLimits, registry: &Registry) -> Queue {
+impl Queue<Event> {
+    pub(crate) fn of_events(limits: QueueLimits, registry: &Registry) -> Queue<Event> {
+        let queued = registry.gauge(&catalogue::EVENTS_QUEUED, &[]);
+        let dropped = registry.enum_counters(&catalogue::EVENTS_DROPPED, &["queue"], DropReason::NAMES);
+        Queue::new(limits, queued, dropped)
+    }
+}
+
+impl<T: Weigh> Queue<T> {
+    pub(crate) fn new(limits: QueueLimits, queued: Gauge, dropped: EnumCounters) -> Queue<T> {
         Queue {
             events: ArrayQueue::new(limits.events_max.max(1)),
             bytes: AtomicUsize::new(0),
@@ -73,8 +93,8 @@ impl Queue {
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             writer: std::sync::OnceLock::new(),
-            queued: registry.gauge(&catalogue::EVENTS_QUEUED, &[]),
-            dropped: registry.enum_counters(&catalogue::EVENTS_DROPPED, &["queue"], DropReason::NAMES),
+            queued,
+            dropped,
         }
     }
 
@@ -82,11 +102,11 @@ impl Queue {
         let _ = self.writer.set(writer);
     }
 
-    fn push(&self, event: Event) {
+    pub(crate) fn push(&self, event: T) {
         if self.closed.load(Acquire) {
             return self.drop_events(DropReason::Shutdown, 1);
         }
-        let size = event.size_estimate();
+        let size = event.weight();
         let before = self.bytes.fetch_add(size, AcqRel);
         if before > 0 && before.saturating_add(size) > self.bytes_max {
             self.bytes.fetch_sub(size, AcqRel);
@@ -106,9 +126,9 @@ impl Queue {
         }
     }
 
-    pub(crate) fn pop(&self) -> Option<Box<Event>> {
+    pub(crate) fn pop(&self) -> Option<Box<T>> {
         let event = self.events.pop()?;
-        self.bytes.fetch_sub(event.size_estimate(), AcqRel);
+        self.bytes.fetch_sub(event.weight(), AcqRel);
         self.queued.add(-1);
         Some(event)
     }

@@ -176,11 +176,7 @@ impl Sink {
         let result = self.write_batch();
         self.report(result.as_ref().err());
         if let Err(error) = result {
-            let reason = match error.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DropReason::DiskFull,
-                _ => DropReason::WriteError,
-            };
-            self.dropped.add(reason as usize, self.ends.len() as u64);
+            self.dropped.add(DropReason::of(&error) as usize, self.ends.len() as u64);
         }
         self.batch.clear();
         self.batch.shrink_to(4 * BATCH_BYTES);

@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use portcullis_event::Event;
 use portcullis_metrics::Registry;
 
 use crate::queue::{EventSender, Queue, QueueLimits};
@@ -30,7 +31,7 @@ struct Running {
 
 #[derive(Debug)]
 struct Shared {
-    queue: Arc<Queue>,
+    queue: Arc<Queue<Event>>,
     reopen: AtomicBool,
     stop: AtomicBool,
 }
@@ -48,7 +49,7 @@ impl EventLog {
         }
         let sinks =
             sinks.into_iter().map(|config| Sink::open(config, registry)).collect::<Result<Vec<_>, _>>()?;
-        let queue = Arc::new(Queue::new(limits, registry));
+        let queue = Arc::new(Queue::of_events(limits, registry));
         let shared = Arc::new(Shared { queue, reopen: AtomicBool::new(false), stop: AtomicBool::new(false) });
         let (finished, done) = channel();
         let writer = Writer { shared: shared.clone(), sinks };

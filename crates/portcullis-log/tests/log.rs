@@ -123,6 +123,8 @@ fn formats() {
                 tags: Box::new([]),
                 ver: None,
                 rev: None,
+                maturity: None,
+                accuracy: None,
                 file: "rules.conf".into(),
                 line: 1,
             }),

@@ -85,6 +85,14 @@ catalogue! {
         "Events handed to a sink's file or stream.";
     EVENTS_DROPPED Counter "portcullis_events_dropped_total" ["sink", "reason"]
         "Events lost: sink queue for those that never reached a sink.";
+    AUDIT_QUEUED Gauge "portcullis_audit_queued" []
+        "Audit records and debug lines of transactions that wait for their writer.";
+    AUDIT_WRITTEN Counter "portcullis_audit_written_total" ["log"]
+        "Audit records, and transactions with debug lines, that were written.";
+    AUDIT_DROPPED Counter "portcullis_audit_dropped_total" ["log", "reason"]
+        "Audit records and debug lines lost: log queue for those that never reached the writer.";
+    AUDIT_FILES_REMOVED Counter "portcullis_audit_files_removed_total" []
+        "Files of old concurrent audit records removed to make room for new ones.";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
         "Series that found no place in a family and count under the label other.";
 }

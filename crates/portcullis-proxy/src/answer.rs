@@ -99,6 +99,10 @@ async fn send(
     }
     transaction.status = Some(status);
     transaction.own_body_bytes = body.len() as u64;
+    let length = body.len().to_string();
+    let shown = fields.iter().copied().chain([("Content-Length", length.as_bytes())]);
+    transaction.own_headers =
+        Some(shown.map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec())).collect());
     let patience = generation.timeouts.write;
     let sent = {
         let Connection { stream, timer, .. } = connection;

@@ -34,6 +34,8 @@ pub(crate) struct Transaction {
     pub(crate) passed_body_bytes: u64,
     /// Bytes of an answer of our own.
     pub(crate) own_body_bytes: u64,
+    /// Headers of an answer of our own.
+    pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
     /// Bytes of a connection that was upgraded.
     pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
@@ -77,6 +79,7 @@ impl Transaction {
             request_body_bytes: 0,
             passed_body_bytes: 0,
             own_body_bytes: 0,
+            own_headers: None,
             upgraded_bytes: 0,
             client,
             rejection: None,
@@ -119,6 +122,8 @@ impl Transaction {
             status: self.status,
             request_body_bytes: self.request_body_bytes,
             response_body_bytes: self.passed_body_bytes,
+            own_body_bytes: self.own_body_bytes,
+            own_headers: self.own_headers.take(),
             upgraded_bytes: self.upgraded_bytes,
             duration,
             upstream_error: self.upstream_error,

@@ -46,18 +46,10 @@ pub fn directive(name: DirectiveName) -> Standing {
         return Standing::Refused(refusal);
     }
     match name {
-        AuditEngine
-        | AuditLog
-        | AuditLog2
-        | AuditLogDirMode
-        | AuditLogFileMode
-        | AuditLogFormat
-        | AuditLogParts
-        | AuditLogRelevantStatus
-        | AuditLogStorageDir
-        | AuditLogType
-        | SensorId => NoEffect("there is no audit log yet; events take its place"),
-        DebugLog | DebugLogLevel => NoEffect("there is no debug log; use portcullis explain"),
+        AuditLog => Differs("a file, never a program after |"),
+        AuditLogType => Differs("HTTPS is refused: let a log shipper forward the file"),
+        AuditLogFormat => Differs("OCSF is refused; JsonLegacy is the JSON of ModSecurity 2"),
+        DebugLog => Differs("written when the transaction has ended, through the queue of the audit log"),
         CollectionTimeout | DataDir => NoEffect("persistent collections are kept in memory for an hour"),
         PcreMatchLimit => Differs(
             "counts the choices that a pattern takes back from one starting position, and only for patterns that need \
@@ -219,14 +211,6 @@ pub fn action(action: ActionName) -> Standing {
             "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
         ),
         ExpireVar | DeprecateVar => NOT_YET,
-        SanitiseArg
-        | SanitiseMatched
-        | SanitiseMatchedBytes
-        | SanitiseRequestHeader
-        | SanitiseResponseHeader => refused(
-            "it is not supported by this version",
-            "name what must not be logged under redaction in the configuration",
-        ),
         _ => Works,
     }
 }
@@ -235,8 +219,7 @@ pub fn action(action: ActionName) -> Standing {
 pub fn ctl(option: CtlOption) -> Standing {
     use CtlOption::*;
     match option {
-        AuditEngine => NoEffect("there is no audit log yet; events take its place"),
-        AuditLogParts | DebugLogLevel | ParseXmlIntoArgs => NOT_YET,
+        ParseXmlIntoArgs => NOT_YET,
         HashEngine | HashEnforcement => {
             refused("links are not signed here (SecHashEngine)", "remove it; other rules do not depend on it")
         }

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  main thread: signals, admin listener          workers: portcullis-proxy          writer: portcullis-log
-//!      SIGHUP ──> load aside ──> swap ─────────────────┘        └── events ──────────────┘
+//!      SIGHUP ──> load aside ──> swap ─────────────────┘        └── events, audit records ┘
+//!      SIGUSR1 ──> open log files again
 //!      SIGTERM ──> drain workers ──> flush events ──> exit 0
 //! ```
 
+mod audit;
 mod settings;
 
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ use portcullis_proxy::{Proxy, Services};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Failure;
+use audit::Audit;
 pub use settings::Args;
 use settings::Policies;
 
@@ -41,9 +44,10 @@ pub fn run(args: &Args) -> ExitCode {
 
 fn serve(args: &Args) -> Result<(), Failure> {
     let config = args.config()?;
-    let mut policies = Policies::default();
-    let inspectors = policies.load(&config).map_err(Failure::failed)?;
     let registry = Registry::new();
+    let audit = Arc::new(Audit::new(config.audit_log, &registry));
+    let mut policies = Policies::new(Arc::clone(&audit));
+    let inspectors = policies.load(&config)?;
     let log = EventLog::new(sinks(&config), QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
@@ -75,15 +79,22 @@ fn serve(args: &Args) -> Result<(), Failure> {
             eprintln!("portcullis: listening on {address}");
         }
         let proxy = Arc::new(proxy);
-        while let Signal::Reload = signals.next().await {
-            let (reloaded, args, started) = (Arc::clone(&proxy), args.clone(), config.clone());
-            // Compiling rules takes long; the admin listener answers meanwhile.
-            let work = tokio::task::spawn_blocking(move || {
-                reload(&reloaded, &args, &started, &mut policies);
-                policies
-            });
-            policies = work.await.map_err(Failure::failed)?;
+        loop {
+            match signals.next().await {
+                Signal::Stop => break,
+                Signal::Reopen => {}
+                Signal::Reload => {
+                    let (reloaded, args, started) = (Arc::clone(&proxy), args.clone(), config.clone());
+                    // Compiling rules takes long; the admin listener answers meanwhile.
+                    let work = tokio::task::spawn_blocking(move || {
+                        reload(&reloaded, &args, &started, &mut policies);
+                        policies
+                    });
+                    policies = work.await.map_err(Failure::failed)?;
+                }
+            }
             log.reopen();
+            audit.reopen();
         }
         eprintln!("portcullis: draining");
         draining.store(true, Ordering::Relaxed);
@@ -94,9 +105,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
         });
         drained.await.map_err(Failure::failed)
     })?;
-    let lost = log.shutdown(EVENTS_DEADLINE);
+    let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
     if lost > 0 {
-        eprintln!("portcullis: {lost} events could not be written");
+        eprintln!("portcullis: {lost} events or audit records could not be written");
     }
     Ok(())
 }
@@ -131,6 +142,7 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("admin", started.admin != now.admin),
         ("events", started.events != now.events),
         ("error_log", started.error_log != now.error_log),
+        ("audit_log", started.audit_log != now.audit_log),
     ];
     changed.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
 }
@@ -170,12 +182,14 @@ async fn admin(config: &Config) -> Result<Option<tokio::net::TcpListener>, Failu
 
 enum Signal {
     Reload,
+    Reopen,
     Stop,
 }
 
 /// The signals that mean something here.
 struct Signals {
     hangup: tokio::signal::unix::Signal,
+    user: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
@@ -185,6 +199,7 @@ impl Signals {
         let catch = |kind| signal(kind).map_err(Failure::failed);
         Ok(Signals {
             hangup: catch(SignalKind::hangup())?,
+            user: catch(SignalKind::user_defined1())?,
             terminate: catch(SignalKind::terminate())?,
             interrupt: catch(SignalKind::interrupt())?,
         })
@@ -193,6 +208,7 @@ impl Signals {
     async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.hangup.recv() => Signal::Reload,
+            _ = self.user.recv() => Signal::Reopen,
             _ = self.terminate.recv() => Signal::Stop,
             _ = self.interrupt.recv() => Signal::Stop,
         }

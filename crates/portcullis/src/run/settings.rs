@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use portcullis_config::{Config, Flags};
 use portcullis_inspect::{Inspector, MemoryCollections};
-use portcullis_load::LoadError;
 
 use crate::cli::Failure;
+use crate::run::audit::Audit;
 
 /// Arguments of `portcullis run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -90,24 +90,30 @@ impl Args {
 }
 
 /// Compiles the policies of a configuration, and keeps what outlives one: persistent collections.
-#[derive(Default)]
 pub struct Policies {
     collections: Arc<MemoryCollections>,
+    audit: Arc<Audit>,
 }
 
 impl Policies {
+    /// None yet.
+    pub fn new(audit: Arc<Audit>) -> Policies {
+        Policies { collections: Arc::default(), audit }
+    }
+
     /// An inspector for each policy, in order. Warnings go to standard error.
-    pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, LoadError> {
+    pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, Failure> {
         let redactor = Arc::new(portcullis_proxy::redactor(config));
         let mut inspectors = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
-            let loaded = portcullis_load::load(policy)?;
-            portcullis_load::check_servers(&loaded, &config.upstreams)?;
+            let loaded = portcullis_load::load(policy).map_err(Failure::failed)?;
+            portcullis_load::check_servers(&loaded, &config.upstreams).map_err(Failure::failed)?;
             for warning in &loaded.warnings {
                 eprintln!("{warning}");
             }
             let collections = Arc::clone(&self.collections);
-            inspectors.push(Arc::new(Inspector::new(loaded.plan, Arc::clone(&redactor), collections)));
+            let inspector = Inspector::new(loaded.plan, Arc::clone(&redactor), collections);
+            inspectors.push(Arc::new(self.audit.attach(inspector).map_err(Failure::failed)?));
         }
         Ok(inspectors)
     }

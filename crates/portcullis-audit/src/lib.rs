@@ -1,0 +1,46 @@
+//! Audit records and their written forms.
+//!
+//! ```text
+//!  portcullis-inspect ──> Record, secrets masked ──> native    parts between boundaries, as ModSecurity 2
+//!                                                ├─> json      JSON with the names of ModSecurity 2
+//!                                                ├─> json3     JSON with the names of ModSecurity 3
+//!                                                └─> index     the line of a concurrent record, which mlogc reads
+//! ```
+//!
+//! A [`Record`] owns its data, so it outlives the request; what belongs to a rule is shared. The parts it was asked for
+//! decide what a form shows. Times are UTC. This crate does not know where records are stored, and it reads no clock.
+
+mod index;
+mod json;
+mod json3;
+pub mod mask;
+mod native;
+mod record;
+mod show;
+
+pub use index::{file_name, folder, index_line};
+pub use record::{
+    Action, AuditLink, AuditRule, Hidden, Message, Record, RequestPart, ResponsePart, Upload, WebApp,
+};
+
+/// How a record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Parts between boundaries, as ModSecurity 2 writes them.
+    Native,
+    /// One line of JSON with the names of ModSecurity 2.
+    Json,
+    /// One line of JSON with the names of ModSecurity 3.
+    Json3,
+}
+
+impl Form {
+    /// Appends `record` to `out`. `boundary` is eight hexadecimal digits that no other record near it has.
+    pub fn write(self, record: &Record, boundary: &str, out: &mut Vec<u8>) {
+        match self {
+            Form::Native => native::write(record, boundary, out),
+            Form::Json => json::write(record, out),
+            Form::Json3 => json3::write(record, out),
+        }
+    }
+}
