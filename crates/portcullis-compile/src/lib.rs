@@ -15,6 +15,7 @@ mod fold;
 mod lower;
 mod names;
 mod operator;
+mod patterns;
 mod proxy_url;
 mod rsub;
 mod settings;
@@ -22,4 +23,5 @@ mod targets;
 mod template;
 mod xpath;
 
-pub use lower::{Compiled, compile};
+pub use lower::{Compiled, compile, compile_sharing};
+pub use patterns::Patterns;

@@ -21,6 +21,7 @@ use crate::draft::{Draft, DraftLink, Entry, drafts, has, is_exclusion};
 use crate::fold::fold;
 use crate::names::Names;
 use crate::operator::Operators;
+use crate::patterns::Patterns;
 use crate::template::template;
 use crate::{audit, ctl, proxy_url, settings, targets};
 
@@ -35,12 +36,22 @@ pub struct Compiled {
 
 /// Compiles `document`. `files` gives the data files that operators name, relative to their rule file.
 pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Compiled {
+    compile_sharing(document, sources, files, &Patterns::default())
+}
+
+/// As [`compile`], with patterns that other plans may have, too.
+pub fn compile_sharing(
+    document: &Document,
+    sources: &Sources,
+    files: &dyn Files,
+    patterns: &Patterns,
+) -> Compiled {
     let mut diagnostics = Vec::new();
     let entries = drafts(document, &mut diagnostics);
     let mut lowering = Lowering {
         plan: Plan { settings: compile_settings(document, &mut diagnostics), ..Plan::default() },
         names: Names::new(),
-        operators: Operators::new(files),
+        operators: Operators::new(files, patterns),
         sources,
         diagnostics,
     };
@@ -54,6 +65,7 @@ pub fn compile(document: &Document, sources: &Sources, files: &dyn Files) -> Com
     if plan.settings.audit.reachable.rule_text {
         plan.rule_texts = audit::rule_texts(&entries);
     }
+    patterns.tidy();
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Level::Error);
     if !failed {
         fold(&mut plan);

@@ -13,6 +13,7 @@ use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Files, ast};
 
 use crate::names::Names;
+use crate::patterns::Patterns;
 use crate::rsub;
 use crate::template::template;
 
@@ -23,11 +24,12 @@ pub(crate) type OperatorError = (String, Option<String>);
 pub(crate) struct Operators<'a> {
     files: &'a dyn Files,
     words: HashMap<Vec<PathBuf>, Arc<WordSet>>,
+    patterns: &'a Patterns,
 }
 
 impl<'a> Operators<'a> {
-    pub(crate) fn new(files: &'a dyn Files) -> Self {
-        Operators { files, words: HashMap::new() }
+    pub(crate) fn new(files: &'a dyn Files, patterns: &'a Patterns) -> Self {
+        Operators { files, words: HashMap::new(), patterns }
     }
 
     /// `folder`: where data files are looked for, the folder of the rule file.
@@ -40,13 +42,13 @@ impl<'a> Operators<'a> {
         let argument = operator.argument.as_slice();
         let mut text = |make: fn(Template) -> Operator| macros(argument, names).map(make);
         match operator.name {
-            OperatorName::Rx => pattern(argument, names).map(Operator::Rx),
-            OperatorName::RxGlobal => pattern(argument, names).map(Operator::RxGlobal),
-            OperatorName::VerifyCc => number_pattern(NumberKind::Card, argument),
-            OperatorName::VerifySsn => number_pattern(NumberKind::Ssn, argument),
-            OperatorName::VerifyCpf => number_pattern(NumberKind::Cpf, argument),
-            OperatorName::VerifySvnr => number_pattern(NumberKind::Svnr, argument),
-            OperatorName::Pm => Ok(Operator::Pm(Arc::new(word_set(parse_pm_words(argument), "@pm")?))),
+            OperatorName::Rx => pattern(self.patterns, argument, names).map(Operator::Rx),
+            OperatorName::RxGlobal => pattern(self.patterns, argument, names).map(Operator::RxGlobal),
+            OperatorName::VerifyCc => number_pattern(self.patterns, NumberKind::Card, argument),
+            OperatorName::VerifySsn => number_pattern(self.patterns, NumberKind::Ssn, argument),
+            OperatorName::VerifyCpf => number_pattern(self.patterns, NumberKind::Cpf, argument),
+            OperatorName::VerifySvnr => number_pattern(self.patterns, NumberKind::Svnr, argument),
+            OperatorName::Pm => Ok(Operator::Pm(word_set(self.patterns, parse_pm_words(argument), "@pm")?)),
             OperatorName::PmFromFile => self.word_files(argument, folder),
             OperatorName::Contains => text(Operator::Contains),
             OperatorName::ContainsWord => text(Operator::ContainsWord),
@@ -93,7 +95,7 @@ impl<'a> Operators<'a> {
         for name in names {
             words.extend(parse_word_file(&self.read(name, folder)?));
         }
-        let set = Arc::new(word_set(words, "@pmFromFile")?);
+        let set = word_set(self.patterns, words, "@pmFromFile")?;
         self.words.insert(paths, Arc::clone(&set));
         Ok(Operator::Pm(set))
     }
@@ -119,31 +121,31 @@ fn refusal(name: OperatorName) -> OperatorError {
 }
 
 /// A pattern; with macros in it, a template of one (`msre_op_rx_param_init`).
-fn pattern(argument: &[u8], names: &mut Names) -> Result<Pattern, OperatorError> {
+fn pattern(patterns: &Patterns, argument: &[u8], names: &mut Names) -> Result<Pattern, OperatorError> {
     if argument.windows(2).any(|pair| pair == b"%{") {
         let template = macros(argument, names)?;
         if template.as_literal().is_none() {
             return Ok(Pattern::Computed(template));
         }
     }
-    compile(argument, RegexFlags::default()).map(Pattern::Fixed)
+    compile(patterns, argument, RegexFlags::default()).map(Pattern::Fixed)
 }
 
 /// Payment card and other numbers; `^` and `$` match at every newline (`msre_op_verifyCC_init`).
-fn number_pattern(kind: NumberKind, argument: &[u8]) -> Result<Operator, OperatorError> {
+fn number_pattern(patterns: &Patterns, kind: NumberKind, argument: &[u8]) -> Result<Operator, OperatorError> {
     let flags = RegexFlags { multi_line: true, ..RegexFlags::default() };
-    compile(argument, flags).map(|regex| Operator::Verify(kind, regex))
+    compile(patterns, argument, flags).map(|regex| Operator::Verify(kind, regex))
 }
 
-fn compile(argument: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, OperatorError> {
-    Pcre::new(argument, flags).map(Arc::new).map_err(|error| (format!("@rx: {error}"), None))
+fn compile(patterns: &Patterns, argument: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, OperatorError> {
+    patterns.regex(argument, flags).map_err(|error| (format!("@rx: {error}"), None))
 }
 
-fn word_set(words: Vec<Vec<u8>>, operator: &str) -> Result<WordSet, OperatorError> {
+fn word_set(patterns: &Patterns, words: Vec<Vec<u8>>, operator: &str) -> Result<Arc<WordSet>, OperatorError> {
     if words.is_empty() {
         return Err((format!("{operator} has no words to look for"), None));
     }
-    WordSet::new(words).map_err(|error| (format!("{operator}: {error}"), None))
+    patterns.words(words).map_err(|error| (format!("{operator}: {error}"), None))
 }
 
 fn ip_set(argument: &[u8]) -> Result<Operator, OperatorError> {

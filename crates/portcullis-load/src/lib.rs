@@ -18,6 +18,7 @@ use portcullis_config::{Policy, RuleSource, Upstream};
 use portcullis_engine::{Origin, Plan};
 use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
 
+pub use portcullis_compile::Patterns;
 pub use remote::RuleFiles;
 
 /// Rules that are ready to run.
@@ -70,9 +71,14 @@ impl std::error::Error for LoadError {}
 
 /// Reads, parses and compiles the rules of `policy`.
 pub fn load(policy: &Policy) -> Result<Loaded, LoadError> {
+    load_sharing(policy, &Patterns::default())
+}
+
+/// As [`load`], with patterns that the plans of other policies may have, too.
+pub fn load_sharing(policy: &Policy, patterns: &Patterns) -> Result<Loaded, LoadError> {
     let setup = policy.crs.as_deref().map(crs_setup).transpose()?;
     let roots: Vec<Root> = policy.sources(setup).into_iter().map(root).collect();
-    load_roots(&roots)
+    read(&roots, patterns)
 }
 
 /// Mistakes of `loaded` that only show beside the upstreams of the configuration: a `proxy` action may send requests
@@ -102,8 +108,13 @@ pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), Load
 
 /// As [`load`], for rule files and texts that no policy names.
 pub fn load_roots(roots: &[Root]) -> Result<Loaded, LoadError> {
+    read(roots, &Patterns::default())
+}
+
+fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
     let parsed = parse(roots, &RuleFiles);
-    let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &RuleFiles);
+    let compiled =
+        portcullis_compile::compile_sharing(&parsed.document, &parsed.sources, &RuleFiles, patterns);
     let diagnostics: Vec<Diagnostic> = parsed.diagnostics.into_iter().chain(compiled.diagnostics).collect();
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Level::Error).count();
     let rendered = |diagnostic: &Diagnostic| diagnostic.render(&parsed.sources);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use portcullis_config::{Config, Flags};
 use portcullis_inspect::{Inspector, MemoryCollections};
+use portcullis_load::Patterns;
 
 use crate::cli::Failure;
 use crate::run::audit::Audit;
@@ -93,12 +94,14 @@ impl Args {
 pub struct Policies {
     collections: Arc<MemoryCollections>,
     audit: Arc<Audit>,
+    /// Kept over reloads: rules that stay are not compiled again.
+    patterns: Patterns,
 }
 
 impl Policies {
     /// None yet.
     pub fn new(audit: Arc<Audit>) -> Policies {
-        Policies { collections: Arc::default(), audit }
+        Policies { collections: Arc::default(), audit, patterns: Patterns::default() }
     }
 
     /// An inspector for each policy, in order. Warnings go to standard error.
@@ -106,7 +109,7 @@ impl Policies {
         let redactor = Arc::new(portcullis_proxy::redactor(config));
         let mut inspectors = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
-            let loaded = portcullis_load::load(policy).map_err(Failure::failed)?;
+            let loaded = portcullis_load::load_sharing(policy, &self.patterns).map_err(Failure::failed)?;
             portcullis_load::check_servers(&loaded, &config.upstreams).map_err(Failure::failed)?;
             for warning in &loaded.warnings {
                 eprintln!("{warning}");
