@@ -121,7 +121,7 @@ impl Store {
 
 /// The records of a minute with their sizes, oldest first.
 fn records(minute: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
-    let named = |path: &PathBuf| name(path).get(..15).is_some_and(|stamp| stamp_like(stamp));
+    let named = |path: &PathBuf| name(path).get(..15).is_some_and(stamp_like);
     let with_size = |path: PathBuf| {
         let data = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         Some((path, data.len()))
