@@ -9,6 +9,7 @@
 //! mistake it finds; a document with an error gives no plan, so a rule is never dropped silently.
 
 mod audit;
+mod collections;
 mod ctl;
 mod draft;
 mod fold;

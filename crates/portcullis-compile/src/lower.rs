@@ -23,7 +23,10 @@ use crate::names::Names;
 use crate::operator::Operators;
 use crate::patterns::Patterns;
 use crate::template::template;
-use crate::{audit, ctl, proxy_url, settings, targets};
+use crate::{audit, collections, ctl, proxy_url, settings, targets};
+
+/// Seconds: 30 days, as ModSecurity has it.
+const COLLECTION_TIMEOUT_MAX: u64 = 2_592_000;
 
 /// What [`compile`] gives.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ pub fn compile_sharing(
     let mut diagnostics = Vec::new();
     let entries = drafts(document, &mut diagnostics);
     let mut lowering = Lowering {
-        plan: Plan { settings: compile_settings(document, &mut diagnostics), ..Plan::default() },
+        plan: Plan { settings: compile_settings(document, sources, &mut diagnostics), ..Plan::default() },
         names: Names::new(),
         operators: Operators::new(files, patterns),
         sources,
@@ -96,11 +99,22 @@ fn reads(plan: &Plan, variable: Variable) -> bool {
     plan.links.iter().any(|link| link.targets.include.iter().any(|target| target.variable == variable))
 }
 
-fn compile_settings(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Settings {
+fn compile_settings(document: &Document, sources: &Sources, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let mut compiled = Settings::default();
     let mut mime_types_named = false;
     for directive in &document.directives {
         let Directive::Setting(setting) = &directive.node else { continue };
+        if let Setting::DataDir(path) = setting {
+            let folder = sources.path(directive.span.file).parent().unwrap_or(Path::new(""));
+            compiled.data_dir = Some(folder.join(&*String::from_utf8_lossy(path)));
+            continue;
+        }
+        if let Setting::CollectionTimeout(seconds) = setting
+            && *seconds > COLLECTION_TIMEOUT_MAX
+        {
+            let message = format!("SecCollectionTimeout is 0 to {COLLECTION_TIMEOUT_MAX} seconds (30 days)");
+            diagnostics.push(Diagnostic::error(directive.span, message));
+        }
         // The first list of types replaces the default one, later lists add to it.
         if matches!(setting, Setting::ResponseBodyMimeTypes(_))
             && !std::mem::replace(&mut mime_types_named, true)
@@ -116,8 +130,8 @@ fn compile_settings(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> S
     compiled
 }
 
-struct Lowering<'a> {
-    plan: Plan,
+pub(crate) struct Lowering<'a> {
+    pub(crate) plan: Plan,
     names: Names,
     operators: Operators<'a>,
     sources: &'a Sources,
@@ -308,13 +322,22 @@ impl Lowering<'_> {
         let result = match &action.node {
             node if let Some(act) = audit::act(node) => act,
             Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
-            Action::InitCol { collection, key } => self.open(*collection, key),
+            Action::InitCol { collection, key } => collections::init(self, *collection, key),
+            Action::SetSid(key) => collections::of_application(self, Variable::Session, key),
+            Action::SetUid(key) => collections::of_application(self, Variable::User, key),
+            Action::SetRsc(key) => collections::of_application(self, Variable::Resource, key),
             Action::Append(text) => self.injection("append", text, action.span).map(Act::Append),
             Action::Prepend(text) => self.injection("prepend", text, action.span).map(Act::Prepend),
-            Action::SetSid(key) => self.open(Variable::Session, key),
-            Action::SetUid(key) => self.open(Variable::User, key),
-            Action::SetRsc(key) => self.open(Variable::Resource, key),
             Action::SetEnv(text) => self.set_env(text),
+            Action::ExpireVar { variable, .. } if variable.collection == Variable::Tx => {
+                let message = "expirevar has no effect on TX, which ends with the transaction";
+                self.diagnostics.push(Diagnostic::warning(action.span, message.to_owned()));
+                return None;
+            }
+            Action::ExpireVar { variable, seconds } => collections::expire(self, variable, seconds),
+            Action::DeprecateVar { variable, amount, seconds } => {
+                collections::deprecate(self, variable, amount, seconds)
+            }
             // What is never on is off already.
             Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
             Action::Ctl(option) if ctl::refusal(option).is_some() => {
@@ -342,13 +365,6 @@ impl Lowering<'_> {
             self.error(span, message, Some(refusal.instead.to_owned()));
         }
         None
-    }
-
-    fn open(&mut self, collection: Variable, key: &[u8]) -> Result<Act, String> {
-        if collection.shape() != Shape::Persistent {
-            return Err(format!("{} is not a persistent collection", collection.name()));
-        }
-        Ok(Act::Open { collection, key: self.text(key)? })
     }
 
     /// `name=value`, `name`, `!name`.
@@ -539,7 +555,7 @@ impl Lowering<'_> {
         metadata
     }
 
-    fn text(&mut self, text: &[u8]) -> Result<Template, String> {
+    pub(crate) fn text(&mut self, text: &[u8]) -> Result<Template, String> {
         template(text, &mut self.names).map_err(|error| match error.hint {
             Some(hint) => format!("{}: {hint}", error.message),
             None => error.message,

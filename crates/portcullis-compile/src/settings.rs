@@ -34,7 +34,8 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::ContentInjection(on) => settings.content_injection = *on,
         Setting::StreamInBodyInspection(on) => settings.stream_request_body = *on,
         Setting::StreamOutBodyInspection(on) => settings.stream_response_body = *on,
-        Setting::WebAppId(text) => settings.web_app_id = Some(text.to_vec()),
+        Setting::WebAppId(text) => settings.web_app_id = text.to_vec(),
+        Setting::CollectionTimeout(seconds) => settings.collection_timeout = i64::from(clamp(*seconds)),
         // ModSecurity takes 0 for its own default.
         Setting::PcreMatchLimit(limit) => {
             settings.pcre_match_limit = Some(clamp(*limit)).filter(|&limit| limit > 0);
@@ -46,6 +47,7 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::DisableBackendCompression(on) => settings.disable_backend_compression = *on,
         Setting::CookieV0Separator(byte) => settings.cookie_separator = Some(*byte),
         // Read by the caller, who has the files.
+        Setting::DataDir(_) => {}
         Setting::UnicodeMapFile { .. } | Setting::UnicodeCodePage(_) => {}
         // Nothing is reported, and every scope has its own rules.
         Setting::StatusEngine(false) | Setting::RuleInheritance(true) => {}

@@ -12,6 +12,7 @@ use crate::convert::{
 use crate::hint;
 use crate::raw;
 use crate::spanned::Spanned;
+use crate::store;
 use crate::upstream;
 
 /// Collects mistakes while the parts of a document are turned into checked settings.
@@ -76,6 +77,7 @@ impl<'a> Checker<'a> {
                 pause_max: document.limits.pause.map_or(default.pause_max, |time| time.0),
                 pauses_max: document.limits.pauses.map_or(default.pauses_max, |number| number as usize),
             },
+            store: store::check(self, document.store),
             events: document.events.map(|events| Events {
                 file: self.path(&events.file),
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
@@ -108,7 +110,7 @@ impl<'a> Checker<'a> {
         self.mistakes.push((span, message, Some(hint)));
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.base.join(path)
     }
 

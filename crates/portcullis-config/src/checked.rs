@@ -27,6 +27,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Limits of one worker.
     pub limits: Limits,
+    /// Persistent collections.
+    pub store: Store,
     /// The event file.
     pub events: Option<Events>,
     /// The error log.
@@ -372,6 +374,50 @@ impl Default for AuditLogLimits {
             files_max: 100_000,
             stored_bytes_max: 4 << 30,
             queue_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// Persistent collections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Folder of their file.
+    pub folder: Option<PathBuf>,
+    /// Records, at least 1.
+    pub records_max: usize,
+    /// Bytes of all records.
+    pub bytes_max: u64,
+    /// Bytes of one record.
+    pub record_bytes_max: u64,
+    /// Where it is shared with other nodes.
+    pub redis: Option<Redis>,
+}
+
+/// A Redis that nodes share.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Redis {
+    /// Its address, perhaps with a password.
+    pub url: String,
+    /// Before every key.
+    pub prefix: String,
+}
+
+impl std::fmt::Debug for Redis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What stands before the @ is nobody's business.
+        let host = self.url.rsplit('@').next().unwrap_or_default();
+        f.debug_struct("Redis").field("host", &host).field("prefix", &self.prefix).finish()
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store {
+            folder: None,
+            records_max: 262_144,
+            bytes_max: 64 << 20,
+            record_bytes_max: 8 << 10,
+            redis: None,
         }
     }
 }

@@ -131,6 +131,7 @@ impl Config {
             client_address: ClientAddress::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
+            store: Store::default(),
             events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
             error_log: flags.error_log,
             audit_log: AuditLogLimits::default(),

@@ -45,6 +45,7 @@ mod node;
 mod policy;
 mod raw;
 mod spanned;
+mod store;
 mod syntax;
 mod units;
 mod upstream;

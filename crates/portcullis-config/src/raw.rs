@@ -36,6 +36,9 @@ pub(crate) struct Document {
     /// Limits of one worker.
     #[serde(default)]
     pub limits: Limits,
+    /// Persistent collections (`IP`, `SESSION`, ...): how many are kept, and where.
+    #[serde(default)]
+    pub store: Store,
     /// The event file: one JSON line for each block or match. Default: none.
     pub events: Option<Events>,
     /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
@@ -343,6 +346,27 @@ pub(crate) struct Limits {
     pub pause: Option<Time>,
     /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.
     pub pauses: Option<u32>,
+}
+
+/// Persistent collections.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Store {
+    /// Folder of the file that lets them survive a restart. Default: the first `SecDataDir` of the rules; without one they
+    /// are in memory only.
+    pub folder: Option<String>,
+    /// Records of all collections; beyond it those that were not used for long are dropped. Default: 262144.
+    #[schemars(range(min = 1))]
+    pub records: Option<Spanned<u32>>,
+    /// Bytes of all records. The file takes up to twice as much and 4MiB. Default: 64MiB.
+    pub memory: Option<Size>,
+    /// Bytes of one record; changes beyond it are not kept. At most 1MiB. Default: 8KiB.
+    pub record: Option<Spanned<Size>>,
+    /// Redis or Valkey through which several nodes share their records: `redis://[user:password@]host[:port][/database]`,
+    /// `rediss://` for TLS. Default: none.
+    pub redis: Option<Spanned<String>>,
+    /// Before every key in Redis; nodes with the same prefix share. Default: `portcullis:`.
+    pub redis_prefix: Option<String>,
 }
 
 /// The event file.

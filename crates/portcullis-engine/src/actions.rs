@@ -9,15 +9,26 @@ use crate::plan::{Act, KeyFilter, Plan, SetVar, SetVarOperation, Target};
 use crate::record::{ScoreChange, escape_key};
 use crate::template::{Part, Template};
 use crate::trace::Switch;
-use crate::transaction::{OpenCollection, Transaction};
+use crate::transaction::Transaction;
 use crate::tx_store::{TxValue, addend, canonical_int, to_int};
+
+/// What `setvar` does, its macros replaced.
+pub(crate) enum Operand {
+    Unset,
+    Set(TxValue),
+    Add(i64),
+}
 
 impl Transaction {
     pub(crate) fn run_acts(&mut self, plan: &Plan, acts: &[Act]) {
         for act in acts {
             match act {
                 Act::SetVar(set) => self.set_var(plan, set),
-                Act::Open { collection, key } => self.open(plan, *collection, key),
+                Act::Open(open) => self.open(plan, open),
+                Act::Expire { collection, key, seconds } => self.expire(plan, *collection, key, seconds),
+                Act::Deprecate { collection, key, amount, seconds } => {
+                    self.deprecate(plan, (*collection, key), amount, seconds);
+                }
                 Act::SetEnv { name, value } => self.set_env(plan, name, value),
                 Act::RemoveRules(at) => {
                     self.removed_rules.extend(&plan.ctl_removals[*at as usize]);
@@ -106,40 +117,45 @@ impl Transaction {
     }
 
     fn set_var(&mut self, plan: &Plan, set: &SetVar) {
-        let value = match &set.operation {
-            SetVarOperation::Unset => TxValue::Unset,
-            SetVarOperation::SetNumber(number) => TxValue::Int(*number),
-            SetVarOperation::Set(template) => {
-                let span = self.expand_to_store(plan, template);
-                canonical_int(self.store.text(span)).map_or(TxValue::Text(span), TxValue::Int)
-            }
-            SetVarOperation::AddNumber(delta) => self.sum(plan, set, *delta),
-            SetVarOperation::Add(template) => {
-                let span = self.expand_to_store(plan, template);
-                let delta = addend(self.store.text(span));
-                self.sum(plan, set, delta)
-            }
-            SetVarOperation::Subtract(template) => {
-                let span = self.expand_to_store(plan, template);
-                let delta = addend(self.store.text(span));
-                self.sum(plan, set, delta.saturating_neg())
-            }
-        };
+        let operand = self.operand(plan, &set.operation);
         if set.collection != Variable::Tx {
-            self.set_open(plan, set, value);
-        } else if let Some(slot) = set.slot {
+            return self.set_open(plan, set, operand);
+        }
+        let value = match operand {
+            Operand::Unset => TxValue::Unset,
+            Operand::Set(value) => value,
+            Operand::Add(delta) => self.sum(plan, set, delta),
+        };
+        if let Some(slot) = set.slot {
             self.tx.set_slot(slot, value);
         } else {
             self.set_dynamic(plan, &set.key, value);
         }
     }
 
-    /// The variable's number plus `delta`; remembers the change for explanations.
+    fn operand(&mut self, plan: &Plan, operation: &SetVarOperation) -> Operand {
+        match operation {
+            SetVarOperation::Unset => Operand::Unset,
+            SetVarOperation::SetNumber(number) => Operand::Set(TxValue::Int(*number)),
+            SetVarOperation::Set(template) => {
+                let span = self.expand_to_store(plan, template);
+                Operand::Set(canonical_int(self.store.text(span)).map_or(TxValue::Text(span), TxValue::Int))
+            }
+            SetVarOperation::AddNumber(delta) => Operand::Add(*delta),
+            SetVarOperation::Add(template) => {
+                let span = self.expand_to_store(plan, template);
+                Operand::Add(addend(self.store.text(span)))
+            }
+            SetVarOperation::Subtract(template) => {
+                let span = self.expand_to_store(plan, template);
+                Operand::Add(addend(self.store.text(span)).saturating_neg())
+            }
+        }
+    }
+
+    /// The `TX` key's number plus `delta`; remembers the change for explanations.
     fn sum(&mut self, plan: &Plan, set: &SetVar, delta: i64) -> TxValue {
-        let current = if set.collection != Variable::Tx {
-            let key = self.run_time_key(plan, &set.key);
-            self.open_value(set.collection, key)
-        } else if let Some(slot) = set.slot {
+        let current = if let Some(slot) = set.slot {
             if delta != 0 {
                 self.changes.push(ScoreChange { slot, delta });
             }
@@ -188,76 +204,11 @@ impl Transaction {
 
     /// The key as it is stored: expanded and escaped (msre_action_setvar_execute). Keys are compared without regard to
     /// case and keep the spelling that they were first set with.
-    fn run_time_key(&mut self, plan: &Plan, key: &Template) -> Span {
+    pub(crate) fn run_time_key(&mut self, plan: &Plan, key: &Template) -> Span {
         let span = self.expand_to_store(plan, key);
         match escape_key(self.store.text(span)) {
             Cow::Borrowed(_) => span,
             Cow::Owned(escaped) => self.store.push(&escaped),
-        }
-    }
-
-    fn open(&mut self, plan: &Plan, collection: Variable, key: &Template) {
-        let key = self.expand_to_store(plan, key);
-        match collection {
-            Variable::User => self.user_id = key,
-            Variable::Session => self.session_id = key,
-            _ => {}
-        }
-        if self.open_collections.iter().any(|open| open.collection == collection) {
-            return;
-        }
-        let stored = self.collections.load(collection, self.store.text(key), self.epoch_seconds);
-        let mut entries = Vec::with_capacity(stored.len());
-        for (name, value) in stored {
-            let name = self.store.push(&name);
-            let value = self.store.push(&value);
-            entries.push((name, TxValue::Text(value)));
-        }
-        self.open_collections.push(OpenCollection { collection, key, entries, changed: false });
-    }
-
-    pub(crate) fn is_open(&self, variable: Variable) -> bool {
-        self.open_collections.iter().any(|open| open.collection == variable)
-    }
-
-    pub(crate) fn collect_open(&mut self, variable: Variable, filter: &KeyFilter, items: &mut Vec<Item>) {
-        let Some(at) = self.open_collections.iter().position(|open| open.collection == variable) else {
-            return;
-        };
-        for entry in 0..self.open_collections[at].entries.len() {
-            let (key, value) = self.open_collections[at].entries[entry];
-            if value != TxValue::Unset && filter.accepts(self.store.text(key)) {
-                let data = self.tx_text(value);
-                let value = self.store.temporary(key, data);
-                items.push(Item { variable, count: false, key, value });
-            }
-        }
-    }
-
-    fn open_value(&self, collection: Variable, key: Span) -> TxValue {
-        let name = self.store.text(key);
-        self.open_collections
-            .iter()
-            .find(|open| open.collection == collection)
-            .and_then(|open| {
-                open.entries.iter().find(|entry| self.store.text(entry.0).eq_ignore_ascii_case(name))
-            })
-            .map_or(TxValue::Unset, |entry| entry.1)
-    }
-
-    /// A collection that no `initcol` opened takes no values, as in ModSecurity.
-    fn set_open(&mut self, plan: &Plan, set: &SetVar, value: TxValue) {
-        let key = self.run_time_key(plan, &set.key);
-        let bytes = &self.store.bytes;
-        let Some(open) = self.open_collections.iter_mut().find(|open| open.collection == set.collection)
-        else {
-            return;
-        };
-        open.changed = true;
-        match open.entries.iter().position(|entry| entry.0.of(bytes).eq_ignore_ascii_case(key.of(bytes))) {
-            Some(at) => open.entries[at].1 = value,
-            None if open.entries.len() < Transaction::TX_DYNAMIC_MAX => open.entries.push((key, value)),
-            None => {}
         }
     }
 }

@@ -29,6 +29,7 @@ mod dump;
 mod execute;
 mod login;
 mod messages;
+mod open;
 mod operator;
 mod outside;
 mod patterns;
@@ -51,12 +52,15 @@ pub use audit::{
     HiddenBytes, HiddenIn, ReachableParts, StatusSet,
 };
 pub use chains::{ChainId, Chains};
-pub use collections::{Collections, Entries, NoCollections};
+pub use collections::{
+    Change, Collections, EXPIRE_PREFIX, IS_NEW, NoCollections, RecordId, Sum, Value, VariableChange,
+    new_record,
+};
 pub use disrupt::{Diversion, Origin};
 pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
-    Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, KeyFilter, Link, Metadata, Outcome, Plan,
+    Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, KeyFilter, Link, Metadata, Open, Outcome, Plan,
     Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList, Update,
     XmlPath,
 };

@@ -321,15 +321,38 @@ pub enum SetVarOperation {
     Unset,
 }
 
+/// Opens a record of a persistent collection.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// The collection as rules name it.
+    pub collection: Variable,
+    /// Its name in storage; `setsid`, `setuid` and `setrsc` put the application in front.
+    pub name: Box<[u8]>,
+    /// The record.
+    pub key: Template,
+    /// The variable that takes the key: `SESSIONID` for `setsid`, `USERID` for `setuid`.
+    pub identity: Option<Variable>,
+}
+
 /// A non-disruptive action, run at each match of its link.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Act {
     SetVar(SetVar),
     /// `initcol`, `setsid`, `setuid`, `setrsc`: opens a persistent collection.
-    Open {
+    Open(Open),
+    /// `expirevar`.
+    Expire {
         collection: Variable,
         key: Template,
+        seconds: Template,
+    },
+    /// `deprecatevar`.
+    Deprecate {
+        collection: Variable,
+        key: Template,
+        amount: Template,
+        seconds: Template,
     },
     /// `setenv`. A name that begins with `!` once its macros are replaced is removed.
     SetEnv {

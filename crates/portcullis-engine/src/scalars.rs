@@ -44,7 +44,7 @@ impl Transaction {
             }
             Variable::RequestBodyLength => number(self.body.length()),
             Variable::Duration => number(self.elapsed_us),
-            Variable::Webappid => self.plan().settings.web_app_id.clone(),
+            Variable::Webappid => Some(self.plan().settings.web_app_id.clone()),
             // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
             Variable::ModsecBuild => Some(b"020907900".to_vec()),
             Variable::Userid => Some(self.store.text(self.user_id).to_vec()),

@@ -69,7 +69,11 @@ pub struct Settings {
     /// `SecDisableBackendCompression`: upstreams are not told what codings the client takes.
     pub disable_backend_compression: bool,
     /// `SecWebAppId`.
-    pub web_app_id: Option<Vec<u8>>,
+    pub web_app_id: Vec<u8>,
+    /// `SecCollectionTimeout`: seconds that a record of a persistent collection lives after it was last stored.
+    pub collection_timeout: i64,
+    /// `SecDataDir`: the folder of persistent collections.
+    pub data_dir: Option<std::path::PathBuf>,
     /// `SecComponentSignature`s: the rule sets in the plan.
     pub component_signatures: Vec<Vec<u8>>,
     /// The audit log and the debug log.
@@ -101,7 +105,9 @@ impl Default for Settings {
             stream_request_body: false,
             stream_response_body: false,
             disable_backend_compression: false,
-            web_app_id: None,
+            web_app_id: b"default".to_vec(),
+            collection_timeout: 3_600,
+            data_dir: None,
             component_signatures: Vec::new(),
             audit: crate::AuditSettings::default(),
         }

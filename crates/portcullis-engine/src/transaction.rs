@@ -11,6 +11,7 @@ use crate::body::RequestBody;
 use crate::collect::Item;
 use crate::collections::Collections;
 use crate::execute::Matched;
+use crate::open::OpenCollection;
 use crate::outside::{Outside, Progress};
 use crate::patterns::Patterns;
 use crate::plan::{AllowScope, Plan, RuleIndex};
@@ -94,14 +95,6 @@ pub struct RequestLine<'a> {
 pub struct Scratch {
     store: Store,
     tx: TxStore,
-}
-
-#[derive(Debug)]
-pub(crate) struct OpenCollection {
-    pub(crate) collection: Variable,
-    pub(crate) key: Span,
-    pub(crate) entries: Vec<(Span, TxValue)>,
-    pub(crate) changed: bool,
 }
 
 /// A transaction. Call the phases in order; a phase may be left out where the message has no such part.
@@ -340,21 +333,7 @@ impl Transaction {
     pub fn finish(&mut self) {
         let last = if self.logged { self.resume() } else { self.logging() };
         self.unanswered(last);
-        for open in self.open_collections.iter().filter(|open| open.changed) {
-            let entries = open
-                .entries
-                .iter()
-                .filter_map(|(name, value)| {
-                    let value = match value {
-                        TxValue::Unset => return None,
-                        TxValue::Int(number) => number.to_string().into_bytes(),
-                        TxValue::Text(span) => self.store.text(*span).to_vec(),
-                    };
-                    Some((self.store.text(*name).to_vec(), value))
-                })
-                .collect();
-            self.collections.save(open.collection, self.store.text(open.key), self.epoch_seconds, entries);
-        }
+        self.save_collections();
     }
 
     /// The buffers, for the next transaction of this thread.

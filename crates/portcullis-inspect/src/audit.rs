@@ -52,7 +52,7 @@ impl AuditNames {
                 |signature| signature.into(),
             ),
             sensor_id: named(&settings.audit.sensor_id).map(Arc::from),
-            web_app_id: named(&settings.web_app_id),
+            web_app_id: named(&Some(settings.web_app_id.clone())),
             rules: match wants_rules {
                 true => plan.rules.iter().map(|rule| Arc::new(audit_rule(plan, rule))).collect(),
                 false => Vec::new(),

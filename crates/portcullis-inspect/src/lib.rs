@@ -11,14 +11,12 @@
 //! a runtime or the clock: times are given, and what must be done (deny, redirect, drop) is said, not done.
 
 mod audit;
-mod collections;
 mod debug;
 mod event;
 mod inspection;
 mod inspector;
 
 pub use audit::AuditSink;
-pub use collections::MemoryCollections;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames};
 pub use portcullis_engine::{

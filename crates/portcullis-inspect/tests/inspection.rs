@@ -6,10 +6,11 @@ use portcullis_compile::compile;
 use portcullis_event::{Action, NotInspected, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
 use portcullis_inspect::{
-    BodyPlan, Connection, Inspection, Inspector, Interruption, MemoryCollections, Outcome, PolicyNames,
-    Rejection, Report, Scratch, Step,
+    BodyPlan, Connection, Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Report,
+    Scratch, Step,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
+use portcullis_store::Store;
 
 fn inspector(rules: &str) -> Arc<Inspector> {
     let files = MemoryFiles::default();
@@ -17,7 +18,7 @@ fn inspector(rules: &str) -> Arc<Inspector> {
     let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &files);
     let compiled = compile(&parsed.document, &parsed.sources, &files);
     let plan = compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics));
-    let collections = Arc::new(MemoryCollections::default());
+    let collections = Arc::new(Store::default());
     Arc::new(Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), collections))
 }
 

@@ -93,6 +93,28 @@ catalogue! {
         "Audit records and debug lines lost: log queue for those that never reached the writer.";
     AUDIT_FILES_REMOVED Counter "portcullis_audit_files_removed_total" []
         "Files of old concurrent audit records removed to make room for new ones.";
+    STORE_RECORDS Gauge "portcullis_store_records" []
+        "Records of persistent collections in memory.";
+    STORE_BYTES Gauge "portcullis_store_bytes" []
+        "Bytes of memory that records of persistent collections take.";
+    STORE_EVICTED Counter "portcullis_store_evicted_total" []
+        "Records dropped before their time because the limits of the store were reached.";
+    STORE_CHANGES_DROPPED Counter "portcullis_store_changes_dropped_total" []
+        "Changes of persistent variables that were not kept because their record or its key is too large.";
+    STORE_FILE_BYTES Gauge "portcullis_store_file_bytes" []
+        "Size of the file in which persistent collections are kept.";
+    STORE_PERSIST_ERRORS Counter "portcullis_store_persist_errors_total" []
+        "Failed attempts to write persistent collections to disk; they go on in memory.";
+    STORE_LOST_BYTES Counter "portcullis_store_lost_bytes_total" []
+        "Bytes of the file of persistent collections that could not be read at the start.";
+    STORE_REDIS_CONNECTED Gauge "portcullis_store_redis_connected" []
+        "1 while persistent collections are shared through Redis, 0 while it cannot be reached or is not used.";
+    STORE_REDIS_UNSENT Gauge "portcullis_store_redis_unsent" []
+        "Records with changes that other nodes do not know yet.";
+    STORE_REDIS_FAILURES Counter "portcullis_store_redis_failures_total" []
+        "Connections to Redis that failed or broke; each is tried again.";
+    STORE_REDIS_EXCHANGE Histogram "portcullis_store_redis_exchange_seconds" []
+        "Time that Redis took to apply a batch of changes.";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
         "Series that found no place in a family and count under the label other.";
 }

@@ -61,16 +61,19 @@ pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: 
         Action::SetVar(set) => set_var(transaction, chain, set),
         Action::ExpireVar { variable, seconds } => {
             let key = escape_key(&expanded(transaction, &variable.key));
-            let seconds = atoi(&expanded(transaction, seconds));
-            let now =
-                transaction.request.time.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-            let at = i64::try_from(now).unwrap_or(i64::MAX).saturating_add(seconds);
-            // Nothing expires within a transaction; TX has no such note at all.
+            let at = transaction.now().saturating_add(atoi(&expanded(transaction, seconds)));
+            // TX has no such note: it ends with the transaction.
             if variable.collection != Variable::Tx
                 && let Some(pairs) = transaction.collection_mut(variable.collection)
             {
                 set(pairs, [b"__expire_", key.as_slice()].concat().into(), at.to_string().into());
             }
+        }
+        Action::DeprecateVar { variable, amount, seconds } => {
+            let key = escape_key(&expanded(transaction, &variable.key));
+            let amount = atoi(&expanded(transaction, amount));
+            let seconds = atoi(&expanded(transaction, seconds));
+            deprecate(transaction, variable.collection, &key, amount, seconds);
         }
         Action::SetEnv(text) => {
             let (name, value) = text.split_once_str(b"=").unwrap_or((text, b"1"));
@@ -83,22 +86,41 @@ pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: 
         }
         Action::InitCol { collection, key } => {
             let key = expanded(transaction, key);
-            transaction.open_collection(*collection, key);
+            transaction.open_collection(*collection, key, false);
         }
         Action::SetSid(key) => {
             transaction.session_id = expanded(transaction, key);
-            transaction.open_collection(Variable::Session, transaction.session_id.clone());
+            transaction.open_collection(Variable::Session, transaction.session_id.clone(), true);
         }
         Action::SetUid(key) => {
             transaction.user_id = expanded(transaction, key);
-            transaction.open_collection(Variable::User, transaction.user_id.clone());
+            transaction.open_collection(Variable::User, transaction.user_id.clone(), true);
         }
         Action::SetRsc(key) => {
             let key = expanded(transaction, key);
-            transaction.open_collection(Variable::Resource, key);
+            transaction.open_collection(Variable::Resource, key, true);
         }
         Action::Ctl(ctl) => control(transaction, ctl),
         _ => {}
+    }
+}
+
+/// Follows `msre_action_deprecatevar_execute`.
+fn deprecate(transaction: &mut Transaction<'_>, collection: Variable, key: &[u8], amount: i64, seconds: i64) {
+    let now = transaction.now();
+    let Some((_, open)) = transaction.collections.iter_mut().find(|(v, _)| *v == collection) else { return };
+    let Some(before) = get(&open.pairs, key).map(|value| atoi(value)) else { return };
+    let Some(last) = get(&open.pairs, b"LAST_UPDATE_TIME").map(|value| atoi(value)) else { return };
+    if seconds == 0 {
+        return;
+    }
+    let after = (before - amount * ((now - last) / seconds)).max(0);
+    if after != before {
+        let mut pairs = open.pairs.iter_mut();
+        if let Some(pair) = pairs.find(|(name, _)| name.eq_ignore_ascii_case(key)) {
+            pair.1 = after.to_string().into();
+        }
+        open.changed = true;
     }
 }
 

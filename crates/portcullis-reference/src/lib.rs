@@ -17,7 +17,8 @@
 //! - `pause` delays what its rule does and lets the rules after it run. The original lets the transaction pass if `pause`
 //!   comes last, does not wait if another action comes last, and crashes if there is no other.
 //! - `ctl:ruleRemoveTarget...` takes `/regex/` selectors, as version 3 does.
-//! - Persistent collections live as long as the transaction.
+//! - A counter that one transaction sets and then adds to is stored as it was left; ModSecurity stores what was there
+//!   before, plus the addition.
 //! - Bodies are whole: what happens above a body limit is not a matter of rules.
 //!
 //! What it cannot evaluate is an error of [`Reference::new`], never left out.
@@ -43,6 +44,7 @@
 
 mod actions;
 mod body;
+mod collections;
 mod load;
 mod numbers;
 mod operator;
@@ -62,6 +64,7 @@ use portcullis_seclang::ast::Document;
 use portcullis_seclang::{Files, SourceSpan, Sources};
 use portcullis_types::{Phase, RuleId};
 
+pub use collections::Database;
 pub use request::{Request, Response};
 
 /// Rules, ready to be run.
@@ -80,9 +83,14 @@ impl Reference {
         load::load(document, sources, files)
     }
 
-    /// Runs all phases over a request.
+    /// Runs all phases over a request, as if it were the first one.
     pub fn run(&self, request: &Request) -> Outcome {
-        run::run(self, request)
+        self.run_after(request, &mut Database::default())
+    }
+
+    /// Runs all phases over a request that comes after those that `database` has seen.
+    pub fn run_after(&self, request: &Request, database: &mut Database) -> Outcome {
+        run::run(self, request, database)
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) cookie_format: CookieFormat,
     pub(crate) body: Options,
     pub(crate) unicode_map: Option<UnicodeMap>,
+    pub(crate) web_app_id: BString,
+    pub(crate) collection_timeout: i64,
 }
 
 impl Default for Settings {
@@ -50,6 +52,8 @@ impl Default for Settings {
             cookie_format: CookieFormat::V0,
             body: Options::default(),
             unicode_map: None,
+            web_app_id: "default".into(),
+            collection_timeout: 3_600,
         }
     }
 }
@@ -182,7 +186,6 @@ impl Loader<'_> {
     fn check_action(&mut self, action: &Spanned<Action>) {
         let what = match &action.node {
             Action::Exec(_) => "exec",
-            Action::DeprecateVar { .. } => "deprecatevar",
             Action::Ctl(Ctl::ParseXmlIntoArgs(XmlArgs::On | XmlArgs::OnlyArgs)) => "XML into arguments",
             Action::Ctl(Ctl::HashEngine(true) | Ctl::HashEnforcement(true)) => "hashes",
             _ => return,
@@ -306,6 +309,10 @@ impl Loader<'_> {
             }
             Setting::ParseXmlIntoArgs(XmlArgs::On | XmlArgs::OnlyArgs) => {
                 self.problem(span, "XML into arguments");
+            }
+            Setting::WebAppId(text) => self.settings.web_app_id = text.clone(),
+            Setting::CollectionTimeout(seconds) => {
+                self.settings.collection_timeout = i64::try_from(*seconds).unwrap_or(i64::MAX);
             }
             // What is left is about logs, files and limits of whole bodies.
             _ => {}

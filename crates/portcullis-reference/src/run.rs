@@ -8,6 +8,7 @@ use portcullis_seclang::settings::RuleEngine;
 use portcullis_types::{Phase, RuleId};
 
 use crate::actions::{expand, perform};
+use crate::collections::Database;
 use crate::load::is_chosen;
 use crate::operator::{Found, Test};
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
@@ -16,13 +17,16 @@ use crate::transaction::{Chosen, Transaction, Value, set, unset};
 use crate::variables::values;
 use crate::{Interruption, Match, Outcome, Reference, Request, body};
 
-pub(crate) fn run(reference: &Reference, request: &Request) -> Outcome {
-    let transaction = Transaction::new(request, &reference.settings);
+pub(crate) fn run(reference: &Reference, request: &Request, database: &mut Database) -> Outcome {
+    let mut transaction = Transaction::new(request, &reference.settings);
+    transaction.database = std::mem::take(database);
     let mut run = Run { reference, transaction, outcome: Outcome::default(), paused: HashSet::new() };
     for phase in Phase::ALL {
         run.phase(phase);
     }
-    let Run { transaction, mut outcome, .. } = run;
+    let Run { mut transaction, mut outcome, .. } = run;
+    transaction.persist();
+    *database = transaction.database;
     outcome.request_body = transaction.request_stream.filter(|_| transaction.streams_changed.0);
     if reference.settings.content_injection {
         outcome.response_body = transaction.response_stream.filter(|_| transaction.streams_changed.1);

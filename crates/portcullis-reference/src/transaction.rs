@@ -11,6 +11,7 @@ use portcullis_types::{Phase, Variable};
 
 use crate::Request;
 use crate::body::Args;
+use crate::collections::{Database, Open, new_record};
 use crate::load::Settings;
 use crate::rules::LoadedTarget;
 use crate::xpath::Document;
@@ -77,7 +78,13 @@ pub(crate) struct Transaction<'r> {
 
     pub(crate) tx: Vec<Pair>,
     /// Collections that `initcol` and its kin opened.
-    pub(crate) collections: Vec<(Variable, Vec<Pair>)>,
+    pub(crate) collections: Vec<(Variable, Open)>,
+    /// What earlier transactions left.
+    pub(crate) database: Database,
+    /// `SecWebAppId`.
+    pub(crate) web_app_id: &'r BString,
+    /// `SecCollectionTimeout`.
+    pub(crate) collection_timeout: i64,
     pub(crate) env: Vec<Pair>,
     pub(crate) session_id: BString,
     pub(crate) user_id: BString,
@@ -91,7 +98,7 @@ pub(crate) struct Transaction<'r> {
 
 impl<'r> Transaction<'r> {
     /// The state before phase 1. Follows `modsecurity_tx_init`.
-    pub(crate) fn new(request: &'r Request, settings: &Settings) -> Self {
+    pub(crate) fn new(request: &'r Request, settings: &'r Settings) -> Self {
         let mut transaction = Transaction {
             request,
             phase: Phase::RequestHeaders,
@@ -121,6 +128,9 @@ impl<'r> Transaction<'r> {
             body_error: None,
             tx: Vec::new(),
             collections: Vec::new(),
+            database: Database::default(),
+            web_app_id: &settings.web_app_id,
+            collection_timeout: settings.collection_timeout,
             env: Vec::new(),
             session_id: BString::default(),
             user_id: BString::default(),
@@ -157,30 +167,46 @@ impl<'r> Transaction<'r> {
         headers.find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value.as_slice())
     }
 
+    /// Seconds since 1970 when the request came.
+    pub(crate) fn now(&self) -> i64 {
+        let since = self.request.time.duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
+    }
+
     /// The collection to write to, if it is open.
     pub(crate) fn collection_mut(&mut self, variable: Variable) -> Option<&mut Vec<Pair>> {
         match variable {
             Variable::Tx => Some(&mut self.tx),
-            _ => self.collections.iter_mut().find(|(v, _)| *v == variable).map(|(_, pairs)| pairs),
+            _ => {
+                let (_, open) = self.collections.iter_mut().find(|(v, _)| *v == variable)?;
+                open.changed = true;
+                Some(&mut open.pairs)
+            }
         }
     }
 
-    /// Opens a persistent collection under a key. Follows `init_collection`, for a key that is new.
-    pub(crate) fn open_collection(&mut self, variable: Variable, key: BString) {
+    /// Opens a persistent collection under a key. Follows `init_collection`. `application`: the record is that of this
+    /// application only.
+    pub(crate) fn open_collection(&mut self, variable: Variable, key: BString, application: bool) {
         if self.collections.iter().any(|(v, _)| *v == variable) {
             return;
         }
-        let seconds = self.request.time.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let pairs = [
-            ("KEY", key.clone()),
-            ("TIMEOUT", "3600".into()),
-            ("__key", key),
-            ("__name", variable.name().to_ascii_lowercase().into()),
-            ("CREATE_TIME", seconds.to_string().into()),
-            ("UPDATE_COUNTER", "0".into()),
-            ("IS_NEW", "1".into()),
-        ];
-        self.collections.push((variable, pairs.map(|(name, value)| (name.into(), value)).into()));
+        let name: BString = match application {
+            true => format!("{}_{}", self.web_app_id, variable.name()).into(),
+            false => variable.name().to_ascii_lowercase().into(),
+        };
+        let now = self.now();
+        let stored = self.database.retrieve(&name, &key, now);
+        let pairs = stored.unwrap_or_else(|| new_record(&name, &key, self.collection_timeout, now));
+        self.collections.push((variable, Open { record: (name, key), pairs, changed: false }));
+    }
+
+    /// Follows `modsecurity_persist_data`.
+    pub(crate) fn persist(&mut self) {
+        let now = self.now();
+        for (_, open) in self.collections.drain(..).filter(|(_, open)| open.changed) {
+            self.database.store(open.record, open.pairs, now);
+        }
     }
 }
 

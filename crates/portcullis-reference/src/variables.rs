@@ -37,7 +37,8 @@ pub(crate) fn values(
 /// True if [`values`] knows the variable.
 pub(crate) fn is_evaluated(variable: Variable) -> bool {
     let request = crate::Request::get("/");
-    let transaction = Transaction::new(&request, &crate::load::Settings::default());
+    let settings = crate::load::Settings::default();
+    let transaction = Transaction::new(&request, &settings);
     matches!(variable, Variable::MatchedVars | Variable::MatchedVarsNames | Variable::Xml | Variable::Rule)
         || collection(&transaction, variable).is_some()
         || scalar(&transaction, variable).is_some()
@@ -88,7 +89,7 @@ fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<P
         Variable::Env => transaction.env.clone(),
         Variable::Global | Variable::Ip | Variable::Resource | Variable::Session | Variable::User => {
             let open = transaction.collections.iter().find(|(v, _)| *v == variable);
-            open.map(|(_, pairs)| pairs.clone()).unwrap_or_default()
+            open.map(|(_, open)| open.pairs.clone()).unwrap_or_default()
         }
         // The databases are not there, so the collections are empty.
         Variable::Geo | Variable::PerfRules => Vec::new(),
@@ -223,7 +224,7 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::ResponseContentLength => response.map(|r| r.body.len().to_string().into()),
         Variable::Sessionid => Some(transaction.session_id.clone()),
         Variable::Userid => Some(transaction.user_id.clone()),
-        Variable::Webappid => Some("default".into()),
+        Variable::Webappid => Some(transaction.web_app_id.clone()),
         Variable::Time
         | Variable::TimeDay
         | Variable::TimeEpoch

@@ -50,7 +50,10 @@ pub fn directive(name: DirectiveName) -> Standing {
         AuditLogType => Differs("HTTPS is refused: let a log shipper forward the file"),
         AuditLogFormat => Differs("OCSF is refused; JsonLegacy is the JSON of ModSecurity 2"),
         DebugLog => Differs("written when the transaction has ended, through the queue of the audit log"),
-        CollectionTimeout | DataDir => NoEffect("persistent collections are kept in memory for an hour"),
+        DataDir => Differs(
+            "one folder for the whole process, the first that a policy names, unless the configuration's `store.folder` \
+             says another; without either, collections are kept in memory only",
+        ),
         PcreMatchLimit => Differs(
             "counts the choices that a pattern takes back from one starting position, and only for patterns that need \
              backtracking; 50,000 if it is not given, and 2,000,000 steps for a whole search in any case",
@@ -210,7 +213,6 @@ pub fn action(action: ActionName) -> Standing {
         Proxy => Differs(
             "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
         ),
-        ExpireVar | DeprecateVar => NOT_YET,
         _ => Works,
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use portcullis_config::Config;
-use portcullis_engine::{Collections, Entries};
+use portcullis_engine::{Collections, RecordId, Value, VariableChange};
 use portcullis_inspect::Inspector;
-use portcullis_types::Variable;
 
 pub fn inspectors(config: &Config) -> Vec<Arc<Inspector>> {
     let redactor = Arc::new(portcullis_proxy::redactor(config));
@@ -19,9 +18,9 @@ pub fn inspectors(config: &Config) -> Vec<Arc<Inspector>> {
 struct Exploding;
 
 impl Collections for Exploding {
-    fn load(&self, _: Variable, _: &[u8], _: i64) -> Entries {
+    fn load(&self, _: RecordId<'_>, _: i64, _: &mut dyn FnMut(&[u8], Value<'_>)) -> bool {
         panic!("a bug, as the test asked");
     }
 
-    fn save(&self, _: Variable, _: &[u8], _: i64, _: Entries) {}
+    fn save(&self, _: RecordId<'_>, _: i64, _: i64, _: &[VariableChange<'_>]) {}
 }

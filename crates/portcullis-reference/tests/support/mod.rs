@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use bstr::{BString, ByteSlice};
-use portcullis_engine::{Connection, Interruption, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_engine::{
+    Collections, Connection, Interruption, NoCollections, Plan, RequestLine, Scratch, Transaction,
+};
 use portcullis_reference::{Outcome, Request};
 use portcullis_types::{Phase, RuleId};
 
@@ -27,7 +29,13 @@ pub struct Seen {
 }
 
 /// Runs the engine.
+#[allow(dead_code)] // Not every test needs it.
 pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
+    engine_after(plan, request, Arc::new(NoCollections))
+}
+
+/// Runs the engine over what earlier requests left.
+pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>) -> Seen {
     let connection = Connection {
         client: SocketAddr::new(request.client, request.client_port),
         server: SocketAddr::new(request.server, request.server_port),
@@ -35,8 +43,7 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
         epoch_seconds: request.time.duration_since(UNIX_EPOCH).unwrap().as_secs() as i64,
         utc_offset_seconds: 0,
     };
-    let mut transaction =
-        Transaction::new(Arc::clone(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+    let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection);
     let interruption = phases(&mut transaction, request);
     transaction.finish();
     let pause_ms = transaction.take_pause_ms() as i64;

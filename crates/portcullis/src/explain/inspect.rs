@@ -7,7 +7,8 @@ use portcullis_engine::{BodyPlan, Plan, RuleIndex, Scratch};
 use portcullis_event::{EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
 use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser};
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Connection, Inspection, Inspector, MemoryCollections, Outcome, PolicyNames, Step};
+use portcullis_inspect::{Connection, Inspection, Inspector, Outcome, PolicyNames, Step};
+use portcullis_store::Store;
 
 use portcullis_proxy::LocalTime;
 
@@ -23,7 +24,7 @@ pub fn explain(
 ) -> Explanation {
     // Whoever has the request may see what is in it.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
-    let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(MemoryCollections::default()));
+    let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
     let inspector = Arc::new(inspector);
     let names = PolicyNames { site: "explain".into(), route: "/".into(), generation: 0 };
     let now = portcullis_event::Timestamp::from(std::time::SystemTime::now()).epoch_millis();

@@ -46,12 +46,12 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let config = args.config()?;
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
-    let mut policies = Policies::new(Arc::clone(&audit));
+    let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let inspectors = policies.load(&config)?;
     let log = EventLog::new(sinks(&config), QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
-    runtime.block_on(async {
+    let policies = runtime.block_on(async {
         // Signals are caught before anybody is told that we are ready.
         let mut signals = Signals::catch()?;
         let admin = admin(&config).await?;
@@ -103,8 +103,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
                 proxy.drain();
             }
         });
-        drained.await.map_err(Failure::failed)
+        drained.await.map_err(Failure::failed)?;
+        Ok::<_, Failure>(policies)
     })?;
+    policies.close();
     let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
     if lost > 0 {
         eprintln!("portcullis: {lost} events or audit records could not be written");
@@ -139,6 +141,7 @@ fn reload(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies)
 fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> {
     let changed = [
         ("workers", started.workers != now.workers),
+        ("store", started.store != now.store),
         ("admin", started.admin != now.admin),
         ("events", started.events != now.events),
         ("error_log", started.error_log != now.error_log),

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_config::{Config, Flags};
-use portcullis_inspect::{Inspector, MemoryCollections};
+use portcullis_engine::Plan;
+use portcullis_inspect::Inspector;
 use portcullis_load::Patterns;
+use portcullis_metrics::Registry;
+use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
 use crate::run::audit::Audit;
@@ -92,32 +95,72 @@ impl Args {
 
 /// Compiles the policies of a configuration, and keeps what outlives one: persistent collections.
 pub struct Policies {
-    collections: Arc<MemoryCollections>,
+    registry: Arc<Registry>,
+    store: Option<Arc<Store>>,
     audit: Arc<Audit>,
     /// Kept over reloads: rules that stay are not compiled again.
     patterns: Patterns,
 }
 
 impl Policies {
-    /// None yet.
-    pub fn new(audit: Arc<Audit>) -> Policies {
-        Policies { collections: Arc::default(), audit, patterns: Patterns::default() }
+    /// None compiled yet.
+    pub fn new(registry: Arc<Registry>, audit: Arc<Audit>) -> Policies {
+        Policies { registry, store: None, audit, patterns: Patterns::default() }
     }
 
     /// An inspector for each policy, in order. Warnings go to standard error.
     pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, Failure> {
         let redactor = Arc::new(portcullis_proxy::redactor(config));
-        let mut inspectors = Vec::with_capacity(config.policies.len());
+        let mut plans = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
             let loaded = portcullis_load::load_sharing(policy, &self.patterns).map_err(Failure::failed)?;
             portcullis_load::check_servers(&loaded, &config.upstreams).map_err(Failure::failed)?;
             for warning in &loaded.warnings {
                 eprintln!("{warning}");
             }
-            let collections = Arc::clone(&self.collections);
-            let inspector = Inspector::new(loaded.plan, Arc::clone(&redactor), collections);
-            inspectors.push(Arc::new(self.audit.attach(inspector).map_err(Failure::failed)?));
+            plans.push(loaded.plan);
         }
-        Ok(inspectors)
+        let store = self.store(&config.store, &plans);
+        let inspector = |plan| {
+            let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
+            self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
+        };
+        plans.into_iter().map(inspector).collect()
+    }
+
+    /// Writes what is left of the collections.
+    pub fn close(&self) {
+        if let Some(store) = &self.store {
+            store.close();
+        }
+    }
+
+    /// Opened once for all policies, and before the first request.
+    fn store(&mut self, settings: &portcullis_config::Store, plans: &[Arc<Plan>]) -> Arc<Store> {
+        if let Some(store) = &self.store {
+            return Arc::clone(store);
+        }
+        let mut folders = plans.iter().filter_map(|plan| plan.settings.data_dir.as_ref());
+        let folder = settings.folder.as_ref().or_else(|| folders.next()).cloned();
+        for other in folders.filter(|other| Some(*other) != folder.as_ref()) {
+            let other = other.display();
+            eprintln!("portcullis: SecDataDir {other} is not used, all collections are kept in one folder");
+        }
+        let options = portcullis_store::Options {
+            limits: Limits {
+                records_max: settings.records_max,
+                bytes_max: usize::try_from(settings.bytes_max).unwrap_or(usize::MAX),
+                record_bytes_max: usize::try_from(settings.record_bytes_max).unwrap_or(usize::MAX),
+            },
+            folder,
+            redis: settings.redis.as_ref().map(|redis| portcullis_store::Redis {
+                url: redis.url.clone(),
+                prefix: redis.prefix.clone(),
+            }),
+        };
+        let say = Arc::new(|line: &str| eprintln!("portcullis: {line}"));
+        let store = Arc::new(Store::open(options, StoreMetrics::new(&self.registry), say));
+        self.store = Some(Arc::clone(&store));
+        store
     }
 }

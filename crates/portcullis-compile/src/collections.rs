@@ -1,0 +1,56 @@
+//! `initcol`, `setsid`, `setuid`, `setrsc`, `expirevar`, `deprecatevar`.
+
+use portcullis_engine::{Act, Open};
+use portcullis_seclang::ast::VariableKey;
+use portcullis_types::{Shape, Variable};
+
+use crate::lower::Lowering;
+
+type Lowered = Result<Act, String>;
+
+fn persistent(collection: Variable) -> Result<(), String> {
+    match collection.shape() {
+        Shape::Persistent => Ok(()),
+        _ => Err(format!("{} is not a persistent collection", collection.name())),
+    }
+}
+
+/// `initcol` knows no applications: its records are shared by all of them.
+pub(crate) fn init(lowering: &mut Lowering<'_>, collection: Variable, key: &[u8]) -> Lowered {
+    persistent(collection)?;
+    let name = collection.name().to_ascii_lowercase().into_bytes().into();
+    Ok(Act::Open(Open { collection, name, key: lowering.text(key)?, identity: None }))
+}
+
+/// Records of one application (`SecWebAppId`).
+pub(crate) fn of_application(lowering: &mut Lowering<'_>, collection: Variable, key: &[u8]) -> Lowered {
+    let identity = match collection {
+        Variable::Session => Some(Variable::Sessionid),
+        Variable::User => Some(Variable::Userid),
+        _ => None,
+    };
+    let application = &lowering.plan.settings.web_app_id;
+    let name = [application.as_slice(), b"_", collection.name().as_bytes()].concat().into();
+    Ok(Act::Open(Open { collection, name, key: lowering.text(key)?, identity }))
+}
+
+pub(crate) fn expire(lowering: &mut Lowering<'_>, variable: &VariableKey, seconds: &[u8]) -> Lowered {
+    persistent(variable.collection)?;
+    let (key, seconds) = (lowering.text(&variable.key)?, lowering.text(seconds)?);
+    Ok(Act::Expire { collection: variable.collection, key, seconds })
+}
+
+pub(crate) fn deprecate(
+    lowering: &mut Lowering<'_>,
+    variable: &VariableKey,
+    amount: &[u8],
+    seconds: &[u8],
+) -> Lowered {
+    persistent(variable.collection)?;
+    let key = lowering.text(&variable.key)?;
+    let (amount, seconds) = (lowering.text(amount)?, lowering.text(seconds)?);
+    if seconds.as_literal().is_some_and(|text| portcullis_engine::addend(text) < 1) {
+        return Err("deprecatevar needs a number of seconds above 0 behind the slash".to_owned());
+    }
+    Ok(Act::Deprecate { collection: variable.collection, key, amount, seconds })
+}

@@ -1,0 +1,273 @@
+//! Persistent collections while a transaction has them open: `initcol`, `setvar`, `expirevar`, `deprecatevar`.
+
+use std::sync::Arc;
+
+use portcullis_types::{Span, Variable};
+
+use crate::Plan;
+use crate::actions::Operand;
+use crate::collect::Item;
+use crate::collections::{Change, EXPIRE_PREFIX, RecordId, Sum, Value, VariableChange, new_record};
+use crate::plan::{KeyFilter, Open, SetVar};
+use crate::store::Store;
+use crate::template::Template;
+use crate::transaction::Transaction;
+use crate::tx_store::{TxValue, to_int};
+
+/// A record that is open.
+#[derive(Debug)]
+pub(crate) struct OpenCollection {
+    pub(crate) collection: Variable,
+    name: Span,
+    pub(crate) key: Span,
+    entries: Vec<Entry>,
+    /// `LAST_UPDATE_TIME` as it was read.
+    last_update: i64,
+    /// Variables that were there and are gone.
+    unset: Vec<Span>,
+    changed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    name: Span,
+    value: TxValue,
+    touched: Touched,
+}
+
+/// What the transaction did to a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touched {
+    No,
+    /// Its value does not depend on the stored one.
+    Set,
+    /// It was counted from `base` on; `decay` is what `deprecatevar` took off.
+    Counted {
+        base: i64,
+        decay: i64,
+    },
+}
+
+impl OpenCollection {
+    fn find(&self, bytes: &[u8], name: &[u8]) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.name.of(bytes).eq_ignore_ascii_case(name))
+    }
+
+    fn set(&mut self, bytes: &[u8], name: Span, value: TxValue) {
+        let entry = Entry { name, value, touched: Touched::Set };
+        match self.find(bytes, name.of(bytes)) {
+            Some(at) => self.entries[at] = entry,
+            None => self.push(entry),
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if self.entries.len() < Transaction::TX_DYNAMIC_MAX {
+            self.entries.push(entry);
+        }
+    }
+
+    fn unset(&mut self, bytes: &[u8], name: Span) {
+        if let Some(at) = self.find(bytes, name.of(bytes)) {
+            self.entries.remove(at);
+            if self.unset.len() < Transaction::TX_DYNAMIC_MAX {
+                self.unset.push(name);
+            }
+        }
+    }
+
+    fn add(&mut self, store: &Store, name: Span, delta: i64) {
+        match self.find(&store.bytes, name.of(&store.bytes)) {
+            None => {
+                let gone = self
+                    .unset
+                    .iter()
+                    .any(|gone| gone.of(&store.bytes).eq_ignore_ascii_case(name.of(&store.bytes)));
+                let touched = if gone { Touched::Set } else { Touched::Counted { base: 0, decay: 0 } };
+                self.push(Entry { name, value: TxValue::Int(delta.max(0)), touched });
+            }
+            Some(at) => {
+                let entry = &mut self.entries[at];
+                let before = number(store, entry.value);
+                if entry.touched == Touched::No {
+                    entry.touched = Touched::Counted { base: before, decay: 0 };
+                }
+                entry.value = TxValue::Int(before.saturating_add(delta).max(0));
+            }
+        }
+    }
+
+    fn updates<'s>(&self, store: &'s Store) -> Vec<VariableChange<'s>> {
+        let seen = self.last_update;
+        let unset = self
+            .unset
+            .iter()
+            .map(|name| VariableChange { variable: store.text(*name), change: Change::Unset });
+        let kept = self.entries.iter().filter_map(|entry| {
+            let change = match entry.touched {
+                Touched::No => return None,
+                Touched::Set => Change::Set(match entry.value {
+                    TxValue::Unset => return None,
+                    TxValue::Int(number) => Value::Int(number),
+                    TxValue::Text(span) => Value::of(store.text(span)),
+                }),
+                Touched::Counted { base, decay } => {
+                    let value = number(store, entry.value);
+                    let delta = value.saturating_sub(base).saturating_add(decay);
+                    Change::Add(Sum { delta, decay, seen, value })
+                }
+            };
+            Some(VariableChange { variable: store.text(entry.name), change })
+        });
+        unset.chain(kept).collect()
+    }
+}
+
+fn number(store: &Store, value: TxValue) -> i64 {
+    match value {
+        TxValue::Unset => 0,
+        TxValue::Int(number) => number,
+        TxValue::Text(span) => to_int(store.text(span)),
+    }
+}
+
+impl Transaction {
+    /// `initcol` and its kin: the first one of a collection counts.
+    pub(crate) fn open(&mut self, plan: &Plan, open: &Open) {
+        let key = self.expand_to_store(plan, &open.key);
+        match open.identity {
+            Some(Variable::Sessionid) => self.session_id = key,
+            Some(Variable::Userid) => self.user_id = key,
+            _ => {}
+        }
+        if self.is_open(open.collection) {
+            return;
+        }
+        let name = self.store.push(&open.name);
+        let (mut entries, mut last_update) = (Vec::new(), 0);
+        // A record is shown while its owner holds a lock on it, so nothing is looked up or allocated twice.
+        let collections = Arc::clone(&self.collections);
+        let (key_text, store) = (self.store.text(key).to_vec(), &mut self.store);
+        let id = RecordId { name: &open.name, key: &key_text };
+        let mut keep = |name: &[u8], value: Value<'_>| {
+            if name.eq_ignore_ascii_case(b"LAST_UPDATE_TIME") {
+                last_update = value.to_int();
+            }
+            let name = store.push(name);
+            let value = match value {
+                Value::Int(number) => TxValue::Int(number),
+                Value::Text(text) => TxValue::Text(store.push(text)),
+            };
+            entries.push(Entry { name, value, touched: Touched::No });
+        };
+        if !collections.load(id, self.epoch_seconds, &mut keep) {
+            for (name, value) in new_record(id, plan.settings.collection_timeout, self.epoch_seconds) {
+                keep(name, value);
+            }
+        }
+        let collection = open.collection;
+        let open =
+            OpenCollection { collection, name, key, entries, last_update, unset: Vec::new(), changed: false };
+        self.open_collections.push(open);
+    }
+
+    pub(crate) fn is_open(&self, variable: Variable) -> bool {
+        self.open_collections.iter().any(|open| open.collection == variable)
+    }
+
+    pub(crate) fn collect_open(&mut self, variable: Variable, filter: &KeyFilter, items: &mut Vec<Item>) {
+        let Some(at) = self.open_collections.iter().position(|open| open.collection == variable) else {
+            return;
+        };
+        for entry in 0..self.open_collections[at].entries.len() {
+            let Entry { name: key, value, .. } = self.open_collections[at].entries[entry];
+            if filter.accepts(self.store.text(key)) {
+                let data = self.tx_text(value);
+                let value = self.store.temporary(key, data);
+                items.push(Item { variable, count: false, key, value });
+            }
+        }
+    }
+
+    /// The open record and the bytes it speaks of. A collection that no `initcol` opened takes no values.
+    fn change_open(&mut self, collection: Variable) -> Option<(&mut OpenCollection, &Store)> {
+        let open = self.open_collections.iter_mut().find(|open| open.collection == collection)?;
+        open.changed = true;
+        Some((open, &self.store))
+    }
+
+    pub(crate) fn set_open(&mut self, plan: &Plan, set: &SetVar, operand: Operand) {
+        let key = self.run_time_key(plan, &set.key);
+        let Some((open, store)) = self.change_open(set.collection) else { return };
+        match operand {
+            Operand::Unset => open.unset(&store.bytes, key),
+            Operand::Set(value) => open.set(&store.bytes, key, value),
+            Operand::Add(delta) => open.add(store, key, delta),
+        }
+    }
+
+    /// `expirevar` leaves a note beside the variable; who reads the record later heeds it.
+    pub(crate) fn expire(&mut self, plan: &Plan, collection: Variable, key: &Template, seconds: &Template) {
+        let key = self.run_time_key(plan, key);
+        let seconds = self.expand_to_store(plan, seconds);
+        let at = self.epoch_seconds.saturating_add(to_int(self.store.text(seconds)));
+        let note = [EXPIRE_PREFIX, self.store.text(key)].concat();
+        let note = self.store.push(&note);
+        if let Some((open, store)) = self.change_open(collection) {
+            open.set(&store.bytes, note, TxValue::Int(at));
+        }
+    }
+
+    /// `deprecatevar=amount/seconds`: takes off `amount` for each full `seconds` since the record was last stored.
+    pub(crate) fn deprecate(
+        &mut self,
+        plan: &Plan,
+        (collection, key): (Variable, &Template),
+        amount: &Template,
+        seconds: &Template,
+    ) {
+        let key = self.run_time_key(plan, key);
+        let amount = self.expand_to_store(plan, amount);
+        let seconds = self.expand_to_store(plan, seconds);
+        let (amount, seconds) = (to_int(self.store.text(amount)), to_int(self.store.text(seconds)));
+        let now = self.epoch_seconds;
+        let Some(open) = self.open_collections.iter_mut().find(|open| open.collection == collection) else {
+            return;
+        };
+        let bytes = &self.store.bytes;
+        let Some(last) = open.find(bytes, b"LAST_UPDATE_TIME") else { return };
+        let Some(at) = open.find(bytes, key.of(bytes)) else { return };
+        let last = number(&self.store, open.entries[last].value);
+        // ModSecurity divides by the zero.
+        let periods = now.saturating_sub(last).checked_div(seconds).unwrap_or(0);
+        let entry = &mut open.entries[at];
+        let before = number(&self.store, entry.value);
+        let after = before.saturating_sub(amount.saturating_mul(periods)).max(0);
+        if after == before {
+            return;
+        }
+        entry.touched = match entry.touched {
+            Touched::Set => Touched::Set,
+            // A negative amount adds: that is counting, too.
+            touched => {
+                let (base, decay) = match touched {
+                    Touched::Counted { base, decay } => (base, decay),
+                    _ => (before, 0),
+                };
+                Touched::Counted { base, decay: decay.saturating_add(before.saturating_sub(after).max(0)) }
+            }
+        };
+        entry.value = TxValue::Int(after);
+        open.changed = true;
+    }
+
+    /// Writes back what changed.
+    pub(crate) fn save_collections(&self) {
+        let now = self.epoch_seconds.saturating_add_unsigned(self.elapsed_us / 1_000_000);
+        for open in self.open_collections.iter().filter(|open| open.changed) {
+            let id = RecordId { name: self.store.text(open.name), key: self.store.text(open.key) };
+            let updates = open.updates(&self.store);
+            self.collections.save(id, self.plan.settings.collection_timeout, now, &updates);
+        }
+    }
+}

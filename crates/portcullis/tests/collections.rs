@@ -1,0 +1,279 @@
+//! Persistent collections in the real binary: they count over requests, survive an orderly end and a
+//! crash, and are shared through Redis.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use portcullis_testkit::client::exchange;
+use portcullis_testkit::process::Process;
+use portcullis_testkit::upstream::{Response, Server};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The sixth request of a client within the hour is refused.
+const RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HEADERS.x-client}\"\n\
+     SecRule REQUEST_URI \"@streq /hit\" \"id:2,phase:1,pass,nolog,setvar:ip.hits=+1\"\n\
+     SecRule IP:hits \"@gt 5\" \"id:3,phase:1,deny,status:429\"";
+
+fn free_address() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn until(mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "waited too long");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+struct Running {
+    process: Process,
+    address: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Running {
+    /// Starts with `store` as the document's keys of that table.
+    fn start(folder: &Path, upstream: &Server, store: &str) -> Running {
+        Running::start_with(folder, upstream, store, RULES)
+    }
+
+    fn start_with(folder: &Path, upstream: &Server, store: &str, rules: &str) -> Running {
+        let (address, admin) = (free_address(), free_address());
+        let config = folder.join(format!("{}.toml", address.port()));
+        let text = format!(
+            "workers = 2\nadmin = {{ listen = \"{admin}\" }}\n[store]\n{store}\n\
+             [[listeners]]\naddress = \"{address}\"\n\
+             [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
+             rules = {{ directives = '''\n{rules}\n''' }}\n\
+             [upstreams.app]\nendpoints = [\"http://{}\"]\n",
+            upstream.address()
+        );
+        std::fs::write(&config, text).unwrap();
+        let arguments: [OsString; 3] = ["run".into(), "--config".into(), config.into()];
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_portcullis"));
+        let output = folder.join(format!("{}.output", address.port()));
+        let mut process = Process::start(&program, &arguments, &output).unwrap();
+        process.wait_for(address, PATIENCE).unwrap();
+        Running { process, address, admin }
+    }
+
+    fn get(&self, target: &str, client: &str) -> u16 {
+        let request =
+            format!("GET {target} HTTP/1.1\r\nHost: a\r\nX-Client: {client}\r\nConnection: close\r\n\r\n");
+        exchange(self.address, None, request.as_bytes(), PATIENCE).unwrap().status
+    }
+
+    fn hits(&self, client: &str, count: usize) -> Vec<u16> {
+        (0..count).map(|_| self.get("/hit", client)).collect()
+    }
+
+    fn metric(&self, name: &str) -> i64 {
+        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let answer = exchange(self.admin, None, request, PATIENCE).unwrap();
+        let text = String::from_utf8_lossy(answer.after_head()).into_owned();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+    }
+
+    fn stop(self) {
+        assert!(self.process.stop(PATIENCE).unwrap().success());
+    }
+
+    fn kill(mut self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-KILL", &id]).status().unwrap().success());
+        until(|| self.process.exited().unwrap().is_some());
+    }
+}
+
+fn upstream() -> Server {
+    Server::start("127.0.0.1:0", |_| Response { status: 200, ..Response::default() }).unwrap()
+}
+
+#[test]
+fn counts_survive_an_end_and_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, store) = (upstream(), "folder = \"data\"");
+    let file = || std::fs::metadata(folder.path().join("data/collections.log")).unwrap().len();
+
+    let running = Running::start(folder.path(), &upstream, store);
+    assert_eq!(running.hits("a", 2), [200, 200]);
+    running.stop();
+
+    let running = Running::start(folder.path(), &upstream, store);
+    let before = file();
+    assert_eq!(running.hits("a", 2), [200, 200]);
+    // The flush that takes this record comes after both requests, and takes them whole.
+    until(|| file() > before);
+    assert_eq!(running.get("/hit", "b"), 200);
+    let before = file();
+    until(|| file() > before || running.metric("portcullis_store_records") == 2);
+    std::thread::sleep(Duration::from_millis(500));
+    running.kill();
+
+    let running = Running::start(folder.path(), &upstream, store);
+    assert_eq!(running.metric("portcullis_store_records"), 2);
+    assert_eq!(running.hits("a", 3), [200, 429, 429], "the fifth, and what is too much");
+    assert_eq!(running.hits("b", 5), [200, 200, 200, 200, 429]);
+    assert_eq!(running.get("/other", "c"), 200);
+    running.stop();
+}
+
+#[test]
+fn without_a_folder_they_end_with_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = upstream();
+    let running = Running::start(folder.path(), &upstream, "records = 1000");
+    assert_eq!(running.hits("a", 6), [200, 200, 200, 200, 200, 429]);
+    running.stop();
+    let running = Running::start(folder.path(), &upstream, "records = 1000");
+    assert_eq!(running.get("/hit", "a"), 200);
+    running.stop();
+}
+
+#[test]
+fn the_rules_can_name_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = upstream();
+    let rules = format!("SecDataDir {}/sec\nSecCollectionTimeout 600\n{RULES}", folder.path().display());
+    for expected in [[200; 3], [200, 200, 429]] {
+        let running = Running::start_with(folder.path(), &upstream, "", &rules);
+        assert_eq!(running.hits("a", 3), expected);
+        running.stop();
+    }
+    assert!(folder.path().join("sec/collections.log").is_file());
+}
+
+#[test]
+fn parallel_requests_lose_no_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = upstream();
+    let rules = "SecAction \"id:1,phase:1,pass,nolog,initcol:global=all\"\n\
+                 SecRule REQUEST_URI \"@streq /hit\" \"id:2,phase:1,pass,nolog,setvar:global.n=+1\"\n\
+                 SecRule GLOBAL:n \"!@eq 200\" \"id:3,phase:1,deny,status:409,chain\"\n\
+                 SecRule REQUEST_URI \"@streq /ask\"";
+    let running = Running::start_with(folder.path(), &upstream, "", rules);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(running.hits("a", 50).iter().all(|status| *status == 200)));
+        }
+    });
+    until(|| running.get("/ask", "a") == 200);
+    running.stop();
+}
+
+/// A redis-server of our own, without files.
+struct RedisServer {
+    process: Process,
+    address: SocketAddr,
+}
+
+impl RedisServer {
+    fn start(folder: &Path, address: SocketAddr) -> RedisServer {
+        let port = address.port().to_string();
+        let folder_text = folder.to_string_lossy().into_owned();
+        let arguments: Vec<OsString> = [
+            "--port",
+            &port,
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            &folder_text,
+        ]
+        .map(OsString::from)
+        .into();
+        let output = folder.join(format!("redis-{port}.output"));
+        let mut process = Process::start(Path::new("redis-server"), &arguments, &output)
+            .unwrap_or_else(|error| panic!("redis-server is needed (apt-get install redis-server): {error}"));
+        process.wait_for(address, PATIENCE).unwrap();
+        RedisServer { process, address }
+    }
+
+    /// Ends it as a crash does.
+    fn kill(mut self) -> SocketAddr {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-KILL", &id]).status().unwrap().success());
+        until(|| self.process.exited().unwrap().is_some());
+        self.address
+    }
+}
+
+/// Counts as [`RULES`] do, without a limit; 409 if the count is the one that is asked for.
+const SHARED_RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HEADERS.x-client}\"\n\
+     SecRule REQUEST_URI \"@streq /hit\" \"id:2,phase:1,pass,nolog,setvar:ip.hits=+1\"\n\
+     SecRule IP:hits \"@eq %{ARGS_GET.n}\" \"id:3,phase:1,deny,status:409\"";
+
+impl Running {
+    fn counts(&self, client: &str, hits: usize) -> bool {
+        self.get(&format!("/is?n={hits}"), client) == 409
+    }
+}
+
+#[test]
+fn nodes_share_counts_through_redis() {
+    let folder = tempfile::tempdir().unwrap();
+    let (upstream, redis) = (upstream(), RedisServer::start(folder.path(), free_address()));
+    let store = format!("redis = \"redis://{}\"", redis.address);
+    let start = || Running::start_with(folder.path(), &upstream, &store, SHARED_RULES);
+    let nodes = [start(), start()];
+    until(|| nodes.iter().all(|node| node.metric("portcullis_store_redis_connected") == 1));
+
+    assert_eq!(nodes[0].hits("a", 3), [200; 3]);
+    let began = Instant::now();
+    until(|| nodes[1].counts("a", 3));
+    println!("the other node knew after {:?}", began.elapsed());
+    // Both count at a time.
+    std::thread::scope(|scope| {
+        for node in &nodes {
+            scope.spawn(|| assert_eq!(node.hits("a", 40), [200; 40]));
+        }
+    });
+    until(|| nodes.iter().all(|node| node.counts("a", 83)));
+
+    // A node that comes later knows what there is.
+    let later = start();
+    until(|| later.counts("a", 83));
+
+    // Redis dies, and with it all it knew. Nobody who asks us notices.
+    let patience = Duration::from_secs(2);
+    let hit = |node: &Running| {
+        let began = Instant::now();
+        assert_eq!(node.get("/hit", "a"), 200);
+        assert!(began.elapsed() < patience, "a request waited {:?}", began.elapsed());
+    };
+    let address = redis.kill();
+    let down = Instant::now();
+    let mut hits = 83;
+    while down.elapsed() < Duration::from_secs(1) {
+        nodes.iter().for_each(hit);
+        hits += 2;
+    }
+    until(|| nodes.iter().all(|node| node.metric("portcullis_store_redis_connected") == 0));
+    assert!(nodes.iter().all(|node| node.metric("portcullis_store_redis_failures_total") > 0));
+    assert!(!nodes[0].counts("a", hits), "each node knows its own now");
+
+    let redis = RedisServer::start(folder.path(), address);
+    for _ in 0..20 {
+        nodes.iter().for_each(hit);
+        hits += 2;
+    }
+    until(|| nodes.iter().chain([&later]).all(|node| node.counts("a", hits)));
+    until(|| nodes.iter().all(|node| node.metric("portcullis_store_redis_unsent") == 0));
+
+    // What a node did last is not lost when it ends.
+    let [first, second] = nodes;
+    hit(&first);
+    first.stop();
+    until(|| second.counts("a", hits + 1));
+    second.stop();
+    later.stop();
+    drop(redis);
+}
