@@ -4,7 +4,7 @@ CARGO ?= cargo
 # All tests of the pinned CRS; the suite fails if it read another number.
 CRS_TESTS := 4674
 
-.PHONY: help run test crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run test evasions crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -13,6 +13,7 @@ help:
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
 	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
+	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
@@ -29,6 +30,8 @@ test: crs
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) test --workspace --locked
 	$(MAKE) crs-suite
+	$(MAKE) evasions
+	$(MAKE) evasions ARGS='--compat modsecurity3'
 
 crs-suite: crs
 	$(CARGO) build --workspace --bins --locked
@@ -41,6 +44,10 @@ crs-suite-strict: crs
 go-ftw: crs
 	$(CARGO) build --workspace --bins --locked
 	CRS_TESTS=$(if $(ARGS),0,$(CRS_TESTS)) scripts/go-ftw.sh $(ARGS)
+
+evasions: crs
+	$(CARGO) build --workspace --bins --locked
+	target/debug/corpus-run --evasions --count 658 --at-least 97 $(ARGS)
 
 corpus: crs
 	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins

@@ -34,8 +34,20 @@ pub(crate) enum Entry {
 }
 
 /// Reads the directives of `document`; settings are left to the caller.
-pub(crate) fn drafts(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Entry> {
-    let mut reader = Reader { entries: Vec::new(), defaults: Vec::new(), chain_open: false, diagnostics };
+///
+/// `defaults_by_phase`: a `SecDefaultAction` counts for rules of the phase it names only, as in libmodsecurity.
+pub(crate) fn drafts(
+    document: &Document,
+    defaults_by_phase: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Entry> {
+    let mut reader = Reader {
+        entries: Vec::new(),
+        defaults: Default::default(),
+        defaults_by_phase,
+        chain_open: false,
+        diagnostics,
+    };
     for directive in &document.directives {
         reader.directive(&directive.node, directive.span);
     }
@@ -46,8 +58,10 @@ pub(crate) fn drafts(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> 
 
 struct Reader<'a> {
     entries: Vec<Entry>,
-    /// The last `SecDefaultAction`. As in ModSecurity 2 there is one, whatever phase it names.
-    defaults: Vec<Spanned<Action>>,
+    /// The last `SecDefaultAction`. In ModSecurity 2 there is one, whatever phase it names, and it is the first here; in
+    /// libmodsecurity there is one for each phase.
+    defaults: [Vec<Spanned<Action>>; 5],
+    defaults_by_phase: bool,
     /// The newest rule waits for its next link.
     chain_open: bool,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -89,7 +103,8 @@ impl Reader<'_> {
             }
         } else {
             let phase = phase_of(&rule.actions);
-            let phase = phase.or_else(|| phase_of(&self.defaults)).unwrap_or(Phase::RequestBody);
+            let default_phase = if self.defaults_by_phase { None } else { phase_of(&self.defaults[0]) };
+            let phase = phase.or(default_phase).unwrap_or(Phase::RequestBody);
             let id = rule.actions.iter().rev().find_map(|action| match action.node {
                 Action::Id(id) => Some(id),
                 _ => None,
@@ -100,7 +115,7 @@ impl Reader<'_> {
             }
             self.entries.push(Entry::Rule(Draft {
                 links: vec![link],
-                defaults: self.defaults.clone(),
+                defaults: self.defaults[self.default_slot(phase)].clone(),
                 phase,
                 id: id.unwrap_or(RuleId(0)),
                 removed: None,
@@ -161,7 +176,12 @@ impl Reader<'_> {
             let error = Diagnostic::error(span, "SecDefaultAction needs a disruptive action");
             self.diagnostics.push(error.with_hint("add pass, deny, drop, allow, redirect or proxy"));
         }
-        self.defaults = actions.to_vec();
+        let slot = self.default_slot(phase_of(actions).unwrap_or(Phase::RequestBody));
+        self.defaults[slot] = actions.to_vec();
+    }
+
+    fn default_slot(&self, phase: Phase) -> usize {
+        if self.defaults_by_phase { usize::from(phase.number()) - 1 } else { 0 }
     }
 
     fn remove(&mut self, selector: &RuleSelector, directive: &'static str, span: SourceSpan) {

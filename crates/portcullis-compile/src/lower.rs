@@ -50,11 +50,12 @@ pub fn compile_sharing(
     patterns: &Patterns,
 ) -> Compiled {
     let mut diagnostics = Vec::new();
-    let entries = drafts(document, &mut diagnostics);
+    let settings = compile_settings(document, sources, &mut diagnostics);
+    let entries = drafts(document, settings.modsecurity3, &mut diagnostics);
     let mut lowering = Lowering {
-        plan: Plan { settings: compile_settings(document, sources, &mut diagnostics), ..Plan::default() },
         names: Names::new(),
-        operators: Operators::new(files, patterns),
+        operators: Operators::new(files, patterns, settings.modsecurity3),
+        plan: Plan { settings, ..Plan::default() },
         sources,
         diagnostics,
     };

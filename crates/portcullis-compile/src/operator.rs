@@ -25,11 +25,13 @@ pub(crate) struct Operators<'a> {
     files: &'a dyn Files,
     words: HashMap<Vec<PathBuf>, Arc<WordSet>>,
     patterns: &'a Patterns,
+    /// `^` and `$` match at line ends, too, as in libmodsecurity.
+    multi_line: bool,
 }
 
 impl<'a> Operators<'a> {
-    pub(crate) fn new(files: &'a dyn Files, patterns: &'a Patterns) -> Self {
-        Operators { files, words: HashMap::new(), patterns }
+    pub(crate) fn new(files: &'a dyn Files, patterns: &'a Patterns, multi_line: bool) -> Self {
+        Operators { files, words: HashMap::new(), patterns, multi_line }
     }
 
     /// `folder`: where data files are looked for, the folder of the rule file.
@@ -42,8 +44,10 @@ impl<'a> Operators<'a> {
         let argument = operator.argument.as_slice();
         let mut text = |make: fn(Template) -> Operator| macros(argument, names).map(make);
         match operator.name {
-            OperatorName::Rx => pattern(self.patterns, argument, names).map(Operator::Rx),
-            OperatorName::RxGlobal => pattern(self.patterns, argument, names).map(Operator::RxGlobal),
+            OperatorName::Rx => pattern(self.patterns, argument, self.multi_line, names).map(Operator::Rx),
+            OperatorName::RxGlobal => {
+                pattern(self.patterns, argument, self.multi_line, names).map(Operator::RxGlobal)
+            }
             OperatorName::VerifyCc => number_pattern(self.patterns, NumberKind::Card, argument),
             OperatorName::VerifySsn => number_pattern(self.patterns, NumberKind::Ssn, argument),
             OperatorName::VerifyCpf => number_pattern(self.patterns, NumberKind::Cpf, argument),
@@ -121,14 +125,19 @@ fn refusal(name: OperatorName) -> OperatorError {
 }
 
 /// A pattern; with macros in it, a template of one (`msre_op_rx_param_init`).
-fn pattern(patterns: &Patterns, argument: &[u8], names: &mut Names) -> Result<Pattern, OperatorError> {
+fn pattern(
+    patterns: &Patterns,
+    argument: &[u8],
+    multi_line: bool,
+    names: &mut Names,
+) -> Result<Pattern, OperatorError> {
     if argument.windows(2).any(|pair| pair == b"%{") {
         let template = macros(argument, names)?;
         if template.as_literal().is_none() {
             return Ok(Pattern::Computed(template));
         }
     }
-    compile(patterns, argument, RegexFlags::default()).map(Pattern::Fixed)
+    compile(patterns, argument, RegexFlags { multi_line, ..RegexFlags::default() }).map(Pattern::Fixed)
 }
 
 /// Payment card and other numbers; `^` and `$` match at every newline (`msre_op_verifyCC_init`).

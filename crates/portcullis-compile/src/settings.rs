@@ -36,6 +36,10 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::StreamOutBodyInspection(on) => settings.stream_response_body = *on,
         Setting::WebAppId(text) => settings.web_app_id = text.to_vec(),
         Setting::CollectionTimeout(seconds) => settings.collection_timeout = i64::from(clamp(*seconds)),
+        Setting::Compatibility(compatibility) => {
+            settings.modsecurity3 = *compatibility == seclang::Compatibility::ModSecurity3;
+        }
+        Setting::SecondReadings(on) => settings.second_readings = *on,
         // ModSecurity takes 0 for its own default.
         Setting::PcreMatchLimit(limit) => {
             settings.pcre_match_limit = Some(clamp(*limit)).filter(|&limit| limit > 0);

@@ -403,6 +403,7 @@ impl<'a> Checker<'a> {
                 policy.crs = rules.crs.as_ref().map(|folder| self.path(folder));
                 policy.include = rules.include.iter().map(|file| self.path(file)).collect();
                 policy.directives = rules.directives.clone();
+                policy.modsecurity3 = rules.compat == Some(raw::RulesCompat::ModSecurity3);
                 if let Some(level) = &rules.paranoia {
                     if !(1..=4).contains(&level.value) {
                         self.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());

@@ -117,6 +117,8 @@ pub struct Policy {
     pub include: Vec<PathBuf>,
     /// Directives after all files.
     pub directives: Option<String>,
+    /// Messages are read as libmodsecurity reads them, where that differs from ModSecurity 2.
+    pub modsecurity3: bool,
     /// What a disruptive rule does; none: as the rule files say, else blocking.
     pub engine: Option<Engine>,
     /// Request body settings that override the rule files.
@@ -134,6 +136,10 @@ pub struct Body {
     pub limit_bytes: Option<u64>,
     /// What happens above.
     pub over_limit: Option<OverLimit>,
+    /// Requests only: a body that applications read differently passes.
+    pub ambiguous_pass: bool,
+    /// Requests only: whether rules see second readings.
+    pub second_readings: Option<bool>,
 }
 
 /// What a match of a disruptive rule does.
@@ -169,13 +175,13 @@ pub enum Compat {
 pub struct Failure {
     /// A caught bug.
     pub engine_error: OpenOrClosed,
-    /// An encoded request body.
+    /// A request body whose content coding cannot be undone.
     pub undecodable: OpenOrClosed,
 }
 
 impl Default for Failure {
     fn default() -> Self {
-        Failure { engine_error: OpenOrClosed::Closed, undecodable: OpenOrClosed::Open }
+        Failure { engine_error: OpenOrClosed::Closed, undecodable: OpenOrClosed::Closed }
     }
 }
 

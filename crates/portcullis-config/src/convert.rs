@@ -47,13 +47,24 @@ pub(crate) fn engine(raw: raw::Engine) -> Engine {
 }
 
 pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
-    let raw::RequestBody { inspect, limit, over_limit: over } = raw;
-    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
+    let raw::RequestBody { inspect, limit, over_limit: over, ambiguous, second_readings } = raw;
+    Body {
+        inspect: *inspect,
+        limit_bytes: limit.map(|size| size.0),
+        over_limit: over.map(over_limit),
+        ambiguous_pass: *ambiguous == Some(raw::Ambiguous::Pass),
+        second_readings: *second_readings,
+    }
 }
 
 pub(crate) fn response_body(raw: &raw::ResponseBody) -> Body {
     let raw::ResponseBody { inspect, limit, over_limit: over } = raw;
-    Body { inspect: *inspect, limit_bytes: limit.map(|size| size.0), over_limit: over.map(over_limit) }
+    Body {
+        inspect: *inspect,
+        limit_bytes: limit.map(|size| size.0),
+        over_limit: over.map(over_limit),
+        ..Body::default()
+    }
 }
 
 pub(crate) fn over_limit(raw: raw::OverLimit) -> OverLimit {

@@ -43,13 +43,20 @@ SecRule REQBODY_ERROR \"!@eq 0\" \
 SecRule MULTIPART_STRICT_ERROR \"!@eq 0\" \
     \"id:9000104,phase:2,t:none,log,deny,status:400,\
     msg:'Multipart request body failed strict validation.',severity:2\"
+SecRule REQBODY_AMBIGUITY \"charset|lone_carriage_return|nested_multipart|transfer_encoding\" \
+    \"id:9000105,phase:2,t:none,log,deny,status:400,msg:'Applications read this request body differently.',\
+    logdata:'%{reqbody_ambiguity}',severity:2\"
+SecSecondReadings On
 ";
 
 impl Policy {
     /// Where the rules come from, in reading order. `crs_setup` is the set-up file found in the CRS folder.
     pub fn sources(&self, crs_setup: Option<std::path::PathBuf>) -> Vec<RuleSource> {
-        let mut sources =
-            vec![RuleSource::Inline { name: "portcullis defaults", text: DEFAULTS.to_string() }];
+        let mut defaults = DEFAULTS.to_string();
+        if self.modsecurity3 {
+            defaults.push_str("SecCompatibility ModSecurity3\n");
+        }
+        let mut sources = vec![RuleSource::Inline { name: "portcullis defaults", text: defaults }];
         sources.extend(self.setup.iter().cloned().map(RuleSource::File));
         if let Some(folder) = &self.crs {
             sources.extend(crs_setup.map(RuleSource::File));
@@ -75,7 +82,7 @@ impl Policy {
 
     fn paranoia_directive(&self) -> Option<String> {
         let level = self.paranoia?;
-        // 9000100 to 9000104 are ours; both variables are what crs-setup.conf sets.
+        // 9000100 to 9000105 are ours; both variables are what crs-setup.conf sets.
         Some(format!(
             "SecAction \"id:9000100,phase:1,pass,nolog,t:none,setvar:tx.blocking_paranoia_level={level},\
              setvar:tx.detection_paranoia_level={level}\"\n"
@@ -90,6 +97,12 @@ impl Policy {
             None => {}
         }
         body(&mut text, "Request", &self.request_body);
+        if self.request_body.ambiguous_pass {
+            text.push_str("SecRuleRemoveById 9000105\n");
+        }
+        if let Some(on) = self.request_body.second_readings {
+            let _ = writeln!(text, "SecSecondReadings {}", if on { "On" } else { "Off" });
+        }
         body(&mut text, "Response", &self.response_body);
         text
     }
@@ -129,8 +142,11 @@ mod tests {
             request_body: Body {
                 limit_bytes: Some(1000),
                 over_limit: Some(OverLimit::Reject),
+                ambiguous_pass: true,
+                second_readings: Some(false),
                 inspect: None,
             },
+            modsecurity3: true,
             response_body: Body { inspect: Some(true), ..Body::default() },
         };
         let sources = policy.sources(Some("crs/crs-setup.conf".into()));
@@ -162,7 +178,9 @@ mod tests {
         assert_eq!(
             text,
             "SecRuleEngine DetectionOnly\nSecRequestBodyLimit 1000\nSecRequestBodyLimitAction Reject\n\
-             SecResponseBodyAccess On\n"
+             SecRuleRemoveById 9000105\nSecSecondReadings Off\nSecResponseBodyAccess On\n"
         );
+        let RuleSource::Inline { text, .. } = &sources[0] else { panic!("not inline") };
+        assert!(text.ends_with("\nSecSecondReadings On\nSecCompatibility ModSecurity3\n"));
     }
 }

@@ -189,6 +189,19 @@ pub(crate) struct Rules {
     pub include: Vec<String>,
     /// Directives to read last.
     pub directives: Option<String>,
+    /// Which ModSecurity's reading counts where the two differ: `modsecurity2`, the default, or `modsecurity3`.
+    pub compat: Option<RulesCompat>,
+}
+
+/// Which ModSecurity the rules were written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) enum RulesCompat {
+    /// Version 2.9 on Apache.
+    #[serde(rename = "modsecurity2")]
+    ModSecurity2,
+    /// libmodsecurity, version 3.
+    #[serde(rename = "modsecurity3")]
+    ModSecurity3,
 }
 
 /// How request bodies are held for inspection.
@@ -201,6 +214,21 @@ pub(crate) struct RequestBody {
     pub limit: Option<Size>,
     /// What happens to a longer body.
     pub over_limit: Option<OverLimit>,
+    /// What happens to a body that applications are known to read differently, such as one in UTF-7 or with parts in
+    /// Base64. Default: `refuse`, with 400.
+    pub ambiguous: Option<Ambiguous>,
+    /// Whether rules also see arguments as other applications read them. Default: `true`.
+    pub second_readings: Option<bool>,
+}
+
+/// What happens to a body that applications read differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ambiguous {
+    /// Refused by rule 9000105, where the engine blocks.
+    Refuse,
+    /// Passed and counted.
+    Pass,
 }
 
 /// How response bodies are held for inspection.
@@ -250,7 +278,8 @@ pub(crate) enum Compat {
 pub(crate) struct Failure {
     /// A bug of ours was caught while inspecting. Default: `closed`.
     pub engine_error: Option<OpenOrClosed>,
-    /// The request body has a content coding that is not decoded. Default: `open`, counted.
+    /// The request body has a content coding that is not decoded here, or is not what its coding says. Default:
+    /// `closed`, where the engine blocks.
     pub undecodable: Option<OpenOrClosed>,
 }
 

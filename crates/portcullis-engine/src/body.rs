@@ -1,7 +1,8 @@
 //! The request body on its way into values.
 
 use portcullis_http::body::{
-    Arg, BodyErrorKind, BodyParser, BodySink, Limits, MultipartError, MultipartFlags, Options, Report,
+    Ambiguities, Arg, BodyErrorKind, BodyParser, BodySink, JsonNames, Limits, MultipartError, MultipartFlags,
+    Options, Report, Undeclared, overriding_query, parse_query_twice, path_parameters,
 };
 use portcullis_types::{Span, Variable};
 
@@ -13,13 +14,26 @@ use crate::{Class, store};
 /// Parses the query string into `ARGS_GET`.
 pub(crate) fn parse_query(query: &[u8], settings: &Settings, store: &mut Store) {
     let limits = limits(settings, 0);
-    let mut sink = Sink::new(store, Class::ArgsGet, Class::ArgsGetNames, false);
-    let report = portcullis_http::body::parse_query(query, settings.argument_separator, &limits, &mut sink);
+    let parse = match settings.second_readings {
+        true => parse_query_twice,
+        false => portcullis_http::body::parse_query,
+    };
+    let report = parse(query, settings.argument_separator, &limits, &mut Sink::new(store, QUERY, false));
     if report.invalid_encodings > 0 {
         store.set_scalar(Variable::UrlencodedError, b"1");
     }
     if let Some(error) = report.error {
         set_error(store, &error.to_string());
+    }
+}
+
+/// Arguments that some applications find in the path and in headers that carry a URL.
+pub(crate) fn read_elsewhere(path: &[u8], urls: &[&[u8]], settings: &Settings, store: &mut Store) {
+    let limits = limits(settings, 0);
+    let mut sink = Sink::new(store, QUERY, false);
+    path_parameters(path, &limits, &mut sink);
+    for url in urls {
+        overriding_query(url, settings.argument_separator, &limits, &mut sink);
     }
 }
 
@@ -35,6 +49,8 @@ pub(crate) struct RequestBody {
     parser: Option<BodyParser>,
     /// The body as it came, where the audit log may want it.
     kept: Option<Vec<u8>>,
+    /// A second look at a body that may not be what it says.
+    undeclared: Option<Undeclared>,
     /// The body itself, where `REQUEST_BODY` has a value.
     raw: Option<Vec<u8>>,
     files: Files,
@@ -44,6 +60,7 @@ pub(crate) struct RequestBody {
     over_no_files_limit: bool,
     /// An XML body, where rules search it.
     tree: Option<StoredTree>,
+    ambiguities: Ambiguities,
 }
 
 /// A tree whose texts are in the store, and where they begin there.
@@ -134,6 +151,10 @@ impl RequestBody {
         self.error.as_deref()
     }
 
+    pub(crate) fn ambiguities(&self) -> Ambiguities {
+        self.ambiguities
+    }
+
     pub(crate) fn feed(&mut self, chunk: &[u8], settings: &Settings, store: &mut Store, keep_files: bool) {
         if chunk.is_empty() {
             return;
@@ -149,19 +170,28 @@ impl RequestBody {
         if let Some(parser) = &mut self.parser {
             parser.feed(chunk, &mut sink);
         }
+        if let Some(undeclared) = &mut self.undeclared {
+            undeclared.feed(chunk, &mut sink);
+        }
     }
 
     fn begin(&mut self, settings: &Settings, store: &Store) {
         let options = Options {
             limits: limits(settings, store.class_len(Class::ArgsGet)),
             separator: settings.argument_separator,
+            json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
+            second_readings: settings.second_readings,
             ..Options::default()
         };
         self.begun = true;
+        if settings.second_readings {
+            self.undeclared = Undeclared::new(self.processor, &self.content_type, &options);
+        }
         self.parser =
             self.processor.map(|processor| BodyParser::new(processor, &self.content_type, &options));
         // As in ModSecurity 2, REQUEST_BODY is there for forms, and where nothing else takes the body apart.
         let raw = match self.processor {
+            _ if settings.modsecurity3 => true,
             Some(BodyProcessor::UrlEncoded) => true,
             Some(_) => false,
             None => self.forced,
@@ -186,6 +216,9 @@ impl RequestBody {
             let mut sink = Sink::with_files(store, &mut self.files, keep_files);
             parser.finish(&mut sink)
         });
+        if let Some(undeclared) = self.undeclared.take() {
+            undeclared.finish(&mut Sink::with_files(store, &mut self.files, keep_files));
+        }
         self.files.store_xml(store);
         if let Some(raw) = self.raw.take() {
             store.set_scalar(Variable::RequestBody, &raw);
@@ -210,8 +243,13 @@ impl RequestBody {
                 "Request body no files data length is larger than the configured limit ({limit})."
             ));
         }
+        let names: Vec<&str> = self.ambiguities.iter().map(|ambiguity| ambiguity.name()).collect();
+        store.set_scalar(Variable::ReqbodyAmbiguity, names.join(" ").as_bytes());
         store.set_scalar(Variable::InboundDataError, flag(truncated || self.over_no_files_limit));
         set_flags(store, &flags);
+        if settings.modsecurity3 && flags.unmatched_boundary() {
+            store.set_scalar(Variable::MultipartUnmatchedBoundary, b"2");
+        }
         if let Some(error) = &self.error {
             set_error(store, error);
         }
@@ -227,6 +265,7 @@ impl RequestBody {
         if !truncated || self.over_no_files_limit {
             self.error = report.error.map(|error| error.to_string());
         }
+        self.ambiguities = report.ambiguities;
         let mut flags = report.multipart;
         flags.error &= !truncated;
         flags
@@ -312,22 +351,44 @@ impl Files {
     }
 }
 
+/// Where arguments of one origin go.
+#[derive(Clone, Copy)]
+struct Classes {
+    values: Class,
+    names: Class,
+    value_readings: Class,
+    name_readings: Class,
+}
+
+const QUERY: Classes = Classes {
+    values: Class::ArgsGet,
+    names: Class::ArgsGetNames,
+    value_readings: Class::ArgsGetReadings,
+    name_readings: Class::ArgsGetNamesReadings,
+};
+
+const BODY: Classes = Classes {
+    values: Class::ArgsPost,
+    names: Class::ArgsPostNames,
+    value_readings: Class::ArgsPostReadings,
+    name_readings: Class::ArgsPostNamesReadings,
+};
+
 /// Enters what a parser finds into the store.
 struct Sink<'a> {
     store: &'a mut Store,
-    values: Class,
-    names: Class,
+    classes: Classes,
     files: Option<&'a mut Files>,
     keep_files: bool,
 }
 
 impl<'a> Sink<'a> {
-    fn new(store: &'a mut Store, values: Class, names: Class, keep_files: bool) -> Self {
-        Sink { store, values, names, files: None, keep_files }
+    fn new(store: &'a mut Store, classes: Classes, keep_files: bool) -> Self {
+        Sink { store, classes, files: None, keep_files }
     }
 
     fn with_files(store: &'a mut Store, files: &'a mut Files, keep_files: bool) -> Self {
-        Sink { store, values: Class::ArgsPost, names: Class::ArgsPostNames, files: Some(files), keep_files }
+        Sink { store, classes: BODY, files: Some(files), keep_files }
     }
 }
 
@@ -339,7 +400,23 @@ impl Sink<'_> {
 
 impl BodySink for Sink<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
-        self.store.add_pair(self.values, self.names, arg.name, arg.value);
+        self.store.add_pair(self.classes.values, self.classes.names, arg.name, arg.value);
+    }
+
+    fn arg_reading(&mut self, name: &[u8], value: &[u8]) {
+        let name = self.store.push(name);
+        let value = self.store.push(value);
+        self.store.add(self.classes.value_readings, name, value);
+    }
+
+    fn name_reading(&mut self, name: &[u8]) {
+        let name = self.store.push(name);
+        self.store.add(self.classes.name_readings, name, name);
+    }
+
+    fn xml_reading(&mut self, text: &[u8]) {
+        let text = self.store.push(text);
+        self.store.add(Class::XmlReadings, Span::default(), text);
     }
 
     fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {

@@ -4,7 +4,7 @@ use portcullis_types::{Span, Variable};
 
 use crate::Class;
 use crate::plan::{KeyFilter, Plan, Target, XmlPath};
-use crate::store::{ValueId, classes_of};
+use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
 use crate::tx_store::TxValue;
@@ -28,16 +28,7 @@ impl Transaction {
             Variable::Rule => self.collect_rule(plan, &target.filter, items),
             Variable::Env => self.collect_env(&target.filter, items),
             variable if !classes_of(variable).is_empty() => {
-                for &class in classes_of(variable) {
-                    for value in self.store.class(class) {
-                        let key = self.store.key(value);
-                        if matches!(target.filter, KeyFilter::All)
-                            || target.filter.accepts(self.store.text(key))
-                        {
-                            items.push(Item { variable, count: false, key, value });
-                        }
-                    }
-                }
+                self.collect_classes(variable, classes_of(variable), &target.filter, items);
             }
             variable => {
                 if self.is_open(variable) {
@@ -57,6 +48,35 @@ impl Transaction {
             let data = self.store.push(count.to_string().as_bytes());
             let value = self.store.temporary(key, data);
             items.push(Item { variable: target.variable, count: true, key, value });
+        }
+    }
+
+    /// As [`collect`](Self::collect), with second readings: what a rule tests.
+    pub(crate) fn collect_tested(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
+        self.collect(plan, target, items);
+        if target.count {
+            return;
+        }
+        self.collect_classes(target.variable, readings_of(target.variable), &target.filter, items);
+        if matches!(target.filter, KeyFilter::Xml(XmlPath::Text)) {
+            self.collect_classes(Variable::Xml, &[Class::XmlReadings], &KeyFilter::All, items);
+        }
+    }
+
+    fn collect_classes(
+        &self,
+        variable: Variable,
+        classes: &[Class],
+        filter: &KeyFilter,
+        items: &mut Vec<Item>,
+    ) {
+        for &class in classes {
+            for value in self.store.class(class) {
+                let key = self.store.key(value);
+                if matches!(filter, KeyFilter::All) || filter.accepts(self.store.text(key)) {
+                    items.push(Item { variable, count: false, key, value });
+                }
+            }
         }
     }
 

@@ -165,7 +165,7 @@ impl Transaction {
         let mut items = std::mem::take(&mut self.items);
         items.clear();
         for target in &link.targets.include {
-            self.collect(plan, target, &mut items);
+            self.collect_tested(plan, target, &mut items);
         }
         let mut captures = Captures::default();
         let mut any = false;

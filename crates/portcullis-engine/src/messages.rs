@@ -1,9 +1,10 @@
 //! From message heads to values: which bytes become which variable.
 
+use portcullis_http::body::overrides_url;
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::{Span, Variable};
 
-use crate::body::parse_query;
+use crate::body::{parse_query, read_elsewhere};
 use crate::transaction::{Connection, RequestLine, Transaction};
 use crate::{Class, login};
 
@@ -29,13 +30,19 @@ impl Transaction {
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) {
         self.ingest_request_line(line);
+        let mut urls = Vec::new();
         let settings = &self.plan.settings;
         let store = &mut self.store;
         for (name, value) in headers {
             store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
             if name.eq_ignore_ascii_case(b"cookie") {
-                let format = if settings.cookie_v1 { CookieFormat::V1 } else { CookieFormat::V0 };
-                for cookie in cookie::parse(value, format, settings.cookie_separator).cookies {
+                // libmodsecurity knows one format and one separator.
+                let (format, separator) = match settings {
+                    _ if settings.modsecurity3 => (CookieFormat::V0, Some(b';')),
+                    _ if settings.cookie_v1 => (CookieFormat::V1, settings.cookie_separator),
+                    _ => (CookieFormat::V0, settings.cookie_separator),
+                };
+                for cookie in cookie::parse(value, format, separator).cookies {
                     let name = cookie.full_name(value);
                     store.add_pair(
                         Class::RequestCookies,
@@ -46,6 +53,8 @@ impl Transaction {
                 }
             } else if name.eq_ignore_ascii_case(b"content-type") {
                 self.body.set_content_type(value);
+            } else if overrides_url(name) {
+                urls.push(value);
             } else if name.eq_ignore_ascii_case(b"authorization")
                 && store.scalar(Variable::AuthType).is_none()
             {
@@ -57,6 +66,10 @@ impl Transaction {
             } else if name.eq_ignore_ascii_case(b"host") && store.scalar(Variable::ServerName).is_none() {
                 store.set_scalar(Variable::ServerName, host_name(value));
             }
+        }
+        if settings.second_readings {
+            let path = split_target(line.target, line.method).path.of(line.target);
+            read_elsewhere(path, &urls, settings, store);
         }
         self.body.choose_processor();
     }
@@ -78,6 +91,20 @@ impl Transaction {
             store.set_scalar_span(Variable::QueryString, within(query));
             parse_query(query.of(line.target), &self.plan.settings, store);
         }
+        if self.plan.settings.modsecurity3 {
+            self.unescape_target(line.target, parts.uri);
+        }
+    }
+
+    /// As libmodsecurity does, from phase 1 on: the whole target at once, and the file name is what then stands before the
+    /// first question mark, scheme and authority included.
+    fn unescape_target(&mut self, target: &[u8], uri: Span) {
+        self.path_unescaped = true;
+        self.store.set_scalar(Variable::RequestUri, &percent_decode(uri.of(target)));
+        let whole = percent_decode(target);
+        let path = &whole[..memchr::memchr(b'?', &whole).unwrap_or(whole.len())];
+        self.store.set_scalar(Variable::RequestFilename, path);
+        self.store.set_scalar(Variable::RequestBasename, &path[basename(path)..]);
     }
 
     /// From phase 2 on, the path in `REQUEST_URI`, `REQUEST_FILENAME` and `REQUEST_BASENAME` has its percent-encoding

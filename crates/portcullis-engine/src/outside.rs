@@ -143,7 +143,7 @@ impl Transaction {
         let mut items = std::mem::take(&mut self.items);
         items.clear();
         for target in &link.targets.include {
-            self.collect(plan, target, &mut items);
+            self.collect_tested(plan, target, &mut items);
         }
         for item in &items {
             if self.excluded(plan, rule, link, at, item) {

@@ -21,6 +21,8 @@ const PATTERN_BYTES_MAX: usize = 8 * 1024;
 #[derive(Debug)]
 pub(crate) struct Patterns {
     budget: Budget,
+    /// Of patterns with macros; the others have theirs.
+    flags: RegexFlags,
     /// Patterns with their macros replaced.
     built: Vec<Built>,
     /// Searches that were given up.
@@ -52,6 +54,7 @@ impl Default for Patterns {
     fn default() -> Self {
         Patterns {
             budget: Budget { steps: STEPS_MAX, ..Budget::default() },
+            flags: RegexFlags::default(),
             built: Vec::new(),
             exhausted: 0,
             unusable: 0,
@@ -63,6 +66,7 @@ impl Default for Patterns {
 impl Patterns {
     pub(crate) fn new(settings: &Settings) -> Patterns {
         let mut patterns = Patterns::default();
+        patterns.flags.multi_line = settings.modsecurity3;
         if let Some(limit) = settings.pcre_match_limit {
             patterns.budget.choices_max = limit;
         }
@@ -125,7 +129,7 @@ impl Patterns {
             return known;
         }
         let pattern = (text.len() <= PATTERN_BYTES_MAX && self.built.len() < BUILT_MAX)
-            .then(|| Pcre::small(text, RegexFlags::default()).ok().map(Arc::new))
+            .then(|| Pcre::small(text, self.flags).ok().map(Arc::new))
             .flatten();
         if self.built.len() < BUILT_MAX {
             self.built.push(Built { text: text.into(), pattern: pattern.clone() });

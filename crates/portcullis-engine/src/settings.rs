@@ -68,6 +68,10 @@ pub struct Settings {
     pub stream_response_body: bool,
     /// `SecDisableBackendCompression`: upstreams are not told what codings the client takes.
     pub disable_backend_compression: bool,
+    /// `SecCompatibility ModSecurity3`: messages are read as libmodsecurity reads them, where that differs.
+    pub modsecurity3: bool,
+    /// `SecSecondReadings`.
+    pub second_readings: bool,
     /// `SecWebAppId`.
     pub web_app_id: Vec<u8>,
     /// `SecCollectionTimeout`: seconds that a record of a persistent collection lives after it was last stored.
@@ -108,6 +112,8 @@ impl Default for Settings {
             web_app_id: b"default".to_vec(),
             collection_timeout: 3_600,
             data_dir: None,
+            modsecurity3: false,
+            second_readings: false,
             component_signatures: Vec::new(),
             audit: crate::AuditSettings::default(),
         }

@@ -13,6 +13,12 @@ pub enum Class {
     ArgsGetNames,
     ArgsPost,
     ArgsPostNames,
+    /// What [`ArgsGet`](Class::ArgsGet) and the three others are to other applications, where that differs: see
+    /// [`readings_of`].
+    ArgsGetReadings,
+    ArgsGetNamesReadings,
+    ArgsPostReadings,
+    ArgsPostNamesReadings,
     RequestHeaders,
     RequestHeadersNames,
     RequestCookies,
@@ -27,12 +33,28 @@ pub enum Class {
     ResponseHeaders,
     ResponseHeadersNames,
     XmlText,
+    /// Beside [`XmlText`](Class::XmlText), as the readings of arguments.
+    XmlReadings,
     XmlAttributes,
     MatchedVars,
     MatchedVarsNames,
 }
 
 pub(crate) const CLASS_COUNT: usize = Class::MatchedVarsNames as usize + 1;
+
+/// The classes of a collection's second readings: rules test them, nothing counts them and no macro shows them.
+pub(crate) fn readings_of(variable: Variable) -> &'static [Class] {
+    use Class::*;
+    match variable {
+        Variable::Args => &[ArgsGetReadings, ArgsPostReadings],
+        Variable::ArgsNames => &[ArgsGetNamesReadings, ArgsPostNamesReadings],
+        Variable::ArgsGet => &[ArgsGetReadings],
+        Variable::ArgsGetNames => &[ArgsGetNamesReadings],
+        Variable::ArgsPost => &[ArgsPostReadings],
+        Variable::ArgsPostNames => &[ArgsPostNamesReadings],
+        _ => &[],
+    }
+}
 
 /// The classes that make up a collection; none for variables that are not stored as classes.
 pub(crate) fn classes_of(variable: Variable) -> &'static [Class] {

@@ -386,6 +386,11 @@ impl Transaction {
         self.body.error()
     }
 
+    /// Where other applications could read the request body differently.
+    pub fn body_ambiguities(&self) -> portcullis_http::body::Ambiguities {
+        self.body.ambiguities()
+    }
+
     /// The numeric value of a `TX` key, if it is set.
     pub fn tx_number(&self, key: &[u8]) -> Option<i64> {
         match self.tx.slot(self.plan.tx_slot(key)?) {

@@ -56,6 +56,9 @@ pub struct Event {
     /// Name of the HTTP-level refusal, when the request was not acceptable HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Cow<'static, str>>,
+    /// Where applications could read the request body differently.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ambiguities: Vec<Cow<'static, str>>,
     /// What went wrong with the upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_error: Option<UpstreamError>,
@@ -88,6 +91,7 @@ impl Event {
             matches: Vec::new(),
             matches_omitted: 0,
             refusal: None,
+            ambiguities: Vec::new(),
             upstream_error: None,
             exceptions: Vec::new(),
             coverage: Coverage::default(),

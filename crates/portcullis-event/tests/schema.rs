@@ -98,6 +98,7 @@ fn full() -> Event {
         points: 0,
     });
     event.matches_omitted = 2;
+    event.ambiguities = vec!["charset".into(), "name_escape".into()];
     event.exceptions =
         vec![Exception { cause: ExceptionCause::RequestBodyOverLimit, policy: ExceptionPolicy::DetectOnly }];
     event.coverage.bytes_inspected = 374;

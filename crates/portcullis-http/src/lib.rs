@@ -35,6 +35,7 @@
 //! It refuses to do I/O, to know rules, and to guess: where a body's end is in doubt there is no body, only a refusal.
 
 pub mod body;
+pub mod coding;
 pub mod cookie;
 pub mod forwarded;
 pub mod h1;

@@ -53,6 +53,8 @@ impl Inspection {
         let dropped = u32::try_from(self.transaction.matches_dropped()).unwrap_or(u32::MAX);
         event.matches_omitted = event.matches_omitted.saturating_add(dropped);
         event.refusal = self.refusal.map(|refusal| Cow::Borrowed(refusal.name()));
+        let ambiguities = self.transaction.body_ambiguities();
+        event.ambiguities = ambiguities.iter().map(|ambiguity| Cow::Borrowed(ambiguity.name())).collect();
         event.upstream_error = outcome.upstream_error;
         event.exceptions = outcome.exceptions.clone();
         event.coverage = coverage.clone();

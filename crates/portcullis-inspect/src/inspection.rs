@@ -7,9 +7,12 @@ use portcullis_engine::{
     RuleIndex, Scratch, Transaction,
 };
 use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
+use portcullis_http::body::Ambiguities;
+use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
 use portcullis_types::{Phase, RuleId};
 
+use crate::coded::CodedBody;
 use crate::inspector::{Inspector, PolicyNames};
 
 /// What to do after a phase.
@@ -87,6 +90,8 @@ pub struct Report {
     pub matched_rules: Vec<RuleId>,
     /// What was looked at and what was not.
     pub coverage: Coverage,
+    /// Where applications could read the request body differently.
+    pub ambiguities: Ambiguities,
     /// Searches of patterns that took more steps than they may.
     pub patterns_exhausted: u64,
     /// Patterns that were none once their macros were replaced.
@@ -109,16 +114,10 @@ pub struct Inspection {
     request_body_seen: u64,
     response_body_seen: u64,
     head_bytes: u64,
-    /// Bodies in a content coding that nobody here undoes: rules see the coded bytes, which is no inspection.
-    request_coded: bool,
-    response_coded: bool,
+    request_coded: CodedBody,
+    response_coded: CodedBody,
     /// Why a response body, if there was one, was not asked for.
     response_skip: NotInspected,
-}
-
-/// True for a `Content-Encoding` that changes the bytes.
-fn is_coded(value: &[u8]) -> bool {
-    !value.trim_ascii().is_empty() && !value.trim_ascii().eq_ignore_ascii_case(b"identity")
 }
 
 impl Inspection {
@@ -148,8 +147,8 @@ impl Inspection {
             request_body_seen: 0,
             response_body_seen: 0,
             head_bytes: 0,
-            request_coded: false,
-            response_coded: false,
+            request_coded: CodedBody::default(),
+            response_coded: CodedBody::default(),
             response_skip: NotInspected::BodyAccessOff,
         }
     }
@@ -160,7 +159,7 @@ impl Inspection {
         self.refusal = refusal;
         self.head_bytes += head.received_len() as u64;
         self.describe(head);
-        self.request_coded = head.header("content-encoding").any(is_coded);
+        self.request_coded = CodedBody::new(head.header("content-encoding"));
         let line = RequestLine {
             line: head.line(),
             method: head.method(),
@@ -179,12 +178,29 @@ impl Inspection {
         }
     }
 
-    /// A piece of the request body, within the plan's limit, transfer coding removed.
+    /// A piece of the request body, within the plan's limit, transfer coding removed. Rules see it with its content
+    /// codings undone; the plan's limit holds for what comes out, too.
     pub fn request_body(&mut self, chunk: &[u8]) {
-        if self.request_body_plan() != BodyPlan::Skip {
+        if let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() {
             self.request_body_seen += chunk.len() as u64;
-            self.transaction.request_body(chunk);
+            let Inspection { request_coded, transaction, .. } = self;
+            request_coded.feed(chunk, limit_bytes, &mut |data| transaction.request_body(data));
         }
+    }
+
+    /// Why rules do not see what the request body says: a content coding that is not undone here, or is not what it says.
+    /// `complete`: the whole body has been shown.
+    pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
+        let Inspection { request_coded, transaction, .. } = self;
+        if complete {
+            request_coded.finish(&mut |data| transaction.request_body(data));
+        }
+        request_coded.error()
+    }
+
+    /// Disruptive actions are carried out.
+    pub fn is_blocking(&self) -> bool {
+        self.transaction.rule_engine() == RuleEngine::On
     }
 
     /// Phase 2. `truncated`: there is more body than was shown.
@@ -192,6 +208,7 @@ impl Inspection {
         if self.interruption.is_some() {
             return Step::Continue;
         }
+        self.request_coding_error(!truncated);
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
     }
@@ -202,7 +219,7 @@ impl Inspection {
             return Step::Continue;
         }
         self.head_bytes += head.received_len() as u64;
-        self.response_coded = head.header("content-encoding").any(is_coded);
+        self.response_coded = CodedBody::new(head.header("content-encoding"));
         let version = head.version().as_str().as_bytes();
         let progress = self.transaction.response_head(version, head.status(), head.fields());
         self.step(progress)
@@ -231,10 +248,13 @@ impl Inspection {
         plan
     }
 
-    /// A piece of the response body, within the plan's limit, transfer coding removed.
+    /// A piece of the response body, within the plan's limit, transfer coding removed. Rules see it with its content
+    /// codings undone, as far as that goes under the same limit.
     pub fn response_body(&mut self, chunk: &[u8]) {
         self.response_body_seen += chunk.len() as u64;
-        self.transaction.response_body(chunk);
+        let limit = self.inspector.plan.settings.response_body_limit;
+        let Inspection { response_coded, transaction, .. } = self;
+        response_coded.feed(chunk, limit, &mut |data| transaction.response_body(data));
     }
 
     /// Phase 4. `truncated`: there is more body than was shown.
@@ -242,7 +262,12 @@ impl Inspection {
         if self.interruption.is_some() {
             return Step::Continue;
         }
-        let progress = self.transaction.response_end(truncated);
+        let Inspection { response_coded, transaction, .. } = self;
+        if !truncated {
+            response_coded.finish(&mut |data| transaction.response_body(data));
+        }
+        let over = matches!(response_coded.error(), Some(CodingError::TooLarge | CodingError::Bomb));
+        let progress = self.transaction.response_end(truncated || over);
         self.step(progress)
     }
 
@@ -291,7 +316,7 @@ impl Inspection {
 
     /// True if the request body is in a content coding, so that its bytes cannot be changed.
     pub fn is_request_coded(&self) -> bool {
-        self.request_coded
+        self.request_coded.is_coded()
     }
 
     /// `SecDisableBackendCompression`.
@@ -339,6 +364,7 @@ impl Inspection {
             event,
             matched_rules,
             coverage,
+            ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),
             patterns_unusable: self.transaction.patterns_unusable(),
             scratch: self.transaction.into_scratch(),
@@ -380,16 +406,17 @@ impl Inspection {
 
     fn coverage(&self, outcome: &Outcome) -> Coverage {
         let mut coverage = Coverage { bytes_inspected: self.head_bytes, ..Coverage::default() };
-        let mut body = |seen: u64, total: u64, coded: bool, reason: NotInspected| {
-            let (inspected, reason) = if coded { (0, NotInspected::ContentCoding) } else { (seen, reason) };
+        let mut body = |seen: u64, total: u64, coded: &CodedBody, reason: NotInspected| {
+            let hidden = coded.error().is_some();
+            let (inspected, reason) = if hidden { (0, NotInspected::ContentCoding) } else { (seen, reason) };
             coverage.bytes_inspected += inspected;
             coverage.not_inspected(reason, total.saturating_sub(inspected));
         };
         let reason = self.request_reason();
-        body(self.request_body_seen, outcome.request_body_bytes, self.request_coded, reason);
+        body(self.request_body_seen, outcome.request_body_bytes, &self.request_coded, reason);
         let over = self.response_body_seen > 0;
         let reason = if over { NotInspected::OverLimit } else { self.response_skip };
-        body(self.response_body_seen, outcome.response_body_bytes, self.response_coded, reason);
+        body(self.response_body_seen, outcome.response_body_bytes, &self.response_coded, reason);
         coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
         coverage
     }

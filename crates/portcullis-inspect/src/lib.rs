@@ -11,6 +11,7 @@
 //! a runtime or the clock: times are given, and what must be done (deny, redirect, drop) is said, not done.
 
 mod audit;
+mod coded;
 mod debug;
 mod event;
 mod inspection;
@@ -22,3 +23,4 @@ pub use inspector::{Inspector, PolicyNames};
 pub use portcullis_engine::{
     Answer, BodyLimitAction, BodyPlan, Interruption, Origin, Question, QuestionId, ResponseEdits, Scratch,
 };
+pub use portcullis_http::coding::CodingError;

@@ -65,6 +65,8 @@ catalogue! {
         "Time spent in inspection, all phases of a transaction together.";
     REFUSED_REQUESTS Counter "portcullis_refused_requests_total" ["reason"]
         "Requests refused by the HTTP codec before any verdict.";
+    AMBIGUOUS_BODIES Counter "portcullis_ambiguous_bodies_total" ["kind"]
+        "Request bodies that applications are known to read differently, by what makes them so.";
     RULE_MATCHES Counter "portcullis_rule_matches_total" ["rule_id"]
         "Transactions in which a rule matched, by rule id.";
     BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []

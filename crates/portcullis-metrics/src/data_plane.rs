@@ -11,6 +11,8 @@ pub struct DataPlaneNames<'a> {
     pub upstream_errors: &'a [&'static str],
     /// Refusals of the HTTP codec.
     pub refusals: &'a [&'static str],
+    /// Kinds of ambiguous request bodies.
+    pub ambiguities: &'a [&'static str],
 }
 
 /// What became of a `pause`.
@@ -36,6 +38,8 @@ pub struct DataPlane {
     pub connections_active: Gauge,
     /// Refused requests, by index into [`DataPlaneNames::refusals`].
     pub refused_requests: EnumCounters,
+    /// Ambiguous request bodies, by index into [`DataPlaneNames::ambiguities`].
+    pub ambiguous_bodies: EnumCounters,
     /// Bytes that rules could see.
     pub bytes_inspected: Counter,
     /// Bytes that they could not, by index into [`DataPlaneNames::not_inspected`].
@@ -63,6 +67,7 @@ impl DataPlane {
         DataPlane {
             connections_active: registry.gauge(&catalogue::CONNECTIONS_ACTIVE, &[]),
             refused_requests: registry.enum_counters(&catalogue::REFUSED_REQUESTS, &[], names.refusals),
+            ambiguous_bodies: registry.enum_counters(&catalogue::AMBIGUOUS_BODIES, &[], names.ambiguities),
             bytes_inspected: registry.counter(&catalogue::BYTES_INSPECTED, &[]),
             bytes_not_inspected: registry.enum_counters(
                 &catalogue::BYTES_NOT_INSPECTED,

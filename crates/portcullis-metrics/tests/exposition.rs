@@ -87,6 +87,7 @@ const NAMES: DataPlaneNames<'_> = DataPlaneNames {
     not_inspected: &["over_limit", "engine_off"],
     upstream_errors: &["connect"],
     refusals: &["bad_method"],
+    ambiguities: &["charset"],
 };
 
 #[test]
@@ -96,6 +97,7 @@ fn everything_that_moves_is_exposed() {
     plane.connections_active.add(3);
     plane.connections_active.add(-1);
     plane.refused_requests.inc(0);
+    plane.ambiguous_bodies.inc(0);
     plane.bytes_inspected.add(1000);
     plane.bytes_not_inspected.add(1, 7);
     plane.upstream_errors.inc(9);
@@ -117,6 +119,7 @@ fn everything_that_moves_is_exposed() {
         ("portcullis_build_info{version=\"1.2.3\"}".to_owned(), 1.0),
         ("portcullis_connections_active".to_owned(), 2.0),
         ("portcullis_refused_requests_total{reason=\"bad_method\"}".to_owned(), 1.0),
+        ("portcullis_ambiguous_bodies_total{kind=\"charset\"}".to_owned(), 1.0),
         ("portcullis_bytes_inspected_total".to_owned(), 1000.0),
         ("portcullis_bytes_not_inspected_total{reason=\"engine_off\"}".to_owned(), 7.0),
         ("portcullis_bytes_not_inspected_total{reason=\"over_limit\"}".to_owned(), 0.0),

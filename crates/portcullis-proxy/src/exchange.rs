@@ -11,7 +11,7 @@ use std::sync::Arc;
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
-use portcullis_inspect::{Interruption, Step};
+use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
 
 use crate::connection::Connection;
 use crate::forward::{self, Fault};
@@ -146,8 +146,7 @@ async fn serve(
         return answer::error(connection, generation, head, transaction, 200, "No tunnel is opened.", false)
             .await;
     }
-    if let Some(status) = encoded_body(head, transaction, route) {
-        let text = "The content coding of the request body is not supported.";
+    if !bodiless && let Some((status, text)) = undecodable(transaction, route, false) {
         transaction.reject(status, text);
         return answer::error(connection, generation, head, transaction, status, text, false).await;
     }
@@ -155,6 +154,7 @@ async fn serve(
         Ok(body) => body,
         Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
     };
+    let refused = if body.present { undecodable(transaction, route, !body.is_truncated()) } else { None };
     let step = transaction.inspection.request_end(body.is_truncated());
     pause::rest(connection, generation, transaction).await;
     if transaction.inspection.refuses_request_body() {
@@ -173,6 +173,11 @@ async fn serve(
             answer::interruption(connection, generation, head, transaction, what, read).await
         }
         Step::Continue | Step::Ask => {
+            if let Some((status, text)) = refused {
+                transaction.reject(status, text);
+                let read = body.is_read();
+                return answer::error(connection, generation, head, transaction, status, text, read).await;
+            }
             let to = Destination { group: &route.group, target: None };
             send(connection, generation, head, transaction, to, body).await
         }
@@ -226,25 +231,29 @@ pub(crate) async fn send(
     }
 }
 
-/// A content coding hides the body from the rules. The status to refuse it with, if that is the policy.
-fn encoded_body(head: &RequestHead, transaction: &mut Transaction, route: &Route) -> Option<u16> {
-    if head.framing() == BodyFraming::None || route.inspector.is_none() {
+/// A content coding hides the body from the rules, as far as it has come: the status and text to refuse it with, if that
+/// is the policy. `complete`: the whole body has come.
+fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> Option<(u16, &'static str)> {
+    if transaction.inspection.request_body_plan() == BodyPlan::Skip {
         return None;
     }
-    let encoded = head.header("content-encoding").any(|coding| !coding.eq_ignore_ascii_case(b"identity"));
-    if !encoded {
-        return None;
-    }
-    match route.failure.undecodable {
-        OpenOrClosed::Open => {
-            transaction.exception(ExceptionCause::UndecodableBody, ExceptionPolicy::Open);
-            None
+    let error = transaction.inspection.request_coding_error(complete)?;
+    let blocking = transaction.inspection.is_blocking();
+    let policy = match route.failure.undecodable {
+        OpenOrClosed::Open => ExceptionPolicy::Open,
+        OpenOrClosed::Closed if blocking => ExceptionPolicy::Closed,
+        OpenOrClosed::Closed => ExceptionPolicy::DetectOnly,
+    };
+    transaction.exception_once(ExceptionCause::UndecodableBody, policy);
+    (policy == ExceptionPolicy::Closed).then_some(match error {
+        CodingError::Unsupported => (415, "The content coding of the request body is not supported."),
+        CodingError::Malformed | CodingError::Truncated => {
+            (400, "The request body is not in its content coding.")
         }
-        OpenOrClosed::Closed => {
-            transaction.exception(ExceptionCause::UndecodableBody, ExceptionPolicy::Closed);
-            Some(415)
+        CodingError::TooLarge | CodingError::Bomb => {
+            (413, "The request body is larger than this site accepts.")
         }
-    }
+    })
 }
 
 /// The request body cannot be had, or not be held.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use portcullis_config::OpenOrClosed;
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
 use portcullis_inspect::{
-    BodyPlan, Connection, Inspection, Interruption, Outcome, Report, ResponseEdits, Step,
+    BodyPlan, CodingError, Connection, Inspection, Interruption, Outcome, Report, ResponseEdits, Step,
 };
 
 use crate::site::Route;
@@ -77,6 +77,16 @@ impl Guarded {
     /// Bytes of the request body.
     pub(crate) fn request_body(&mut self, chunk: &[u8]) {
         self.call(|inspection| inspection.request_body(chunk));
+    }
+
+    /// Why rules do not see what the request body says in its content coding.
+    pub(crate) fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
+        self.call(|inspection| inspection.request_coding_error(complete)).flatten()
+    }
+
+    /// Rules run, and disruptive actions are carried out.
+    pub(crate) fn is_blocking(&mut self) -> bool {
+        self.call(|inspection| inspection.is_blocking()).unwrap_or(false)
     }
 
     /// Phase 2.

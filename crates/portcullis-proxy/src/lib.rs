@@ -31,6 +31,7 @@
 //!     not_inspected: NotInspected::NAMES,
 //!     upstream_errors: UpstreamError::NAMES,
 //!     refusals: &[],
+//!     ambiguities: &[],
 //! };
 //! let metrics = DataPlane::new(&registry, "0", names);
 //! let services = Services { registry, metrics, on_event: Arc::new(|event| print!("{}", event.json_line())) };

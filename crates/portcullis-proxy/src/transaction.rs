@@ -98,6 +98,13 @@ impl Transaction {
         self.exceptions.push(Exception { cause, policy });
     }
 
+    /// As [`exception`](Self::exception), unless the same was noted before.
+    pub(crate) fn exception_once(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
+        if !self.exceptions.iter().any(|known| known.cause == cause) {
+            self.exception(cause, policy);
+        }
+    }
+
     /// Notes that the proxy answers this on its own account.
     pub(crate) fn reject(&mut self, status: u16, reason: &str) {
         self.rejection = Some(Rejection { status, reason: reason.to_string() });
@@ -137,6 +144,9 @@ impl Transaction {
                 let counters = &shared.services.metrics;
                 counters.patterns_exhausted.add(report.patterns_exhausted);
                 counters.patterns_unusable.add(report.patterns_unusable);
+                for ambiguity in report.ambiguities.iter() {
+                    counters.ambiguous_bodies.inc(ambiguity as usize);
+                }
                 for rule in matched_rules {
                     generation.rule_matches.inc(rule.0);
                 }

@@ -2,19 +2,34 @@
 
 use bstr::BString;
 use portcullis_http::body::content_type::Processor;
-use portcullis_http::body::{Arg, BodyParser, BodySink};
+use portcullis_http::body::{Arg, BodyParser, BodySink, Undeclared};
 
 use crate::load::Settings;
 use crate::transaction::{File, Pair, Transaction};
 use crate::xpath::Document;
 
+/// What other applications make of arguments: values and counts of rules see only the values.
+#[derive(Clone, Default)]
+pub(crate) struct Readings {
+    pub(crate) args: Vec<Pair>,
+    pub(crate) names: Vec<Pair>,
+}
+
 /// Collects arguments only.
 #[derive(Default)]
-pub(crate) struct Args(pub(crate) Vec<Pair>);
+pub(crate) struct Args(pub(crate) Vec<Pair>, pub(crate) Readings);
 
 impl BodySink for Args {
     fn arg(&mut self, arg: Arg<'_>) {
         self.0.push((arg.name.into(), arg.value.into()));
+    }
+
+    fn arg_reading(&mut self, name: &[u8], value: &[u8]) {
+        self.1.args.push((name.into(), value.into()));
+    }
+
+    fn name_reading(&mut self, name: &[u8]) {
+        self.1.names.push((name.into(), name.into()));
     }
 }
 
@@ -27,11 +42,25 @@ struct Parts {
     name: Option<BString>,
     filename: Option<BString>,
     xml: Option<(BString, Vec<BString>, Document)>,
+    readings: Readings,
+    xml_readings: Vec<BString>,
 }
 
 impl BodySink for Parts {
     fn arg(&mut self, arg: Arg<'_>) {
         self.args.push((arg.name.into(), arg.value.into()));
+    }
+
+    fn arg_reading(&mut self, name: &[u8], value: &[u8]) {
+        self.readings.args.push((name.into(), value.into()));
+    }
+
+    fn name_reading(&mut self, name: &[u8]) {
+        self.readings.names.push((name.into(), name.into()));
+    }
+
+    fn xml_reading(&mut self, text: &[u8]) {
+        self.xml_readings.push(text.into());
     }
 
     fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {
@@ -98,6 +127,7 @@ impl BodySink for Parts {
 
 /// Reads the request body before phase 2. Follows `modsecurity_request_body_start` and `..._end`.
 pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Settings) {
+    transaction.ambiguities = Some(BString::default());
     let Some(body) = &transaction.request.body else { return };
     if !transaction.request_body_access {
         return;
@@ -107,25 +137,42 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
         transaction.request_stream = Some(body.clone());
     }
     // Only forms, and bodies that no one takes apart, are kept as a whole.
-    let keep = match transaction.processor {
-        Some(processor) => processor == Processor::UrlEncoded,
-        None => transaction.force_request_body,
-    };
+    let keep = settings.modsecurity3
+        || match transaction.processor {
+            Some(processor) => processor == Processor::UrlEncoded,
+            None => transaction.force_request_body,
+        };
     if keep {
         transaction.request_body = Some(body.clone());
     }
+    let content_type = transaction.header("Content-Type").unwrap_or_default();
+    let mut parts = Parts::default();
+    let undeclared = Undeclared::new(transaction.processor, content_type, &settings.body);
+    if let Some(mut undeclared) = undeclared.filter(|_| settings.body.second_readings && !body.is_empty()) {
+        undeclared.feed(body, &mut parts);
+        undeclared.finish(&mut parts);
+    }
+    let seen_twice = std::mem::take(&mut parts);
+    transaction.body_readings = seen_twice.readings;
+    transaction.xml_readings = seen_twice.xml_readings;
     let Some(processor) = transaction.processor else { return };
     if processor == Processor::Json && body.is_empty() {
         return;
     }
     let mut options = settings.body.clone();
     options.limits.arguments_max = options.limits.arguments_max.saturating_sub(transaction.query_args.len());
-    let content_type = transaction.header("Content-Type").unwrap_or_default();
-    let mut parts = Parts::default();
     let mut parser = BodyParser::new(processor, content_type, &options);
     parser.feed(body, &mut parts);
     let report = parser.finish(&mut parts);
     transaction.body_args = parts.args;
+    // Those of the declared reading came first.
+    parts.readings.args.append(&mut transaction.body_readings.args);
+    parts.readings.names.append(&mut transaction.body_readings.names);
+    transaction.body_readings = parts.readings;
+    parts.xml_readings.append(&mut transaction.xml_readings);
+    transaction.xml_readings = parts.xml_readings;
+    let ambiguities: Vec<&str> = report.ambiguities.iter().map(|ambiguity| ambiguity.name()).collect();
+    transaction.ambiguities = Some(ambiguities.join(" ").into());
     transaction.files = parts.files;
     transaction.part_headers = parts.headers;
     transaction.part_name = parts.name;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 use portcullis_decode::UnicodeMap;
-use portcullis_http::body::Options;
+use portcullis_http::body::{JsonNames, Options};
 use portcullis_http::cookie::CookieFormat;
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) separator: u8,
     pub(crate) cookie_format: CookieFormat,
     pub(crate) body: Options,
+    /// `SecCompatibility ModSecurity3`.
+    pub(crate) modsecurity3: bool,
     pub(crate) unicode_map: Option<UnicodeMap>,
     pub(crate) web_app_id: BString,
     pub(crate) collection_timeout: i64,
@@ -51,6 +53,7 @@ impl Default for Settings {
             separator: b'&',
             cookie_format: CookieFormat::V0,
             body: Options::default(),
+            modsecurity3: false,
             unicode_map: None,
             web_app_id: "default".into(),
             collection_timeout: 3_600,
@@ -69,10 +72,18 @@ pub(crate) fn load(
         settings: Settings::default(),
         mime_types_set: false,
         items: Vec::new(),
-        defaults: vec![Action::Phase(Phase::RequestBody), Action::Log, Action::AuditLog, Action::Pass],
+        defaults: Default::default(),
         chain_open: false,
         problems: Vec::new(),
     };
+    let initial = [Action::Phase(Phase::RequestBody), Action::Log, Action::AuditLog, Action::Pass];
+    loader.defaults.fill(initial.to_vec());
+    // Which ModSecurity it is counts for every rule, wherever it is said.
+    for directive in &document.directives {
+        if let Directive::Setting(Setting::Compatibility(compatibility)) = directive.node {
+            loader.settings.modsecurity3 = compatibility == settings::Compatibility::ModSecurity3;
+        }
+    }
     for directive in &document.directives {
         loader.directive(directive);
     }
@@ -89,8 +100,9 @@ struct Loader<'l> {
     settings: Settings,
     mime_types_set: bool,
     items: Vec<Item>,
-    /// What the next rules start from: the last `SecDefaultAction`, whatever phase it names (`cmd_default_action`).
-    defaults: Vec<Action>,
+    /// What the next rules start from, for each phase. In version 2 all are the same: the last `SecDefaultAction` counts,
+    /// whatever phase it names (`cmd_default_action`). In version 3 it counts for the phase it names.
+    defaults: [Vec<Action>; 5],
     /// The last link has `chain`.
     chain_open: bool,
     problems: Vec<Unsupported>,
@@ -107,7 +119,13 @@ impl Loader<'_> {
             Directive::Rule(rule) => self.rule(rule, span),
             Directive::Marker(label) => self.items.push(Item::Marker(label.clone())),
             Directive::DefaultAction(actions) => {
-                self.defaults = actions.iter().map(|action| action.node.clone()).collect();
+                let actions: Vec<Action> = actions.iter().map(|action| action.node.clone()).collect();
+                if self.settings.modsecurity3 {
+                    let phase = phase_of(&actions).unwrap_or(Phase::RequestBody);
+                    self.defaults[usize::from(phase.number()) - 1] = actions;
+                } else {
+                    self.defaults.fill(actions);
+                }
             }
             Directive::RemoveById(ids) => self.remove(&Chosen::Ids(ids.clone())),
             Directive::RemoveByTag(pattern) => {
@@ -158,7 +176,8 @@ impl Loader<'_> {
             }
             Some(condition) => {
                 let operator = &condition.operator.node;
-                let test = Test::new(operator.name, &operator.argument, &folder, self.files);
+                let multi_line = self.settings.modsecurity3;
+                let test = Test::new(operator.name, &operator.argument, &folder, self.files, multi_line);
                 (self.targets(&condition.targets, &own), operator.negated, test)
             }
         };
@@ -166,7 +185,10 @@ impl Loader<'_> {
             Ok(test) => test,
             Err(what) => return self.problem(span, what),
         };
-        let actions = [self.defaults.as_slice(), &own].concat();
+        // Before the merge the phase is only known in version 3, where the default actions hang on it.
+        let own_phase = phase_of(&own).unwrap_or(Phase::RequestBody);
+        let defaults = self.defaults[usize::from(own_phase.number()) - 1].clone();
+        let actions = [defaults.as_slice(), &own].concat();
         let continues = std::mem::replace(&mut self.chain_open, own.contains(&Action::Chain));
         let link = Link { targets, negated, test, actions };
         if continues {
@@ -176,8 +198,8 @@ impl Loader<'_> {
             return self.problem(span, "a link without its chain");
         }
         let Some(id) = link.id() else { return self.problem(span, "a rule without an id") };
-        let phase = link.last(|action| if let Action::Phase(phase) = action { Some(*phase) } else { None });
-        let default_disruptive = Disruptive::last_of(&self.defaults).unwrap_or(Disruptive::Pass);
+        let phase = phase_of(&link.actions);
+        let default_disruptive = Disruptive::last_of(&defaults).unwrap_or(Disruptive::Pass);
         let disruptive = Disruptive::last_of(&own).unwrap_or_else(|| default_disruptive.clone());
         let phase = phase.unwrap_or(Phase::RequestBody);
         self.items.push(Item::Chain(Chain { id, phase, links: vec![link], disruptive, default_disruptive }));
@@ -265,6 +287,13 @@ impl Loader<'_> {
         let limits = &mut self.settings.body.limits;
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         match setting {
+            Setting::Compatibility(settings::Compatibility::ModSecurity3) => {
+                self.settings.body.json_names = JsonNames::ModSecurity3;
+            }
+            Setting::Compatibility(settings::Compatibility::ModSecurity2) => {
+                self.settings.body.json_names = JsonNames::ModSecurity2;
+            }
+            Setting::SecondReadings(on) => self.settings.body.second_readings = *on,
             Setting::RuleEngine(engine) => self.settings.engine = *engine,
             Setting::RequestBodyAccess(on) => self.settings.request_body_access = *on,
             Setting::ResponseBodyAccess(on) => self.settings.response_body_access = *on,
@@ -318,6 +347,14 @@ impl Loader<'_> {
             _ => {}
         }
     }
+}
+
+/// The last phase of a list of actions.
+fn phase_of(actions: &[Action]) -> Option<Phase> {
+    actions
+        .iter()
+        .rev()
+        .find_map(|action| if let Action::Phase(phase) = action { Some(*phase) } else { None })
 }
 
 /// Builds a target; the error says what is not evaluated.

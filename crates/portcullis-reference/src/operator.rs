@@ -21,8 +21,8 @@ pub(crate) enum Test {
     /// `@rxGlobal`.
     RxGlobal(Pcre),
     Verify(fn(&[u8]) -> bool, Pcre),
-    /// A regex with macros in it: built anew each time.
-    RxMacro(BString),
+    /// A regex with macros in it: built anew each time, with these flags.
+    RxMacro(BString, RegexFlags),
     Text(TextTest, BString),
     /// As `contains`, without macros.
     StrMatch(BString),
@@ -69,13 +69,16 @@ impl Found {
 }
 
 impl Test {
-    /// Builds an operator. `folder` is where its data files are; the error says what is wrong.
+    /// Builds an operator. `folder` is where its data files are; the error says what is wrong. `multi_line`: `^` and `$` of
+    /// `@rx` match at line ends, too.
     pub(crate) fn new(
         name: OperatorName,
         argument: &BString,
         folder: &Path,
         files: &dyn Files,
+        multi_line: bool,
     ) -> Result<Test, String> {
+        let flags = RegexFlags { multi_line, ..RegexFlags::default() };
         let text = |test| Ok(Test::Text(test, argument.clone()));
         let number = |test| Ok(Test::Number(test, argument.clone()));
         match name {
@@ -106,9 +109,9 @@ impl Test {
             OperatorName::Rsub => Rsub::new(argument).map(Test::Rsub),
             OperatorName::Pm => Ok(Test::Words(parse_pm_words(argument))),
             OperatorName::PmFromFile => Ok(Test::Words(parse_word_file(&read_all(argument, folder, files)?))),
-            OperatorName::Rx if find(argument, b"%{").is_some() => Ok(Test::RxMacro(argument.clone())),
-            OperatorName::Rx => regex(argument, false).map(Test::Rx),
-            OperatorName::RxGlobal => regex(argument, false).map(Test::RxGlobal),
+            OperatorName::Rx if find(argument, b"%{").is_some() => Ok(Test::RxMacro(argument.clone(), flags)),
+            OperatorName::Rx => regex(argument, multi_line).map(Test::Rx),
+            OperatorName::RxGlobal => regex(argument, multi_line).map(Test::RxGlobal),
             OperatorName::VerifyCc => {
                 regex(argument, true).map(|regex| Test::Verify(numbers::is_card, regex))
             }
@@ -132,8 +135,8 @@ impl Test {
             Test::Always | Test::Rsub(_) => plain(true),
             Test::Never => plain(false),
             Test::Rx(regex) => run_regex(regex, value),
-            Test::RxMacro(pattern) => {
-                let regex = Pcre::new(&expand(pattern), RegexFlags::default()).ok()?;
+            Test::RxMacro(pattern, flags) => {
+                let regex = Pcre::new(&expand(pattern), *flags).ok()?;
                 run_regex(&regex, value)
             }
             Test::RxGlobal(regex) => {

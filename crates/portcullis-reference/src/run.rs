@@ -14,7 +14,7 @@ use crate::operator::{Found, Test};
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
 use crate::text::{atoi, escape_key};
 use crate::transaction::{Chosen, Transaction, Value, set, unset};
-use crate::variables::values;
+use crate::variables::{second_readings, values};
 use crate::{Interruption, Match, Outcome, Reference, Request, body};
 
 pub(crate) fn run(reference: &Reference, request: &Request, database: &mut Database) -> Outcome {
@@ -192,7 +192,11 @@ impl Run<'_> {
     fn candidates(&self, chain: &Chain, link: &Link) -> Vec<Candidate> {
         let mut out: Vec<Candidate> = Vec::new();
         for target in &link.targets {
-            let found = values(&self.transaction, target.variable, &target.select, chain).unwrap_or_default();
+            let mut found =
+                values(&self.transaction, target.variable, &target.select, chain).unwrap_or_default();
+            if target.kind != TargetKind::Count {
+                found.extend(second_readings(&self.transaction, target.variable, &target.select));
+            }
             match target.kind {
                 TargetKind::Values => {
                     out.extend(

@@ -2,15 +2,17 @@
 
 use bstr::BString;
 use portcullis_http::body::content_type::Processor;
-use portcullis_http::body::{MultipartFlags, parse_query};
-use portcullis_http::cookie;
+use portcullis_http::body::{
+    MultipartFlags, overrides_url, overriding_query, parse_query, parse_query_twice, path_parameters,
+};
+use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_match::Pcre;
 use portcullis_seclang::ast::{AllowScope, IdRange};
 use portcullis_seclang::settings::RuleEngine;
 use portcullis_types::{Phase, Variable};
 
 use crate::Request;
-use crate::body::Args;
+use crate::body::{Args, Readings};
 use crate::collections::{Database, Open, new_record};
 use crate::load::Settings;
 use crate::rules::LoadedTarget;
@@ -47,6 +49,8 @@ pub(crate) struct Transaction<'r> {
     pub(crate) request: &'r Request,
     pub(crate) phase: Phase,
     pub(crate) engine: RuleEngine,
+    /// As in `SecCompatibility ModSecurity3`.
+    pub(crate) modsecurity3: bool,
     pub(crate) allowed: Option<AllowScope>,
     pub(crate) request_body_access: bool,
     pub(crate) response_body_access: bool,
@@ -55,6 +59,11 @@ pub(crate) struct Transaction<'r> {
 
     pub(crate) query_args: Vec<Pair>,
     pub(crate) body_args: Vec<Pair>,
+    pub(crate) query_readings: Readings,
+    pub(crate) body_readings: Readings,
+    pub(crate) xml_readings: Vec<BString>,
+    /// Known once the body has been read, if there is one.
+    pub(crate) ambiguities: Option<BString>,
     pub(crate) cookies: Vec<Pair>,
     pub(crate) files: Vec<File>,
     pub(crate) part_headers: Vec<Pair>,
@@ -103,6 +112,7 @@ impl<'r> Transaction<'r> {
             request,
             phase: Phase::RequestHeaders,
             engine: settings.engine,
+            modsecurity3: settings.modsecurity3,
             allowed: None,
             request_body_access: settings.request_body_access,
             response_body_access: settings.response_body_access,
@@ -110,6 +120,10 @@ impl<'r> Transaction<'r> {
             processor: None,
             query_args: Vec::new(),
             body_args: Vec::new(),
+            query_readings: Readings::default(),
+            body_readings: Readings::default(),
+            xml_readings: Vec::new(),
+            ambiguities: None,
             cookies: Vec::new(),
             files: Vec::new(),
             part_headers: Vec::new(),
@@ -145,14 +159,31 @@ impl<'r> Transaction<'r> {
         }
         if let (_, Some(query)) = request.path_and_query() {
             let mut args = Args::default();
-            let report = parse_query(query, settings.separator, &settings.body.limits, &mut args);
+            let parse = if settings.body.second_readings { parse_query_twice } else { parse_query };
+            let report = parse(query, settings.separator, &settings.body.limits, &mut args);
             transaction.query_args = args.0;
+            transaction.query_readings = args.1;
             transaction.urlencoded_error = report.invalid_encodings > 0;
             transaction.body_error = report.error.map(|error| error.to_string().into());
         }
+        if settings.body.second_readings {
+            let mut args = Args::default();
+            let limits = &settings.body.limits;
+            path_parameters(request.path_and_query().0, limits, &mut args);
+            for (_, url) in request.headers.iter().filter(|(name, _)| overrides_url(name)) {
+                overriding_query(url, settings.separator, limits, &mut args);
+            }
+            transaction.query_readings.args.extend(args.1.args);
+            transaction.query_readings.names.extend(args.1.names);
+        }
         for (name, value) in &request.headers {
             if name.eq_ignore_ascii_case(b"Cookie") {
-                for cookie in cookie::parse(value, settings.cookie_format, None).cookies {
+                // libmodsecurity knows one format and one separator.
+                let (format, separator) = match settings.modsecurity3 {
+                    true => (CookieFormat::V0, Some(b';')),
+                    false => (settings.cookie_format, None),
+                };
+                for cookie in cookie::parse(value, format, separator).cookies {
                     let pair = (cookie.full_name(value).into_owned().into(), cookie.value(value).into());
                     transaction.cookies.push(pair);
                 }

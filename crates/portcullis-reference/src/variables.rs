@@ -34,6 +34,29 @@ pub(crate) fn values(
     Some(value.into_iter().map(|value| Value { name: variable.name().into(), value }).collect())
 }
 
+/// What other applications make of a variable's values, beside [`values`]. Nothing counts them.
+pub(crate) fn second_readings(
+    transaction: &Transaction<'_>,
+    variable: Variable,
+    select: &Select,
+) -> Vec<Value> {
+    let (query, body) = (&transaction.query_readings, &transaction.body_readings);
+    let pairs = match variable {
+        Variable::Args => [query.args.as_slice(), &body.args].concat(),
+        Variable::ArgsGet => query.args.clone(),
+        Variable::ArgsPost => body.args.clone(),
+        Variable::ArgsNames => [query.names.as_slice(), &body.names].concat(),
+        Variable::ArgsGetNames => query.names.clone(),
+        Variable::ArgsPostNames => body.names.clone(),
+        Variable::Xml if matches!(select, Select::XmlText) => {
+            let named = |value: &BString| Value { name: "XML".into(), value: value.clone() };
+            return transaction.xml_readings.iter().map(named).collect();
+        }
+        _ => return Vec::new(),
+    };
+    selected(variable, select, pairs)
+}
+
 /// True if [`values`] knows the variable.
 pub(crate) fn is_evaluated(variable: Variable) -> bool {
     let request = crate::Request::get("/");
@@ -109,8 +132,8 @@ fn matched(transaction: &Transaction<'_>, select: &Select, what: fn(&Value) -> B
 }
 
 fn xml(transaction: &Transaction<'_>, select: &Select) -> Vec<Value> {
-    let Some((text, attributes, document)) = &transaction.xml else { return Vec::new() };
     let named = |value: &BString| Value { name: "XML".into(), value: value.clone() };
+    let Some((text, attributes, document)) = &transaction.xml else { return Vec::new() };
     match select {
         Select::All => vec![named(&"[XML document tree]".into())],
         Select::XmlText => vec![named(text)],
@@ -151,7 +174,10 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
     let (raw_path, query) = request.path_and_query();
     // Apache takes the percent signs off the path between phase 1 and phase 2 (`ap_process_request_internal`).
     let path = if transaction.phase.number() > 1 { unescape(raw_path) } else { raw_path.to_vec() };
-    let path = path.as_slice();
+    // libmodsecurity unescapes the whole target at once, and takes the file name up to the first question mark then.
+    let whole = unescape(&request.uri);
+    let whole_path = whole.split(|&b| b == b'?').next().unwrap_or_default();
+    let path = if transaction.modsecurity3 { whole_path } else { path.as_slice() };
     let flag = |on: bool| Some(BString::from(if on { "1" } else { "0" }));
     let number = |n: u64| Some(BString::from(n.to_string()));
     let response = request.response.as_ref().filter(|_| transaction.phase.number() >= 3);
@@ -178,6 +204,9 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::MultipartLfLine => flag(multipart.lf_line),
         Variable::MultipartMissingSemicolon => flag(multipart.missing_semicolon),
         Variable::MultipartStrictError => flag(multipart.strict_error()),
+        Variable::MultipartUnmatchedBoundary if transaction.modsecurity3 => {
+            number(if multipart.unmatched_boundary() { 2 } else { 0 })
+        }
         Variable::MultipartUnmatchedBoundary => flag(multipart.unmatched_boundary()),
         Variable::MultipartName => transaction.part_name.clone(),
         Variable::MultipartFilename => transaction.part_filename.clone(),
@@ -192,6 +221,7 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::ServerPort => number(request.server_port.into()),
         Variable::ServerName => transaction.header("Host").map(|host| host_name(host).into()),
         Variable::UniqueId => Some(request.unique_id.clone()),
+        Variable::ReqbodyAmbiguity => transaction.ambiguities.clone(),
         Variable::ReqbodyError | Variable::ReqbodyProcessorError => flag(transaction.body_error.is_some()),
         Variable::ReqbodyErrorMsg | Variable::ReqbodyProcessorErrorMsg => {
             Some(transaction.body_error.clone().unwrap_or_default())
@@ -207,6 +237,10 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::RequestLine => Some(request.line.clone()),
         Variable::RequestMethod => Some(request.method.clone()),
         Variable::RequestProtocol => Some(request.protocol.clone()),
+        Variable::RequestUri if transaction.modsecurity3 => {
+            let uri = query.map_or(raw_path.to_vec(), |query| [raw_path, b"?", query].concat());
+            Some(unescape(&uri).into())
+        }
         Variable::RequestUri => Some(query.map_or(path.into(), |query| [path, b"?", query].concat().into())),
         Variable::RequestUriRaw => Some(request.uri.clone()),
         Variable::StreamInputBody => transaction.request_stream.clone(),

@@ -115,6 +115,7 @@ const TARGETS: &[&str] = &[
     "FULL_REQUEST_LENGTH",
     "RULE:id",
     "RULE:severity",
+    "REQBODY_AMBIGUITY",
     "FILES",
     "FILES_NAMES",
     "XML:/*",
@@ -132,7 +133,8 @@ const TARGETS: &[&str] = &[
     "XML:'/a/b|//@x|//c'",
     "XML://xml:*",
 ];
-const WORDS: &[&str] = &["a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", ""];
+const WORDS: &[&str] =
+    &["a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", "", "s%el", "%c0%bca", "%2541b"];
 const OPERATORS: &[&str] = &[
     "@rx a",
     "@rx (?i)^(s)el|(u)n",
@@ -216,8 +218,18 @@ fn rules(random: &mut Random) -> String {
     let mut text = String::from("SecRequestBodyAccess On\nSecResponseBodyAccess On\n");
     let _ = writeln!(text, "SecRuleEngine {}", if random.chance(40) { "On" } else { "DetectionOnly" });
     if random.chance(30) {
-        let _ =
-            writeln!(text, "SecDefaultAction \"phase:2,log,auditlog,{}\"", random.pick(&["pass", "deny"]));
+        text.push_str("SecCompatibility ModSecurity3\n");
+    }
+    if random.chance(40) {
+        text.push_str("SecSecondReadings On\n");
+    }
+    if random.chance(30) {
+        let _ = writeln!(
+            text,
+            "SecDefaultAction \"phase:{},log,auditlog,{}\"",
+            1 + random.below(4),
+            random.pick(&["pass", "deny"])
+        );
     }
     if random.chance(30) {
         let processor = random.pick(&["XML", "JSON", "URLENCODED", "MULTIPART"]);
@@ -379,15 +391,15 @@ fn request(random: &mut Random) -> Request {
         pairs.push(format!("{name}={}", random.pick(WORDS).replace(' ', "+")));
     }
     let query = pairs.join("&");
-    let path = random.pick(&["/", "/a/b.php", "/%41b/..%2fc", "http://h/a", "/a?x"]);
+    let path = random.pick(&["/", "/a/b.php", "/%41b/..%2fc", "http://h/a", "/a?x", "/a;b=ab/;x%3fy"]);
     let uri =
         if pairs.is_empty() || path.contains('?') { path.to_owned() } else { format!("{path}?{query}") };
-    let mut request = match random.below(5) {
+    let mut request = match random.below(7) {
         0 => Request::post(&uri, "application/x-www-form-urlencoded", query),
         1 => Request::post(
             &uri,
             "application/json",
-            random.pick(&[r#"{"a":"ab","b":[1,{"c":null}]}"#, "{", "[22]"]),
+            random.pick(&[r#"{"a":"ab","b":[1,{"c":null}]}"#, "{", "[22]", r#"{"s%el":"\u0000%2541"}"#]),
         ),
         2 => Request::post(&uri, "text/xml", random.pick(&[
             "<a b='ab'>22<c/>x</a>",
@@ -395,6 +407,7 @@ fn request(random: &mut Random) -> Request {
             "<a>&lt;</a>",
             "<a><b x='1'>a<b x='22'>22</b>b</b><b>ab</b><c><b x='1'>1<!--x-->2<?p x?></b></c></a>",
             "<a xmlns='u'><b/></a>",
+            "<?p ab?><a/>",
             "<a><p:b xmlns:p='u'>ab</p:b><b xmlns=''>22</b><b xmlns='u'>1</b><xml:b/><q:b x='1'>a<![CDATA[b]]></q:b></a>",
         ])),
         3 => {
@@ -402,15 +415,29 @@ fn request(random: &mut Random) -> Request {
                         form-data; name=\"f\"; filename=\"x.php\"\r\n\r\n1\r\n--B--\r\n";
             Request::post(&uri, "multipart/form-data; boundary=B", body)
         }
+        4 => {
+            let body = random.pick(&["a=ab&b=x", r#"{"a":["ab",22]}"#, "<a b='ab'>22</a>", "ab"]);
+            Request::post(&uri, random.pick(&["text/plain", "", "application/x-www-form-urlencoded"]), body)
+        }
+        5 => {
+            let kind = random.pick(&["", "; charset=utf-7", "; charset=shift_jis"]);
+            let part = "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"\"\r\nContent-Type: text/plain; \
+                        charset=big5\r\n\r\nab\r\n--x\r\n--B--\r\n";
+            Request::post(&uri, &format!("multipart/form-data; boundary=B{kind}"), part)
+        }
         _ => Request::get(&uri),
     };
+    if random.chance(10) {
+        request = request.header("X-Original-URL", "/y?a=ab&b=%c0%bca");
+    }
     for _ in 0..random.below(3) {
         let name = random.pick(&["X-A", "x-a", "Host", "User-Agent"]);
         let value = random.pick(WORDS);
         request = request.header(name, value);
     }
     if random.chance(40) {
-        request = request.header("Cookie", random.pick(&["a=1; b=ab", "a", "=x; a=22", "a=1' or '1'='1"]));
+        request = request
+            .header("Cookie", random.pick(&["a=1; b=ab", "a", "=x; a=22", "a=1, b=ab", "a=1' or '1'='1"]));
     }
     if random.chance(60) {
         request = request.answered(200, random.pick(&["text/html", "image/png"]), random.pick(WORDS));

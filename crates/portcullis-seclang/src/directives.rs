@@ -17,7 +17,7 @@ pub enum Handling {
 
 macro_rules! directives {
     ($($variant:ident $name:literal ($min:literal, $max:tt) $handling:expr, $meaning:literal;)*) => {
-        /// Every directive of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them.
+        /// Every directive of the ModSecurity 2.9 and 3 references, what Coraza has beyond them, and two of ours.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum DirectiveName { $(#[doc = $meaning] $variant,)* }
@@ -69,6 +69,7 @@ directives! {
     CacheTransformations "SecCacheTransformations" (1, 2) refused("each value is decoded once and remembered anyway", "remove it"), "Caches transformed values.";
     ChrootDir "SecChrootDir" (1, 1) refused("a running process is not moved into another root folder", "confine it with the service manager"), "Changes the root folder of the server.";
     CollectionTimeout "SecCollectionTimeout" (1, 1) Setting, "Lifetime of persistent collections.";
+    Compatibility "SecCompatibility" (1, 1) Setting, "Which ModSecurity's reading counts where the two differ; ours.";
     ComponentSignature "SecComponentSignature" (1, 1) Setting, "Names a rule set for the audit log.";
     ConnEngine "SecConnEngine" (1, 1) NO_CONNECTIONS, "Switches connection limits.";
     ConnReadStateLimit "SecConnReadStateLimit" (1, 2) NO_CONNECTIONS, "Limits connections that read.";
@@ -130,6 +131,7 @@ directives! {
     RuleUpdateTargetByMsg "SecRuleUpdateTargetByMsg" (2, 3) Rules, "Changes the targets of rules by message.";
     RuleUpdateTargetByTag "SecRuleUpdateTargetByTag" (2, 3) Rules, "Changes the targets of rules by tag.";
     RxPreFilter "SecRxPreFilter" (1, 1) refused("a pattern is always tried only where it can match", "remove it"), "Coraza: looks for required texts before patterns.";
+    SecondReadings "SecSecondReadings" (1, 1) Setting, "Whether arguments are also shown as other applications read them; ours.";
     SensorId "SecSensorId" (1, 1) Setting, "Names this machine in audit records.";
     ServerSignature "SecServerSignature" (1, 1) Setting, "What the Server header says.";
     StatusEngine "SecStatusEngine" (1, 1) Setting, "Reports the version to the project.";

@@ -91,6 +91,16 @@ words! {
 }
 
 words! {
+    /// Which ModSecurity's reading counts where the two differ.
+    Compatibility {
+        /// Version 2.9 on Apache.
+        ModSecurity2 "ModSecurity2",
+        /// libmodsecurity, version 3.
+        ModSecurity3 "ModSecurity3",
+    }
+}
+
+words! {
     /// Which cookie syntax a request is read with.
     CookieFormat {
         /// Name and value pairs separated by semicolons, as browsers send them.
@@ -167,6 +177,8 @@ pub enum Setting {
     AuditLogType(AuditLogType),
     /// `SecCollectionTimeout`: seconds.
     CollectionTimeout(u64),
+    /// `SecCompatibility`: ours; counts for all rules, wherever it stands.
+    Compatibility(Compatibility),
     /// `SecComponentSignature`: name and version of a rule set, for the audit log.
     ComponentSignature(BString),
     /// `SecContentInjection`: whether `append`, `prepend` and `@rsub` change response bodies.
@@ -215,6 +227,8 @@ pub enum Setting {
     RuleEngine(RuleEngine),
     /// `SecRuleInheritance`: only `On` is accepted.
     RuleInheritance(bool),
+    /// `SecSecondReadings`: ours; whether arguments are also shown as other applications read them.
+    SecondReadings(bool),
     /// `SecSensorId`.
     SensorId(BString),
     /// `SecServerSignature`: what the `Server` header says; empty to remove it.

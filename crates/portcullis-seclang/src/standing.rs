@@ -79,6 +79,8 @@ pub fn directive(name: DirectiveName) -> Standing {
         ServerSignature => {
             Differs("replaces the Server header of upstreams and of our own answers; empty removes it")
         }
+        Compatibility => Differs("ours: which ModSecurity's reading counts, see docs/compatibility.md"),
+        SecondReadings => Differs("ours: rules also see arguments as other applications read them"),
         XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
         _ => Works,
     }
@@ -126,6 +128,9 @@ pub fn variable(variable: Variable) -> Standing {
             "look at REQBODY_ERROR_MSG; events name refusals and upstream errors",
         ),
         FilesTmpnames | Geo => NOT_YET,
+        ReqbodyAmbiguity => {
+            Differs("ours: why applications may read the body differently, see docs/seclang.md")
+        }
         ArgsPath => refused(
             "it is filled by @restpath, which only Coraza has",
             "use @rx with capture on REQUEST_FILENAME and look at TX:1",

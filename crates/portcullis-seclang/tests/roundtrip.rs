@@ -296,6 +296,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         Setting::RequestBodyAccess,
         Setting::ResponseBodyAccess,
         Setting::RuleInheritance,
+        Setting::SecondReadings,
         Setting::StatusEngine,
         Setting::TmpSaveUploadedFiles,
     ];

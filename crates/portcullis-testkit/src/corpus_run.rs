@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::client::{Connection, Exchange, Failure};
 use crate::proxy::{Folder, Proxy};
-use crate::{TestkitError, base64, corpora};
+use crate::{TestkitError, base64, corpora, evasion};
 
 /// What to send, and where to.
 #[derive(Clone, Debug, clap::Parser)]
@@ -40,6 +40,18 @@ pub struct Options {
     /// A proxy that runs already, instead of starting Portcullis.
     #[arg(long, value_name = "ADDRESS")]
     pub target: Option<SocketAddr>,
+    /// Only the body and parser evasions, judged form by form.
+    #[arg(long)]
+    pub evasions: bool,
+    /// With `--evasions`: how many requests the corpus must have.
+    #[arg(long, value_name = "N")]
+    pub count: Option<usize>,
+    /// What `SecCompatibility` says: `modsecurity2` or `modsecurity3`.
+    #[arg(long, value_name = "NAME", conflicts_with = "target")]
+    pub compat: Option<String>,
+    /// With `--evasions`: the percentage of forms that must be blocked or rejected.
+    #[arg(long, default_value_t = 97.0, value_name = "PERCENT")]
+    pub at_least: f64,
     /// Keeps the proxy's files here instead of in a temporary folder.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
@@ -116,14 +128,27 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
     let mut proxy = match options.target {
         Some(_) => None,
         None => {
-            let flags = ["--paranoia".to_string(), options.paranoia.to_string()];
+            let mut flags: Vec<OsString> = vec!["--paranoia".into(), options.paranoia.to_string().into()];
             let folder = Folder::create(options.keep.as_deref())?;
-            Some(Proxy::start(folder, flags.map(OsString::from).into())?)
+            if let Some(compat) = &options.compat {
+                let setup = folder.file("compat.conf");
+                std::fs::write(&setup, format!("SecCompatibility {compat}\n"))
+                    .map_err(|source| TestkitError::io(&setup, source))?;
+                flags.extend(["--setup".into(), setup.into()]);
+            }
+            Some(Proxy::start(folder, flags)?)
         }
     };
     let target = options.target.or(proxy.as_ref().map(Proxy::address));
     let target = target.ok_or_else(|| TestkitError::Run("no target".into()))?;
     let began = Instant::now();
+    if options.evasions {
+        let good =
+            evasion::run(target, options.at_least, options.count, Duration::from_secs(options.timeout))?;
+        let panics = proxy.map(Proxy::stop).transpose()?.map(|folder| folder.panics()).unwrap_or_default();
+        panics.iter().for_each(|line| println!("TROUBLE {line}"));
+        return Ok(good && panics.is_empty());
+    }
     let mut good = true;
     let mut total = 0;
     println!(

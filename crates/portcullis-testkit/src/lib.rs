@@ -10,6 +10,7 @@
 //!   process, proxy a child with a port; a Portcullis in front of that back end
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
+//!   evasion        corpus-run --evasions: body and parser evasions, judged form by form
 //! ```
 //!
 //! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`, `corpus-run`.
@@ -34,6 +35,7 @@ pub mod corpora;
 pub mod corpus_run;
 pub mod crs;
 mod error;
+pub mod evasion;
 pub mod ftw;
 pub mod process;
 pub mod proxy;

@@ -13,8 +13,8 @@ pub enum Shape {
 
 macro_rules! variables {
     ($($variant:ident $name:literal $shape:ident,)*) => {
-        /// Every SecLang variable of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them, by name.
-        /// The one list of them.
+        /// Every SecLang variable of the ModSecurity 2.9 and 3 references, what Coraza has beyond them, and
+        /// `REQBODY_AMBIGUITY`, which is ours, by name. The one list of them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs)]
@@ -98,6 +98,7 @@ variables! {
     RemoteHost "REMOTE_HOST" Scalar,
     RemotePort "REMOTE_PORT" Scalar,
     RemoteUser "REMOTE_USER" Scalar,
+    ReqbodyAmbiguity "REQBODY_AMBIGUITY" Scalar,
     ReqbodyError "REQBODY_ERROR" Scalar,
     ReqbodyErrorMsg "REQBODY_ERROR_MSG" Scalar,
     ReqbodyProcessor "REQBODY_PROCESSOR" Scalar,

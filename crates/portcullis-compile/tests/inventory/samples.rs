@@ -37,6 +37,7 @@ pub fn directive(name: DirectiveName) -> String {
         ResponseBodyMimeType => "text/html",
         ResponseBodyMimeTypesClear => "",
         CookieFormat => "0",
+        Compatibility => "ModSecurity3",
         DebugLogLevel => "3",
         UnicodeMapFile => "unicode.mapping 20127",
         UnicodeMap => "unicode.mapping",
@@ -52,6 +53,7 @@ pub fn directive(name: DirectiveName) -> String {
         | ResponseBodyAccess
         | RuleInheritance
         | StatusEngine
+        | SecondReadings
         | ParseXmlIntoArgs
         | UploadKeepFiles
         | TmpSaveUploadedFiles

@@ -1,5 +1,7 @@
 //! The `Content-Type` header, as far as choosing and setting up a body parser needs it.
 
+use super::charset::Charset;
+
 /// A body parser, by the name SecLang gives it (`REQBODY_PROCESSOR`, `ctl:requestBodyProcessor`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Processor {
@@ -100,23 +102,31 @@ pub fn parameter<'a>(content_type: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// True if text in this character set reads the same as ASCII wherever its bytes are ASCII, so that it can be
-/// inspected undecoded. False for UTF-7, UTF-16, EBCDIC, ISO-2022, Shift JIS and whatever is not known.
-pub fn is_ascii_superset(charset: &[u8]) -> bool {
-    let charset = charset.trim_ascii().to_ascii_lowercase();
-    let families: [&[u8]; 5] = [b"iso-8859-", b"windows-125", b"cp125", b"koi8-", b"euc-"];
-    let names: [&[u8]; 9] = [
-        b"utf-8",
-        b"utf8",
-        b"us-ascii",
-        b"ascii",
-        b"latin1",
-        b"latin-1",
-        b"iso8859-1",
-        b"windows-874",
-        b"utf-8-sig",
-    ];
-    names.contains(&&charset[..]) || families.iter().any(|family| charset.starts_with(family))
+/// True if a `Content-Type` names a character set in which the bytes are another text, or names two, or names one in the
+/// extended syntax of RFC 2231 that only some readers know.
+pub fn is_foreign(content_type: &[u8]) -> bool {
+    let mut first: Option<&[u8]> = None;
+    let mut rest = content_type;
+    while let Some(at) = memchr::memchr2(b';', b',', rest) {
+        rest = &rest[at + 1..];
+        let name = rest.trim_ascii_start();
+        if !starts_with(name, b"charset") {
+            continue;
+        }
+        if name.get(7) == Some(&b'*') {
+            return true;
+        }
+        // From the separator on, so that the parameter is the first one.
+        let from = content_type.len() - rest.len() - 1;
+        let Some(label) = parameter(&content_type[from..], b"charset") else { continue };
+        if Charset::from_label(label) == Charset::Foreign
+            || first.is_some_and(|first| !first.eq_ignore_ascii_case(label))
+        {
+            return true;
+        }
+        first = Some(label);
+    }
+    false
 }
 
 fn starts_with(value: &[u8], prefix: &[u8]) -> bool {
@@ -169,12 +179,25 @@ mod tests {
     }
 
     #[test]
-    fn charsets() {
-        for yes in ["utf-8", "UTF-8", "ISO-8859-15", "windows-1252", "us-ascii"] {
-            assert!(is_ascii_superset(yes.as_bytes()), "{yes}");
+    fn foreign_charsets() {
+        for no in [
+            "a/b",
+            "a/b; charset=utf-8",
+            "a/b;charset=\"GBK\"",
+            "a/b; charset=",
+            "a/b; charset=x;charset=x; q",
+        ] {
+            assert_eq!(is_foreign(no.as_bytes()), no.contains('x'), "{no}");
         }
-        for no in ["utf-7", "utf-16le", "ibm037", "shift_jis", "", "x"] {
-            assert!(!is_ascii_superset(no.as_bytes()), "{no}");
+        for yes in [
+            "a/b; charset=utf-7",
+            "a/b;CHARSET = 'ibm037'",
+            "a/b; charset=utf-8; charset=utf-16",
+            "a/b; charset=utf-8; charset=latin1",
+            "a/b; charset*=utf-8''ibm500",
+            "a/b; charset*0=ibm; charset*1=500",
+        ] {
+            assert!(is_foreign(yes.as_bytes()), "{yes}");
         }
     }
 }

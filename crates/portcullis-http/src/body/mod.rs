@@ -11,7 +11,8 @@
 //! * Meaning follows ModSecurity 2.9.7 (splitting, names, `MULTIPART_*` flags), so that rules written for it see
 //!   what they expect. Where we differ we see more: what was read before an error is still reported.
 //! * A body that some application could read differently is never read silently: it is a [`BodyError`], a
-//!   multipart flag or an [`Ambiguity`].
+//!   multipart flag or an [`Ambiguity`], or the other reading is reported as well ([`second_reading`],
+//!   [`Undeclared`]).
 //! * Time is linear in the body, memory is bounded by [`Limits`] and the body's own size, nothing recurses.
 //!
 //! ```
@@ -35,13 +36,17 @@
 use portcullis_types::Span;
 
 mod any;
+pub mod charset;
 pub mod content_type;
 mod error;
 mod json;
 mod multipart;
+mod readings;
 mod report;
+mod target;
 #[cfg(test)]
 mod test_sink;
+mod undeclared;
 mod urlencoded;
 mod xml;
 
@@ -49,8 +54,11 @@ pub use any::{BodyParser, Options};
 pub use error::{BodyError, BodyErrorKind, Byte, DispositionError, JsonError, MultipartError, XmlError};
 pub use json::{Json, JsonNames};
 pub use multipart::Multipart;
+pub use readings::second_reading;
 pub use report::{Ambiguities, Ambiguity, MultipartFlags, Report, UnmatchedBoundary};
-pub use urlencoded::{UrlEncoded, parse_query};
+pub use target::{overrides_url, overriding_query, path_parameters};
+pub use undeclared::Undeclared;
+pub use urlencoded::{UrlEncoded, parse_query, parse_query_twice};
 pub use xml::{Doctype, Xml};
 
 /// A named value found in a body or a query string, decoded.
@@ -109,6 +117,15 @@ pub trait BodySink {
 
     /// A processing instruction: its target and the rest. Not part of `XML:/*`.
     fn xml_instruction(&mut self, target: &[u8], data: &[u8]) {}
+
+    /// The value of an argument as another application reads it (see [`second_reading`]).
+    fn arg_reading(&mut self, name: &[u8], value: &[u8]) {}
+
+    /// The name of an argument as another application reads it.
+    fn name_reading(&mut self, name: &[u8]) {}
+
+    /// Text of an XML document that `XML:/*` does not have and an application may read.
+    fn xml_reading(&mut self, text: &[u8]) {}
 }
 
 /// Limits of the body parsers. Each has a consequence: the named [`BodyErrorKind`] or flag; none is silent.

@@ -4,6 +4,7 @@ use memchr::{memchr, memchr2};
 use portcullis_decode::url::decode_form;
 use portcullis_types::Span;
 
+use super::readings::{Memory, WithReadings, without_stray_percent};
 use super::{Arg, BodyError, BodyErrorKind, BodySink, Limits, Report};
 
 /// Parses `name=value&name=value`, as ModSecurity 2.9.7 does.
@@ -21,6 +22,7 @@ pub struct UrlEncoded {
     /// Offset in the body where the current pair starts.
     pair_start: u64,
     scratch: Scratch,
+    second_readings: bool,
     report: Report,
 }
 
@@ -44,8 +46,15 @@ impl UrlEncoded {
             pending: Vec::new(),
             pair_start: 0,
             scratch: Scratch::default(),
+            second_readings: false,
             report: Report::default(),
         }
+    }
+
+    /// The same, reporting pairs with a stray percent sign also as classic ASP reads them, which drops the sign.
+    pub fn with_second_readings(mut self, on: bool) -> Self {
+        self.second_readings = on;
+        self
     }
 
     /// Takes the next bytes.
@@ -93,12 +102,27 @@ impl UrlEncoded {
             Some(at) => (&pair[..at], &pair[at + 1..], at + 1),
             None => (pair, &pair[pair.len()..], pair.len()),
         };
+        let raw = (name, value);
+        let before = self.report.invalid_encodings;
         let invalid = &mut self.report.invalid_encodings;
         let name = decode(name, &mut self.scratch.name, invalid);
         let value = decode(value, &mut self.scratch.value, invalid);
+        let stray = *invalid > before;
         self.report.arguments += 1;
         let raw_value = Span::new(start as usize + value_at, start as usize + pair.len());
         sink.arg(Arg { name, value, raw_value });
+        if stray && self.second_readings {
+            let raw = (without_stray_percent(raw.0), without_stray_percent(raw.1));
+            let mut other = Scratch::default();
+            let (other_name, other_value) =
+                (decode(&raw.0, &mut other.name, &mut 0), decode(&raw.1, &mut other.value, &mut 0));
+            if other_value != value {
+                sink.arg_reading(other_name, other_value);
+            }
+            if other_name != name {
+                sink.name_reading(other_name);
+            }
+        }
     }
 }
 
@@ -107,6 +131,14 @@ pub fn parse_query(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn 
     let mut parser = UrlEncoded::with_separator(limits.clone(), separator);
     parser.feed(query, sink);
     parser.finish(sink)
+}
+
+/// As [`parse_query`], with second readings.
+pub fn parse_query_twice(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn BodySink) -> Report {
+    let mut sink = WithReadings { sink, memory: &mut Memory::default() };
+    let mut parser = UrlEncoded::with_separator(limits.clone(), separator).with_second_readings(true);
+    parser.feed(query, &mut sink);
+    parser.finish(&mut sink)
 }
 
 /// `input` decoded; borrowed if there is nothing to decode. Counts percent signs without two hex digits.

@@ -205,11 +205,13 @@ impl Front {
         let config = parse(document);
         let registry = Registry::new();
         let refusals: Vec<&'static str> = Refusal::ALL.iter().map(|refusal| refusal.name()).collect();
+        let ambiguities = portcullis_http::body::Ambiguity::ALL.map(|ambiguity| ambiguity.name());
         let names = DataPlaneNames {
             verdicts: Action::NAMES,
             not_inspected: NotInspected::NAMES,
             upstream_errors: UpstreamError::NAMES,
             refusals: &refusals,
+            ambiguities: &ambiguities,
         };
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&events);

@@ -6,7 +6,7 @@ use super::{Sink, values};
 use crate::directives::DirectiveName as Name;
 use crate::lexer::View;
 use crate::settings::{
-    AuditEngine, AuditLogFormat, AuditLogType, CookieFormat, LimitAction, RuleEngine, Setting,
+    AuditEngine, AuditLogFormat, AuditLogType, Compatibility, CookieFormat, LimitAction, RuleEngine, Setting,
     UploadKeepFiles, XmlArgs,
 };
 
@@ -36,6 +36,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::AuditLogStorageDir => Setting::AuditLogStorageDir(text(first, what, sink)?),
         Name::AuditLogType => Setting::AuditLogType(word!(AuditLogType)),
         Name::CollectionTimeout => Setting::CollectionTimeout(values::number(first, what, sink)?),
+        Name::Compatibility => Setting::Compatibility(word!(Compatibility)),
         Name::ComponentSignature => Setting::ComponentSignature(text(first, what, sink)?),
         Name::ContentInjection => Setting::ContentInjection(values::switch(first, what, sink)?),
         Name::CookieFormat => Setting::CookieFormat(word!(CookieFormat)),
@@ -69,6 +70,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         }
         Name::RuleEngine => Setting::RuleEngine(word!(RuleEngine)),
         Name::RuleInheritance => inheritance(first, what, sink)?,
+        Name::SecondReadings => Setting::SecondReadings(values::switch(first, what, sink)?),
         Name::SensorId => Setting::SensorId(text(first, what, sink)?),
         Name::ServerSignature => Setting::ServerSignature(field_value(first, what, sink)?),
         Name::StatusEngine => Setting::StatusEngine(values::switch(first, what, sink)?),

@@ -18,6 +18,7 @@ use std::time::Duration;
 use portcullis_admin::Health;
 use portcullis_config::Config;
 use portcullis_event::{Action, NotInspected, UpstreamError};
+use portcullis_http::body::Ambiguity;
 use portcullis_http::message::Refusal;
 use portcullis_log::{EventLog, Format, QueueLimits, Rotation, SinkConfig, Target};
 use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
@@ -165,12 +166,14 @@ fn sinks(config: &Config) -> Vec<SinkConfig> {
 }
 
 fn data_plane(registry: &Registry) -> DataPlane {
+    let ambiguities = Ambiguity::ALL.map(|ambiguity| ambiguity.name());
     let refusals: Vec<&'static str> = Refusal::ALL.iter().map(|refusal| refusal.name()).collect();
     let names = DataPlaneNames {
         verdicts: Action::NAMES,
         not_inspected: NotInspected::NAMES,
         upstream_errors: UpstreamError::NAMES,
         refusals: &refusals,
+        ambiguities: &ambiguities,
     };
     DataPlane::new(registry, env!("CARGO_PKG_VERSION"), names)
 }

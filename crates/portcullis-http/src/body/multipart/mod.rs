@@ -21,9 +21,10 @@ use portcullis_types::Span;
 
 use self::boundary::is_space;
 use self::part::{Described, Headers, without_line_end};
+use super::charset::Charset;
 use super::{
     Ambiguity, Arg, BodyError, BodyErrorKind, BodySink, Limits, MultipartError as Error, Report,
-    UnmatchedBoundary, content_type,
+    UnmatchedBoundary,
 };
 
 /// No segment is shorter than this unless its line is: a boundary (up to 1,024 bytes) fits in one segment.
@@ -346,7 +347,7 @@ impl Multipart {
             return;
         }
         let name = &content.part.name;
-        if name == b"_charset_" && !content_type::is_ascii_superset(&content.value) {
+        if name == b"_charset_" && Charset::from_label(&content.value) == Charset::Foreign {
             self.report.ambiguities.insert(Ambiguity::PartCharset);
         }
         if self.report.arguments >= self.limits.arguments_max {

@@ -121,8 +121,7 @@ impl Headers {
             }
         }
         if let Some(value) = self.value(b"content-type") {
-            if content_type::parameter(value, b"charset").is_some_and(|c| !content_type::is_ascii_superset(c))
-            {
+            if content_type::is_foreign(value) {
                 ambiguities.insert(Ambiguity::PartCharset);
             }
             if value.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/")) {

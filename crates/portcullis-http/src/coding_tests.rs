@@ -1,0 +1,132 @@
+//! Tests of the content codings.
+
+use std::io::Write;
+
+use flate2::Compression;
+
+use super::*;
+
+const LIMITS: CodingLimits = CodingLimits { bytes_max: 8 << 20, ratio_max: 100 };
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn raw(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One uncompressed meta-block, window of 16 bits.
+fn brotli(data: &[u8]) -> Vec<u8> {
+    assert!((1..=1 << 16).contains(&data.len()));
+    // WBITS 0; ISLAST 0; MNIBBLES 00 (four); MLEN - 1 in 16 bits; ISUNCOMPRESSED 1; padding; data; an empty last block.
+    let bits = (data.len() as u32 - 1) << 4 | 1 << 20;
+    let mut out = bits.to_le_bytes()[..3].to_vec();
+    out.extend_from_slice(data);
+    out.push(3);
+    out
+}
+
+fn decode(header: &str, coded: &[u8], chunk: usize) -> Result<Vec<u8>, CodingError> {
+    let mut decoder = CodingDecoder::new(&codings([header.as_bytes()])?, LIMITS);
+    let mut out = Vec::new();
+    for piece in coded.chunks(chunk.max(1)) {
+        decoder.feed(piece, &mut |data| out.extend_from_slice(data))?;
+    }
+    decoder.finish()?;
+    assert_eq!(decoder.bytes_out(), out.len() as u64);
+    Ok(out)
+}
+
+#[track_caller]
+fn check(header: &str, coded: &[u8], want: Result<&[u8], CodingError>) {
+    for chunk in [1, 7, coded.len()] {
+        assert_eq!(decode(header, coded, chunk).as_deref(), want.as_ref().map(|w| *w), "{header}, {chunk}");
+    }
+}
+
+#[test]
+fn each_coding_in_any_chunks() {
+    let text: Vec<u8> = (0..40_000u32).flat_map(|n| n.to_string().into_bytes()).collect();
+    check("gzip", &gzip(&text), Ok(&text));
+    check("X-GZip", &gzip(b"a=1"), Ok(b"a=1"));
+    check("deflate", &zlib(&text), Ok(&text));
+    check("deflate", &raw(&text), Ok(&text));
+    check("br", &brotli(&text[..60_000]), Ok(&text[..60_000]));
+    check("identity", b"a", Ok(b"a"));
+    check("", b"a", Ok(b"a"));
+}
+
+#[test]
+fn codings_upon_codings() {
+    check("gzip, gzip", &gzip(&gzip(b"a=1")), Ok(b"a=1"));
+    check("deflate, br", &brotli(&zlib(b"a=1")), Ok(b"a=1"));
+    check("br,identity, gzip", &gzip(&brotli(b"a=1")), Ok(b"a=1"));
+    check("gzip, gzip, gzip", b"", Err(CodingError::Unsupported));
+}
+
+#[test]
+fn what_is_not_decoded() {
+    for header in ["zstd", "compress", "gzip, x", "*", "gzip;q=1"] {
+        check(header, b"a", Err(CodingError::Unsupported));
+    }
+    check("gzip", b"a=1&b=2", Err(CodingError::Malformed));
+    check("gzip", b"\x1f", Err(CodingError::Truncated));
+    check("br", b"\x11\x00\x00", Err(CodingError::Unsupported));
+    check("br", b"\x0f\x00\x00", Err(CodingError::Unsupported));
+    let whole = gzip(b"a=1");
+    check("gzip", &whole[..whole.len() - 1], Err(CodingError::Truncated));
+    check("gzip", b"", Ok(b""));
+}
+
+#[test]
+fn what_a_reader_of_the_coded_bytes_would_see_is_refused() {
+    let coded = gzip(b"a=1");
+    check("gzip", &[&coded[..], b"&q=x"].concat(), Err(CodingError::Malformed));
+    check("gzip", &[&coded[..], &coded[..]].concat(), Err(CodingError::Malformed));
+    check("deflate", &[&zlib(b"a=1")[..], b"&q=x"].concat(), Err(CodingError::Malformed));
+    check("br", &[&brotli(b"a=1")[..], b"&q=x"].concat(), Err(CodingError::Malformed));
+    let with = |flag: u8, text: &[u8]| [&coded[..3], &[flag], &coded[4..10], text, &coded[10..]].concat();
+    check("gzip", &with(8, b"data.json\0"), Ok(b"a=1"));
+    check("gzip", &with(2, b"\0\0"), Ok(b"a=1"));
+    check("gzip", &with(8, b"&q=<script>\0"), Err(CodingError::Malformed));
+    check("gzip", &with(8, &[&[b'x'; 300][..], b"\0"].concat()), Err(CodingError::Malformed));
+    check("gzip", &with(16, b"comment\0"), Err(CodingError::Malformed));
+    check("gzip", &with(4, b"\x01\0x"), Err(CodingError::Malformed));
+}
+
+#[test]
+fn bombs() {
+    let limits = CodingLimits { bytes_max: 4 << 20, ratio_max: 50 };
+    let run = |header: &str, coded: &[u8]| {
+        let mut decoder = CodingDecoder::new(&codings([header.as_bytes()]).unwrap(), limits);
+        let mut most = 0;
+        let result = coded.chunks(512).try_for_each(|chunk| decoder.feed(chunk, &mut |_| most += 1));
+        assert!(decoder.bytes_out() <= limits.bytes_max + PIECE_BYTES as u64);
+        result
+    };
+    let zeros = vec![0; 16 << 20];
+    assert_eq!(run("gzip", &gzip(&zeros)), Err(CodingError::Bomb));
+    assert_eq!(run("gzip, gzip", &gzip(&gzip(&zeros))), Err(CodingError::Bomb));
+    let mut random = 1u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 60) as u8
+    };
+    let half: Vec<u8> = (0..5 << 20).map(|_| next()).collect();
+    assert_eq!(run("deflate", &zlib(&half)), Err(CodingError::TooLarge));
+    // A megabyte is never a bomb.
+    assert_eq!(run("gzip", &gzip(&zeros[..1 << 20])), Ok(()));
+}
