@@ -1,17 +1,17 @@
 //! Drafts to plan.
 
+mod effects;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use bstr::ByteSlice;
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, Diversion, KeyFilter, Link, Metadata, Operator, Plan, Removed,
+    Act, AllowScope, ChainId, Disruption, KeepFiles, KeyFilter, Link, Metadata, Operator, Plan, Removed,
     Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList, Template,
     Update, XmlPath,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
-use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::settings::Setting;
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
@@ -23,7 +23,7 @@ use crate::names::Names;
 use crate::operator::Operators;
 use crate::patterns::Patterns;
 use crate::template::template;
-use crate::{audit, collections, ctl, proxy_url, settings, targets};
+use crate::{audit, collections, ctl, settings, targets};
 
 /// Seconds: 30 days, as ModSecurity has it.
 const COLLECTION_TIMEOUT_MAX: u64 = 2_592_000;
@@ -62,6 +62,7 @@ pub fn compile_sharing(
     lowering.plan.files =
         sources.files().map(|file| Arc::from(sources.path(file).to_string_lossy().as_ref())).collect();
     lowering.unicode_map(document, files);
+    lowering.upload_folder(document);
     lowering.lower(&entries);
     let Lowering { mut plan, names, mut diagnostics, .. } = lowering;
     plan.tx_names = names.tx;
@@ -74,7 +75,8 @@ pub fn compile_sharing(
     if !failed {
         fold(&mut plan);
     }
-    plan.reads_file_content = reads(&plan, Variable::FilesTmpContent);
+    plan.reads_file_content =
+        reads(&plan, Variable::FilesTmpContent) || plan.settings.keep_files != KeepFiles::Off;
     plan.searches_xml = plan.links.iter().any(searches_xml);
     plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
     plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
@@ -85,15 +87,6 @@ pub fn compile_sharing(
 fn searches_xml(link: &Link) -> bool {
     let searches = |filter: &KeyFilter| matches!(filter, KeyFilter::Xml(XmlPath::Search(_)));
     link.targets.include.iter().any(|target| searches(&target.filter))
-}
-
-/// The prefixes of `xmlns` actions.
-fn namespaces<'a>(defaults: &'a [Spanned<Action>], own: &'a [Spanned<Action>]) -> Vec<(&'a [u8], &'a [u8])> {
-    let spaces = defaults.iter().chain(own).filter_map(|action| match &action.node {
-        Action::XmlNs { prefix, uri } => Some((prefix.as_slice(), uri.as_slice())),
-        _ => None,
-    });
-    spaces.collect()
 }
 
 fn reads(plan: &Plan, variable: Variable) -> bool {
@@ -267,7 +260,7 @@ impl Lowering<'_> {
         let mut operator_text = String::new();
         let mut negated = false;
         if let Some(condition) = &link.condition {
-            let spaces = namespaces(&draft.defaults, &link.actions);
+            let spaces = effects::namespaces(&draft.defaults, &link.actions);
             for target in &condition.targets {
                 if let Err((message, hint)) = targets::add(&mut list, &target.node, &mut self.names, &spaces)
                 {
@@ -292,16 +285,18 @@ impl Lowering<'_> {
                 Target { variable: Variable::RemoteAddr, filter: KeyFilter::All, slot: None, count: false };
             list.include.push(remote);
         }
-        let acts = link.actions.iter().filter_map(|action| self.act(action, running)).collect();
+        // What the default action does, every link does (msre_actionset_merge).
+        let actions = [draft.defaults.as_slice(), &link.actions].concat();
+        let acts = actions.iter().filter_map(|action| self.act(action, running)).collect();
         Link {
             targets: list,
             unconditional: link.condition.is_none(),
             chain: self.chain(&draft.defaults, &link.actions),
-            multi_match: has(&link.actions, |action| matches!(action, Action::MultiMatch)),
+            multi_match: has(&actions, |action| matches!(action, Action::MultiMatch)),
             operator,
             negated,
             operator_text: operator_text.into(),
-            capture: has(&link.actions, |action| matches!(action, Action::Capture)),
+            capture: has(&actions, |action| matches!(action, Action::Capture)),
             acts,
         }
     }
@@ -452,89 +447,6 @@ impl Lowering<'_> {
         }
     }
 
-    fn injection(&mut self, action: &str, text: &[u8], span: SourceSpan) -> Result<Template, String> {
-        if !self.plan.settings.content_injection {
-            self.without(span, action, "SecContentInjection");
-        }
-        self.text(text)
-    }
-
-    /// `@rsub` changes a body in place of the variable, so it takes no other one; and both need their switch.
-    fn check_rewriting(&mut self, condition: &ast::Condition) {
-        let operator = &condition.operator;
-        let changes = operator.node.name == OperatorName::Rsub;
-        if changes && operator.node.negated {
-            let hint = "remove the !; @rsub matches whatever there is to change";
-            self.error(operator.span, "@rsub cannot be negated".to_owned(), Some(hint.to_owned()));
-        }
-        let settings = &self.plan.settings;
-        let (input, output, inject) =
-            (settings.stream_request_body, settings.stream_response_body, settings.content_injection);
-        for target in &condition.targets {
-            let name = target.node.variable.name();
-            match target.node.variable {
-                Variable::StreamInputBody if !input => {
-                    self.without(target.span, name, "SecStreamInBodyInspection")
-                }
-                Variable::StreamOutputBody if !output => {
-                    self.without(target.span, name, "SecStreamOutBodyInspection");
-                }
-                Variable::StreamOutputBody if changes && !inject => {
-                    self.without(target.span, "@rsub on STREAM_OUTPUT_BODY", "SecContentInjection");
-                }
-                Variable::StreamInputBody | Variable::StreamOutputBody => {}
-                _ if changes => {
-                    let hint = "look at STREAM_INPUT_BODY or STREAM_OUTPUT_BODY";
-                    let message = format!("@rsub cannot change {name}");
-                    self.error(target.span, message, Some(hint.to_owned()));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn without(&mut self, span: SourceSpan, what: &str, directive: &str) {
-        let warning = Diagnostic::warning(span, format!("{what} has no effect while {directive} is Off"));
-        self.diagnostics.push(warning.with_hint(format!("write {directive} On")));
-    }
-
-    /// `proxy:URL`. The server is fixed here, so that the loader can look it up among the upstreams.
-    fn proxy(&mut self, url: &[u8], span: SourceSpan, phase: Phase) -> Disruption {
-        if !matches!(phase, Phase::RequestHeaders | Phase::RequestBody) {
-            let message =
-                format!("proxy works in phases 1 and 2; in phase {} the answer is there", phase.number());
-            self.error(span, message, Some("use phase:2, or deny".to_owned()));
-        }
-        match proxy_url::parse(url) {
-            Ok((origin, target)) => {
-                let target = self.text_at(target, span);
-                Disruption::Proxy(Diversion { origin: Arc::new(origin), target })
-            }
-            Err((message, hint)) => {
-                self.error(span, message, Some(hint));
-                Disruption::Pass
-            }
-        }
-    }
-
-    /// The last `pause`. It delays whatever else the rule does.
-    fn pause(&mut self, defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> Option<Template> {
-        let pause = defaults.iter().chain(own).rev().find_map(|action| match &action.node {
-            Action::Pause(text) => Some((text, action.span)),
-            _ => None,
-        });
-        let (text, span) = pause?;
-        let template = self.text_at(text, span);
-        if template
-            .as_literal()
-            .is_some_and(|text| !text.to_str().is_ok_and(|text| text.parse::<u32>().is_ok()))
-        {
-            let hint = "write pause:2000 for two seconds, or a macro such as pause:%{tx.pause}";
-            self.error(span, format!("pause takes milliseconds, not {text:?}"), Some(hint.to_owned()));
-        }
-        Some(template)
-    }
-
     fn metadata(&mut self, draft: &Draft) -> Metadata {
         let mut metadata = Metadata { place: self.place(draft.span), ..Metadata::default() };
         for action in draft.defaults.iter().chain(&draft.links[0].actions) {
@@ -583,6 +495,10 @@ impl Lowering<'_> {
     }
 
     fn error(&mut self, span: SourceSpan, message: String, hint: Option<String>) {
+        // A default action is read again for each rule.
+        if self.diagnostics.iter().any(|known| known.span == span && known.message == message) {
+            return;
+        }
         let mut error = Diagnostic::error(span, message);
         error.hint = hint;
         self.diagnostics.push(error);

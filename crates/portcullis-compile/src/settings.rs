@@ -1,6 +1,6 @@
 //! Engine settings.
 
-use portcullis_engine::{BodyLimitAction, RuleEngine, Settings};
+use portcullis_engine::{BodyLimitAction, KeepFiles, RuleEngine, Settings};
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{settings as seclang, settings::Setting};
 
@@ -56,6 +56,16 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         // Nothing is reported, and every scope has its own rules.
         Setting::StatusEngine(false) | Setting::RuleInheritance(true) => {}
         Setting::XmlExternalEntity(_) => {}
+        // The folder is found by the caller, who knows where rule files are.
+        Setting::UploadDir(_) => {}
+        Setting::UploadFileMode(mode) => settings.upload_file_mode = mode.unwrap_or(0o600) & 0o666,
+        Setting::UploadKeepFiles(keep) => {
+            settings.keep_files = match keep {
+                seclang::UploadKeepFiles::On => KeepFiles::On,
+                seclang::UploadKeepFiles::Off => KeepFiles::Off,
+                seclang::UploadKeepFiles::RelevantOnly => KeepFiles::RelevantOnly,
+            }
+        }
         Setting::UploadFileLimit(count) => settings.upload_file_limit = clamp(*count),
         other => return Err(no_effect(other)),
     }

@@ -84,6 +84,10 @@ impl<'a> Checker<'a> {
             }),
             error_log: document.error_log.map(|log| self.path(&log.file)),
             audit_log: self.audit_log(&document.audit_log),
+            upload_folder_bytes_max: document
+                .uploads
+                .folder_limit
+                .map_or(UPLOAD_FOLDER_BYTES_MAX, |size| size.0),
             redact_names: document.redact.names,
             block_page: document.block_page.file.map(|file| self.path(&file)),
         }
@@ -432,6 +436,8 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// A folder of kept uploads grows to this size unless told otherwise.
+pub(crate) const UPLOAD_FOLDER_BYTES_MAX: u64 = 1 << 30;
 /// The event file is rotated at this size unless told otherwise.
 pub(crate) const ROTATE_AT_BYTES: u64 = 1 << 30;
 

@@ -35,6 +35,8 @@ pub struct Config {
     pub error_log: Option<PathBuf>,
     /// How much of the audit log is kept.
     pub audit_log: AuditLogLimits,
+    /// Bytes of all files in a folder of kept uploads.
+    pub upload_folder_bytes_max: u64,
     /// More names to redact.
     pub redact_names: Vec<String>,
     /// HTML file of the block page.

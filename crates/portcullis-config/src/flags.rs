@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::check::{ROTATE_AT_BYTES, cores};
+use crate::check::{ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
 use crate::error::ConfigError;
 use crate::upstream;
@@ -135,6 +135,7 @@ impl Config {
             events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
             error_log: flags.error_log,
             audit_log: AuditLogLimits::default(),
+            upload_folder_bytes_max: UPLOAD_FOLDER_BYTES_MAX,
             redact_names: Vec::new(),
             block_page: None,
         })

@@ -46,6 +46,9 @@ pub(crate) struct Document {
     /// How much of the audit log is kept; rules (`SecAuditLog`) say what is in it and where it is.
     #[serde(default)]
     pub audit_log: AuditLog,
+    /// Uploaded files that rules keep (`SecUploadKeepFiles`).
+    #[serde(default)]
+    pub uploads: Uploads,
     /// Names whose values never reach an event, beside the built-in ones.
     #[serde(default)]
     pub redact: Redact,
@@ -420,6 +423,14 @@ pub(crate) struct AuditLog {
     pub stored: Option<Size>,
     /// Records that wait to be written; further ones are dropped and counted. Default: 64MiB.
     pub queue: Option<Size>,
+}
+
+/// Uploaded files that rules keep.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Uploads {
+    /// Bytes of all files in one `SecUploadDir`; more are not kept, and counted. Default: 1GiB.
+    pub folder_limit: Option<Size>,
 }
 
 /// The error log.

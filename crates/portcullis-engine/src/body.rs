@@ -82,6 +82,11 @@ impl RequestBody {
         self.kept.as_deref().filter(|_| self.begun)
     }
 
+    /// Files are kept under names that begin so.
+    pub(crate) fn name_files(&mut self, name: String) {
+        self.files.name = Some(name);
+    }
+
     /// Rules search XML bodies.
     pub(crate) fn make_tree(&mut self) {
         self.files.tree = Some(Builder::new());
@@ -338,6 +343,8 @@ struct Files {
     combined_size: u64,
     xml_text: Vec<u8>,
     is_xml: bool,
+    /// What the names of kept files begin with; none if files are not kept.
+    name: Option<String>,
     tree: Option<Builder>,
 }
 
@@ -459,8 +466,13 @@ impl BodySink for Sink<'_> {
         let (field, content) = (files.field, files.content.take());
         let text = self.store.push(size.to_string().as_bytes());
         self.store.add(Class::FilesSizes, field, text);
-        if let Some(content) = content {
+        if let Some(content) = content.or_else(|| self.keep_files.then(Span::default)) {
             self.store.add(Class::FilesTmpContent, field, content);
+        }
+        if let Some(name) = &files.name {
+            let name = format!("{name}-{}", self.store.class_len(Class::FilesTmpNames));
+            let name = self.store.push(name.as_bytes());
+            self.store.add(Class::FilesTmpNames, field, name);
         }
     }
 

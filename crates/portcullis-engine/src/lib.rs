@@ -45,6 +45,7 @@ mod template;
 mod trace;
 mod transaction;
 mod tx_store;
+mod uploads;
 mod xml;
 
 pub use audit::{
@@ -74,4 +75,5 @@ pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
 pub use tx_store::{TxSlot, addend, canonical_int, is_set_by_engine, to_int};
+pub use uploads::{KeepFiles, KeptFile};
 pub use xml::{Name as XmlName, NodeTest, Predicate, Step as XPathStep, XPath};

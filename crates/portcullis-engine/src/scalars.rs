@@ -114,7 +114,7 @@ impl Transaction {
 }
 
 /// Year, month (1 to 12) and day (1 to 31) of a day count since 1970-01-01, proleptic Gregorian.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);

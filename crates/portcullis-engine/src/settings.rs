@@ -50,6 +50,12 @@ pub struct Settings {
     pub pcre_match_limit: Option<u32>,
     /// `SecPcreMatchLimitRecursion`.
     pub pcre_match_limit_recursion: Option<u32>,
+    /// `SecUploadKeepFiles`.
+    pub keep_files: crate::KeepFiles,
+    /// `SecUploadDir`.
+    pub upload_folder: Option<std::sync::Arc<std::path::PathBuf>>,
+    /// `SecUploadFileMode`, default 0600.
+    pub upload_file_mode: u32,
     /// `SecUploadFileLimit`, default 100 files.
     pub upload_file_limit: u32,
     /// `SecResponseBodyAccess`.
@@ -100,6 +106,9 @@ impl Default for Settings {
             server_signature: None,
             pcre_match_limit: None,
             pcre_match_limit_recursion: None,
+            keep_files: crate::KeepFiles::Off,
+            upload_folder: None,
+            upload_file_mode: 0o600,
             upload_file_limit: 100,
             response_body_access: false,
             response_body_limit: 524_288,

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{
-    Answer, BodyPlan, Interruption, Progress, Question, QuestionId, RequestLine, ResponseEdits, RuleEngine,
-    RuleIndex, Scratch, Transaction,
+    Answer, BodyPlan, Interruption, KeepFiles, KeptFile, Progress, Question, QuestionId, RequestLine,
+    ResponseEdits, RuleEngine, RuleIndex, Scratch, Transaction,
 };
 use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
 use portcullis_http::body::Ambiguities;
@@ -96,6 +96,8 @@ pub struct Report {
     pub patterns_exhausted: u64,
     /// Patterns that were none once their macros were replaced.
     pub patterns_unusable: u64,
+    /// Uploaded files to be written.
+    pub kept_files: Vec<KeptFile>,
     /// Buffers for the next exchange.
     pub scratch: Scratch,
 }
@@ -296,6 +298,13 @@ impl Inspection {
         }
     }
 
+    /// Gives uploaded files that are kept names with a secret in them.
+    pub fn name_files(&mut self, secret: impl FnOnce() -> [u8; 16]) {
+        if self.inspector.plan.settings.keep_files != KeepFiles::Off {
+            self.transaction.name_files(secret());
+        }
+    }
+
     /// The request body that is to go upstream in place of the one that came, if rules changed it (`@rsub`).
     pub fn rewritten_request_body(&self) -> Option<Vec<u8>> {
         self.transaction.rewritten_request_body().map(<[u8]>::to_vec)
@@ -359,7 +368,9 @@ impl Inspection {
             .collect();
         self.audit(action, outcome);
         let event = self.event(action, outcome, &coverage);
+        let kept_files = self.transaction.kept_files();
         Report {
+            kept_files,
             action,
             event,
             matched_rules,

@@ -21,6 +21,7 @@ pub use audit::AuditSink;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames};
 pub use portcullis_engine::{
-    Answer, BodyLimitAction, BodyPlan, Interruption, Origin, Question, QuestionId, ResponseEdits, Scratch,
+    Answer, BodyLimitAction, BodyPlan, Interruption, KeptFile, Origin, Question, QuestionId, ResponseEdits,
+    Scratch,
 };
 pub use portcullis_http::coding::CodingError;

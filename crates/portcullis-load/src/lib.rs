@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portcullis_config::{Policy, RuleSource, Upstream};
-use portcullis_engine::{Origin, Plan};
+use portcullis_engine::{KeepFiles, Origin, Plan};
 use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
 
 pub use portcullis_compile::Patterns;
@@ -103,6 +103,22 @@ pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), Load
     match foreign.len() {
         0 => Ok(()),
         errors => Err(LoadError::Rules { errors, report: foreign.join("\n") }),
+    }
+}
+
+/// A mistake of `loaded` that only shows on the machine that it is to run on: the folder for uploaded files must be there.
+pub fn check_folders(loaded: &Loaded) -> Result<(), LoadError> {
+    let settings = &loaded.plan.settings;
+    let folder = settings.upload_folder.as_ref().filter(|_| settings.keep_files != KeepFiles::Off);
+    match folder.filter(|folder| !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(LoadError::Rules {
+            errors: 1,
+            report: format!(
+                "error: SecUploadDir {} is no folder\n  help: make it, and let the user that the proxy runs as write to it",
+                folder.display()
+            ),
+        }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bounded event buffer and sinks.
+//! Bounded event buffer and sinks, and the writer of uploaded files that are kept ([`UploadStore`]).
 //!
 //! ```text
 //!  worker ─┐                              ┌─> JSON lines file
@@ -44,12 +44,14 @@ mod file;
 mod queue;
 mod sink;
 mod store;
+mod uploads;
 mod writer;
 
 pub use audit::{AuditConfig, AuditLimits, AuditLog, AuditSender};
 pub use file::Rotation;
 pub use queue::{EventSender, QueueLimits};
 pub use sink::{Format, SinkConfig, StartError, Target};
+pub use uploads::{Upload, UploadDrop, UploadLimits, UploadSender, UploadStore};
 pub use writer::EventLog;
 
 /// Why an event was lost.

@@ -117,6 +117,10 @@ catalogue! {
         "Connections to Redis that failed or broke; each is tried again.";
     STORE_REDIS_EXCHANGE Histogram "portcullis_store_redis_exchange_seconds" []
         "Time that Redis took to apply a batch of changes.";
+    UPLOADS_KEPT Counter "portcullis_uploads_kept_total" []
+        "Uploaded files written to SecUploadDir.";
+    UPLOADS_DROPPED Counter "portcullis_uploads_dropped_total" ["reason"]
+        "Uploaded files that were to be kept and were not.";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
         "Series that found no place in a family and count under the label other.";
 }

@@ -54,7 +54,11 @@ impl Guarded {
         {
             let start = Instant::now();
             let scratch = worker.take_scratch();
-            let begin = || inspector.begin(names, connection(), scratch);
+            let begin = || {
+                let mut inspection = inspector.begin(names, connection(), scratch);
+                inspection.name_files(|| worker.request_ids.borrow_mut().secret());
+                inspection
+            };
             guarded.state = match catch_unwind(AssertUnwindSafe(begin)) {
                 Ok(inspection) => State::Running(Box::new(inspection)),
                 Err(_) => State::Broken,

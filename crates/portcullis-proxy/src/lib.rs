@@ -34,7 +34,8 @@
 //!     ambiguities: &[],
 //! };
 //! let metrics = DataPlane::new(&registry, "0", names);
-//! let services = Services { registry, metrics, on_event: Arc::new(|event| print!("{}", event.json_line())) };
+//! let on_event = Arc::new(|event: portcullis_event::Event| print!("{}", event.json_line()));
+//! let services = Services { registry, metrics, on_event, on_file: Arc::new(|_| {}) };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!
 //! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;

@@ -32,6 +32,16 @@ impl RequestIds {
         id
     }
 
+    /// Sixteen bytes that nobody can guess.
+    pub(crate) fn secret(&mut self) -> [u8; 16] {
+        let mut secret = [0; 16];
+        let (first, second) = secret.split_at_mut(8);
+        for half in [first, second] {
+            half.copy_from_slice(&self.random()[..8]);
+        }
+        secret
+    }
+
     fn random(&mut self) -> [u8; RANDOM_BYTES] {
         if self.stock.len() < RANDOM_BYTES {
             self.stock.resize(STOCK_BYTES, 0);

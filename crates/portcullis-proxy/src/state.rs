@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use portcullis_config::{ClientAddress, Config, Timeouts};
 use portcullis_event::{Action, Event, Redactor, RedactorNames};
-use portcullis_inspect::{Inspector, Origin, PolicyNames, Scratch};
+use portcullis_inspect::{Inspector, KeptFile, Origin, PolicyNames, Scratch};
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics, RuleCounters};
 use rustls::ServerConfig;
 use tokio::sync::Notify;
@@ -37,6 +37,8 @@ pub struct Services {
     pub metrics: DataPlane,
     /// Takes a finished event. Called on the worker, so it must not wait.
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
+    /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
+    pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
 }
 
 /// All settings that a reload replaces, built whole before the first request sees them.

@@ -139,7 +139,10 @@ impl Transaction {
         };
         let (action, event, coverage) = match self.inspection.finish(&outcome) {
             Some(report) => {
-                let Report { action, event, matched_rules, coverage, scratch, .. } = report;
+                let Report { action, event, matched_rules, coverage, kept_files, scratch, .. } = report;
+                for file in kept_files {
+                    (shared.services.on_file)(file);
+                }
                 connection.worker.keep_scratch(scratch);
                 let counters = &shared.services.metrics;
                 counters.patterns_exhausted.add(report.patterns_exhausted);

@@ -197,6 +197,8 @@ const TRANSFORMATIONS: &[&str] = &[
     "trim",
     "sha1",
 ];
+const DEFAULTS: &[&str] =
+    &["pass", "deny", "pass,setvar:tx.d=+1", "pass,capture", "deny,pause:3", "pass,append:'%{MATCHED_VAR}'"];
 const DISRUPTIVE: &[&str] = &[
     "pass",
     "pass",
@@ -228,7 +230,7 @@ fn rules(random: &mut Random) -> String {
             text,
             "SecDefaultAction \"phase:{},log,auditlog,{}\"",
             1 + random.below(4),
-            random.pick(&["pass", "deny"])
+            random.pick(DEFAULTS)
         );
     }
     if random.chance(30) {

@@ -65,9 +65,13 @@ pub fn directive(name: DirectiveName) -> Standing {
             NoEffect("a body that is inspected is held in memory, up to SecRequestBodyLimit")
         }
         StatusEngine => Differs("nothing is reported to anyone; On gives a warning that says so"),
-        TmpDir | TmpSaveUploadedFiles | UploadDir | UploadFileMode | UploadKeepFiles => {
-            NoEffect("uploads are inspected in memory and not written to files")
-        }
+        TmpDir | TmpSaveUploadedFiles => NoEffect(
+            "uploads are inspected in memory; SecUploadKeepFiles writes those that are kept, straight to SecUploadDir",
+        ),
+        UploadFileMode => Differs("the bits to execute are left out"),
+        UploadKeepFiles => Differs(
+            "files are written after the request, whole or not at all, within the limits of `uploads`",
+        ),
         RuleInheritance => Differs(
             "scopes are not nested and a policy names all of its rule files, so On changes nothing and Off is an error",
         ),
@@ -127,7 +131,7 @@ pub fn variable(variable: Variable) -> Standing {
             "what the proxy writes to its own log about a request comes after the rules",
             "look at REQBODY_ERROR_MSG; events name refusals and upstream errors",
         ),
-        FilesTmpnames | Geo => NOT_YET,
+        Geo => NOT_YET,
         ReqbodyAmbiguity => {
             Differs("ours: why applications may read the body differently, see docs/seclang.md")
         }

@@ -75,9 +75,10 @@ pub fn directive(name: DirectiveName) -> String {
         UnicodeCodePage => "20127",
         _ => "100",
     };
+    let folder = if name == UploadKeepFiles { "SecUploadDir /tmp/x\n" } else { "" };
     // A rule for those that change one.
     format!(
-        "SecRule ARGS|REQUEST_URI \"@contains y\" \"id:1,msg:'1',tag:'1'\"\n{} {arguments}\n",
+        "{folder}SecRule ARGS|REQUEST_URI \"@contains y\" \"id:1,msg:'1',tag:'1'\"\n{} {arguments}\n",
         name.name()
     )
     .replace(if matches!(name, Action | Rule) { "id:1,msg" } else { "\0" }, "id:2,msg")

@@ -219,6 +219,7 @@ impl Front {
             registry: Arc::clone(&registry),
             metrics: DataPlane::new(&registry, "test", names),
             on_event: Arc::new(move |event| sink.lock().unwrap().push(event)),
+            on_file: Arc::new(|_| {}),
         };
         let proxy =
             Proxy::start(&config, &inspectors(&config), services).unwrap_or_else(|error| panic!("{error}"));

@@ -20,7 +20,10 @@ use portcullis_config::Config;
 use portcullis_event::{Action, NotInspected, UpstreamError};
 use portcullis_http::body::Ambiguity;
 use portcullis_http::message::Refusal;
-use portcullis_log::{EventLog, Format, QueueLimits, Rotation, SinkConfig, Target};
+use portcullis_inspect::KeptFile;
+use portcullis_log::{
+    EventLog, Format, QueueLimits, Rotation, SinkConfig, Target, Upload, UploadLimits, UploadStore,
+};
 use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
 use portcullis_proxy::{Proxy, Services};
 use tokio::signal::unix::{SignalKind, signal};
@@ -50,17 +53,20 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let inspectors = policies.load(&config)?;
     let log = EventLog::new(sinks(&config), QueueLimits::default(), &registry).map_err(Failure::failed)?;
+    let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
+    let uploads = UploadStore::new(limits, &registry).map_err(Failure::failed)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     let policies = runtime.block_on(async {
         // Signals are caught before anybody is told that we are ready.
         let mut signals = Signals::catch()?;
         let admin = admin(&config).await?;
-        let events = log.sender();
+        let (events, files) = (log.sender(), uploads.sender());
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: data_plane(&registry),
             on_event: Arc::new(move |event| events.submit(event)),
+            on_file: Arc::new(move |file| files.submit(upload(file))),
         };
         let proxy = Proxy::start(&config, &inspectors, services).map_err(Failure::failed)?;
         drop(inspectors);
@@ -108,6 +114,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         Ok::<_, Failure>(policies)
     })?;
     policies.close();
+    uploads.shutdown(EVENTS_DEADLINE);
     let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
     if lost > 0 {
         eprintln!("portcullis: {lost} events or audit records could not be written");
@@ -147,8 +154,13 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("events", started.events != now.events),
         ("error_log", started.error_log != now.error_log),
         ("audit_log", started.audit_log != now.audit_log),
+        ("uploads", started.upload_folder_bytes_max != now.upload_folder_bytes_max),
     ];
     changed.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+fn upload(file: KeptFile) -> Upload {
+    Upload { folder: file.folder, name: file.name, mode: file.mode, content: file.content }
 }
 
 fn sinks(config: &Config) -> Vec<SinkConfig> {

@@ -115,6 +115,7 @@ impl Policies {
         for policy in &config.policies {
             let loaded = portcullis_load::load_sharing(policy, &self.patterns).map_err(Failure::failed)?;
             portcullis_load::check_servers(&loaded, &config.upstreams).map_err(Failure::failed)?;
+            portcullis_load::check_folders(&loaded).map_err(Failure::failed)?;
             for warning in &loaded.warnings {
                 eprintln!("{warning}");
             }

@@ -1,0 +1,143 @@
+//! What actions change of a message, where they send it and how long they hold it up; and files that are kept.
+
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+use portcullis_engine::{Disruption, Diversion, KeepFiles, Template};
+use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
+use portcullis_seclang::operators::OperatorName;
+use portcullis_seclang::settings::Setting;
+use portcullis_seclang::{Diagnostic, SourceSpan};
+use portcullis_types::{Phase, Variable};
+
+use super::Lowering;
+use crate::proxy_url;
+
+impl Lowering<'_> {
+    /// `SecUploadDir`, the last one; a relative path is beside the file that names it.
+    pub(super) fn upload_folder(&mut self, document: &Document) {
+        let mut keeping = None;
+        for directive in &document.directives {
+            match &directive.node {
+                Directive::Setting(Setting::UploadDir(path)) => {
+                    let folder = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
+                    self.plan.settings.upload_folder = Some(Arc::new(folder));
+                }
+                Directive::Setting(Setting::UploadKeepFiles(_)) => keeping = Some(directive.span),
+                _ => {}
+            }
+        }
+        let settings = &self.plan.settings;
+        if let Some(span) = keeping
+            && settings.keep_files != KeepFiles::Off
+            && settings.upload_folder.is_none()
+        {
+            let hint = "add SecUploadDir with the folder that uploaded files go to";
+            self.error(span, "SecUploadKeepFiles has no folder".to_owned(), Some(hint.to_owned()));
+        }
+    }
+
+    pub(super) fn injection(
+        &mut self,
+        action: &str,
+        text: &[u8],
+        span: SourceSpan,
+    ) -> Result<Template, String> {
+        if !self.plan.settings.content_injection {
+            self.without(span, action, "SecContentInjection");
+        }
+        self.text(text)
+    }
+
+    /// `@rsub` changes a body in place of the variable, so it takes no other one; and both need their switch.
+    pub(super) fn check_rewriting(&mut self, condition: &ast::Condition) {
+        let operator = &condition.operator;
+        let changes = operator.node.name == OperatorName::Rsub;
+        if changes && operator.node.negated {
+            let hint = "remove the !; @rsub matches whatever there is to change";
+            self.error(operator.span, "@rsub cannot be negated".to_owned(), Some(hint.to_owned()));
+        }
+        let settings = &self.plan.settings;
+        let (input, output, inject) =
+            (settings.stream_request_body, settings.stream_response_body, settings.content_injection);
+        for target in &condition.targets {
+            let name = target.node.variable.name();
+            match target.node.variable {
+                Variable::StreamInputBody if !input => {
+                    self.without(target.span, name, "SecStreamInBodyInspection")
+                }
+                Variable::StreamOutputBody if !output => {
+                    self.without(target.span, name, "SecStreamOutBodyInspection");
+                }
+                Variable::StreamOutputBody if changes && !inject => {
+                    self.without(target.span, "@rsub on STREAM_OUTPUT_BODY", "SecContentInjection");
+                }
+                Variable::StreamInputBody | Variable::StreamOutputBody => {}
+                _ if changes => {
+                    let hint = "look at STREAM_INPUT_BODY or STREAM_OUTPUT_BODY";
+                    let message = format!("@rsub cannot change {name}");
+                    self.error(target.span, message, Some(hint.to_owned()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn without(&mut self, span: SourceSpan, what: &str, directive: &str) {
+        let warning = Diagnostic::warning(span, format!("{what} has no effect while {directive} is Off"));
+        self.diagnostics.push(warning.with_hint(format!("write {directive} On")));
+    }
+
+    /// `proxy:URL`. The server is fixed here, so that the loader can look it up among the upstreams.
+    pub(super) fn proxy(&mut self, url: &[u8], span: SourceSpan, phase: Phase) -> Disruption {
+        if !matches!(phase, Phase::RequestHeaders | Phase::RequestBody) {
+            let message =
+                format!("proxy works in phases 1 and 2; in phase {} the answer is there", phase.number());
+            self.error(span, message, Some("use phase:2, or deny".to_owned()));
+        }
+        match proxy_url::parse(url) {
+            Ok((origin, target)) => {
+                let target = self.text_at(target, span);
+                Disruption::Proxy(Diversion { origin: Arc::new(origin), target })
+            }
+            Err((message, hint)) => {
+                self.error(span, message, Some(hint));
+                Disruption::Pass
+            }
+        }
+    }
+
+    /// The last `pause`. It delays whatever else the rule does.
+    pub(super) fn pause(
+        &mut self,
+        defaults: &[Spanned<Action>],
+        own: &[Spanned<Action>],
+    ) -> Option<Template> {
+        let pause = defaults.iter().chain(own).rev().find_map(|action| match &action.node {
+            Action::Pause(text) => Some((text, action.span)),
+            _ => None,
+        });
+        let (text, span) = pause?;
+        let template = self.text_at(text, span);
+        if template
+            .as_literal()
+            .is_some_and(|text| !text.to_str().is_ok_and(|text| text.parse::<u32>().is_ok()))
+        {
+            let hint = "write pause:2000 for two seconds, or a macro such as pause:%{tx.pause}";
+            self.error(span, format!("pause takes milliseconds, not {text:?}"), Some(hint.to_owned()));
+        }
+        Some(template)
+    }
+}
+
+/// The prefixes of `xmlns` actions.
+pub(super) fn namespaces<'a>(
+    defaults: &'a [Spanned<Action>],
+    own: &'a [Spanned<Action>],
+) -> Vec<(&'a [u8], &'a [u8])> {
+    let spaces = defaults.iter().chain(own).filter_map(|action| match &action.node {
+        Action::XmlNs { prefix, uri } => Some((prefix.as_slice(), uri.as_slice())),
+        _ => None,
+    });
+    spaces.collect()
+}

@@ -1,0 +1,79 @@
+//! Uploaded files that are kept: which ones, and under which names. The caller writes them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::scalars::civil;
+use crate::store::Class;
+use crate::transaction::Transaction;
+
+/// `SecUploadKeepFiles`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepFiles {
+    /// None.
+    #[default]
+    Off,
+    /// All.
+    On,
+    /// Those of transactions with a match that is worth an audit record.
+    RelevantOnly,
+}
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptFile {
+    /// Where to.
+    pub folder: Arc<PathBuf>,
+    /// Its name there. Nothing of it is the client's.
+    pub name: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// What is in it.
+    pub content: Vec<u8>,
+}
+
+impl Transaction {
+    /// Files get names with this secret in them, so that nobody can guess them. Without it, or where files are not
+    /// kept, they have none (`FILES_TMPNAMES`).
+    pub fn name_files(&mut self, secret: [u8; 16]) {
+        let settings = &self.plan.settings;
+        let (KeepFiles::On | KeepFiles::RelevantOnly, Some(folder)) =
+            (settings.keep_files, &settings.upload_folder)
+        else {
+            return;
+        };
+        let (days, second) = (self.epoch_seconds.div_euclid(86_400), self.epoch_seconds.rem_euclid(86_400));
+        let (year, month, day) = civil(days);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let id = self.store.scalar(portcullis_types::Variable::UniqueId).map(|id| self.store.data(id));
+        let id = id.map_or(String::new(), |id| String::from_utf8_lossy(self.store.text(id)).into_owned());
+        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{id}-file-{secret}");
+        self.body.name_files(folder.join(name).to_string_lossy().into_owned());
+    }
+
+    /// The files to keep; those without content are not. Call it once the transaction is finished.
+    pub fn kept_files(&self) -> Vec<KeptFile> {
+        let settings = &self.plan.settings;
+        let wanted = match settings.keep_files {
+            KeepFiles::Off => false,
+            KeepFiles::On => true,
+            KeepFiles::RelevantOnly => self.matches().iter().any(|found| found.audit_log),
+        };
+        let Some(folder) = settings.upload_folder.as_ref().filter(|_| wanted) else { return Vec::new() };
+        let names = self.store.class(Class::FilesTmpNames);
+        let contents = self.store.class(Class::FilesTmpContent);
+        let text = |value| self.store.text(self.store.data(value));
+        let files =
+            names.zip(contents).filter(|(_, content)| !text(*content).is_empty()).map(|(name, content)| {
+                let path = PathBuf::from(String::from_utf8_lossy(text(name)).into_owned());
+                KeptFile {
+                    folder: Arc::clone(folder),
+                    name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                    mode: settings.upload_file_mode,
+                    content: text(content).to_vec(),
+                }
+            });
+        files.collect()
+    }
+}
