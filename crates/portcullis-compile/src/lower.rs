@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, KeepFiles, KeyFilter, Link, Metadata, Operator, Plan, Removed,
-    Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList, Template,
-    Update, XmlPath,
+    Act, AllowScope, ChainId, Disruption, GeoDb, KeepFiles, KeyFilter, Link, Metadata, Operator, Plan,
+    Removed, Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList,
+    Template, Update, XmlPath,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
 use portcullis_seclang::settings::Setting;
@@ -63,6 +63,7 @@ pub fn compile_sharing(
         sources.files().map(|file| Arc::from(sources.path(file).to_string_lossy().as_ref())).collect();
     lowering.unicode_map(document, files);
     lowering.upload_folder(document);
+    lowering.lookups(document, files);
     lowering.lower(&entries);
     let Lowering { mut plan, names, mut diagnostics, .. } = lowering;
     plan.tx_names = names.tx;
@@ -75,8 +76,9 @@ pub fn compile_sharing(
     if !failed {
         fold(&mut plan);
     }
-    plan.reads_file_content =
-        reads(&plan, Variable::FilesTmpContent) || plan.settings.keep_files != KeepFiles::Off;
+    plan.reads_file_content = reads(&plan, Variable::FilesTmpContent)
+        || reads(&plan, Variable::FilesTmpnames)
+        || plan.settings.keep_files != KeepFiles::Off;
     plan.searches_xml = plan.links.iter().any(searches_xml);
     plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
     plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
@@ -154,6 +156,31 @@ impl Lowering<'_> {
             match map {
                 Ok(map) => self.plan.chains.unicode_map = Some(Arc::new(map)),
                 Err(message) => self.error(directive.span, message, None),
+            }
+        }
+    }
+
+    /// What `@rbl` and `@geoLookup` need beside their rules: the last `SecHttpBlKey` and `SecGeoLookupDb`.
+    fn lookups(&mut self, document: &Document, files: &dyn Files) {
+        for directive in &document.directives {
+            match &directive.node {
+                Directive::Setting(Setting::HttpBlKey(key)) => {
+                    self.operators.http_bl_key = Some(key.to_string());
+                }
+                Directive::Setting(Setting::GeoLookupDb(path)) => {
+                    let place = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
+                    let database = files.read(&place).map_err(|error| error.to_string()).and_then(GeoDb::new);
+                    match database {
+                        Ok(database) => self.operators.geo = Some(Arc::new(database)),
+                        Err(why) => {
+                            let message = format!("cannot use {}: {why}", place.display());
+                            let hint = "databases of the old GeoIP format (.dat) are no longer made; take one in MaxMind's \
+                                        format (.mmdb), such as GeoLite2 or DB-IP Lite";
+                            self.error(directive.span, message, Some(hint.to_owned()));
+                        }
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -285,13 +312,17 @@ impl Lowering<'_> {
                 Target { variable: Variable::RemoteAddr, filter: KeyFilter::All, slot: None, count: false };
             list.include.push(remote);
         }
+        let chain = self.chain(&draft.defaults, &link.actions);
+        if let Err((message, hint)) = targets::fit(&list, &operator, chain) {
+            self.error(link.span, message, Some(hint));
+        }
         // What the default action does, every link does (msre_actionset_merge).
         let actions = [draft.defaults.as_slice(), &link.actions].concat();
         let acts = actions.iter().filter_map(|action| self.act(action, running)).collect();
         Link {
             targets: list,
             unconditional: link.condition.is_none(),
-            chain: self.chain(&draft.defaults, &link.actions),
+            chain,
             multi_match: has(&actions, |action| matches!(action, Action::MultiMatch)),
             operator,
             negated,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use portcullis_engine::{Number, NumberKind, Operator, Pattern, Template};
+use portcullis_engine::{GeoDb, Number, NumberKind, Operator, Pattern, Rbl, Scanner, Template};
 use portcullis_match::{
     IpSet, Pcre, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_text, parse_word_file,
 };
@@ -27,11 +27,15 @@ pub(crate) struct Operators<'a> {
     patterns: &'a Patterns,
     /// `^` and `$` match at line ends, too, as in libmodsecurity.
     multi_line: bool,
+    /// `SecHttpBlKey`.
+    pub(crate) http_bl_key: Option<String>,
+    /// `SecGeoLookupDb`.
+    pub(crate) geo: Option<Arc<GeoDb>>,
 }
 
 impl<'a> Operators<'a> {
     pub(crate) fn new(files: &'a dyn Files, patterns: &'a Patterns, multi_line: bool) -> Self {
-        Operators { files, words: HashMap::new(), patterns, multi_line }
+        Operators { files, words: HashMap::new(), patterns, multi_line, http_bl_key: None, geo: None }
     }
 
     /// `folder`: where data files are looked for, the folder of the rule file.
@@ -83,7 +87,27 @@ impl<'a> Operators<'a> {
             OperatorName::ValidateUtf8Encoding => Ok(Operator::ValidateUtf8Encoding),
             OperatorName::UnconditionalMatch => Ok(Operator::UnconditionalMatch),
             OperatorName::NoMatch => Ok(Operator::NoMatch),
+            OperatorName::Rbl => self.block_list(argument),
+            OperatorName::GeoLookup => match &self.geo {
+                Some(database) => Ok(Operator::GeoLookup(Arc::clone(database))),
+                None => Err((
+                    "@geoLookup has no database".to_owned(),
+                    Some("name an .mmdb file with SecGeoLookupDb".to_owned()),
+                )),
+            },
+            OperatorName::InspectFile => scanner(argument),
             other => Err(refusal(other)),
+        }
+    }
+
+    fn block_list(&self, argument: &[u8]) -> Result<Operator, OperatorError> {
+        let zone = String::from_utf8_lossy(argument);
+        match Rbl::new(&zone, self.http_bl_key.as_deref()) {
+            Ok(list) => Ok(Operator::Rbl(Arc::new(list))),
+            Err(why) => Err((
+                format!("@rbl: {why}"),
+                Some("write the zone of a DNS block list; it takes no macros".to_owned()),
+            )),
         }
     }
 
@@ -148,6 +172,24 @@ fn number_pattern(patterns: &Patterns, kind: NumberKind, argument: &[u8]) -> Res
 
 fn compile(patterns: &Patterns, argument: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, OperatorError> {
     patterns.regex(argument, flags).map_err(|error| (format!("@rx: {error}"), None))
+}
+
+fn scanner(argument: &[u8]) -> Result<Operator, OperatorError> {
+    let text = String::from_utf8_lossy(argument);
+    match Scanner::parse(&text) {
+        Some(scanner) => Ok(Operator::InspectFile(Arc::new(scanner))),
+        None if text.trim().starts_with("clamd:") => Err((
+            format!("@inspectFile: {text:?} is no place of a clamd socket"),
+            Some("write clamd:/path/of/clamd.sock or clamd:127.0.0.1:3310, an address and a port".to_owned()),
+        )),
+        None => Err((
+            format!("@inspectFile {text}: a rule may not start programs or scripts"),
+            Some(
+                "have clamd look at the file: @inspectFile clamd:/path/of/clamd.sock or clamd:127.0.0.1:3310"
+                    .to_owned(),
+            ),
+        )),
+    }
 }
 
 fn word_set(patterns: &Patterns, words: Vec<Vec<u8>>, operator: &str) -> Result<Arc<WordSet>, OperatorError> {

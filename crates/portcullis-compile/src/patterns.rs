@@ -11,11 +11,12 @@ use portcullis_match::{Pcre, RegexFlags, WordSet};
 /// equal ones exist once. What no plan uses any longer is forgotten at the next compilation.
 #[derive(Debug, Default)]
 pub struct Patterns {
-    regexes: Mutex<Known<(Box<[u8]>, RegexFlags), Pcre>>,
+    regexes: Mutex<Known<RegexKey, Pcre>>,
     words: Mutex<Known<Box<[Vec<u8>]>, WordSet>>,
 }
 
 type Known<K, T> = HashMap<K, Weak<T>>;
+type RegexKey = (Box<[u8]>, RegexFlags);
 
 impl Patterns {
     pub(crate) fn regex(&self, pattern: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, String> {

@@ -51,8 +51,11 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::DisableBackendCompression(on) => settings.disable_backend_compression = *on,
         Setting::CookieV0Separator(byte) => settings.cookie_separator = Some(*byte),
         // Read by the caller, who has the files.
-        Setting::DataDir(_) => {}
-        Setting::UnicodeMapFile { .. } | Setting::UnicodeCodePage(_) => {}
+        Setting::DataDir(_)
+        | Setting::UnicodeMapFile { .. }
+        | Setting::UnicodeCodePage(_)
+        | Setting::GeoLookupDb(_)
+        | Setting::HttpBlKey(_) => {}
         // Nothing is reported, and every scope has its own rules.
         Setting::StatusEngine(false) | Setting::RuleInheritance(true) => {}
         Setting::XmlExternalEntity(_) => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_engine::{KeyFilter, Target, TargetList, XmlPath};
+use portcullis_engine::{ChainId, KeyFilter, Operator, Target, TargetList, XmlPath};
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast;
 use portcullis_seclang::standing::{self, Standing};
@@ -46,6 +46,27 @@ pub(crate) fn add(
     };
     let count = target.kind == ast::TargetKind::Count;
     list.include.push(Target { variable: target.variable, filter, slot, count });
+    Ok(())
+}
+
+/// `@inspectFile` looks at files, as they came, and at nothing else. Message and hint.
+pub(crate) fn fit(list: &TargetList, operator: &Operator, chain: ChainId) -> Result<(), (String, String)> {
+    let is_scan = matches!(operator, Operator::InspectFile(_));
+    let is_file = |target: &Target| {
+        !target.count && matches!(target.variable, Variable::FilesTmpnames | Variable::FilesTmpContent)
+    };
+    if is_scan && !list.include.iter().all(is_file) {
+        return Err((
+            "@inspectFile looks at uploaded files only".to_owned(),
+            "write FILES_TMPNAMES or FILES_TMP_CONTENT as its target".to_owned(),
+        ));
+    }
+    if is_scan && chain != ChainId::IDENTITY {
+        return Err((
+            "@inspectFile looks at a file as it was uploaded: transformations make no difference".to_owned(),
+            "write t:none as the last of them, or none at all".to_owned(),
+        ));
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Raw document to [`Config`]: every mistake is reported, not only the first.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +78,7 @@ impl<'a> Checker<'a> {
                 pauses_max: document.limits.pauses.map_or(default.pauses_max, |number| number as usize),
             },
             store: store::check(self, document.store),
+            lookups: self.lookups(document.lookups),
             events: document.events.map(|events| Events {
                 file: self.path(&events.file),
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
@@ -103,6 +104,39 @@ impl<'a> Checker<'a> {
             files_max: raw.files.as_ref().map_or(default.files_max, |number| number.value.into()),
             stored_bytes_max: raw.stored.map_or(default.stored_bytes_max, |size| size.0),
             queue_bytes_max: raw.queue.map_or(default.queue_bytes_max, |size| size.0),
+        }
+    }
+
+    fn lookups(&mut self, raw: raw::Lookups) -> Lookups {
+        let default = Lookups::default();
+        let mut resolvers = Vec::new();
+        for text in raw.resolvers {
+            let with_port = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
+            match text.parse::<SocketAddr>().or_else(|_| with_port()) {
+                Ok(address) => resolvers.push(address),
+                Err(_) => {
+                    let message = format!("`{}` is not the address of a DNS server", text.value);
+                    self.wrong_with_hint(
+                        text.span,
+                        message,
+                        "write `192.0.2.53` or `192.0.2.53:53`".to_string(),
+                    );
+                }
+            }
+        }
+        let entries = match raw.dns_cache {
+            Some(number) if *number > 10_000_000 => {
+                self.wrong(number.span, "dns_cache must be 10000000 at most".to_string());
+                0
+            }
+            Some(number) => number.value as usize,
+            None => default.dns_cache_entries_max,
+        };
+        Lookups {
+            resolvers,
+            dns_timeout: raw.dns_timeout.map_or(default.dns_timeout, |time| time.0),
+            dns_cache_entries_max: entries,
+            scan_timeout: raw.scan_timeout.map_or(default.scan_timeout, |time| time.0),
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Config {
     pub limits: Limits,
     /// Persistent collections.
     pub store: Store,
+    /// How rules' questions to the outside are asked.
+    pub lookups: Lookups,
     /// The event file.
     pub events: Option<Events>,
     /// The error log.
@@ -179,11 +181,14 @@ pub struct Failure {
     pub engine_error: OpenOrClosed,
     /// A request body whose content coding cannot be undone.
     pub undecodable: OpenOrClosed,
+    /// A lookup without an answer.
+    pub lookup: OpenOrClosed,
 }
 
 impl Default for Failure {
     fn default() -> Self {
-        Failure { engine_error: OpenOrClosed::Closed, undecodable: OpenOrClosed::Closed }
+        let (open, closed) = (OpenOrClosed::Open, OpenOrClosed::Closed);
+        Failure { engine_error: closed, undecodable: closed, lookup: open }
     }
 }
 
@@ -426,6 +431,30 @@ impl Default for Store {
             bytes_max: 64 << 20,
             record_bytes_max: 8 << 10,
             redis: None,
+        }
+    }
+}
+
+/// How rules' questions to the outside are asked: `@rbl`, `@inspectFile`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookups {
+    /// DNS servers; none: those of the system.
+    pub resolvers: Vec<SocketAddr>,
+    /// For a DNS answer, all tries together.
+    pub dns_timeout: Duration,
+    /// DNS answers that a worker remembers.
+    pub dns_cache_entries_max: usize,
+    /// For the verdict of a virus scanner.
+    pub scan_timeout: Duration,
+}
+
+impl Default for Lookups {
+    fn default() -> Self {
+        Lookups {
+            resolvers: Vec::new(),
+            dns_timeout: Duration::from_secs(2),
+            dns_cache_entries_max: 10_000,
+            scan_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -84,6 +84,7 @@ pub(crate) fn failure(raw: &raw::Failure) -> Failure {
     Failure {
         engine_error: checked(raw.engine_error, default.engine_error),
         undecodable: checked(raw.undecodable, default.undecodable),
+        lookup: checked(raw.lookup, default.lookup),
     }
 }
 

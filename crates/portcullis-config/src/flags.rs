@@ -132,6 +132,7 @@ impl Config {
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             store: Store::default(),
+            lookups: Lookups::default(),
             events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
             error_log: flags.error_log,
             audit_log: AuditLogLimits::default(),

@@ -39,6 +39,9 @@ pub(crate) struct Document {
     /// Persistent collections (`IP`, `SESSION`, ...): how many are kept, and where.
     #[serde(default)]
     pub store: Store,
+    /// How questions of rules to the outside are asked: `@rbl`, `@inspectFile`.
+    #[serde(default)]
+    pub lookups: Lookups,
     /// The event file: one JSON line for each block or match. Default: none.
     pub events: Option<Events>,
     /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
@@ -284,6 +287,8 @@ pub(crate) struct Failure {
     /// The request body has a content coding that is not decoded here, or is not what its coding says. Default:
     /// `closed`, where the engine blocks.
     pub undecodable: Option<OpenOrClosed>,
+    /// A lookup that a rule asks for gets no answer: `closed` answers 503. Default: `open`, the rule does not match.
+    pub lookup: Option<OpenOrClosed>,
 }
 
 /// Pass or refuse.
@@ -399,6 +404,22 @@ pub(crate) struct Store {
     pub redis: Option<Spanned<String>>,
     /// Before every key in Redis; nodes with the same prefix share. Default: `portcullis:`.
     pub redis_prefix: Option<String>,
+}
+
+/// How questions of rules to the outside are asked.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lookups {
+    /// DNS servers, each an address with or without a port. Default: those of `/etc/resolv.conf`.
+    #[serde(default)]
+    pub resolvers: Vec<Spanned<String>>,
+    /// For a DNS answer, all tries together. Default: 2s.
+    pub dns_timeout: Option<Time>,
+    /// DNS answers that a worker remembers; 0 for none. Default: 10000.
+    #[schemars(range(max = 10_000_000))]
+    pub dns_cache: Option<Spanned<u32>>,
+    /// For the verdict of a virus scanner on one file. Default: 10s.
+    pub scan_timeout: Option<Time>,
 }
 
 /// The event file.

@@ -7,7 +7,7 @@ use portcullis_http::body::{
 use portcullis_types::{Span, Variable};
 
 use crate::settings::{BodyProcessor, Settings};
-use crate::store::Store;
+use crate::store::{Store, ValueId};
 use crate::xml::{Builder, Tree, XPath};
 use crate::{Class, store};
 
@@ -150,6 +150,11 @@ impl RequestBody {
 
     pub(crate) fn files_combined_size(&self) -> u64 {
         self.files.combined_size
+    }
+
+    /// The bytes of the file that an entry of `FILES_TMPNAMES` stands for.
+    pub(crate) fn file_content(&self, name: ValueId) -> Option<Span> {
+        self.files.contents.iter().find(|(known, _)| *known == name).map(|(_, content)| *content)
     }
 
     pub(crate) fn error(&self) -> Option<&str> {
@@ -340,6 +345,8 @@ fn limits(settings: &Settings, used: usize) -> Limits {
 struct Files {
     field: Span,
     content: Option<Span>,
+    /// By entry of `FILES_TMPNAMES`; nothing where the content is not kept.
+    contents: Vec<(ValueId, Span)>,
     combined_size: u64,
     xml_text: Vec<u8>,
     is_xml: bool,
@@ -468,11 +475,13 @@ impl BodySink for Sink<'_> {
         self.store.add(Class::FilesSizes, field, text);
         if let Some(content) = content.or_else(|| self.keep_files.then(Span::default)) {
             self.store.add(Class::FilesTmpContent, field, content);
-        }
-        if let Some(name) = &files.name {
-            let name = format!("{name}-{}", self.store.class_len(Class::FilesTmpNames));
+            let name = match &files.name {
+                Some(name) => format!("{name}-{}", files.contents.len()),
+                // It is not kept: a name to speak of the upload by.
+                None => format!("upload-{}", files.contents.len() + 1),
+            };
             let name = self.store.push(name.as_bytes());
-            self.store.add(Class::FilesTmpNames, field, name);
+            files.contents.push((self.store.add(Class::FilesTmpNames, field, name), content));
         }
     }
 

@@ -220,6 +220,9 @@ impl Transaction {
         if link.operator.asks() {
             return self.test_answer(link, item, form, captures);
         }
+        if let crate::Operator::GeoLookup(database) = &link.operator {
+            return Some(self.geo_lookup(database, form));
+        }
         let text = self.store.text(form);
         let found = link.operator.test(text, argument, link.capture, captures, &mut self.patterns);
         if let Some(error) = self.patterns.take_error() {

@@ -27,6 +27,7 @@ mod collections;
 mod disrupt;
 mod dump;
 mod execute;
+mod geo;
 mod login;
 mod messages;
 mod open;
@@ -39,6 +40,7 @@ mod record;
 mod rewrite;
 mod rule_set;
 mod scalars;
+mod scanner;
 mod settings;
 mod store;
 mod template;
@@ -58,6 +60,7 @@ pub use collections::{
     new_record,
 };
 pub use disrupt::{Diversion, Origin};
+pub use geo::GeoDb;
 pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
@@ -69,6 +72,7 @@ pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rewrite::{Find, ResponseEdits, Substitution};
 pub use rule_set::RuleSet;
+pub use scanner::Scanner;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};
 pub use store::Class;
 pub use template::{Part, Template};

@@ -58,8 +58,11 @@ pub enum Operator {
     ValidateUtf8Encoding,
     UnconditionalMatch,
     NoMatch,
+    GeoLookup(std::sync::Arc<crate::GeoDb>),
     /// Asks, see [`crate::Question`].
     Rbl(std::sync::Arc<crate::Rbl>),
+    /// Asks. The bytes are those of the file, whatever the value.
+    InspectFile(std::sync::Arc<crate::Scanner>),
 }
 
 /// What an operator found, for `capture` and for explanations.
@@ -106,7 +109,7 @@ impl Operator {
 
     /// True if the answer comes from outside, see [`crate::Question`].
     pub(crate) fn asks(&self) -> bool {
-        matches!(self, Operator::Rbl(_))
+        matches!(self, Operator::Rbl(_) | Operator::InspectFile(_))
     }
 
     /// True if only the numeric value of the target counts.
@@ -198,8 +201,9 @@ impl Operator {
             Operator::ValidateUrlEncoding => portcullis_match::url_encoding_error(value).is_some(),
             Operator::ValidateUtf8Encoding => portcullis_match::utf8_error(value).is_some(),
             Operator::UnconditionalMatch | Operator::Rsub(_) => true,
-            // What asks is not decided here but by the answers (outside.rs).
-            Operator::NoMatch | Operator::Rbl(_) => false,
+            Operator::NoMatch => false,
+            // Decided where there is more than the value: outside.rs, geo.rs.
+            Operator::Rbl(_) | Operator::InspectFile(_) | Operator::GeoLookup(_) => false,
         }
     }
 }
@@ -230,7 +234,9 @@ impl Operator {
             | Operator::StrEq(_)
             | Operator::DetectSqli
             | Operator::DetectXss
-            | Operator::Rbl(_) => Some(whole),
+            | Operator::Rbl(_)
+            | Operator::InspectFile(_)
+            | Operator::GeoLookup(_) => Some(whole),
             _ => None,
         }
     }

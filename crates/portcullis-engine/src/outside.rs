@@ -10,13 +10,15 @@
 //! transaction. A question without an answer proves nothing: its value matches neither a rule nor the negation of one.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-use portcullis_types::Span;
+use portcullis_types::{Span, Variable};
 
+use crate::Scanner;
 use crate::collect::Item;
+use crate::execute::Matched;
 use crate::operator::{Captures, Operator};
 use crate::plan::{Link, Plan, RuleIndex};
-use crate::record::{escape_key, target_name};
 use crate::transaction::{Interruption, Transaction};
 
 /// How far a phase came.
@@ -38,15 +40,24 @@ pub struct QuestionId(u32);
 pub enum Question<'a> {
     /// The IPv4 address that this name has in DNS: lower case, no final dot, fit to be sent.
     Address(&'a str),
+    /// What this scanner says of these bytes, a file as it was uploaded.
+    Scan {
+        /// Whom to ask.
+        scanner: &'a Scanner,
+        /// The bytes; at least one.
+        content: &'a [u8],
+    },
 }
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// There is nothing: no such name.
+    /// There is nothing: no such name, nothing wrong with the bytes.
     Nothing,
     /// The name has this address.
     Address(Ipv4Addr),
+    /// The scanner found something, and calls it this.
+    Found(String),
     /// Nobody answered, or not in time.
     Unknown,
 }
@@ -55,6 +66,7 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Address(String),
+    Scan(Arc<Scanner>, Span),
 }
 
 /// The questions of a transaction, and where a phase waits for answers.
@@ -84,8 +96,13 @@ impl Transaction {
     pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
         let open = (0..).zip(&self.outside.asked).filter(|(_, (_, answer))| answer.is_none());
         open.map(|(id, (subject, _))| {
-            let Subject::Address(name) = subject;
-            (QuestionId(id), Question::Address(name))
+            let question = match subject {
+                Subject::Address(name) => Question::Address(name),
+                Subject::Scan(scanner, content) => {
+                    Question::Scan { scanner, content: self.store.text(*content) }
+                }
+            };
+            (QuestionId(id), question)
         })
     }
 
@@ -151,7 +168,7 @@ impl Transaction {
             }
             let forms = self.forms_to_test(plan, link, item.value);
             for form in forms.iter() {
-                let Some(subject) = self.subject(&link.operator, form) else { continue };
+                let Some(subject) = self.subject(&link.operator, item, form) else { continue };
                 if self.outside.asked.iter().any(|(asked, _)| *asked == subject) {
                     continue;
                 }
@@ -167,9 +184,17 @@ impl Transaction {
     }
 
     /// What `operator` wants to know of a value; `None` if nobody could say anything about it.
-    fn subject(&self, operator: &Operator, form: Span) -> Option<Subject> {
+    fn subject(&self, operator: &Operator, item: &Item, form: Span) -> Option<Subject> {
         match operator {
             Operator::Rbl(list) => list.name(self.store.text(form)).map(Subject::Address),
+            Operator::InspectFile(scanner) => {
+                let content = match item.variable {
+                    Variable::FilesTmpnames => self.body.file_content(item.value)?,
+                    _ => self.store.data(item.value),
+                };
+                let empty = self.store.text(content).is_empty();
+                (!empty).then(|| Subject::Scan(Arc::clone(scanner), content))
+            }
             _ => None,
         }
     }
@@ -182,16 +207,22 @@ impl Transaction {
         form: Span,
         captures: &mut Captures,
     ) -> Option<bool> {
-        let Some(subject) = self.subject(&link.operator, form) else { return Some(false) };
+        let Some(subject) = self.subject(&link.operator, item, form) else { return Some(false) };
         let asked = self.outside.asked.iter().find(|(asked, _)| *asked == subject);
         match asked.and_then(|(_, answer)| answer.as_ref())? {
             Answer::Unknown => None,
             Answer::Nothing => Some(false),
+            Answer::Found(what) => {
+                captures.text = Some(what.clone().into_bytes());
+                captures.keeps_others = true;
+                Some(true)
+            }
             Answer::Address(address) => {
-                let Operator::Rbl(list) = &link.operator else { return None };
-                let Subject::Address(name) = &subject;
-                let key = escape_key(self.store.text(item.key));
-                let target = target_name(item.variable, item.count, &key);
+                let (Operator::Rbl(list), Subject::Address(name)) = (&link.operator, &subject) else {
+                    return None;
+                };
+                let Item { variable, count, key, .. } = *item;
+                let target = Matched { variable: Some(variable), count, key, value: form }.name(&self.store);
                 captures.text = Some(list.message(name, *address, &target));
                 captures.keeps_others = true;
                 Some(true)

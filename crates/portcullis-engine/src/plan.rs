@@ -40,7 +40,7 @@ pub struct Plan {
     pub dead: Vec<Dead>,
     /// Rules that a later directive changed, by rule.
     pub updates: Vec<Update>,
-    /// True if some rule reads `FILES_TMP_CONTENT`.
+    /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
     pub reads_response_body: bool,

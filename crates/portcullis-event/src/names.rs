@@ -140,6 +140,8 @@ names! {
         EngineError "engine_error",
         /// Time or work budget spent.
         BudgetSpent "budget_spent",
+        /// A lookup that rules asked for (DNS, virus scanner) gave no answer.
+        LookupFailed "lookup_failed",
     }
 }
 

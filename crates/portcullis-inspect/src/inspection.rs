@@ -283,6 +283,11 @@ impl Inspection {
         self.transaction.answer(question, answer);
     }
 
+    /// Questions that were too many to be asked.
+    pub fn questions_not_asked(&self) -> u64 {
+        self.transaction.questions_not_asked()
+    }
+
     /// Goes on with the phase that asked. Questions without an answer count as [`Answer::Unknown`].
     pub fn resume(&mut self) -> Step {
         let progress = self.transaction.resume();

@@ -22,6 +22,6 @@ pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames};
 pub use portcullis_engine::{
     Answer, BodyLimitAction, BodyPlan, Interruption, KeptFile, Origin, Question, QuestionId, ResponseEdits,
-    Scratch,
+    Scanner, Scratch,
 };
 pub use portcullis_http::coding::CodingError;

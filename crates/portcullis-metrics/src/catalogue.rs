@@ -77,6 +77,10 @@ catalogue! {
         "Transactions whose inspection could not do its full work, and what was done about it.";
     PATTERN_ERRORS Counter "portcullis_pattern_errors_total" ["kind"]
         "Patterns of rules that were given up (limit) or, with their macros replaced, could not be used (unusable).";
+    LOOKUPS Counter "portcullis_lookups_total" ["kind", "result"]
+        "Questions of rules to the outside: dns for @rbl, scan for @inspectFile.";
+    LOOKUP_DURATION Histogram "portcullis_lookup_duration_seconds" ["kind"]
+        "Time until the answer to such a question, or until there was none; cached answers are not counted here.";
     UPSTREAM_ERRORS Counter "portcullis_upstream_errors_total" ["kind"]
         "Failures between us and an upstream.";
     PAUSES Counter "portcullis_pauses_total" ["result"]

@@ -15,6 +15,7 @@ use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
 
 use crate::connection::Connection;
 use crate::forward::{self, Fault};
+use crate::lookups;
 use crate::request_body::{self, Body, Obstacle};
 use crate::response;
 use crate::rewrite::NoMemory;
@@ -59,7 +60,7 @@ pub(crate) async fn run(
             Found::Ambiguous => unserved(connection, generation, &head, &mut transaction, AMBIGUOUS).await,
         },
     };
-    transaction.finish(connection, generation, &head, route);
+    transaction.finish(connection, generation, &head, route).await;
     next
 }
 
@@ -101,6 +102,7 @@ async fn refuse(
 ) -> Next {
     transaction.refusal = Some(refusal);
     let step = transaction.inspection.request_head(head, Some(refusal));
+    let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     pause::rest(connection, generation, transaction).await;
     if let Step::Interrupt(Interruption::Drop) = step {
         return answer::interruption(connection, generation, head, transaction, Interruption::Drop, false)
@@ -131,6 +133,7 @@ async fn serve(
 ) -> Next {
     let bodiless = head.framing() == BodyFraming::None;
     let step = transaction.inspection.request_head(head, None);
+    let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     pause::rest(connection, generation, transaction).await;
     match step {
         Step::Interrupt(Interruption::Proxy { origin, target }) => {
@@ -156,6 +159,7 @@ async fn serve(
     };
     let refused = if body.present { undecodable(transaction, route, !body.is_truncated()) } else { None };
     let step = transaction.inspection.request_end(body.is_truncated());
+    let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     pause::rest(connection, generation, transaction).await;
     if transaction.inspection.refuses_request_body() {
         transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
@@ -278,6 +282,7 @@ pub(crate) async fn obstructed(
         Obstacle::Malformed(error) => (error.status(), error.explanation()),
     };
     let step = transaction.inspection.request_end(true);
+    let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     pause::rest(connection, generation, transaction).await;
     refuse_body(connection, generation, head, transaction, step, (status, text)).await
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use portcullis_config::OpenOrClosed;
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
 use portcullis_inspect::{
-    BodyPlan, CodingError, Connection, Inspection, Interruption, Outcome, Report, ResponseEdits, Step,
+    Answer, BodyPlan, CodingError, Connection, Inspection, Interruption, Outcome, QuestionId, Report,
+    ResponseEdits, Step,
 };
 
 use crate::site::Route;
@@ -153,7 +154,34 @@ impl Guarded {
         self.step(|inspection| inspection.response_end(truncated))
     }
 
-    /// Phase 5 and the report; none without a (working) inspection.
+    /// The inspection, while there is one: to read the questions of a step that asks.
+    pub(crate) fn running(&self) -> Option<&Inspection> {
+        match &self.state {
+            State::Running(inspection) => Some(inspection),
+            State::Off | State::Broken => None,
+        }
+    }
+
+    /// Answers questions.
+    pub(crate) fn answer(&mut self, answers: Vec<(QuestionId, Answer)>) {
+        self.call(|inspection| {
+            for (question, answer) in answers {
+                inspection.answer(question, answer);
+            }
+        });
+    }
+
+    /// Goes on with the phase that asked.
+    pub(crate) fn resume(&mut self) -> Step {
+        self.step(Inspection::resume)
+    }
+
+    /// Phase 5, which may ask, too.
+    pub(crate) fn logging(&mut self, duration: Duration) -> Step {
+        self.step(|inspection| inspection.logging(duration))
+    }
+
+    /// Phase 5 unless it has run, and the report; none without a (working) inspection.
     pub(crate) fn finish(&mut self, outcome: &Outcome) -> Option<Report> {
         let start = Instant::now();
         let State::Running(inspection) = std::mem::replace(&mut self.state, State::Off) else { return None };
@@ -180,12 +208,7 @@ impl Guarded {
     }
 
     fn step(&mut self, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
-        let mut step = self.call(work);
-        while step == Some(Step::Ask) {
-            // No operator that asks can be loaded here, so this is the way of a rule that nobody can answer.
-            step = self.call(Inspection::resume);
-        }
-        match step {
+        match self.call(work) {
             Some(step) => step,
             None if self.health() == Health::Broken && self.on_error == OpenOrClosed::Closed => {
                 // Also for a bug in `begin`, or in a step that returns nothing.

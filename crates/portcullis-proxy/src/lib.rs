@@ -63,6 +63,7 @@ mod guard;
 mod io;
 mod listener;
 mod local_time;
+mod lookups;
 mod pause;
 mod request_body;
 mod request_id;

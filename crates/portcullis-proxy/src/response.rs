@@ -17,6 +17,7 @@ use crate::connection::Connection;
 use crate::exchange::{Next, gateway_error, no_memory};
 use crate::forward::{Answered, asks_for_websocket};
 use crate::io::write_all;
+use crate::lookups;
 use crate::rewrite::{NoMemory, STALE_RESPONSE_FIELDS};
 use crate::state::Generation;
 use crate::transaction::Transaction;
@@ -36,7 +37,8 @@ pub(crate) async fn pass_on(
     let Answered { mut upstream, endpoint, head, sent_whole } = answered;
     let framing = head.framing(request.method());
     let mut decoder = BodyDecoder::response(framing, &Limits::default());
-    let mut step = transaction.inspection.response_head(&head);
+    let step = transaction.inspection.response_head(&head);
+    let mut step = lookups::settle(&connection.worker, generation, transaction, step).await;
     let mut held = Held::default();
     if let Step::Continue = step {
         let plan = match head.status() != 101 && !decoder.is_done() {
@@ -69,6 +71,7 @@ pub(crate) async fn pass_on(
             }
         }
         step = transaction.inspection.response_end(held.truncated);
+        step = lookups::settle(&connection.worker, generation, transaction, step).await;
     }
     pause::rest(connection, generation, transaction).await;
     if let Step::Interrupt(what) = step {

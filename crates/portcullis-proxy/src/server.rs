@@ -15,7 +15,7 @@ use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
 use crate::state::{Generation, Services, Shared};
-use crate::{StartError, listener, worker};
+use crate::{StartError, listener, lookups, worker};
 
 /// A running proxy. Dropping it lets the workers run on; [`drain`](Proxy::drain) ends them.
 pub struct Proxy {
@@ -56,7 +56,8 @@ impl Proxy {
         let nameless = || Arc::from("");
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);
-        let shared = Arc::new(Shared { current, services, unrouted, unrouted_names, exceptions });
+        let lookups = lookups::Metrics::new(&services.registry);
+        let shared = Arc::new(Shared { current, services, unrouted, unrouted_names, exceptions, lookups });
         let (stop, stopped) = watch::channel(None);
         let mut workers = Vec::with_capacity(config.workers);
         for number in 0..config.workers {

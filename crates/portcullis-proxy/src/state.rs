@@ -20,6 +20,7 @@ use crate::block_page::BlockPage;
 use crate::budget::Budget;
 use crate::divert;
 use crate::local_time::LocalTime;
+use crate::lookups::{self, Lookups};
 use crate::pause::Pauses;
 use crate::request_id::RequestIds;
 use crate::site::{Hosts, Route, Site};
@@ -54,6 +55,7 @@ pub(crate) struct Generation {
     pub(crate) timeouts: Timeouts,
     pub(crate) connections_max: usize,
     pub(crate) held_body_bytes_max: u64,
+    pub(crate) lookups: lookups::Settings,
     pub(crate) pause_max: Duration,
     pub(crate) pauses_max: usize,
     pub(crate) block_page: BlockPage,
@@ -135,6 +137,7 @@ impl Generation {
             timeouts: config.timeouts,
             connections_max: config.limits.connections_max,
             held_body_bytes_max: config.limits.held_body_bytes_max,
+            lookups: lookups::Settings::new(&config.lookups, number),
             pause_max: config.limits.pause_max,
             pauses_max: config.limits.pauses_max,
             block_page: BlockPage::load(config.block_page.as_deref())?,
@@ -170,6 +173,7 @@ pub(crate) struct Shared {
     pub(crate) unrouted_names: PolicyNames,
     /// By cause, then by policy.
     pub(crate) exceptions: Vec<EnumCounters>,
+    pub(crate) lookups: lookups::Metrics,
 }
 
 /// What one worker owns. Connections of other workers never see it, so nothing in it is locked.
@@ -178,6 +182,7 @@ pub(crate) struct Worker {
     pub(crate) timers: Timers,
     pub(crate) pool: RefCell<Pool>,
     pub(crate) budget: Rc<Budget>,
+    pub(crate) lookups: Lookups,
     pub(crate) draining: Cell<bool>,
     pub(crate) pauses: Pauses,
     pub(crate) request_ids: RefCell<RequestIds>,
@@ -196,6 +201,7 @@ impl Worker {
             timers: Timers::default(),
             pool: RefCell::default(),
             budget,
+            lookups: Lookups::default(),
             draining: Cell::new(false),
             pauses: Pauses::default(),
             request_ids: RefCell::default(),

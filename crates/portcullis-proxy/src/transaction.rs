@@ -14,6 +14,7 @@ use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection,
 use crate::client;
 use crate::connection::{Began, Connection};
 use crate::guard::{Guarded, Health};
+use crate::lookups;
 use crate::site::Route;
 use crate::state::Generation;
 
@@ -27,6 +28,8 @@ pub(crate) struct Transaction {
     /// What the rules asked for, where that was carried out.
     pub(crate) action: Action,
     pub(crate) refusal: Option<Refusal>,
+    /// What a lookup without an answer means.
+    pub(crate) lookup_failure: OpenOrClosed,
     pub(crate) upstream_error: Option<UpstreamError>,
     /// Bytes of the request body, without framing.
     pub(crate) request_body_bytes: u64,
@@ -75,6 +78,7 @@ impl Transaction {
             status: None,
             action: Action::Pass,
             refusal: None,
+            lookup_failure: route.map_or(OpenOrClosed::Open, |route| route.failure.lookup),
             upstream_error: None,
             request_body_bytes: 0,
             passed_body_bytes: 0,
@@ -98,9 +102,9 @@ impl Transaction {
         self.exceptions.push(Exception { cause, policy });
     }
 
-    /// As [`exception`](Self::exception), unless the same was noted before.
+    /// As [`exception`](Transaction::exception), for what may happen several times.
     pub(crate) fn exception_once(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
-        if !self.exceptions.iter().any(|known| known.cause == cause) {
+        if !self.exceptions.iter().any(|known| known.cause == cause && known.policy == policy) {
             self.exception(cause, policy);
         }
     }
@@ -111,7 +115,7 @@ impl Transaction {
     }
 
     /// Closes the account: phase 5, metrics, and the event if there is something to tell.
-    pub(crate) fn finish(
+    pub(crate) async fn finish(
         mut self,
         connection: &Connection,
         generation: &Generation,
@@ -120,6 +124,10 @@ impl Transaction {
     ) {
         let shared = &connection.worker.shared;
         let duration = self.began.instant.elapsed();
+        let step = self.inspection.logging(duration);
+        // The answer is on its way: nothing can be refused any more.
+        self.lookup_failure = OpenOrClosed::Open;
+        lookups::settle(&connection.worker, generation, &mut self, step).await;
         if self.inspection.health() == Health::Broken {
             let open = route.is_some_and(|route| route.failure.engine_error == OpenOrClosed::Open);
             let policy = if open { ExceptionPolicy::Open } else { ExceptionPolicy::Closed };

@@ -48,6 +48,7 @@ mod collections;
 mod load;
 mod numbers;
 mod operator;
+mod outside;
 mod request;
 mod rsub;
 mod rules;
@@ -65,7 +66,7 @@ use portcullis_seclang::{Files, SourceSpan, Sources};
 use portcullis_types::{Phase, RuleId};
 
 pub use collections::Database;
-pub use request::{Request, Response};
+pub use request::{Request, Response, World};
 
 /// Rules, ready to be run.
 pub struct Reference {

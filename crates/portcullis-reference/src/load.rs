@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) unicode_map: Option<UnicodeMap>,
     pub(crate) web_app_id: BString,
     pub(crate) collection_timeout: i64,
+    pub(crate) http_bl_key: BString,
 }
 
 impl Default for Settings {
@@ -57,6 +58,7 @@ impl Default for Settings {
             unicode_map: None,
             web_app_id: "default".into(),
             collection_timeout: 3_600,
+            http_bl_key: BString::default(),
         }
     }
 }
@@ -310,6 +312,7 @@ impl Loader<'_> {
                 self.mime_types_set = true;
                 self.settings.mime_types.clear();
             }
+            Setting::HttpBlKey(key) => self.settings.http_bl_key = key.clone(),
             Setting::ArgumentSeparator(byte) => {
                 self.settings.separator = *byte;
                 self.settings.body.separator = *byte;

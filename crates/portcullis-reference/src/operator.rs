@@ -37,6 +37,10 @@ pub(crate) enum Test {
     Utf8,
     /// Matches always; what it does is done where the match is known.
     Rsub(Rsub),
+    /// The zone.
+    Rbl(BString),
+    Geo,
+    Scan,
 }
 
 #[derive(Clone, Copy)]
@@ -124,6 +128,9 @@ impl Test {
             OperatorName::VerifySvnr => {
                 regex(argument, true).map(|regex| Test::Verify(numbers::is_svnr, regex))
             }
+            OperatorName::Rbl => Ok(Test::Rbl(argument.trim_ascii().to_ascii_lowercase().into())),
+            OperatorName::GeoLookup => Ok(Test::Geo),
+            OperatorName::InspectFile if argument.starts_with(b"clamd:") => Ok(Test::Scan),
             other => Err(format!("{other}")),
         }
     }
@@ -146,6 +153,8 @@ impl Test {
                     captures.extend(groups.iter().map(|g| g.map_or(&b""[..], |span| span.of(value)).into()));
                     from = whole.end as usize + usize::from(whole.is_empty());
                 }
+                // The engine's limit (docs/seclang-reference.md).
+                captures.truncate(100);
                 (!captures.is_empty()).then_some(Found { captures, unsets: true })
             }
             Test::Verify(is_valid, regex) => (0..value.len()).find_map(|from| {
@@ -177,6 +186,8 @@ impl Test {
                 portcullis_libinjection::xss(value)
                     .then(|| Found { captures: vec![capture.into()], unsets: false })
             }
+            // What they are told is not in the value: see outside.rs.
+            Test::Rbl(_) | Test::Geo | Test::Scan => None,
             Test::Bytes(allowed) => plain(value.iter().any(|byte| !allowed.contains(byte))),
             Test::UrlEncoding => plain(has_broken_percent(value)),
             Test::Utf8 => plain(value.to_str().is_err()),

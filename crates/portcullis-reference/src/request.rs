@@ -1,5 +1,6 @@
 //! What goes in.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, SystemTime};
 
@@ -34,6 +35,19 @@ pub struct Request {
     pub body: Option<BString>,
     /// The response.
     pub response: Option<Response>,
+    /// What rules can find out beside it.
+    pub world: World,
+}
+
+/// The world outside, as data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World {
+    /// Addresses of names in lower case; `None`: nobody answers. Other names do not exist.
+    pub dns: BTreeMap<BString, Option<Ipv4Addr>>,
+    /// What a scanner calls a file with these bytes; `None`: no verdict. Other files are clean.
+    pub scans: BTreeMap<BString, Option<BString>>,
+    /// Keys and values of `GEO`. Other addresses are in no database.
+    pub places: BTreeMap<IpAddr, Vec<(BString, BString)>>,
 }
 
 /// A whole response.
@@ -104,6 +118,7 @@ impl Request {
             headers: vec![("Host".into(), "a.example".into())],
             body: None,
             response: None,
+            world: World::default(),
         }
     }
 

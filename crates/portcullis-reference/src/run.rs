@@ -11,6 +11,7 @@ use crate::actions::{expand, perform};
 use crate::collections::Database;
 use crate::load::is_chosen;
 use crate::operator::{Found, Test};
+use crate::outside::{self, Told};
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
 use crate::text::{atoi, escape_key};
 use crate::transaction::{Chosen, Transaction, Value, set, unset};
@@ -228,7 +229,15 @@ impl Run<'_> {
         if self.transaction.removed_targets.iter().any(is_taken_away) {
             return Step::NoMatch;
         }
-        let found = link.test.run(&candidate.value.value, &|text| expand(&self.transaction, chain, text));
+        let found = match outside::run(&mut self.transaction, self.reference, &link.test, &candidate.value) {
+            Told::NotAsked => {
+                link.test.run(&candidate.value.value, &|text| expand(&self.transaction, chain, text))
+            }
+            Told::Nothing => None,
+            Told::Found(found) => Some(found),
+            // Nothing is known: neither the operator nor its negation holds.
+            Told::Unknown => return Step::NoMatch,
+        };
         if let Some(found) = &found
             && link.has(&Action::Capture)
         {

@@ -95,6 +95,7 @@ pub(crate) struct Transaction<'r> {
     /// `SecCollectionTimeout`.
     pub(crate) collection_timeout: i64,
     pub(crate) env: Vec<Pair>,
+    pub(crate) geo: Vec<Pair>,
     pub(crate) session_id: BString,
     pub(crate) user_id: BString,
     pub(crate) matched: Option<Value>,
@@ -146,6 +147,7 @@ impl<'r> Transaction<'r> {
             web_app_id: &settings.web_app_id,
             collection_timeout: settings.collection_timeout,
             env: Vec::new(),
+            geo: Vec::new(),
             session_id: BString::default(),
             user_id: BString::default(),
             matched: None,

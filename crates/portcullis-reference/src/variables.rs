@@ -114,8 +114,12 @@ fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<P
             let open = transaction.collections.iter().find(|(v, _)| *v == variable);
             open.map(|(_, open)| open.pairs.clone()).unwrap_or_default()
         }
-        // The databases are not there, so the collections are empty.
-        Variable::Geo | Variable::PerfRules => Vec::new(),
+        Variable::FilesTmpnames => {
+            let kept = transaction.files.iter().filter(|file| !file.content.is_empty());
+            kept.zip(1..).map(|(f, n)| (f.field.clone(), format!("upload-{n}").into())).collect()
+        }
+        Variable::Geo => transaction.geo.clone(),
+        Variable::PerfRules => Vec::new(),
         _ => return None,
     })
 }

@@ -6,11 +6,13 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use portcullis_compile::compile;
-use portcullis_reference::{Reference, Request};
+use portcullis_reference::{Reference, Request, World};
 use portcullis_seclang::{MemoryFiles, Root, parse};
+use portcullis_testkit::mmdb::{self, Value};
 
 #[test]
 fn generated_rules_and_requests() {
@@ -23,7 +25,8 @@ fn generated_rules_and_requests() {
     for seed in first..first + cases {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let text = rules(&mut random);
-        let files = MemoryFiles::default();
+        let mut files = MemoryFiles::default();
+        files.0.insert("geo.mmdb".into(), geography());
         let parsed =
             parse(&[Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() }], &files);
         assert!(!parsed.has_errors(), "seed {seed}: {:?}\n{text}", parsed.diagnostics);
@@ -132,9 +135,13 @@ const TARGETS: &[&str] = &[
     "XML://*[.='ab']",
     "XML:'/a/b|//@x|//c'",
     "XML://xml:*",
+    "GEO",
+    "GEO:COUNTRY_CODE",
 ];
-const WORDS: &[&str] =
-    &["a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", "", "s%el", "%c0%bca", "%2541b"];
+const WORDS: &[&str] = &[
+    "a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", "10.2.3.4", "", "s%el", "%c0%bca",
+    "%2541b",
+];
 const OPERATORS: &[&str] = &[
     "@rx a",
     "@rx (?i)^(s)el|(u)n",
@@ -167,6 +174,9 @@ const OPERATORS: &[&str] = &[
     "@validateUrlEncoding",
     "@validateUtf8Encoding",
     "@ipMatch 127.0.0.0/8",
+    "@rbl l.example",
+    "@rbl zen.spamhaus.org",
+    "@geoLookup",
     "@unconditionalMatch",
 ];
 const SUBSTITUTIONS: &[&str] = &[
@@ -217,7 +227,8 @@ const DISRUPTIVE: &[&str] = &[
 ];
 
 fn rules(random: &mut Random) -> String {
-    let mut text = String::from("SecRequestBodyAccess On\nSecResponseBodyAccess On\n");
+    let mut text =
+        String::from("SecRequestBodyAccess On\nSecResponseBodyAccess On\nSecGeoLookupDb geo.mmdb\n");
     let _ = writeln!(text, "SecRuleEngine {}", if random.chance(40) { "On" } else { "DetectionOnly" });
     if random.chance(30) {
         text.push_str("SecCompatibility ModSecurity3\n");
@@ -315,6 +326,16 @@ fn rule(random: &mut Random, text: &mut String, id: usize, count: usize) {
         if link + 1 < links {
             actions.push("chain".into());
         }
+        if random.chance(5) {
+            // The one operator that is about files only, as they came.
+            actions.push("t:none".to_owned());
+            let not = if random.chance(30) { "!" } else { "" };
+            let target =
+                random.pick(&["FILES_TMPNAMES", "FILES_TMP_CONTENT", "FILES_TMPNAMES|FILES_TMP_CONTENT:f"]);
+            let actions = actions.join(",");
+            let _ = writeln!(text, "SecRule {target} \"{not}@inspectFile clamd:/c\" \"{actions}\"");
+            continue;
+        }
         let actions = actions.join(",");
         if random.chance(8) && link == 0 {
             let _ = writeln!(text, "SecAction \"{actions}\"");
@@ -386,6 +407,52 @@ fn acts(random: &mut Random, actions: &mut Vec<String>, count: usize) {
     }
 }
 
+/// Both addresses that can be met: as the database of the engine has them.
+fn geography() -> Vec<u8> {
+    let country = |code| Value::Map(vec![("country", Value::Map(vec![("iso_code", Value::Text(code))]))]);
+    mmdb::write(&[
+        ("192.0.2.1".parse().unwrap(), 32, country("DE")),
+        ("10.2.3.4".parse().unwrap(), 32, country("US")),
+    ])
+}
+
+fn world(random: &mut Random) -> World {
+    let mut world = World::default();
+    for name in ["1.2.0.192", "4.3.2.10", "a", "ab", "b", "1", "2", "22", "0", "union", "get"] {
+        for zone in ["l.example", "zen.spamhaus.org"] {
+            let answer = match random.below(5) {
+                0 => continue,
+                1 => None,
+                n => Some(Ipv4Addr::new(127, 0, 0, n as u8 * 2)),
+            };
+            world.dns.insert(format!("{name}.{zone}").into(), answer);
+        }
+    }
+    match random.below(3) {
+        0 => drop(world.scans.insert("1".into(), Some("Evil-1".into()))),
+        1 => drop(world.scans.insert("1".into(), None)),
+        _ => {}
+    }
+    for (address, code, code3) in [("192.0.2.1", "DE", "DEU"), ("10.2.3.4", "US", "USA")] {
+        let known = [
+            ("COUNTRY_CODE", code),
+            ("COUNTRY_CODE3", code3),
+            ("COUNTRY_NAME", ""),
+            ("COUNTRY_CONTINENT", ""),
+            ("REGION", ""),
+            ("CITY", ""),
+            ("POSTAL_CODE", ""),
+            ("LATITUDE", "0.000000"),
+            ("LONGITUDE", "0.000000"),
+            ("DMA_CODE", "0"),
+            ("AREA_CODE", "0"),
+        ];
+        let place = known.map(|(key, value)| (key.into(), value.into()));
+        world.places.insert(address.parse().unwrap(), place.to_vec());
+    }
+    world
+}
+
 fn request(random: &mut Random) -> Request {
     let mut pairs = Vec::new();
     for _ in 0..random.below(4) {
@@ -441,6 +508,7 @@ fn request(random: &mut Random) -> Request {
         request = request
             .header("Cookie", random.pick(&["a=1; b=ab", "a", "=x; a=22", "a=1, b=ab", "a=1' or '1'='1"]));
     }
+    request.world = world(random);
     if random.chance(60) {
         request = request.answered(200, random.pick(&["text/html", "image/png"]), random.pick(WORDS));
     }

@@ -724,8 +724,8 @@ fn operators() {
 #[test]
 fn what_is_not_evaluated_is_an_error() {
     for rules in [
-        "SecRule ARGS \"@geoLookup\" \"id:1\"",
-        "SecRule FILES_TMPNAMES \"@rx a\" \"id:1\"",
+        "SecRule ARGS \"@fuzzyHash a 1\" \"id:1\"",
+        "SecRule FILES_TMPNAMES \"@inspectFile /bin/true\" \"id:1\"",
         "SecRule XML://x:a \"@rx a\" \"id:1\"",
         "SecRule ARGS \"@rx (?R)\" \"id:1\"",
         "SecRule ARGS \"@pmFromFile missing.data\" \"id:1\"",

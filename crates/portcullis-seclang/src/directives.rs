@@ -83,15 +83,15 @@ directives! {
     DebugLogLevel "SecDebugLogLevel" (1, 1) Setting, "How much is written to the debug log.";
     DefaultAction "SecDefaultAction" (1, 1) Rules, "Actions that the following rules of a phase start from.";
     DisableBackendCompression "SecDisableBackendCompression" (1, 1) Setting, "Keeps upstreams from compressing.";
-    GeoLookupDb "SecGeoLookupDb" (1, 1) refused("geography databases are not supported by this version", "remove it together with @geoLookup"), "The geography database.";
-    GsbLookupDb "SecGsbLookupDb" (1, 1) refused("Google ended the local database format", "remove it together with @gsbLookup"), "The Safe Browsing database.";
+    GeoLookupDb "SecGeoLookupDb" (1, 1) Setting, "The geography database of @geoLookup.";
+    GsbLookupDb "SecGsbLookupDb" (1, 1) refused("Google ended the local database format", "remove it together with @gsbLookup; @rbl can ask a URI block list"), "The Safe Browsing database.";
     GuardianLog "SecGuardianLog" (1, 2) refused("the program that reads it is long gone", "use an event sink: it has the same facts as JSON"), "The Guardian log.";
     HashEngine "SecHashEngine" (1, 1) NO_HASH, "Switches the signing of links.";
     HashKey "SecHashKey" (1, 2) NO_HASH, "The key that signs links.";
     HashMethodPm "SecHashMethodPm" (2, 2) NO_HASH, "Which links are signed, by words.";
     HashMethodRx "SecHashMethodRx" (2, 2) NO_HASH, "Which links are signed, by regex.";
     HashParam "SecHashParam" (1, 1) NO_HASH, "The parameter that carries the hash.";
-    HttpBlKey "SecHttpBlKey" (1, 1) refused("DNS block lists are not supported by this version", "remove it together with @rbl"), "The key for the http:BL list.";
+    HttpBlKey "SecHttpBlKey" (1, 1) Setting, "The access key of the http:BL list of @rbl.";
     IgnoreRuleCompilationErrors "SecIgnoreRuleCompilationErrors" (1, 1) refused("a rule that does not compile stops the load: a rule set with holes is worse than none", "repair the rule, or remove it with the file it is in"), "Coraza: loads what compiles.";
     InterceptOnError "SecInterceptOnError" (1, 1) refused("what happens after an internal error is not a matter of rules here", "set the exception policy of the policy in the configuration"), "Interrupts after an internal error.";
     Marker "SecMarker" (1, 1) Rules, "A place that skipAfter can go to.";

@@ -50,7 +50,7 @@ operators! {
     GeoLookup "geoLookup" None "The address is in the geography database; fills GEO.",
     GsbLookup "gsbLookup" Regex "A URL in the value is in the local Google Safe Browsing database.",
     Gt "gt" Number "The value, read as a number, is above the number.",
-    InspectFile "inspectFile" File "An external program approves of the uploaded file.",
+    InspectFile "inspectFile" Text "A virus scanner finds something in the uploaded file.",
     IpMatch "ipMatch" Addresses "The address is one of the addresses or in one of the networks.",
     IpMatchFromDataset "ipMatchFromDataset" Text "Coraza: as ipMatch, with a named list of the rule files.",
     IpMatchFromFile "ipMatchFromFile" ["ipMatchF"] File "As ipMatch, with a file of addresses and networks.",

@@ -195,6 +195,10 @@ pub enum Setting {
     DebugLogLevel(u8),
     /// `SecDisableBackendCompression`: whether upstreams are kept from compressing.
     DisableBackendCompression(bool),
+    /// `SecGeoLookupDb`: a MaxMind DB file.
+    GeoLookupDb(BString),
+    /// `SecHttpBlKey`.
+    HttpBlKey(BString),
     /// `SecParseXmlIntoArgs`.
     ParseXmlIntoArgs(XmlArgs),
     /// `SecPcreMatchLimit`: steps; no effect here, since matching takes linear time.

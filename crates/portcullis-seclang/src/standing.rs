@@ -85,6 +85,7 @@ pub fn directive(name: DirectiveName) -> Standing {
         }
         Compatibility => Differs("ours: which ModSecurity's reading counts, see docs/compatibility.md"),
         SecondReadings => Differs("ours: rules also see arguments as other applications read them"),
+        GeoLookupDb => Differs("the file is a MaxMind DB (.mmdb); the old .dat format is no longer made"),
         XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
         _ => Works,
     }
@@ -115,6 +116,9 @@ pub fn variable(variable: Variable) -> Standing {
         RemoteUser => Differs(
             "the user that a Basic or Digest Authorization header names: nothing here checks the password",
         ),
+        FilesTmpnames => Differs(
+            "the path of a kept upload; of others, which are in no file, a name such as upload-1, by which @inspectFile finds the bytes",
+        ),
         Env => Differs(
             "what setenv set in this transaction: the environment of the process is not shown to rules; takes regexes, too",
         ),
@@ -131,7 +135,6 @@ pub fn variable(variable: Variable) -> Standing {
             "what the proxy writes to its own log about a request comes after the rules",
             "look at REQBODY_ERROR_MSG; events name refusals and upstream errors",
         ),
-        Geo => NOT_YET,
         ReqbodyAmbiguity => {
             Differs("ours: why applications may read the body differently, see docs/seclang.md")
         }
@@ -183,9 +186,18 @@ pub fn operator(operator: OperatorName) -> Standing {
         ),
         GsbLookup => refused(
             "Google ended the local database format it reads",
-            "list bad host names in a file for @pmFromFile",
+            "ask a URI block list with @rbl, or list bad host names in a file for @pmFromFile",
         ),
-        GeoLookup | InspectFile | Rbl => NOT_YET,
+        GeoLookup => {
+            Differs("databases are MaxMind's .mmdb; addresses only, names are not resolved; AREA_CODE is 0")
+        }
+        InspectFile => Differs(
+            "instead of starting a program it has clamd scan the upload: @inspectFile clamd:/path/of/socket or \
+             clamd:127.0.0.1:3310; the targets are FILES_TMPNAMES and FILES_TMP_CONTENT, without transformations",
+        ),
+        Rbl => Differs(
+            "IPv6 addresses are asked for, too; without an answer in time failure.lookup of the route decides",
+        ),
         Rx => Differs(
             "patterns are matched in linear time; those that need backtracking (lookaround, back references, atomic groups) under \
              limits; recursion, verbs and Unicode classes are refused",

@@ -29,6 +29,7 @@
 //! # Ok::<(), portcullis_testkit::TestkitError>(())
 //! ```
 
+pub mod answers;
 pub mod base64;
 pub mod client;
 pub mod corpora;
@@ -37,6 +38,7 @@ pub mod crs;
 mod error;
 pub mod evasion;
 pub mod ftw;
+pub mod mmdb;
 pub mod process;
 pub mod proxy;
 pub mod suite;

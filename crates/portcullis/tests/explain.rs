@@ -37,6 +37,22 @@ const ATTACK: &str =
     "POST /a?x=1 HTTP/1.1\nHost: a\nContent-Type: application/x-www-form-urlencoded\n\nq=1+UNION%0aSELECT+2";
 
 #[test]
+fn lookups_are_noted_and_can_be_answered() {
+    let files = Files::new("GET / HTTP/1.1\nHost: a\n\n");
+    let rules = "SecRule REMOTE_ADDR \"@rbl zen.spamhaus.org\" \"id:20,phase:1,deny,log,capture,logdata:'%{TX.0}'\"\n";
+    std::fs::write(files.0.path().join("rules.conf"), rules).expect("writing");
+    let text = files.explain(&[]);
+    assert!(
+        text.contains("note: a rule looks up 1.2.0.192.zen.spamhaus.org in DNS: unanswered here"),
+        "{text}"
+    );
+    assert!(text.contains("verdict  pass"), "{text}");
+    let text = files.explain(&["--dns", "1.2.0.192.zen.spamhaus.org=127.0.0.3"]);
+    assert!(text.contains("succeeded at REMOTE_ADDR (Static UBE sources)."), "{text}");
+    assert!(text.contains("verdict  deny 403 by rule 20 in phase 1"), "{text}");
+}
+
+#[test]
 fn an_attack_is_explained() {
     let text = Files::new(ATTACK).explain(&[]);
     let expected = [

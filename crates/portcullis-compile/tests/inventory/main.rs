@@ -64,6 +64,7 @@ fn diagnose(rules: &str) -> Vec<(Level, String, String)> {
     for (name, text) in samples::FILES {
         files.0.insert((*name).into(), text.as_bytes().to_vec());
     }
+    files.0.insert("geo.mmdb".into(), portcullis_testkit::mmdb::write(&[]));
     let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.as_bytes().to_vec() }], &files);
     let mut all = parsed.diagnostics.clone();
     if !parsed.has_errors() {

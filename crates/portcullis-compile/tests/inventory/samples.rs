@@ -70,7 +70,7 @@ pub fn directive(name: DirectiveName) -> String {
         | RxPreFilter => "On",
         AuditLog | AuditLog2 | AuditLogStorageDir | DebugLog | DataDir | TmpDir | UploadDir | GuardianLog
         | ChrootDir => "/tmp/x",
-        GeoLookupDb | GsbLookupDb => "words.data",
+        GeoLookupDb | GsbLookupDb => "geo.mmdb",
         RuleScript => "script.lua id:1",
         UnicodeCodePage => "20127",
         _ => "100",
@@ -107,7 +107,7 @@ pub fn operator(operator: OperatorName) -> String {
         OperatorName::IpMatchFromFile => "networks.data",
         OperatorName::Rbl => "bl.example.org",
         OperatorName::Rsub => "s/a/b/",
-        OperatorName::InspectFile => "unix:/run/clamd.sock",
+        OperatorName::InspectFile => "clamd:/run/clamd.sock",
         OperatorName::RestPath => "/a/{id}",
         _ => match operator.argument() {
             Argument::None => "",
@@ -129,6 +129,10 @@ pub fn operator(operator: OperatorName) -> String {
         switch(DirectiveName::StreamOutBodyInspection)
     } else {
         String::new()
+    };
+    let switch = match operator {
+        OperatorName::GeoLookup => "SecGeoLookupDb geo.mmdb\n".to_owned(),
+        _ => switch,
     };
     format!("{switch}SecRule {target} \"@{} {argument}\" id:1,phase:4,pass\n", operator.name())
 }

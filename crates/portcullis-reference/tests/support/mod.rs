@@ -7,7 +7,8 @@ use std::time::UNIX_EPOCH;
 
 use bstr::{BString, ByteSlice};
 use portcullis_engine::{
-    Collections, Connection, Interruption, NoCollections, Plan, RequestLine, Scratch, Transaction,
+    Answer, Collections, Connection, Interruption, NoCollections, Plan, Progress, Question, RequestLine,
+    Scratch, Transaction,
 };
 use portcullis_reference::{Outcome, Request};
 use portcullis_types::{Phase, RuleId};
@@ -45,6 +46,8 @@ pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Co
     };
     let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection);
     let interruption = phases(&mut transaction, request);
+    let progress = transaction.logging();
+    settle(&mut transaction, request, progress);
     transaction.finish();
     let pause_ms = transaction.take_pause_ms() as i64;
     let edits = transaction.response_edits();
@@ -83,7 +86,7 @@ fn phases(transaction: &mut Transaction, request: &Request) -> Option<Interrupti
         protocol: &request.protocol,
     };
     let progress = transaction.request_head(line, fields(&request.headers));
-    if let Some(interruption) = transaction.unanswered(progress) {
+    if let Some(interruption) = settle(transaction, request, progress) {
         return Some(interruption);
     }
     // In two pieces, so that what parsers keep between them is tested, too.
@@ -92,18 +95,48 @@ fn phases(transaction: &mut Transaction, request: &Request) -> Option<Interrupti
     transaction.request_body(first);
     transaction.request_body(second);
     let progress = transaction.request_end(false);
-    if let Some(interruption) = transaction.unanswered(progress) {
+    if let Some(interruption) = settle(transaction, request, progress) {
         return Some(interruption);
     }
     let response = request.response.as_ref()?;
     let headers = fields(&response.headers);
     let progress = transaction.response_head(&response.protocol, response.status, headers);
-    if let Some(interruption) = transaction.unanswered(progress) {
+    if let Some(interruption) = settle(transaction, request, progress) {
         return Some(interruption);
     }
     transaction.response_body(&response.body);
     let progress = transaction.response_end(false);
-    transaction.unanswered(progress)
+    settle(transaction, request, progress)
+}
+
+/// Answers what rules ask from the request's world.
+fn settle(transaction: &mut Transaction, request: &Request, mut progress: Progress) -> Option<Interruption> {
+    loop {
+        match progress {
+            Progress::Done(interruption) => return interruption,
+            Progress::Ask => {
+                let world = &request.world;
+                let told = |question| match question {
+                    Question::Address(name) => match world.dns.get(name.as_bytes().as_bstr()) {
+                        None => Answer::Nothing,
+                        Some(None) => Answer::Unknown,
+                        Some(Some(address)) => Answer::Address(*address),
+                    },
+                    Question::Scan { content, .. } => match world.scans.get(content.as_bstr()) {
+                        None => Answer::Nothing,
+                        Some(None) => Answer::Unknown,
+                        Some(Some(name)) => Answer::Found(name.to_string()),
+                    },
+                };
+                let answers: Vec<_> =
+                    transaction.questions().map(|(id, question)| (id, told(question))).collect();
+                for (id, answer) in answers {
+                    transaction.answer(id, answer);
+                }
+                progress = transaction.resume();
+            }
+        }
+    }
 }
 
 /// The reference's outcome in the form that is compared.

@@ -47,6 +47,8 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::DisableBackendCompression => {
             Setting::DisableBackendCompression(values::switch(first, what, sink)?)
         }
+        Name::GeoLookupDb => Setting::GeoLookupDb(text(first, what, sink)?),
+        Name::HttpBlKey => Setting::HttpBlKey(text(first, what, sink)?),
         Name::ParseXmlIntoArgs => Setting::ParseXmlIntoArgs(word!(XmlArgs)),
         Name::PcreMatchLimit => Setting::PcreMatchLimit(values::number(first, what, sink)?),
         Name::PcreMatchLimitRecursion => Setting::PcreMatchLimitRecursion(values::number(first, what, sink)?),

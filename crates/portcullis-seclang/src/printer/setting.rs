@@ -34,6 +34,8 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::DebugLog(path) => one(Name::DebugLog, path),
         Setting::DebugLogLevel(level) => one(Name::DebugLogLevel, &number(u64::from(*level))),
         Setting::DisableBackendCompression(on) => one(Name::DisableBackendCompression, switch(*on)),
+        Setting::GeoLookupDb(path) => one(Name::GeoLookupDb, path),
+        Setting::HttpBlKey(key) => one(Name::HttpBlKey, key),
         Setting::ParseXmlIntoArgs(value) => one(Name::ParseXmlIntoArgs, value.word().as_bytes()),
         Setting::PcreMatchLimit(n) => one(Name::PcreMatchLimit, &number(*n)),
         Setting::PcreMatchLimitRecursion(n) => one(Name::PcreMatchLimitRecursion, &number(*n)),

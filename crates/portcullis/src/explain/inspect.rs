@@ -2,12 +2,13 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_engine::{BodyPlan, Plan, RuleIndex, Scratch};
 use portcullis_event::{EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
 use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser};
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Connection, Inspection, Inspector, Outcome, PolicyNames, Step};
+use portcullis_inspect::{Answer, Connection, Inspection, Inspector, Outcome, PolicyNames, Question, Step};
 use portcullis_store::Store;
 
 use portcullis_proxy::LocalTime;
@@ -21,6 +22,7 @@ pub fn explain(
     file: RequestFile,
     client: SocketAddr,
     watched: Option<RuleIndex>,
+    dns: &[(String, Ipv4Addr)],
 ) -> Explanation {
     // Whoever has the request may see what is in it.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
@@ -40,6 +42,7 @@ pub fn explain(
     let mut run = Run {
         inspection: inspector.begin(&names, connection, Scratch::default()),
         notes: file.notes,
+        dns,
         body_bytes: 0,
         body_bytes_inspected: 0,
     };
@@ -60,16 +63,19 @@ pub fn explain(
     run.finish(&inspector, &head, refusal, watched)
 }
 
-struct Run {
+struct Run<'a> {
     inspection: Inspection,
     notes: Vec<String>,
+    /// Answers to lookups.
+    dns: &'a [(String, Ipv4Addr)],
     body_bytes: u64,
     body_bytes_inspected: u64,
 }
 
-impl Run {
+impl Run<'_> {
     fn phases(&mut self, head: &RequestHead, refusal: Option<Refusal>, body: &[u8], limits: &Limits) {
-        if self.inspection.request_head(head, refusal) != Step::Continue || refusal.is_some() {
+        let step = self.inspection.request_head(head, refusal);
+        if self.settle(step) != Step::Continue || refusal.is_some() {
             return;
         }
         let body = self.decode(head, body, limits);
@@ -84,10 +90,44 @@ impl Run {
             self.inspection.request_body(&body[..shown]);
             self.body_bytes_inspected = shown as u64;
         }
-        let _ = self.inspection.request_end(truncated);
+        let step = self.inspection.request_end(truncated);
+        self.settle(step);
         if let Some(error) = self.inspection.request_body_error() {
             self.notes.push(format!("the body could not be read: {error}"));
         }
+    }
+
+    /// Answers what rules ask from what was given, and notes what nobody answers.
+    fn settle(&mut self, mut step: Step) -> Step {
+        while step == Step::Ask {
+            let mut answers = Vec::new();
+            for (id, question) in self.inspection.questions() {
+                let answer = match question {
+                    Question::Address(name) => match self.dns.iter().find(|(known, _)| known == name) {
+                        Some((_, address)) => Answer::Address(*address),
+                        None => {
+                            let note = "a rule looks up NAME in DNS: unanswered here, so it does not match; \
+                                        --dns NAME=ADDRESS answers it";
+                            self.notes.push(note.replace("NAME", name));
+                            Answer::Unknown
+                        }
+                    },
+                    Question::Scan { scanner, content } => {
+                        let size = content.len();
+                        self.notes.push(format!(
+                            "a rule has {scanner} scan an upload of {size} bytes: not done here, so it does not match"
+                        ));
+                        Answer::Unknown
+                    }
+                };
+                answers.push((id, answer));
+            }
+            for (id, answer) in answers {
+                self.inspection.answer(id, answer);
+            }
+            step = self.inspection.resume();
+        }
+        step
     }
 
     /// The body without its transfer coding.
@@ -118,24 +158,26 @@ impl Run {
     }
 
     fn finish(
-        self,
+        mut self,
         inspector: &Inspector,
         head: &RequestHead,
         refusal: Option<Refusal>,
         watched: Option<RuleIndex>,
     ) -> Explanation {
-        let Run { inspection, notes, body_bytes, body_bytes_inspected } = self;
         let refusal = refusal.map(|refusal| Refused {
             name: refusal.name(),
             status: refusal.status(),
             explanation: refusal.explanation(),
         });
-        // The logging phase may match too, but ends with the transaction; what is known before it is shown.
-        let matches = matches(inspector, &inspection);
-        let (plan, transaction) = (inspector.plan(), inspection.transaction());
+        // The logging phase may match, too, but ends with the transaction; what is known before it is shown.
+        let matches = matches(inspector, &self.inspection);
+        let (plan, transaction) = (inspector.plan(), self.inspection.transaction());
         let not_run = not_run::groups(plan, transaction);
         let left_out = not_run::left_out(plan, transaction);
         let watched = watched.map(|rule| not_run::watched(plan, transaction, rule));
+        let step = self.inspection.logging(Duration::ZERO);
+        self.settle(step);
+        let Run { inspection, notes, body_bytes, body_bytes_inspected, .. } = self;
         let report = inspection.finish(&Outcome { request_body_bytes: body_bytes, ..Outcome::default() });
         let (scores, engine, verdict) = match report.event {
             Some(event) => (event.scores, event.engine, event.verdict),

@@ -5,7 +5,7 @@ mod not_run;
 mod print;
 
 use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -30,6 +30,9 @@ pub struct Args {
     /// The client's address
     #[arg(long, value_name = "ADDR:PORT", default_value = "192.0.2.1:50000")]
     client: SocketAddr,
+    /// An answer to a DNS lookup of a rule (@rbl): NAME=ADDRESS, may be given several times; nobody else is asked
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = dns_answer)]
+    dns: Vec<(String, Ipv4Addr)>,
     /// Show every rule that matched, also those that neither log nor score
     #[arg(long)]
     all: bool,
@@ -49,12 +52,18 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
+fn dns_answer(text: &str) -> Result<(String, Ipv4Addr), String> {
+    let (name, address) = text.split_once('=').ok_or("write NAME=ADDRESS")?;
+    let address = address.parse().map_err(|_| format!("{address} is not an IPv4 address"))?;
+    Ok((name.trim_end_matches('.').to_ascii_lowercase(), address))
+}
+
 fn explain(args: &Args) -> Result<String, Failure> {
     let file = read(&args.file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.file.display())))?;
     let plan = args.policy.load()?.plan;
     let watched = args.rule.map(|id| find(&plan, id)).transpose()?;
-    let mut explanation = inspect::explain(plan, request_file::read(&file), args.client, watched);
+    let mut explanation = inspect::explain(plan, request_file::read(&file), args.client, watched, &args.dns);
     if !args.all {
         let before = explanation.matches.len();
         explanation.matches.retain(Match::is_telling);

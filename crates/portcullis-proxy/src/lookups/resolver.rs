@@ -1,0 +1,122 @@
+//! Asks DNS servers over UDP, one socket for each question: port and number of a question are both hard to guess.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use portcullis_inspect::Answer;
+use tokio::net::UdpSocket;
+use tokio::sync::Semaphore;
+
+use super::cache::Cache;
+use super::dns::{self, Reply};
+use super::{Ended, Settings};
+
+/// Questions that one worker has open at one time; more wait, within their timeout.
+const QUESTIONS_MAX: usize = 128;
+/// A question is sent this often, to each server in turn.
+const TRIES: u32 = 3;
+/// After this many questions in a row without an answer ...
+const FAILURES_MAX: u32 = 8;
+/// ... nobody is asked for this long, so that servers that are down do not delay every request.
+const REST: Duration = Duration::from_secs(5);
+/// Longer messages do not come without being asked for.
+const MESSAGE_BYTES_MAX: usize = 4096;
+
+/// The resolver of one worker.
+pub(super) struct Resolver {
+    cache: RefCell<Cache>,
+    places: Semaphore,
+    failures: Cell<u32>,
+    rests_until: Cell<Option<Instant>>,
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Resolver {
+            cache: RefCell::default(),
+            places: Semaphore::new(QUESTIONS_MAX),
+            failures: Cell::new(0),
+            rests_until: Cell::new(None),
+        }
+    }
+}
+
+impl Resolver {
+    /// The address of `name`.
+    pub(super) async fn ask(&self, name: &str, settings: &Settings) -> (Answer, Ended) {
+        let now = Instant::now();
+        self.cache.borrow_mut().belongs_to(settings.generation);
+        if let Some(known) = self.cache.borrow().find(name, now) {
+            return (known.map_or(Answer::Nothing, Answer::Address), Ended::Cached);
+        }
+        if self.rests_until.get().is_some_and(|until| until > now) {
+            return (Answer::Unknown, Ended::Resting);
+        }
+        let work = async {
+            let _place = self.places.acquire().await;
+            exchange(name, settings).await
+        };
+        let (answer, ended) = match tokio::time::timeout(settings.dns_timeout, work).await {
+            Ok(Ok((address, seconds))) => {
+                let until = Instant::now() + Duration::from_secs(seconds.into());
+                let mut cache = self.cache.borrow_mut();
+                cache.belongs_to(settings.generation);
+                cache.keep(name, address, until, settings.dns_cache_entries_max);
+                match address {
+                    Some(address) => (Answer::Address(address), Ended::Found),
+                    None => (Answer::Nothing, Ended::Nothing),
+                }
+            }
+            Ok(Err(ended)) => (Answer::Unknown, ended),
+            Err(_) => (Answer::Unknown, Ended::Timeout),
+        };
+        self.note(answer == Answer::Unknown);
+        (answer, ended)
+    }
+
+    fn note(&self, failed: bool) {
+        let failures = if failed { self.failures.get() + 1 } else { 0 };
+        self.failures.set(failures % FAILURES_MAX);
+        if failures == FAILURES_MAX {
+            self.rests_until.set(Some(Instant::now() + REST));
+        }
+    }
+}
+
+/// Tries the servers in turn.
+async fn exchange(name: &str, settings: &Settings) -> Result<(Option<Ipv4Addr>, u32), Ended> {
+    let patience = settings.dns_timeout / TRIES;
+    let mut ended = Ended::Failed;
+    for server in settings.resolvers.iter().cycle().take(TRIES as usize) {
+        match tokio::time::timeout(patience, try_server(name, *server)).await {
+            Ok(Ok(Reply::Address(address, seconds))) => return Ok((address, seconds)),
+            Ok(Ok(Reply::Failed) | Err(_)) => {}
+            Err(_) => ended = Ended::Timeout,
+        }
+    }
+    Err(ended)
+}
+
+async fn try_server(name: &str, server: SocketAddr) -> io::Result<Reply> {
+    let any: SocketAddr = match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any).await?;
+    // Only what comes from that server is received from here on.
+    socket.connect(server).await?;
+    let mut id = [0; 2];
+    getrandom::fill(&mut id).map_err(io::Error::other)?;
+    let id = u16::from_be_bytes(id);
+    let question = dns::question(id, name).ok_or(io::ErrorKind::InvalidInput)?;
+    socket.send(&question).await?;
+    let mut message = vec![0; MESSAGE_BYTES_MAX];
+    loop {
+        let length = socket.recv(&mut message).await?;
+        if let Some(reply) = dns::reply(&message[..length], id, name) {
+            return Ok(reply);
+        }
+    }
+}
