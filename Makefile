@@ -4,7 +4,10 @@ CARGO ?= cargo
 # All tests of the pinned CRS; the suite fails if it read another number.
 CRS_TESTS := 4674
 
-.PHONY: help run test evasions crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+PAIRS ?= 20000
+SEED ?= 1
+
+.PHONY: help run test evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -15,6 +18,7 @@ help:
 	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
 	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
+	@echo 'make differential      generated rules and requests through us, ModSecurity 2 and 3 (PAIRS=20000 SEED=1 ARGS=)'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -52,6 +56,10 @@ evasions: crs
 corpus: crs
 	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins
 	target/release/corpus-run $(ARGS)
+
+differential:
+	$(CARGO) build --locked -p portcullis-differential
+	target/debug/differential --pairs $(PAIRS) --seed $(SEED) $(ARGS)
 
 fuzz:
 	MINUTES=$(or $(MINUTES),10) scripts/fuzz.sh $(ARGS)

@@ -2,10 +2,11 @@
 
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
-    Action, Condition, Directive, Document, IdRange, RuleSelector, Spanned, Target, TargetKind,
+    Action, Condition, Directive, Document, IdRange, Operator, RuleSelector, Spanned, Target, TargetKind,
 };
+use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::{Diagnostic, SourceSpan};
-use portcullis_types::{Phase, RuleId};
+use portcullis_types::{Phase, RuleId, Variable};
 
 /// A rule or chain.
 pub(crate) struct Draft {
@@ -205,8 +206,12 @@ impl Reader<'_> {
         for draft in self.selected(selector, span) {
             draft.updates.push((directive, span));
             // Every link of a chain is updated (msre_ruleset_phase_rule_update_target_matching_exception).
-            for condition in draft.links.iter_mut().filter_map(|link| link.condition.as_mut()) {
-                update_condition(condition, targets, replaced);
+            for link in &mut draft.links {
+                match &mut link.condition {
+                    Some(condition) => update_condition(condition, targets, replaced),
+                    None if replaced.is_none() => link.condition = action_condition(targets, link.span),
+                    None => {}
+                }
             }
         }
     }
@@ -256,6 +261,16 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// A `SecAction` always matches one value, the client's address; with more targets it matches as many more.
+fn action_condition(targets: &[Spanned<Target>], span: SourceSpan) -> Option<Condition> {
+    targets.iter().find(|target| target.node.kind != TargetKind::Exclude)?;
+    let own = Target { kind: TargetKind::Values, variable: Variable::RemoteAddr, selector: None };
+    let always =
+        Operator { negated: false, name: OperatorName::UnconditionalMatch, argument: Default::default() };
+    let targets = [Spanned { node: own, span }].into_iter().chain(targets.iter().cloned()).collect();
+    Some(Condition { targets, operator: Spanned { node: always, span } })
 }
 
 /// Follows `update_rule_target_ex`: with `replaced`, the targets take the place of one that is there; without, those

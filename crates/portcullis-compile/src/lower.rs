@@ -82,7 +82,7 @@ pub fn compile_sharing(
     plan.searches_xml = plan.links.iter().any(searches_xml);
     plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
     plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
-    plan.reads_response_body = !plan.steps[3].is_empty();
+    plan.reads_response_body = !plan.steps[3].is_empty() || reads(&plan, Variable::ResponseBody);
     Compiled { plan: (!failed).then_some(plan), diagnostics }
 }
 

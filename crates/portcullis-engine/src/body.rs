@@ -199,13 +199,7 @@ impl RequestBody {
         }
         self.parser =
             self.processor.map(|processor| BodyParser::new(processor, &self.content_type, &options));
-        // As in ModSecurity 2, REQUEST_BODY is there for forms, and where nothing else takes the body apart.
-        let raw = match self.processor {
-            _ if settings.modsecurity3 => true,
-            Some(BodyProcessor::UrlEncoded) => true,
-            Some(_) => false,
-            None => self.forced,
-        };
+        let raw = settings.modsecurity3 || self.forced || self.processor == Some(BodyProcessor::UrlEncoded);
         self.raw = raw.then(Vec::new);
     }
 
@@ -230,12 +224,17 @@ impl RequestBody {
             undeclared.finish(&mut Sink::with_files(store, &mut self.files, keep_files));
         }
         self.files.store_xml(store);
-        if let Some(raw) = self.raw.take() {
-            store.set_scalar(Variable::RequestBody, &raw);
-        }
         let mut flags = MultipartFlags::default();
         if let Some(report) = report {
             flags = self.report(report, truncated, store);
+        }
+        // As in ModSecurity 2, REQUEST_BODY is there for forms and, by force, where nothing else took the body apart,
+        // be it that its parser failed (modsecurity_request_body_end).
+        let parsed = !settings.modsecurity3
+            && self.processor.is_some_and(|p| p != BodyProcessor::UrlEncoded)
+            && self.error.is_none();
+        if let Some(raw) = self.raw.take().filter(|_| !parsed) {
+            store.set_scalar(Variable::RequestBody, &raw);
         }
         self.store_tree(store);
         // As in ModSecurity 2: bodies that nobody takes apart count only where a rule wants to see them.

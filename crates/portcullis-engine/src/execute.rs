@@ -32,7 +32,7 @@ impl Matched {
             // A count goes by the bare name of its collection (execute_operator).
             Some(variable) if self.count => variable.name().as_bytes().to_vec(),
             // The key of a matched variable is a name already.
-            Some(Variable::MatchedVars) => store.text(self.key).to_vec(),
+            Some(Variable::MatchedVars | Variable::MatchedVarsNames) => store.text(self.key).to_vec(),
             Some(variable) => target_name(variable, false, &escape_key(store.text(self.key))),
         }
     }
@@ -256,7 +256,7 @@ impl Transaction {
         let key = self.store.text(item.key);
         // Exclusions go by name, and a matched variable has the name it was matched under.
         let (name, key) = match item.variable {
-            Variable::MatchedVars => match memchr::memchr(b':', key) {
+            Variable::MatchedVars | Variable::MatchedVarsNames => match memchr::memchr(b':', key) {
                 Some(colon) => (&key[..colon], &key[colon + 1..]),
                 None => (key, b"".as_slice()),
             },

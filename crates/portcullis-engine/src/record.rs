@@ -106,8 +106,12 @@ impl Transaction {
 /// The name of a value as SecLang writes it.
 pub(crate) fn target_name(variable: Variable, count: bool, key: &[u8]) -> Vec<u8> {
     // A matched variable keeps the name it was matched under (var_matched_vars_generate).
-    if variable == Variable::MatchedVars && !count && !key.is_empty() {
+    if matches!(variable, Variable::MatchedVars | Variable::MatchedVarsNames) && !count && !key.is_empty() {
         return key.to_vec();
+    }
+    // What a rule asks of itself goes by the bare name (var_rule_generate).
+    if variable == Variable::Rule && !count {
+        return variable.name().as_bytes().to_vec();
     }
     let mut name = Vec::with_capacity(variable.name().len() + key.len() + 2);
     if count {

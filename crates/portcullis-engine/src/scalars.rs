@@ -43,6 +43,8 @@ impl Transaction {
                 Some(self.body.processor().map_or("", |processor| processor.name()).as_bytes().to_vec())
             }
             Variable::RequestBodyLength => number(self.body.length()),
+            variable if is_flag(variable) || variable == Variable::ResponseStatus => Some(b"0".to_vec()),
+            Variable::ReqbodyErrorMsg | Variable::ReqbodyProcessorErrorMsg => Some(Vec::new()),
             Variable::Duration => number(self.elapsed_us),
             Variable::Webappid => Some(self.plan().settings.web_app_id.clone()),
             // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
@@ -111,6 +113,32 @@ impl Transaction {
         };
         written.ok().map(|()| text)
     }
+}
+
+/// Flags that the parsers of a message set: 0 until they do.
+fn is_flag(variable: Variable) -> bool {
+    matches!(
+        variable,
+        Variable::ReqbodyError
+            | Variable::ReqbodyProcessorError
+            | Variable::UrlencodedError
+            | Variable::InboundDataError
+            | Variable::OutboundDataError
+            | Variable::MultipartBoundaryQuoted
+            | Variable::MultipartBoundaryWhitespace
+            | Variable::MultipartCrlfLfLines
+            | Variable::MultipartDataAfter
+            | Variable::MultipartDataBefore
+            | Variable::MultipartFileLimitExceeded
+            | Variable::MultipartHeaderFolding
+            | Variable::MultipartInvalidHeaderFolding
+            | Variable::MultipartInvalidPart
+            | Variable::MultipartInvalidQuoting
+            | Variable::MultipartLfLine
+            | Variable::MultipartMissingSemicolon
+            | Variable::MultipartStrictError
+            | Variable::MultipartUnmatchedBoundary
+    )
 }
 
 /// Year, month (1 to 12) and day (1 to 31) of a day count since 1970-01-01, proleptic Gregorian.

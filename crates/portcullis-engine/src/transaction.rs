@@ -313,7 +313,10 @@ impl Transaction {
     /// Phase 4. `truncated`: the body went on beyond the limit and the rest is not inspected.
     pub fn response_end(&mut self, truncated: bool) -> Progress {
         self.store.set_scalar(Variable::OutboundDataError, if truncated { b"1" } else { b"0" });
-        if self.response_body_plan() != BodyPlan::Skip {
+        if self.response_body_plan() == BodyPlan::Skip {
+            // One that is not looked at is empty, not absent (flatten_response_body).
+            self.store.set_scalar(Variable::ResponseBody, b"");
+        } else {
             let body = std::mem::take(&mut self.response_body);
             self.begin_response_stream(&body);
             self.store.set_scalar(Variable::ResponseBody, &body);

@@ -3,6 +3,7 @@
 use bstr::BString;
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Arg, BodyParser, BodySink, Undeclared};
+use portcullis_seclang::ast::AllowScope;
 
 use crate::load::Settings;
 use crate::transaction::{File, Pair, Transaction};
@@ -136,7 +137,7 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     if settings.stream_request_body && !body.is_empty() {
         transaction.request_stream = Some(body.clone());
     }
-    // Only forms, and bodies that no one takes apart, are kept as a whole.
+    // Only forms are kept as a whole and, by force, bodies that no one takes apart; see below for those whose parser fails.
     let keep = settings.modsecurity3
         || match transaction.processor {
             Some(processor) => processor == Processor::UrlEncoded,
@@ -182,6 +183,9 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     transaction.urlencoded_error |= report.invalid_encodings > 0;
     if let Some(error) = report.error {
         transaction.body_error = Some(error.to_string().into());
+        if transaction.force_request_body {
+            transaction.request_body = Some(body.clone());
+        }
     } else if processor != Processor::Multipart
         && body.len() as u64 >= settings.body.limits.no_files_bytes_max
     {
@@ -192,7 +196,9 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
 /// Keeps the response body before phase 4, if its type is one that is inspected. Follows `output_filter_should_run`.
 pub(crate) fn read_response(transaction: &mut Transaction<'_>, settings: &Settings) {
     let Some(response) = &transaction.request.response else { return };
-    if !transaction.response_body_access {
+    // One that is not looked at is empty, not absent. An allowed one is not held for the last phase, a choice of ours.
+    transaction.response_body = Some(BString::default());
+    if !transaction.response_body_access || transaction.allowed == Some(AllowScope::Transaction) {
         return;
     }
     let mut headers = response.headers.iter();

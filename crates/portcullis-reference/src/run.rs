@@ -189,10 +189,13 @@ impl Run<'_> {
         step
     }
 
-    /// The values that the targets of a link stand for. An exclusion takes away what stands before it.
+    /// The values that the targets of a link stand for. An exclusion takes away wherever it stands; in ModSecurity 2, only
+    /// what stands before it.
     fn candidates(&self, chain: &Chain, link: &Link) -> Vec<Candidate> {
         let mut out: Vec<Candidate> = Vec::new();
-        for target in &link.targets {
+        let (exclusions, others): (Vec<_>, Vec<_>) =
+            link.targets.iter().partition(|target| target.kind == TargetKind::Exclude);
+        for target in others.into_iter().chain(exclusions) {
             let mut found =
                 values(&self.transaction, target.variable, &target.select, chain).unwrap_or_default();
             if target.kind != TargetKind::Count {
@@ -345,6 +348,9 @@ impl Run<'_> {
                 Interruption { location, proxy: true, ..interruption(200) }
             }
         };
+        if phase < Phase::ResponseHeaders {
+            self.transaction.no_response = true;
+        }
         self.outcome.interruption = Some(interruption);
         true
     }

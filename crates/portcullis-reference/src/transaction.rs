@@ -52,6 +52,8 @@ pub(crate) struct Transaction<'r> {
     /// As in `SecCompatibility ModSecurity3`.
     pub(crate) modsecurity3: bool,
     pub(crate) allowed: Option<AllowScope>,
+    /// An interruption came before there was a response.
+    pub(crate) no_response: bool,
     pub(crate) request_body_access: bool,
     pub(crate) response_body_access: bool,
     pub(crate) force_request_body: bool,
@@ -115,6 +117,7 @@ impl<'r> Transaction<'r> {
             engine: settings.engine,
             modsecurity3: settings.modsecurity3,
             allowed: None,
+            no_response: false,
             request_body_access: settings.request_body_access,
             response_body_access: settings.response_body_access,
             force_request_body: false,

@@ -83,7 +83,8 @@ fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<P
     let request = transaction.request;
     let names = |pairs: &[Pair]| pairs.iter().map(|(key, _)| (key.clone(), key.clone())).collect();
     let all_args = || [transaction.query_args.as_slice(), &transaction.body_args].concat();
-    let response_headers = || request.response.as_ref().map_or(&[][..], |r| &r.headers);
+    let response = request.response.as_ref().filter(|_| !transaction.no_response);
+    let response_headers = || response.map_or(&[][..], |r| &r.headers);
     Some(match variable {
         Variable::Args => all_args(),
         Variable::ArgsGet => transaction.query_args.clone(),
@@ -184,7 +185,8 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
     let path = if transaction.modsecurity3 { whole_path } else { path.as_slice() };
     let flag = |on: bool| Some(BString::from(if on { "1" } else { "0" }));
     let number = |n: u64| Some(BString::from(n.to_string()));
-    let response = request.response.as_ref().filter(|_| transaction.phase.number() >= 3);
+    let response =
+        request.response.as_ref().filter(|_| transaction.phase.number() >= 3 && !transaction.no_response);
     let multipart = &transaction.multipart;
     Some(match variable {
         Variable::ArgsCombinedSize => {

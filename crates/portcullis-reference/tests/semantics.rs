@@ -58,12 +58,13 @@ fn each_matching_value_runs_the_actions() {
     assert_eq!(tx(&outcome, "last"), Some("ARGS:c"));
 }
 
-// msre_rule_process_normal: an exclusion removes what targets before it added, by the name of the variable.
+// msre_rule_process_normal: an exclusion removes what targets added, by the name of the variable. There only what stands
+// before it; a choice of ours, see docs/differential.md.
 #[test]
-fn exclusions_take_away_what_stands_before_them() {
+fn exclusions_take_away_wherever_they_stand() {
     let request = || Request::get("/?a=1&A=2&b=3&xb=4");
     check(r#"SecRule ARGS|!ARGS:a "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:b=3", "1 ARGS:xb=4"]);
-    check(r#"SecRule !ARGS:a|ARGS:a "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:a=1", "1 ARGS:A=2"]);
+    check(r#"SecRule !ARGS:a|ARGS:a "@rx ." "id:1,phase:1""#, request(), &[]);
     check(r#"SecRule ARGS|!ARGS:/b$/ "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:a=1", "1 ARGS:A=2"]);
     check(
         r#"SecRule ARGS:b|ARGS:b|!ARGS_GET:b "@rx ." "id:1,phase:1""#,
@@ -770,4 +771,37 @@ fn the_core_rule_set_loads_and_scores() {
     let benign = reference.run(&browser(Request::get("/?q=hello")));
     let scored: Vec<_> = benign.matches.iter().filter(|m| m.complete && m.logged).collect();
     assert!(scored.is_empty(), "{scored:?}");
+}
+
+// var_matched_vars_names_generate, var_rule_generate: what MATCHED_VAR_NAME says of variables that have no name of their own.
+#[test]
+fn names_of_matched_variables() {
+    let name = "setvar:tx.last=%{MATCHED_VAR_NAME}";
+    let rules = format!(
+        r#"SecRule ARGS "@rx ." "id:1,phase:1,pass,chain"
+        SecRule MATCHED_VARS_NAMES "@rx ." "{name}""#
+    );
+    assert_eq!(tx(&run(&rules, Request::get("/?a=1")), "last"), Some("ARGS:a"));
+    let rules = format!(r#"SecRule RULE:id "@eq 1" "id:1,phase:1,pass,{name}""#);
+    assert_eq!(tx(&run(&rules, Request::get("/")), "last"), Some("RULE"));
+}
+
+// modsecurity_request_body_end: a body that its parser cannot read is REQUEST_BODY, by force.
+#[test]
+fn an_unreadable_body_is_shown_by_force() {
+    let rules = r#"SecAction "id:1,phase:1,nolog,pass,ctl:requestBodyProcessor=JSON,ctl:forceRequestBodyVariable=On"
+        SecRule REQUEST_BODY "@rx ." "id:2,phase:2""#;
+    check(
+        rules,
+        Request::post("/", "application/json", "nojson"),
+        &["1 REMOTE_ADDR=192.0.2.1", "2 REQUEST_BODY=nojson"],
+    );
+    check(rules, Request::post("/", "application/json", "[]"), &["1 REMOTE_ADDR=192.0.2.1"]);
+}
+
+// flatten_response_body: a body that is not looked at is empty.
+#[test]
+fn a_response_body_of_another_type_is_empty() {
+    let request = Request::get("/").answered(200, "image/png", "x");
+    check(r#"SecRule RESPONSE_BODY "@rx ^$" "id:1,phase:4""#, request, &["1 RESPONSE_BODY="]);
 }

@@ -1,0 +1,242 @@
+//! Apache with ModSecurity 2.9.7.
+
+use bstr::ByteSlice;
+use portcullis_reference::Request;
+
+use super::{Case, Class, Kind, has_json_body};
+use crate::Link;
+use crate::seen::{Difference, Entry, Interruption};
+
+pub(super) const CLASSES: &[Class] = &[
+    Class {
+        name: "body-error-500",
+        kind: Kind::Theirs,
+        reason: "A body whose parser fails at its end is answered with 500 before phase 2, in DetectionOnly, too; the rules \
+                 that ask for REQBODY_ERROR never run (owasp-modsecurity/ModSecurity#2807, open). We run phase 2.",
+        holds: |case| {
+            case.request.body.is_some()
+                && (has_status(case, 500)
+                    || (case.ours.body_error && !ran_in_phase(case, &case.theirs.trace, 2)))
+        },
+    },
+    Class {
+        name: "location-with-control-bytes",
+        kind: Kind::Choice,
+        reason: "A redirect whose Location has control bytes, from a macro, is 500 with Apache; our proxy writes the field \
+                 without them.",
+        holds: |case| {
+            has_status(case, 500) && matches!(case.ours.interruption, Some(Interruption::Status(300..400)))
+        },
+    },
+    Class {
+        name: "apache-refuses",
+        kind: Kind::Choice,
+        reason: "Apache answers 400 to a target or a field by itself; for us the HTTP profile decides.",
+        holds: |case| has_status(case, 400),
+    },
+    Class {
+        name: "error-page-inspected",
+        kind: Kind::Choice,
+        reason: "After an interruption Apache's own error page goes through phases 3 to 5 as a response; we do not inspect our \
+                 own answers, and RESPONSE_... is what the upstream sent, or not there.",
+        holds: |case| {
+            let about_response = |entry: Option<&Entry>| {
+                entry.is_some_and(|entry| {
+                    let is_response = entry.variable.starts_with(b"RESPONSE_");
+                    is_response || case.phase_of(entry).is_some_and(|phase| phase >= 3)
+                })
+            };
+            let interrupted = case.ours.interruption.is_some();
+            interrupted && (about_response(case.our_match()) || about_response(case.their_match()))
+        },
+    },
+    Class {
+        name: "multimatch-without-transformation",
+        kind: Kind::Theirs,
+        reason: "With multiMatch and no transformation msre_rule_process_normal never calls the operator.",
+        holds: |case| case.about(|link| link.has("multiMatch") && !transforms(link)),
+    },
+    Class {
+        name: "multimatch-change-by-claim",
+        kind: Kind::Theirs,
+        reason: "multiMatch tests a value again whenever a transformation claims a change: cmdLine and sqlHexDecode claim one \
+                 where there is none, compressWhitespace and base64Decode none where there is one. We compare the values.",
+        holds: |case| {
+            let claims = ["t:cmdLine", "t:sqlHexDecode", "t:compressWhitespace", "t:base64Decode"];
+            let is_such = |link: &Link| link.has("multiMatch") && claims.iter().any(|claim| link.has(claim));
+            case.about(|link| link.has("multiMatch")) && repeats(case) || case.about(is_such)
+        },
+    },
+    Class {
+        name: "update-action-breaks-chain",
+        kind: Kind::Theirs,
+        reason: "SecRuleUpdateActionById on the first link of a chain loses `chain`: the links after it run as rules of their \
+                 own (update_rule_action).",
+        holds: |case| {
+            let updated = |id: u32| {
+                case.rules.lines().any(|line| line.starts_with(&format!("SecRuleUpdateActionById {id} ")))
+            };
+            let is_chain = |id: u32| case.rules.link((id, 1)).is_some();
+            case.rules.links().any(|link| {
+                let id = link.name.0;
+                let about = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.link.0 == id);
+                updated(id)
+                    && is_chain(id)
+                    && (case.minimal
+                        || about(case.our_match())
+                        || about(case.their_match())
+                        || matches!(case.difference, Difference::Interruption { .. }))
+            })
+        },
+    },
+    Class {
+        name: "ipmatch-of-no-address",
+        kind: Kind::Theirs,
+        reason: "A value that is no address is an operator error, and an error ends the rule: a negated @ipMatch lets it \
+                 through, and the targets after it are not looked at. For us it is a value that does not match.",
+        holds: |case| {
+            case.about(|link| link.operator.contains("@ipMatch"))
+                || (case.minimal && case.rules.links().any(|link| link.operator.contains("@ipMatch")))
+        },
+    },
+    Class {
+        name: "number-wraps",
+        kind: Kind::Theirs,
+        reason: "Numbers are C ints there: 4111111111111111 compares as a negative number.",
+        holds: |case| {
+            let is_numeric =
+                |link: &Link| ["@eq", "@ge", "@gt", "@le", "@lt"].iter().any(|op| link.operator.contains(op));
+            let is_large = |entry: Option<&Entry>| entry.is_some_and(|entry| is_beyond_int(&entry.value));
+            (case.about(is_numeric) && (is_large(case.our_match()) || is_large(case.their_match())))
+                || (case.minimal && mentions_beyond_int(case.request))
+        },
+    },
+    Class {
+        name: "json-in-args-post",
+        kind: Kind::Choice,
+        reason: "JSON arguments are in ARGS only there; ours are in ARGS_POST, too, as in ModSecurity 3 and Coraza, so \
+                 that a rule about posted arguments cannot be avoided by posting JSON.",
+        holds: |case| {
+            let posted = |entry: Option<&Entry>| entry.is_some_and(|e| e.variable.starts_with(b"ARGS_POST"));
+            let reads = || case.rules.links().any(|l| l.targets.iter().any(|t| t.contains("ARGS_POST")));
+            has_json_body(case)
+                && (posted(case.our_match()) || posted(case.their_match()) || (case.minimal && reads()))
+        },
+    },
+    Class {
+        name: "allowed-response-body",
+        kind: Kind::Choice,
+        reason: "After `allow` the response is not held back for us, and RESPONSE_BODY is empty in phase 5.",
+        holds: |case| {
+            let allows = |link: &Link| link.head.split(',').any(|action| action == "allow");
+            case.rules.links().any(allows) && case.mentions("RESPONSE_BODY")
+        },
+    },
+    Class {
+        name: "xml-encoding",
+        kind: Kind::Choice,
+        reason: "libxml2 decodes XML in EBCDIC, UTF-16 and the like by itself; what we do with it is in docs/seclang.md.",
+        holds: |case| {
+            let is_encoded =
+                case.request.body.as_ref().is_some_and(|body| !body.is_ascii() || body.contains(&0));
+            let about_xml =
+                |entry: Option<&Entry>| entry.is_some_and(|entry| entry.variable.starts_with(b"XML"));
+            is_encoded && (about_xml(case.our_match()) || about_xml(case.their_match()))
+        },
+    },
+    Class {
+        name: "body-we-refuse",
+        kind: Kind::Choice,
+        reason: "XML with a document type, JSON with bytes that are no UTF-8, and what else our parsers refuse and theirs read: for us \
+                 REQBODY_ERROR is 1, and rule 9000103 denies it.",
+        holds: |case| {
+            let about_body = |entry: Option<&Entry>| {
+                entry.is_some_and(|entry| {
+                    let starts = |start: &str| entry.variable.starts_with(start.as_bytes());
+                    ["ARGS", "XML", "REQBODY_", "FILES", "MULTIPART_", "REQUEST_BODY"].into_iter().any(starts)
+                })
+            };
+            let is_odd = case
+                .request
+                .body
+                .as_ref()
+                .is_some_and(|body| body.find(b"<!").is_some() || std::str::from_utf8(body).is_err());
+            case.ours.body_error
+                && is_odd
+                && (about_body(case.our_match()) || about_body(case.their_match()) || case.minimal)
+        },
+    },
+    Class {
+        name: "exclusion-by-place",
+        kind: Kind::Choice,
+        reason: "An exclusion takes away only what stands before it; ours holds wherever it stands, as in ModSecurity 3.",
+        holds: |case| {
+            let added =
+                case.rules.lines().any(|l| l.starts_with("SecRuleUpdateTarget") && !l.contains("\"!"));
+            added && case.about(|link| link.targets.iter().any(|target| target.starts_with('!')))
+        },
+    },
+    Class {
+        name: "response-content-length",
+        kind: Kind::Theirs,
+        reason: "RESPONSE_CONTENT_LENGTH is what Apache knows before the body is there, 0 for a proxied response; ours is \
+                 the Content-Length field.",
+        holds: |case| case.mentions("RESPONSE_CONTENT_LENGTH"),
+    },
+    Class {
+        name: "path-normalised",
+        kind: Kind::Choice,
+        reason: "Apache merges slashes, resolves dot segments and keeps %2F in the path before phase 2; we show the path that \
+                 the upstream gets, percent-encoding undone (docs/seclang.md, Variables).",
+        holds: |case| {
+            let path = case.request.uri.split(|&b| b == b'?').next().unwrap_or_default().to_ascii_lowercase();
+            let is_odd =
+                [&b"//"[..], b"/.", b"%2f", b"%2e", b"%00"].iter().any(|odd| path.find(odd).is_some());
+            is_odd
+                && ["REQUEST_FILENAME", "REQUEST_BASENAME", "REQUEST_URI", "REQUEST_URI_RAW"]
+                    .iter()
+                    .any(|name| case.mentions(name))
+        },
+    },
+    Class {
+        name: "zero-byte-ends-value",
+        kind: Kind::Theirs,
+        reason: "t:cmdLine, t:sqlHexDecode and t:base64DecodeExt stop at a zero byte, and what follows it is lost to the \
+                 operator: a%00<attack> passes.",
+        holds: |case| {
+            case.about(|link| {
+                ["t:cmdLine", "t:sqlHexDecode", "t:base64DecodeExt"].iter().any(|t| link.has(t))
+            })
+        },
+    },
+];
+
+/// Transformations of its own.
+fn transforms(link: &Link) -> bool {
+    let own = link.actions.iter().rposition(|action| action == "t:none").map_or(0, |at| at + 1);
+    link.actions[own..].iter().any(|action| action.starts_with("t:"))
+}
+
+fn has_status(case: &Case<'_>, status: u16) -> bool {
+    case.theirs.interruption == Some(Interruption::Status(status))
+}
+
+fn ran_in_phase(case: &Case<'_>, trace: &[Entry], phase: u32) -> bool {
+    trace.iter().any(|entry| case.phase_of(entry) == Some(phase))
+}
+
+/// Their entry says again what the one before it said.
+fn repeats(case: &Case<'_>) -> bool {
+    let Some(theirs) = case.their_match() else { return false };
+    case.theirs.trace.windows(2).any(|two| two[0] == two[1] && two[1] == *theirs)
+}
+
+fn is_beyond_int(text: &[u8]) -> bool {
+    let digits = text.iter().skip_while(|b| !b.is_ascii_digit()).take_while(|b| b.is_ascii_digit()).count();
+    digits >= 10
+}
+
+fn mentions_beyond_int(request: &Request) -> bool {
+    let is_long = |text: &[u8]| text.split(|b| !b.is_ascii_digit()).any(|digits| digits.len() >= 10);
+    is_long(&crate::wire(request))
+}

@@ -1,0 +1,116 @@
+//! Our engine and the reference, in this process.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use bstr::BString;
+use portcullis_compile::compile;
+use portcullis_engine::{Connection, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_reference::{Reference, Request};
+use portcullis_seclang::{MemoryFiles, Root, parse};
+
+use crate::seen::{Interruption, Seen};
+
+/// A rule set, loaded by both.
+pub struct Ours {
+    plan: Arc<Plan>,
+    reference: Reference,
+}
+
+impl Ours {
+    /// Loads a text. The error is for people.
+    pub fn load(text: &str) -> Result<Ours, String> {
+        let files = MemoryFiles::default();
+        let root = Root::Text { name: "generated.conf".into(), text: text.as_bytes().to_vec() };
+        let parsed = parse(&[root], &files);
+        let show = |list: &[portcullis_seclang::Diagnostic]| {
+            list.iter().map(|d| d.render(&parsed.sources)).collect::<Vec<_>>().join("\n")
+        };
+        if parsed.has_errors() {
+            return Err(show(&parsed.diagnostics));
+        }
+        let compiled = compile(&parsed.document, &parsed.sources, &files);
+        let plan = compiled.plan.ok_or_else(|| show(&compiled.diagnostics))?;
+        let reference = Reference::new(&parsed.document, &parsed.sources, &files)
+            .map_err(|problems| format!("the reference: {problems:?}"))?;
+        Ok(Ours { plan: Arc::new(plan), reference })
+    }
+
+    /// The reference over a request.
+    pub fn reference(&self, request: &Request) -> Seen {
+        let outcome = self.reference.run(request);
+        let interruption = outcome.interruption.map(|i| match i.drop {
+            true => Interruption::Drop,
+            false => Interruption::Status(i.status),
+        });
+        Seen::new(Some(outcome.tx), interruption)
+    }
+
+    /// The engine over a request.
+    pub fn engine(&self, request: &Request) -> Seen {
+        let connection = Connection {
+            client: SocketAddr::new(request.client, request.client_port),
+            server: SocketAddr::new(request.server, request.server_port),
+            unique_id: request.unique_id.to_string(),
+            utc_offset_seconds: 0,
+            epoch_seconds: request.time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64),
+        };
+        let mut transaction = Transaction::new(
+            Arc::clone(&self.plan),
+            Arc::new(NoCollections),
+            Scratch::default(),
+            &connection,
+        );
+        let interruption = phases(&mut transaction, request);
+        transaction.finish();
+        let tx: BTreeMap<BString, BString> =
+            transaction.tx_values().into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        let body_error = transaction.body_error().is_some();
+        let seen = Seen::new(
+            Some(tx),
+            interruption.map(|interruption| match interruption {
+                portcullis_engine::Interruption::Deny { status } => Interruption::Status(status),
+                portcullis_engine::Interruption::Redirect { status, .. } => Interruption::Status(status),
+                portcullis_engine::Interruption::Drop => Interruption::Drop,
+                portcullis_engine::Interruption::Proxy { .. } => Interruption::Proxy,
+            }),
+        );
+        Seen { body_error, ..seen }
+    }
+}
+
+fn phases(transaction: &mut Transaction, request: &Request) -> Option<portcullis_engine::Interruption> {
+    fn fields(list: &[(BString, BString)]) -> impl Iterator<Item = (&[u8], &[u8])> {
+        list.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
+    }
+    let line = RequestLine {
+        line: &request.line,
+        method: &request.method,
+        target: &request.uri,
+        protocol: &request.protocol,
+    };
+    let progress = transaction.request_head(line, fields(&request.headers));
+    if let Some(interruption) = transaction.unanswered(progress) {
+        return Some(interruption);
+    }
+    // In two pieces, so that what parsers keep between them is tested, too.
+    let body = request.body.as_ref().map_or(b"".as_slice(), |body| body.as_slice());
+    let (first, second) = body.split_at(body.len() / 2);
+    transaction.request_body(first);
+    transaction.request_body(second);
+    let progress = transaction.request_end(false);
+    if let Some(interruption) = transaction.unanswered(progress) {
+        return Some(interruption);
+    }
+    let response = request.response.as_ref()?;
+    let headers = fields(&response.headers);
+    let progress = transaction.response_head(&response.protocol, response.status, headers);
+    if let Some(interruption) = transaction.unanswered(progress) {
+        return Some(interruption);
+    }
+    transaction.response_body(&response.body);
+    let progress = transaction.response_end(false);
+    transaction.unanswered(progress)
+}

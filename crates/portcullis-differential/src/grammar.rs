@@ -1,0 +1,267 @@
+//! The language, as a grammar to draw rule sets from.
+
+use crate::random::Random;
+use crate::rule_set::{Item, Link, RuleSet};
+use crate::words::*;
+
+/// A rule set. Everything a rule may say is drawn; what refers to other rules (ids, tags, markers) meets ones that exist.
+pub fn rule_set(random: &mut Random) -> RuleSet {
+    let mut grammar = Grammar {
+        count: 3 + random.below(9),
+        random,
+        items: Vec::new(),
+        removed: false,
+        defaults: [false; 5],
+    };
+    grammar.settings();
+    for id in 1..=grammar.count {
+        if grammar.random.chance(15) {
+            push(&mut grammar.items, format!("SecMarker M{id}"));
+        }
+        if grammar.random.chance(4) {
+            grammar.default_action();
+        }
+        grammar.rule(id);
+    }
+    for _ in 0..grammar.random.below(3) {
+        grammar.update();
+    }
+    RuleSet { items: grammar.items }
+}
+
+struct Grammar<'r> {
+    random: &'r mut Random,
+    items: Vec<Item>,
+    count: usize,
+    removed: bool,
+    defaults: [bool; 5],
+}
+
+impl Grammar<'_> {
+    fn settings(&mut self) {
+        push(
+            &mut self.items,
+            format!("SecRuleEngine {}", if self.random.chance(50) { "On" } else { "DetectionOnly" }),
+        );
+        if self.random.chance(92) {
+            push(&mut self.items, "SecRequestBodyAccess On");
+        }
+        if self.random.chance(70) {
+            push(&mut self.items, "SecResponseBodyAccess On");
+        }
+        if self.random.chance(15) {
+            push(
+                &mut self.items,
+                format!(
+                    "SecResponseBodyMimeType {}",
+                    self.random.pick(&["text/html image/png", "text/plain"])
+                ),
+            );
+        }
+        if self.random.chance(5) {
+            push(&mut self.items, format!("SecArgumentSeparator {}", self.random.pick(&["&", ";"])));
+        }
+        if self.random.chance(5) {
+            push(&mut self.items, format!("SecCookieFormat {}", self.random.below(2)));
+        }
+        if self.random.chance(25) {
+            self.default_action();
+        }
+        if self.random.chance(20) {
+            let processor =
+                self.random.pick(&["XML", "JSON", "XML", "JSON", "URLENCODED", "URLENCODED", "MULTIPART"]);
+            push(
+                &mut self.items,
+                format!(
+                    "SecAction \"id:900,phase:1,pass,nolog,t:none,ctl:requestBodyProcessor={processor}\""
+                ),
+            );
+        } else {
+            push(
+                &mut self.items,
+                "SecRule REQUEST_HEADERS:Content-Type \"@rx (?i)^(?:application|text)/(?:[a-z+.-]*)xml\" \
+                 \"id:901,phase:1,pass,nolog,t:none,ctl:requestBodyProcessor=XML\"",
+            );
+            push(
+                &mut self.items,
+                "SecRule REQUEST_HEADERS:Content-Type \"@rx (?i)^application/(?:[a-z+.-]*)json\" \
+                 \"id:902,phase:1,pass,nolog,t:none,ctl:requestBodyProcessor=JSON\"",
+            );
+        }
+        if self.random.chance(20) {
+            push(
+                &mut self.items,
+                "SecAction \"id:903,phase:1,pass,nolog,t:none,ctl:forceRequestBodyVariable=On\"",
+            );
+        }
+        push(&mut self.items, "SecAction \"id:904,phase:1,pass,nolog,t:none,setvar:tx.n=1,setvar:tx.s=ab\"");
+    }
+
+    /// Both engines must read it alike: one that names a phase, and no transformation in ModSecurity 3's way.
+    fn default_action(&mut self) {
+        let phase = 1 + self.random.below(5);
+        // ModSecurity 3 takes one for each phase.
+        if self.defaults[phase - 1] && !self.random.chance(3) {
+            return;
+        }
+        self.defaults[phase - 1] = true;
+        let what = self.random.pick(&["pass", "pass", "deny", "deny,status:406"]);
+        let what = if phase == 5 { "pass" } else { what };
+        let log = self.random.pick(&["log,auditlog", "nolog,auditlog", "log"]);
+        push(&mut self.items, format!("SecDefaultAction \"phase:{phase},{log},{what}\""));
+    }
+
+    fn rule(&mut self, id: usize) {
+        let phase = [1, 1, 2, 2, 2, 2, 3, 4, 5][self.random.below(9)];
+        let count = if self.random.chance(25) { 2 + self.random.below(2) } else { 1 };
+        let mut links = Vec::new();
+        for place in 0..count {
+            let head = if place == 0 { self.head(id, phase, count) } else { String::new() };
+            let mut actions = Vec::new();
+            if place == 0 {
+                actions.push(format!("tag:'t{}'", self.random.below(3)));
+                actions.push(format!("msg:'m{}'", self.random.below(3)));
+                if self.random.chance(20) {
+                    actions.push(format!("logdata:'%{{{}}}'", self.random.pick(MACROS)));
+                }
+                if self.random.chance(40) {
+                    actions.push(format!("severity:{}", 1 + self.random.below(6)));
+                }
+            }
+            self.transformations(&mut actions);
+            self.acts(&mut actions);
+            // ModSecurity 3 takes no chain that a SecAction begins.
+            let is_action = place == 0 && self.random.chance(if count == 1 { 8 } else { 1 });
+            let targets = if is_action { Vec::new() } else { self.targets(phase) };
+            let operator = self.operator();
+            links.push(Link { name: (id as u32, place), targets, operator, head, actions });
+        }
+        self.items.push(Item::Rule(links));
+    }
+
+    fn head(&mut self, id: usize, phase: usize, links: usize) -> String {
+        // ModSecurity 2 has no use for anything else in the last phase.
+        let what = if phase == 5 { "pass" } else { self.random.pick(DISRUPTIVE) };
+        let mut head = format!("id:{id},phase:{phase},{what}");
+        if self.random.chance(12) && links == 1 {
+            // Only markers that stand somewhere; a marker before the rule sends it to the end as well.
+            let marker = if self.random.chance(50) { "END".to_owned() } else { format!("M{}", id + 1) };
+            // A phase that is skipped to its end is fine, but for the last one, which tells us what happened.
+            if marker == "END" || (phase != 5 && self.random.chance(50)) {
+                head.push_str(&format!(",skipAfter:{marker}"));
+            }
+        } else if self.random.chance(8) {
+            head.push_str(&format!(",skip:{}", 1 + self.random.below(2)));
+        }
+        head
+    }
+
+    fn transformations(&mut self, actions: &mut Vec<String>) {
+        if self.random.chance(50) {
+            actions.push("t:none".to_owned());
+        }
+        for _ in 0..self.random.below(4) {
+            actions.push(format!("t:{}", self.random.pick(TRANSFORMATIONS)));
+        }
+    }
+
+    fn targets(&mut self, phase: usize) -> Vec<String> {
+        let mut list: Vec<String> = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            let pool = if phase >= 3 && self.random.chance(50) { RESPONSE_TARGETS } else { TARGETS };
+            let target = self.random.pick(pool);
+            let counted = if is_countable(target) && self.random.chance(15) { "&" } else { "" };
+            let target = format!("{counted}{target}");
+            if !list.contains(&target) {
+                list.push(target);
+            }
+        }
+        if self.random.chance(20) {
+            list.push(format!("!{}", self.random.pick(EXCLUSIONS)));
+        }
+        list
+    }
+
+    fn operator(&mut self) -> String {
+        let not = if self.random.chance(12) { "!" } else { "" };
+        let operator = if self.random.chance(15) {
+            let word = self.random.pick(WORDS);
+            let name =
+                self.random.pick(&["contains", "streq", "beginsWith", "endsWith", "within", "containsWord"]);
+            if word.is_empty() { "@contains a".to_owned() } else { format!("@{name} {word}") }
+        } else {
+            self.random.pick(OPERATORS).to_owned()
+        };
+        format!("{not}{operator}")
+    }
+
+    fn acts(&mut self, actions: &mut Vec<String>) {
+        for _ in 0..self.random.below(4) {
+            actions.push(self.random.pick(ACTS).to_owned());
+        }
+        if self.random.chance(12) {
+            let ctl = self.ctl();
+            actions.push(format!("ctl:{ctl}"));
+        }
+    }
+
+    fn ctl(&mut self) -> String {
+        let id = 1 + self.random.below(self.count);
+        let tag = self.random.below(3);
+        // The last one ModSecurity 3 does not know.
+        let count = if self.random.chance(4) { 12 } else { 11 };
+        match self.random.below(count) {
+            0 => format!("ruleRemoveById={id}"),
+            1 => format!("ruleRemoveById={}-{}", id, id + 2),
+            2 => format!("ruleRemoveTargetById={id};ARGS:a"),
+            3 => format!("ruleRemoveTargetById={id};REQUEST_COOKIES"),
+            4 => format!("ruleRemoveTargetById={id};ARGS"),
+            5 => format!("ruleRemoveByTag=t{tag}"),
+            6 => format!("ruleRemoveTargetByTag=t{tag};ARGS:a"),
+            7 => format!("ruleRemoveTargetByTag=t{tag};REQUEST_HEADERS:x-a"),
+            8 => "requestBodyAccess=Off".to_owned(),
+            9 => "ruleEngine=On".to_owned(),
+            10 => "ruleEngine=DetectionOnly".to_owned(),
+            _ => format!("ruleRemoveByMsg=m{tag}"),
+        }
+    }
+
+    fn update(&mut self) {
+        let id = 1 + self.random.below(self.count);
+        let n = self.random.below(3);
+        let line = match self.random.below(if self.removed { 9 } else { 11 }) {
+            0 => format!("SecRuleRemoveById {id}"),
+            1 => format!("SecRuleRemoveById {id}-{}", id + 1),
+            2 => format!("SecRuleRemoveByTag t{n}"),
+            3 => format!("SecRuleRemoveByMsg m{n}"),
+            4 => format!("SecRuleUpdateTargetById {id} \"!ARGS:a\""),
+            5 => format!("SecRuleUpdateTargetById {id} \"ARGS_NAMES\""),
+            6 => format!("SecRuleUpdateTargetByTag t{n} \"!REQUEST_COOKIES:a\""),
+            7 => format!("SecRuleUpdateTargetByMsg m{n} \"!ARGS:b\""),
+            8 => format!("SecRuleUpdateTargetById {id} \"!ARGS:/^b/\""),
+            // A rule that is gone cannot be changed.
+            9 => format!("SecRuleUpdateActionById {id} \"deny,status:406\""),
+            _ => format!("SecRuleUpdateActionById {id} \"pass,setvar:tx.updated=+1\""),
+        };
+        self.removed |= line.contains("Remove");
+        push(&mut self.items, line);
+    }
+}
+
+fn is_countable(target: &str) -> bool {
+    const COLLECTIONS: &[&str] = &[
+        "ARGS",
+        "REQUEST_HEADERS",
+        "REQUEST_COOKIES",
+        "TX",
+        "FILES",
+        "RESPONSE_HEADERS",
+        "MULTIPART_PART_HEADERS",
+    ];
+    let name = target.split(':').next().unwrap_or(target);
+    COLLECTIONS.iter().any(|known| name.starts_with(known)) && !name.ends_with("_SIZE")
+}
+
+fn push(items: &mut Vec<Item>, line: impl Into<String>) {
+    items.push(Item::Line(line.into()));
+}
