@@ -212,7 +212,7 @@ mod tests {
         let secrets = secrets(vec![secret(Place::Arg, "card", Some(("4111111111111111", 1, 4)))]);
         assert_eq!(masked(&secrets, "card=4111111111111111"), "card=4***********1111");
         // Written in another way than the rules saw it: hidden whole.
-        assert_eq!(masked(&secrets, "card=%34111111111111111"), "card=******************");
+        assert_eq!(masked(&secrets, "card=%34%3111111111111111"), "card=********************");
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         let mut body = br#"{"a":{"pin":"1234"},"b":"x"}"#.to_vec();
         secrets.mask_body(&mut body, &args);
         assert_eq!(body, br#"{"a":{"pin":"****"},"b":"x"}"#);
-        let mut body = br#"{"a":{"pin":"\u0031234"},"b":"x"}"#.to_vec();
+        let mut body = br#"{"a":{"pin":"\u0031\u0032\u0033\u0034"},"b":"x"}"#.to_vec();
         secrets.mask_body(&mut body, &args);
         assert!(body.iter().all(|&byte| byte == b'*'));
     }

@@ -104,6 +104,7 @@ impl Transaction {
         let whole = percent_decode(target);
         let path = &whole[..memchr::memchr(b'?', &whole).unwrap_or(whole.len())];
         self.store.set_scalar(Variable::RequestFilename, path);
+        self.store.set_scalar(Variable::PathInfo, path);
         self.store.set_scalar(Variable::RequestBasename, &path[basename(path)..]);
     }
 

@@ -218,7 +218,8 @@ impl Inspection {
             protocol: scalar(Variable::ResponseProtocol).unwrap_or_else(|| b"HTTP/1.1".to_vec()),
             status,
             headers: if parts.has(b'F') { self.pairs(Class::ResponseHeaders) } else { Vec::new() },
-            body: if parts.has(b'E') { scalar(Variable::ResponseBody) } else { None },
+            // One that is not inspected is empty.
+            body: scalar(Variable::ResponseBody).filter(|body| parts.has(b'E') && !body.is_empty()),
         })
     }
 

@@ -188,7 +188,11 @@ impl Loader<'_> {
             Err(what) => return self.problem(span, what),
         };
         // Before the merge the phase is only known in version 3, where the default actions hang on it.
-        let own_phase = phase_of(&own).unwrap_or(Phase::RequestBody);
+        // A link is in the phase of its chain.
+        let own_phase = match self.items.last() {
+            Some(Item::Chain(chain)) if self.chain_open => chain.phase,
+            _ => phase_of(&own).unwrap_or(Phase::RequestBody),
+        };
         let defaults = self.defaults[usize::from(own_phase.number()) - 1].clone();
         let actions = [defaults.as_slice(), &own].concat();
         let continues = std::mem::replace(&mut self.chain_open, own.contains(&Action::Chain));

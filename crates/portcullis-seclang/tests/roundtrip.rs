@@ -184,9 +184,9 @@ fn ctl() -> impl Strategy<Value = Ctl> {
         (0..10u8).prop_map(Ctl::DebugLogLevel),
         any::<bool>().prop_map(Ctl::ForceRequestBodyVariable),
         any::<bool>().prop_map(Ctl::RequestBodyAccess),
-        any::<u64>().prop_map(Ctl::RequestBodyLimit),
+        (0..=1u64 << 30).prop_map(Ctl::RequestBodyLimit),
         any::<bool>().prop_map(Ctl::ResponseBodyAccess),
-        any::<u64>().prop_map(Ctl::ResponseBodyLimit),
+        (0..=1u64 << 30).prop_map(Ctl::ResponseBodyLimit),
         any::<bool>().prop_map(Ctl::HashEngine),
         any::<bool>().prop_map(Ctl::HashEnforcement),
         ids().prop_map(Ctl::RuleRemoveById),
@@ -295,7 +295,6 @@ fn setting() -> impl Strategy<Value = Setting> {
     let switches: Vec<fn(bool) -> Setting> = vec![
         Setting::RequestBodyAccess,
         Setting::ResponseBodyAccess,
-        Setting::RuleInheritance,
         Setting::SecondReadings,
         Setting::StatusEngine,
         Setting::TmpSaveUploadedFiles,
@@ -314,11 +313,12 @@ fn setting() -> impl Strategy<Value = Setting> {
         .chain(UploadKeepFiles::ALL.iter().map(|&v| Setting::UploadKeepFiles(v)))
         .chain(XmlArgs::ALL.iter().map(|&v| Setting::ParseXmlIntoArgs(v)))
         .chain([Setting::XmlExternalEntity(false), Setting::ResponseBodyMimeTypesClear])
+        .chain([Setting::RuleInheritance(true)])
         .chain([Setting::AuditLogParts("ABZ".into())])
         .collect();
     prop_oneof![
         (prop::sample::select(texts), some_text()).prop_map(|(make, text)| make(text)),
-        (prop::sample::select(numbers), any::<u64>()).prop_map(|(make, n)| make(n)),
+        (prop::sample::select(numbers), 0..=2_592_000u64).prop_map(|(make, n)| make(n)),
         (prop::sample::select(switches), any::<bool>()).prop_map(|(make, on)| make(on)),
         (prop::sample::select(modes), prop::option::of(0..0o10000u32)).prop_map(|(make, bits)| make(bits)),
         prop::sample::select(words),

@@ -141,7 +141,7 @@ fn rules_are_listed_and_the_plan_is_printed() {
     );
     let output = files.run(&["rules", "--plan", "--rules", "rules.conf"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(text.starts_with("plan: 7 rules") && text.contains("phase 2:"), "{text}");
+    assert!(text.starts_with("plan: 8 rules") && text.contains("phase 2:"), "{text}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ SecRuleRemoveById 21
         "         rule 22 can switch it off for TX:SCORE (ctl)\n",
         "20       phase 2 dead       -         more.conf:1\n         TX:level is never set here\n",
         "21       phase 2 excluded   -         more.conf:2\n         SecRuleRemoveById at more.conf:6\n",
-        "\n10 rules: 7 active, 1 overridden, 1 dead, 1 excluded\n",
+        "\n11 rules: 8 active, 1 overridden, 1 dead, 1 excluded\n",
     ] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }

@@ -99,7 +99,7 @@ fn nothing_is_kept_unless_asked() {
     let app = application(|_| says("app"));
     let folder = tempfile::tempdir().unwrap();
     let rules = format!(
-        "SecUploadDir {}\nSecRule FILES_TMPNAMES \"@rx .\" \"id:1,phase:2,deny\"\n\
+        "SecUploadDir {}\nSecRule FILES_TMPNAMES \"!@streq upload-1\" \"id:1,phase:2,deny\"\n\
          SecRule FILES_SIZES|FILES_COMBINED_SIZE \"!@eq 4\" \"id:2,phase:2,deny\"\n\
          SecRule MULTIPART_FILENAME|FILES \"!@streq a\" \"id:3,phase:2,deny\"\n\
          SecRule MULTIPART_NAME|FILES_NAMES \"!@streq f\" \"id:4,phase:2,deny\"\n",
