@@ -22,7 +22,7 @@ pub enum Number {
 pub enum Pattern {
     /// Compiled at load time.
     Fixed(std::sync::Arc<Pcre>),
-    /// With macros: compiled when they are replaced, see [`crate::patterns`].
+    /// With macros: compiled when they are replaced, see `crate::patterns`.
     Computed(Template),
 }
 
@@ -90,7 +90,7 @@ impl Captures {
 }
 
 impl Operator {
-    /// The template that must be expanded before [`Operator::test`], if any.
+    /// The template that must be expanded before `Operator::test`, if any.
     pub fn argument(&self) -> Option<&Template> {
         use Operator::*;
         match self {

@@ -14,7 +14,7 @@ pub enum Class {
     ArgsPost,
     ArgsPostNames,
     /// What [`ArgsGet`](Class::ArgsGet) and the three others are to other applications, where that differs: see
-    /// [`readings_of`].
+    /// `readings_of`.
     ArgsGetReadings,
     ArgsGetNamesReadings,
     ArgsPostReadings,

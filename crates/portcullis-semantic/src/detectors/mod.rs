@@ -1,4 +1,4 @@
-//! The detectors. Adding one: a file (or folder) here with a type that is a [`Detector`](crate::Detector), and its line in
+//! The detectors. Adding one: a file (or folder) here with a type that is a [`Detector`], and its line in
 //! [`all`].
 
 pub mod protocol;

@@ -37,7 +37,8 @@ impl Audit {
 
     /// `inspector` with the logs that its rules ask for, their files opened.
     pub fn attach(&self, inspector: Inspector) -> Result<Inspector, StartError> {
-        let config = config(&inspector.plan().settings.audit);
+        let settings = &inspector.plan().settings;
+        let config = config(&settings.audit, settings.modsecurity3);
         if config.log.is_none() && config.debug_log.is_none() {
             return Ok(inspector);
         }
@@ -69,7 +70,7 @@ impl AuditSink for Sink {
     }
 }
 
-fn config(settings: &AuditSettings) -> AuditConfig {
+fn config(settings: &AuditSettings, modsecurity3: bool) -> AuditConfig {
     let path = |bytes: &Option<Vec<u8>>| {
         bytes.as_deref().map(|bytes| PathBuf::from(String::from_utf8_lossy(bytes).into_owned()))
     };
@@ -80,6 +81,7 @@ fn config(settings: &AuditSettings) -> AuditConfig {
     AuditConfig {
         form: match settings.format {
             AuditLogFormat::Native => Form::Native,
+            AuditLogFormat::Json if modsecurity3 => Form::Json3,
             AuditLogFormat::Json | AuditLogFormat::JsonLegacy => Form::Json,
         },
         storage: path(&settings.storage_dir).or_else(beside).filter(|_| concurrent),

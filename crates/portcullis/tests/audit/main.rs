@@ -246,6 +246,20 @@ fn sanitised_matches_leave_events_and_error_log() {
 }
 
 #[test]
+fn json_has_the_names_of_version_3_where_its_reading_is_chosen() {
+    let more = "SecCompatibility ModSecurity3\nSecAuditLogFormat JSON\nSecAuditLog FOLDER/audit.json";
+    let running = Running::start(more, "");
+    assert_eq!(running.get("/get?q=attack+one&x=%31", ""), 403);
+    let folder = running.stop();
+    let record: Value = serde_json::from_str(&read(&folder.path().join("audit.json"))).unwrap();
+    let transaction = &record["transaction"];
+    assert_eq!(transaction["client_ip"], "127.0.0.1");
+    assert_eq!(transaction["request"]["uri"], "/get?q=attack+one&x=%31");
+    assert_eq!(transaction["response"]["http_code"], 403);
+    assert_eq!(transaction["messages"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn serial_json() {
     let more = "SecAuditLogFormat JSON\nSecAuditLog FOLDER/audit.json";
     let running = Running::start(more, "");

@@ -2,7 +2,7 @@
 //!
 //! What it does: reads a value as the piece of SQL that it would be if an application pasted it into a statement: as it
 //! stands (after a number, a name, a parenthesis), and after each quote, back-tick or comment end in it that could close a
-//! literal. Each reading is walked by [`walk`], which holds the value to the structure of SQL and notes what the piece would
+//! literal. Each reading is walked by `walk`, which holds the value to the structure of SQL and notes what the piece would
 //! do. English fails that within a few words.
 //!
 //! Why it is dangerous: the statement runs with the application's rights: data read, changed, deleted, files read and
