@@ -67,8 +67,14 @@ impl Running {
         exchange(self.address, None, request.as_bytes(), PATIENCE).unwrap().status
     }
 
+    /// One request after the other, each once the one before has been stored, which happens after its answer is out.
     fn hits(&self, client: &str, count: usize) -> Vec<u16> {
-        (0..count).map(|_| self.get("/hit", client)).collect()
+        let hit = |_| {
+            let status = self.get("/hit", client);
+            std::thread::sleep(Duration::from_millis(100));
+            status
+        };
+        (0..count).map(hit).collect()
     }
 
     fn metric(&self, name: &str) -> i64 {
