@@ -95,6 +95,14 @@ fn trimmed() -> impl Strategy<Value = BString> {
     some_text().prop_filter("blanks", move |t| !t.first().is_some_and(blank) && !t.last().is_some_and(blank))
 }
 
+/// What the value of a header field can be: no blanks around it, no control characters but a tab.
+fn field_value() -> impl Strategy<Value = BString> {
+    text().prop_map(|mut text| {
+        text.retain(|&b| !b.is_ascii_control() || b == b'\t');
+        text.trim_ascii().into()
+    })
+}
+
 fn without(text: impl Strategy<Value = BString>, byte: u8) -> impl Strategy<Value = BString> {
     text.prop_filter("byte", move |text| !text.contains(&byte))
 }
@@ -275,7 +283,6 @@ fn setting() -> impl Strategy<Value = Setting> {
         Setting::DataDir,
         Setting::DebugLog,
         Setting::SensorId,
-        Setting::ServerSignature,
         Setting::TmpDir,
         Setting::UploadDir,
         Setting::WebAppId,
@@ -318,6 +325,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         .collect();
     prop_oneof![
         (prop::sample::select(texts), some_text()).prop_map(|(make, text)| make(text)),
+        field_value().prop_map(Setting::ServerSignature),
         (prop::sample::select(numbers), 0..=2_592_000u64).prop_map(|(make, n)| make(n)),
         (prop::sample::select(switches), any::<bool>()).prop_map(|(make, on)| make(on)),
         (prop::sample::select(modes), prop::option::of(0..0o10000u32)).prop_map(|(make, bits)| make(bits)),
