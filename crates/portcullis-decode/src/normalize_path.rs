@@ -104,3 +104,20 @@ fn dots(written: &[u8]) -> Dots {
 fn start_of_segment(path: &[u8], at: usize) -> usize {
     path[..=at].iter().rposition(|&b| b == b'/').unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    /// What lets callers leave out most texts with dots.
+    #[test]
+    fn without_a_slash_only_a_final_dot_matters() {
+        let alphabet = [b'.', b'a', b'-'];
+        for number in 0..3usize.pow(7) {
+            let text: Vec<u8> = (0..7).map(|at| alphabet[number / 3usize.pow(at) % 3]).collect();
+            for text in (1..=7).map(|length| &text[..length]).filter(|text| !text.ends_with(b".")) {
+                let mut out = Vec::new();
+                super::normalize(text, false, &mut out);
+                assert_eq!(out, text);
+            }
+        }
+    }
+}

@@ -93,6 +93,24 @@ impl Transformation {
         SETS[self as usize]
     }
 
+    /// How long an input must be, at least, for a result of `length` bytes.
+    pub fn input_length_min(self, length: usize) -> usize {
+        match self {
+            // Their results may be longer than what they get.
+            Transformation::Base64Encode
+            | Transformation::HexEncode
+            | Transformation::Length
+            | Transformation::Md5
+            | Transformation::Sha1
+            | Transformation::UrlEncode
+            | Transformation::Utf8ToUnicode => 0,
+            Transformation::Base64Decode | Transformation::Base64DecodeExt => {
+                length.saturating_add(length / 3)
+            }
+            _ => length,
+        }
+    }
+
     /// Appends the result to `out` and returns true; or returns false and leaves `out` alone: the result is `input`
     /// itself. Never true if the result equals the input.
     ///

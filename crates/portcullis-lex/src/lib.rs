@@ -12,4 +12,10 @@
 //!
 //! One module per language; each has its own tests in plain text.
 
+pub mod expr;
+pub mod html;
+pub mod js;
+pub mod path;
+pub mod shell;
 pub mod sql;
+pub mod url;

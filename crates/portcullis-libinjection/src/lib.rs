@@ -38,6 +38,8 @@ pub mod xss;
 
 pub use sqli::Fingerprint;
 
+use portcullis_types::ByteSet;
+
 /// The fingerprint of the SQL injection that the input looks like, if it does.
 pub fn sqli(input: &[u8]) -> Option<Fingerprint> {
     sqli::detect(input)
@@ -46,4 +48,16 @@ pub fn sqli(input: &[u8]) -> Option<Fingerprint> {
 /// Whether the input looks like cross-site scripting.
 pub fn xss(input: &[u8]) -> bool {
     xss::detect(input)
+}
+
+/// Bytes of which every input has one that [`sqli()`] takes for an attack: it is more than numbers and a word.
+pub fn sqli_needs() -> ByteSet {
+    let of_words =
+        ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z')).union(ByteSet::range(b'0', b'9'));
+    of_words.with(b'_').complement()
+}
+
+/// Bytes of which every input has one that [`xss()`] takes for an attack.
+pub fn xss_needs() -> ByteSet {
+    ByteSet::of(b"<=")
 }

@@ -110,3 +110,35 @@ const PIECES: [&[u8]; 56] = [
     b"</>", b"<a", b"<a ", b"<!--", b"<!-", b"-\0", b"-->", b"<%", b"%", b"]]", b"&#", b"&#0", b"/", b"=", b"a=",
     b"<a href=", b"href=&#0;", b"\0", b"on", b"or ", b"in ", b"select -", b"user(", b"if ", b"; ", b"\\ ",
 ];
+
+/// Numbers and words, glued together in every way: what callers leave out unseen.
+#[test]
+fn letters_and_digits_alone_are_no_attack() {
+    let pieces = [
+        "0", "1", "x", "b", "e", "_", "n", "0x1f", "0b10", "1e5", "1e", "or", "union", "select", "and", "q",
+        "u",
+    ];
+    let mut texts = vec![String::new()];
+    for _ in 0..4 {
+        texts = texts.iter().flat_map(|text| pieces.map(|piece| format!("{text}{piece}"))).collect();
+        for text in &texts {
+            assert_eq!(portcullis_libinjection::sqli(text.as_bytes()), None, "{text}");
+            assert!(!portcullis_libinjection::xss(text.as_bytes()), "{text}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_attack_has_a_byte_that_attacks_need(text in "[a-zA-Z0-9_]{0,40}", byte in any::<u8>(), at in 0usize..40) {
+        let mut text = text.into_bytes();
+        prop_assert_eq!(portcullis_libinjection::sqli(&text), None);
+        text.insert(at.min(text.len()), byte);
+        if portcullis_libinjection::sqli(&text).is_some() {
+            prop_assert!(portcullis_libinjection::sqli_needs().contains(byte));
+        }
+        if portcullis_libinjection::xss(&text) {
+            prop_assert!(portcullis_libinjection::xss_needs().contains(byte));
+        }
+    }
+}

@@ -61,12 +61,14 @@ pub fn directive(name: DirectiveName) -> Standing {
         PcreMatchLimitRecursion => Differs(
             "bounds the choices that are open at once, and only for patterns that need backtracking; at most 100,000",
         ),
-        RequestBodyInMemoryLimit => {
-            NoEffect("a body that is inspected is held in memory, up to SecRequestBodyLimit")
-        }
+        RequestBodyInMemoryLimit => NoEffect(
+            "a body that is inspected is held in memory, up to SecRequestBodyLimit; to bound the memory of all of them \
+                 together set `limits.held_bodies` in the configuration",
+        ),
         StatusEngine => Differs("nothing is reported to anyone; On gives a warning that says so"),
         TmpDir | TmpSaveUploadedFiles => NoEffect(
-            "uploads are inspected in memory; SecUploadKeepFiles writes those that are kept, straight to SecUploadDir",
+            "uploads are inspected in memory, and no temporary file is written; to keep uploads write SecUploadKeepFiles and \
+             SecUploadDir, to scan them @inspectFile with the socket of clamd",
         ),
         UploadFileMode => Differs("the bits to execute are left out"),
         UploadKeepFiles => Differs(
@@ -75,7 +77,6 @@ pub fn directive(name: DirectiveName) -> Standing {
         RuleInheritance => Differs(
             "scopes are not nested and a policy names all of its rule files, so On changes nothing and Off is an error",
         ),
-        ParseXmlIntoArgs => NoEffect("XML bodies make no arguments yet"),
         RemoteRules => Differs(
             "the checksum of the file is required as a third argument, sha256:HEX: whoever holds the server cannot change \
              the rules unseen",
@@ -99,8 +100,6 @@ const NO_TIMES: Standing = refused(
     "a rule cannot act on how long rules take",
     "read the durations from the metrics endpoint; DURATION has the age of the transaction",
 );
-const NOT_YET: Standing =
-    refused("it is not supported by this version", "remove the rule, or write it with another word");
 const ONLY_TEXT: Standing =
     refused("response bodies are not taken apart", "look at RESPONSE_BODY, which has the whole text");
 
@@ -242,7 +241,6 @@ pub fn action(action: ActionName) -> Standing {
 pub fn ctl(option: CtlOption) -> Standing {
     use CtlOption::*;
     match option {
-        ParseXmlIntoArgs => NOT_YET,
         HashEngine | HashEnforcement => {
             refused("links are not signed here (SecHashEngine)", "remove it; other rules do not depend on it")
         }

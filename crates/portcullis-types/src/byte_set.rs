@@ -36,6 +36,12 @@ impl ByteSet {
         self
     }
 
+    /// This set but for `byte`.
+    pub const fn without(mut self, byte: u8) -> ByteSet {
+        self.0[(byte >> 6) as usize] &= !(1 << (byte & 63));
+        self
+    }
+
     /// Every byte of either.
     pub const fn union(self, other: ByteSet) -> ByteSet {
         ByteSet([
@@ -43,6 +49,16 @@ impl ByteSet {
             self.0[1] | other.0[1],
             self.0[2] | other.0[2],
             self.0[3] | other.0[3],
+        ])
+    }
+
+    /// Every byte of both.
+    pub const fn intersection(self, other: ByteSet) -> ByteSet {
+        ByteSet([
+            self.0[0] & other.0[0],
+            self.0[1] & other.0[1],
+            self.0[2] & other.0[2],
+            self.0[3] & other.0[3],
         ])
     }
 

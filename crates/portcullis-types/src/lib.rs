@@ -1,17 +1,28 @@
-//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte classes.
+//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte classes,
+//! classes of attacks, places in a message.
 //!
 //! Nothing here allocates or knows what a rule, a request or a socket is. Every other crate may use it.
 
 mod byte_set;
+mod class;
+mod level;
+mod percent;
 mod phase;
+mod place;
 mod severity;
 mod span;
+mod status;
 mod variable;
 
 pub use byte_set::ByteSet;
+pub use class::Class;
+pub use level::Level;
+pub use percent::percent_decode;
 pub use phase::Phase;
+pub use place::Place;
 pub use severity::Severity;
 pub use span::Span;
+pub use status::reason_phrase;
 pub use variable::{Shape, Variable};
 
 /// A SecLang rule id (`id:942100`). Ids are 1 to 4,294,967,295 here; ModSecurity's reserved ranges are policy.

@@ -135,7 +135,14 @@ impl<'t> Lexer<'t> {
     fn number(&self) -> usize {
         let text = self.text;
         let digits = |mut at: usize| {
-            while text.get(at).is_some_and(u8::is_ascii_digit) {
+            // `1_000` is a number to new PostgreSQL and SQLite.
+            let joins = |at: usize| {
+                text.get(at) == Some(&b'_')
+                    && at > 0
+                    && text[at - 1].is_ascii_digit()
+                    && text.get(at + 1).is_some_and(u8::is_ascii_digit)
+            };
+            while text.get(at).is_some_and(u8::is_ascii_digit) || joins(at) {
                 at += 1;
             }
             at

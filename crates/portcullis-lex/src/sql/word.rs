@@ -30,7 +30,7 @@ mod table {
         Distinctrow "distinctrow" Div "div" Do "do"
         Drop "drop" Dumpfile "dumpfile" Else "else" End "end" Escape "escape" Except "except" Exec "exec"
         Execute "execute" Exists "exists" Explain "explain" False "false" Fetch "fetch" For "for" From "from"
-        Full "full" Function "function" Glob "glob" Grant "grant" Group "group" Handler "handler" Having "having" If "if" Ilike "ilike"
+        Full "full" Function "function" Glob "glob" Goto "goto" Grant "grant" Group "group" Handler "handler" Having "having" If "if" Ilike "ilike"
         In "in" Index "index" Inner "inner" Insert "insert" Intersect "intersect" Interval "interval" Into "into" Is "is"
         Isnull "isnull" Join "join" Kill "kill" Left "left" Like "like" Limit "limit" Load "load" Lock "lock" Login "login" Match "match"
         Merge "merge" Minus "minus" Mod "mod" Natural "natural" Not "not" Notnull "notnull" Null "null"

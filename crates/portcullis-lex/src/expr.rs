@@ -1,0 +1,198 @@
+//! Expressions of languages that look like C: PHP, JavaScript, Java and its expression languages, Python, Ruby, template engines.
+//!
+//! Names, numbers, quoted texts and signs are enough to see what is called on what; no language's operators are told apart.
+//!
+//! - A name may have `$`, digits and bytes from 0x80 in it: `$_GET`, `__class__`.
+//! - A quoted text ends at its quote, not at an escaped one; a quote that does not close within [`TEXT_BYTES_MAX`] bytes is a sign.
+//! - `/* ... */` is white space (`new/**/String`); other comments are not told from signs.
+//!
+//! ```
+//! use portcullis_lex::expr::{Lexer, TokenKind};
+//! let kinds: Vec<TokenKind> = Lexer::new(b"a.b('c', 1)", 0).map(|token| token.kind).collect();
+//! assert_eq!(kinds[..3], [TokenKind::Name, TokenKind::Sign(b'.'), TokenKind::Name]);
+//! assert_eq!(kinds[4], TokenKind::Text);
+//! ```
+
+use portcullis_types::Span;
+
+/// How far the end of a quoted text is looked for.
+pub const TEXT_BYTES_MAX: usize = 512;
+
+/// A token and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Its bytes in the text.
+    pub span: Span,
+}
+
+impl Token {
+    /// What stands between the quotes of a text; the token itself if it is none.
+    pub fn inner<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        let bytes = self.span.of(text);
+        match self.kind {
+            TokenKind::Text => bytes.get(1..bytes.len() - 1).unwrap_or_default(),
+            _ => bytes,
+        }
+    }
+
+    /// True for that sign.
+    pub fn is(&self, sign: u8) -> bool {
+        self.kind == TokenKind::Sign(sign)
+    }
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A name or keyword.
+    Name,
+    /// A number, with fraction, exponent or base.
+    Number,
+    /// A text in `'`, `"` or back-ticks.
+    Text,
+    /// Any other byte.
+    Sign(u8),
+}
+
+/// Reads tokens from `text`; an iterator that ends with the text.
+#[derive(Clone, Copy, Debug)]
+pub struct Lexer<'t> {
+    text: &'t [u8],
+    at: usize,
+    /// No closing quote of that sort within the window of an earlier one: not looked for again before this byte.
+    unclosed: [usize; 3],
+}
+
+impl<'t> Lexer<'t> {
+    /// Starts at byte `at` of `text`.
+    pub fn new(text: &'t [u8], at: usize) -> Lexer<'t> {
+        Lexer { text, at: at.min(text.len()), unclosed: [0; 3] }
+    }
+
+    /// Where the next token is looked for.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
+        let rest = self.text.get(from..).unwrap_or_default();
+        from + rest.iter().position(|&b| !belongs(b)).unwrap_or(rest.len())
+    }
+
+    fn skip_space(&mut self) {
+        loop {
+            self.at = self.run(self.at, |b| b <= b' ');
+            if !self.text[self.at..].starts_with(b"/*") {
+                return;
+            }
+            let rest = &self.text[self.at + 2..];
+            let window = &rest[..rest.len().min(TEXT_BYTES_MAX)];
+            match memchr::memmem::find(window, b"*/") {
+                Some(len) => self.at += len + 4,
+                None => return,
+            }
+        }
+    }
+
+    /// The end of the text that begins at `self.at`, if it closes.
+    fn quoted(&mut self, quote: u8) -> Option<usize> {
+        let slot = match quote {
+            b'\'' => 0,
+            b'"' => 1,
+            _ => 2,
+        };
+        let end = self.text.len().min(self.at + 1 + TEXT_BYTES_MAX);
+        if self.unclosed[slot] >= end {
+            return None;
+        }
+        let mut at = self.at + 1;
+        while at < end {
+            match self.text[at] {
+                b'\\' => at += 2,
+                b if b == quote => return Some(at + 1),
+                _ => at += 1,
+            }
+        }
+        self.unclosed[slot] = end;
+        None
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        self.skip_space();
+        let start = self.at;
+        let &first = self.text.get(start)?;
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80;
+        let (kind, end) = match first {
+            b'0'..=b'9' => {
+                let end = self.run(start, |b| b.is_ascii_alphanumeric() || b == b'_');
+                let is_fraction = self.text.get(end) == Some(&b'.')
+                    && self.text.get(end + 1).is_some_and(u8::is_ascii_digit);
+                (
+                    TokenKind::Number,
+                    if is_fraction { self.run(end + 1, |b| b.is_ascii_alphanumeric()) } else { end },
+                )
+            }
+            b'$' if !self.text.get(start + 1).is_some_and(|&b| is_name(b)) => {
+                (TokenKind::Sign(b'$'), start + 1)
+            }
+            b if is_name(b) => (TokenKind::Name, self.run(start, is_name)),
+            b'\'' | b'"' | b'`' => match self.quoted(first) {
+                Some(end) => (TokenKind::Text, end),
+                None => (TokenKind::Sign(first), start + 1),
+            },
+            b => (TokenKind::Sign(b), start + 1),
+        };
+        self.at = end.min(self.text.len());
+        Some(Token { kind, span: Span::new(start, self.at) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let mut have = String::new();
+        for token in Lexer::new(text.as_bytes(), 0) {
+            let bytes = String::from_utf8_lossy(token.span.of(text.as_bytes())).into_owned();
+            let name = match token.kind {
+                TokenKind::Name => format!("n<{bytes}>"),
+                TokenKind::Number => format!("0<{bytes}>"),
+                TokenKind::Text => format!("s<{bytes}>"),
+                TokenKind::Sign(_) => bytes,
+            };
+            have.push_str(&name);
+            have.push(' ');
+        }
+        assert_eq!(have.trim_end(), want, "{text}");
+    }
+
+    #[test]
+    fn tokens() {
+        check("$_GET[0]('x')", "n<$_GET> [ 0<0> ] ( s<'x'> )");
+        check("new/**/String(7.5e3)", "n<new> n<String> ( 0<7.5e3> )");
+        check("''.__class__ + \"a\\\"b\"", "s<''> . n<__class__> + s<\"a\\\"b\">");
+        check("it's `id` $x $(y)", "n<it> ' n<s> s<`id`> n<$x> $ ( n<y> )");
+        check("/* never closed", "/ * n<never> n<closed>");
+        check("1.. 0x1F \u{e9}t\u{e9}", "0<1> . . 0<0x1F> n<\u{e9}t\u{e9}>");
+    }
+
+    #[test]
+    fn hostile_texts_end() {
+        for unit in ["'", "\"", "`", "/*", "\\", "'\\", "$", "\u{e9}"] {
+            let text = unit.repeat(30_000);
+            let mut end = 0;
+            for token in Lexer::new(text.as_bytes(), 0) {
+                assert!(token.span.start >= end && token.span.end > token.span.start);
+                end = token.span.end;
+            }
+        }
+    }
+}
