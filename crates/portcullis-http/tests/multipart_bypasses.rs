@@ -228,15 +228,23 @@ fn encodings_of_the_content() {
     for encoding in ["7bit", "8bit", "binary", "Binary"] {
         check(TYPE, &with(&format!("Content-Transfer-Encoding: {encoding}")), Payload);
     }
-    for charset in ["utf-7", "ibm037", "utf-16le", "utf-32", "x-unknown"] {
+    for charset in ["x-unknown", "utf-8; charset=utf-7"] {
         let part = with(&format!("Content-Type: text/plain; charset={charset}"));
         check(TYPE, &part, Flagged(Ambiguity::PartCharset));
     }
-    for charset in ["utf-8", "iso-8859-1", "shift_jis", "\"UTF-8\""] {
+    // The bytes as they are, and what they are in their character set.
+    for charset in ["utf-8", "iso-8859-1", "shift_jis", "\"UTF-8\"", "utf-7", "ibm037", "utf-16le", "utf-32"]
+    {
         check(TYPE, &with(&format!("Content-Type: text/plain; charset={charset}")), Payload);
     }
-    let declared = "--B\r\nContent-Disposition: form-data; name=\"_charset_\"\r\n\r\nutf-7\r\n";
-    check(TYPE, &format!("{declared}{}", field("; name=\"a\"")), Flagged(Ambiguity::PartCharset));
+    let utf_7 = |body: String| body.replace('<', "+ADw-").replace('>', "+AD4-");
+    check(TYPE, &utf_7(with("Content-Type: text/plain; charset=utf-7")), Payload);
+    let declared = |charset: &str| {
+        let field = field("; name=\"a\"");
+        format!("--B\r\nContent-Disposition: form-data; name=\"_charset_\"\r\n\r\n{charset}\r\n{field}")
+    };
+    check(TYPE, &utf_7(declared("utf-7")), Payload);
+    check(TYPE, &declared("x-unknown"), Flagged(Ambiguity::PartCharset));
 }
 
 // 12. Nesting: RFC 7578 4.3.

@@ -1,6 +1,8 @@
 //! The character sets that a message names, as far as an inspector must care.
 
-use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8};
+
+use super::transcode;
 
 /// What a character set means for text that is inspected byte by byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +12,9 @@ pub enum Charset {
     /// Several bytes to a character, some of them below 0x80, or with escape sequences. Browsers send it, and it can
     /// be decoded.
     MultiByte(&'static Encoding),
-    /// The same bytes are another text (UTF-7, UTF-16, EBCDIC), or nobody here knows the name.
+    /// The same bytes are another text, and it can be decoded: UTF-7, UTF-16, UTF-32, EBCDIC.
+    Transcoded(transcode::Foreign),
+    /// The bytes may be another text: nobody here knows the name.
     Foreign,
 }
 
@@ -21,10 +25,13 @@ impl Charset {
         if label.is_empty() || is_ascii_alias(label) {
             return Charset::Ascii;
         }
+        if let Some(foreign) = transcode::Foreign::from_label(label) {
+            return Charset::Transcoded(foreign);
+        }
         match Encoding::for_label(label) {
             None => Charset::Foreign,
             Some(encoding) if encoding == UTF_8 || encoding.is_single_byte() => Charset::Ascii,
-            Some(encoding) if [UTF_16LE, UTF_16BE, REPLACEMENT].contains(&encoding) => Charset::Foreign,
+            Some(encoding) if encoding == REPLACEMENT => Charset::Foreign,
             Some(encoding) => Charset::MultiByte(encoding),
         }
     }
@@ -56,9 +63,11 @@ mod tests {
             let charset = Charset::from_label(label.as_bytes());
             assert!(matches!(charset, Charset::MultiByte(_)), "{label}: {charset:?}");
         }
-        for label in
-            ["utf-7", "utf-16", "utf-16le", "utf-32", "ibm037", "cp500", "hz-gb-2312", "iso-2022-cn", "rot13"]
-        {
+        for label in ["utf-7", "utf-16", "UTF-16LE", "utf-32", "ibm037", "cp500", "ucs-2", "unicode"] {
+            let charset = Charset::from_label(label.as_bytes());
+            assert!(matches!(charset, Charset::Transcoded(_)), "{label}: {charset:?}");
+        }
+        for label in ["ibm850x", "cp1047", "hz-gb-2312", "iso-2022-cn", "rot13"] {
             assert_eq!(Charset::from_label(label.as_bytes()), Charset::Foreign, "{label}");
         }
     }

@@ -1,6 +1,7 @@
 //! The `Content-Type` header, as far as choosing and setting up a body parser needs it.
 
 use super::charset::Charset;
+use super::transcode;
 
 /// A body parser, by the name SecLang gives it (`REQBODY_PROCESSOR`, `ctl:requestBodyProcessor`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,9 +103,22 @@ pub fn parameter<'a>(content_type: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// True if a `Content-Type` names a character set in which the bytes are another text, or names two, or names one in the
-/// extended syntax of RFC 2231 that only some readers know.
-pub fn is_foreign(content_type: &[u8]) -> bool {
+/// The character set that a `Content-Type` names, if the whole body must be decoded from it.
+pub fn transcoded(content_type: &[u8]) -> Option<transcode::Foreign> {
+    match Charset::from_label(parameter(content_type, b"charset")?) {
+        Charset::Transcoded(foreign) => Some(foreign),
+        _ => None,
+    }
+}
+
+/// True if a `Content-Type` names a character set in which the bytes may be another text, or names two, or names one in the
+/// extended syntax of RFC 2231 that only some readers know. `decodes`: those that are decoded here do not count.
+pub fn is_foreign(content_type: &[u8], decodes: bool) -> bool {
+    let is_unread = |label: &[u8]| match Charset::from_label(label) {
+        Charset::Foreign => true,
+        Charset::Transcoded(_) => !decodes,
+        Charset::Ascii | Charset::MultiByte(_) => false,
+    };
     let mut first: Option<&[u8]> = None;
     let mut rest = content_type;
     while let Some(at) = memchr::memchr2(b';', b',', rest) {
@@ -119,9 +133,7 @@ pub fn is_foreign(content_type: &[u8]) -> bool {
         // From the separator on, so that the parameter is the first one.
         let from = content_type.len() - rest.len() - 1;
         let Some(label) = parameter(&content_type[from..], b"charset") else { continue };
-        if Charset::from_label(label) == Charset::Foreign
-            || first.is_some_and(|first| !first.eq_ignore_ascii_case(label))
-        {
+        if is_unread(label) || first.is_some_and(|first| !first.eq_ignore_ascii_case(label)) {
             return true;
         }
         first = Some(label);
@@ -187,17 +199,26 @@ mod tests {
             "a/b; charset=",
             "a/b; charset=x;charset=x; q",
         ] {
-            assert_eq!(is_foreign(no.as_bytes()), no.contains('x'), "{no}");
+            assert_eq!(is_foreign(no.as_bytes(), false), no.contains('x'), "{no}");
         }
         for yes in [
-            "a/b; charset=utf-7",
+            "a/b; charset=rot13",
             "a/b;CHARSET = 'ibm037'",
+            "a/b; charset=utf-7; charset=utf-16",
             "a/b; charset=utf-8; charset=utf-16",
             "a/b; charset=utf-8; charset=latin1",
             "a/b; charset*=utf-8''ibm500",
             "a/b; charset*0=ibm; charset*1=500",
         ] {
-            assert!(is_foreign(yes.as_bytes()), "{yes}");
+            assert!(is_foreign(yes.as_bytes(), true), "{yes}");
+        }
+        for decoded in
+            ["a/b; charset=utf-7", "a/b; charset=\"IBM037\"", "a/b; charset=utf-16; charset=UTF-16"]
+        {
+            assert!(
+                is_foreign(decoded.as_bytes(), false) && !is_foreign(decoded.as_bytes(), true),
+                "{decoded}"
+            );
         }
     }
 }

@@ -77,7 +77,7 @@ reasons! {
         Word => "unknown word",
         /// Deeper than [`json_depth_max`](super::Limits::json_depth_max).
         Depth(max: usize) => "JSON depth limit exceeded: more than {max} levels",
-        /// Path longer than [`json_path_bytes_max`](super::Limits::json_path_bytes_max).
+        /// Path longer than [`path_bytes_max`](super::Limits::path_bytes_max).
         PathLength(max: usize) => "names of nested keys longer than {max} bytes in all",
     }
 }
@@ -113,6 +113,8 @@ reasons! {
         Depth(max: usize) => "elements nested more than {max} levels deep",
         /// More than [`xml_attributes_max`](super::Limits::xml_attributes_max).
         Attributes(max: usize) => "more than {max} attributes in an element",
+        /// The path of an argument is longer than [`path_bytes_max`](super::Limits::path_bytes_max).
+        PathLength(max: usize) => "names of nested elements longer than {max} bytes in all",
         /// Longer than [`xml_markup_bytes_max`](super::Limits::xml_markup_bytes_max).
         MarkupLength(max: usize) => "markup longer than {max} bytes",
     }

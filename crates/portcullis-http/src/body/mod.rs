@@ -46,6 +46,7 @@ mod report;
 mod target;
 #[cfg(test)]
 mod test_sink;
+pub mod transcode;
 mod undeclared;
 mod urlencoded;
 mod xml;
@@ -54,11 +55,12 @@ pub use any::{BodyParser, Options};
 pub use error::{BodyError, BodyErrorKind, Byte, DispositionError, JsonError, MultipartError, XmlError};
 pub use json::{Json, JsonNames};
 pub use multipart::Multipart;
-pub use readings::second_reading;
+pub use readings::{Declared, second_reading};
 pub use report::{Ambiguities, Ambiguity, MultipartFlags, Report, UnmatchedBoundary};
 pub use target::{overrides_url, overriding_query, path_parameters};
 pub use undeclared::Undeclared;
 pub use urlencoded::{UrlEncoded, parse_query, parse_query_twice};
+pub use xml::args::XmlArgs;
 pub use xml::{Doctype, Xml};
 
 /// A named value found in a body or a query string, decoded.
@@ -68,7 +70,8 @@ pub struct Arg<'a> {
     pub name: &'a [u8],
     /// Its value (`ARGS`), decoded.
     pub value: &'a [u8],
-    /// Where the raw value lies in the body as received: percent signs, escapes and all, without JSON's quotes.
+    /// Where the raw value lies in the body as received: percent signs, escapes and all, without JSON's quotes. Empty for
+    /// arguments made of XML.
     pub raw_value: Span,
 }
 
@@ -138,9 +141,10 @@ pub struct Limits {
     /// Nesting of JSON objects and arrays (`SecRequestBodyJsonDepthLimit`); above: [`JsonError::Depth`].
     /// As in ModSecurity a top-level object does not count. Default 512.
     pub json_depth_max: usize,
-    /// Bytes of a JSON path (all keys to a value, joined); above: [`JsonError::PathLength`]. Keeps a long key
-    /// over many values from multiplying. Default 16 KiB.
-    pub json_path_bytes_max: usize,
+    /// Bytes of the path of a JSON value or an XML argument (all names that lead to it, joined); above:
+    /// [`JsonError::PathLength`], [`XmlError::PathLength`]. Keeps a long name over many values from multiplying.
+    /// Default 16 KiB.
+    pub path_bytes_max: usize,
     /// Nesting of XML elements; above: [`XmlError::Depth`]. Default 256, which is libxml2's.
     pub xml_depth_max: usize,
     /// Attributes of one XML element; above: [`XmlError::Attributes`]. Default 256.
@@ -170,7 +174,7 @@ impl Default for Limits {
         Limits {
             arguments_max: 1_000,
             json_depth_max: 512,
-            json_path_bytes_max: 16 << 10,
+            path_bytes_max: 16 << 10,
             xml_depth_max: 256,
             xml_attributes_max: 256,
             xml_markup_bytes_max: 1 << 20,

@@ -5,7 +5,7 @@
 //!
 //! | in the value | who reads it otherwise |
 //! |---|---|
-//! | a declared multi-byte character set (Shift_JIS, GBK, Big5, EUC, ISO-2022-JP) | applications that honour it |
+//! | a declared multi-byte character set (Shift_JIS, GBK, Big5, EUC, ISO-2022-JP), UTF-7, UTF-16, UTF-32, EBCDIC | applications that honour it |
 //! | UTF-8 in more bytes than needed (`C0 BC` for `<`) | decoders that do not check, old Java and PHP among them |
 //! | full-width `＜ ＞ ＇ ＂` | best-fit conversion to a one-byte character set |
 //! | `%` without two hex digits, in a form or query (see [`UrlEncoded`](super::UrlEncoded)) | classic ASP, which drops the sign |
@@ -18,10 +18,32 @@ use encoding_rs::Encoding;
 use memchr::memchr;
 
 use super::charset::Charset;
-use super::{Arg, BodySink, content_type};
+use super::{Arg, BodySink, content_type, transcode};
 
-/// The second reading of `value`, sent in `charset` if that is a multi-byte one; `None` if it reads the same.
-pub fn second_reading(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
+/// A declared character set in which a value may be another text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Declared {
+    /// Several bytes to a character.
+    MultiByte(&'static Encoding),
+    /// Not even ASCII is itself.
+    Transcoded(transcode::Foreign),
+}
+
+/// The second reading of `value`, sent in `charset`; `None` if it reads the same.
+pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>> {
+    let (charset, transcoded) = match charset {
+        Some(Declared::Transcoded(foreign)) => (None, Some(foreign.decode(value))),
+        Some(Declared::MultiByte(encoding)) => (Some(encoding), None),
+        None => (None, None),
+    };
+    if let Some(text) = transcoded {
+        let text = undone(&text, None).unwrap_or(text);
+        return (text != value).then_some(text);
+    }
+    undone(value, charset)
+}
+
+fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
     let has_percent = memchr(b'%', value).is_some();
     let has_high = !value.is_ascii();
     let has_escape = charset.is_some() && memchr(0x1B, value).is_some();
@@ -112,9 +134,9 @@ pub(super) fn without_stray_percent(raw: &[u8]) -> Vec<u8> {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// Of the whole body, or from a `_charset_` field on.
-    charset: Option<&'static Encoding>,
+    charset: Option<Declared>,
     /// Of the current part.
-    part_charset: Option<&'static Encoding>,
+    part_charset: Option<Declared>,
     /// The content of a part with an empty file name, under its name.
     unnamed_file: Option<(Vec<u8>, Vec<u8>)>,
 }
@@ -125,14 +147,15 @@ impl Memory {
     }
 }
 
-/// The multi-byte character set that a `Content-Type` names.
-fn declared(content_type: &[u8]) -> Option<&'static Encoding> {
-    multi_byte(content_type::parameter(content_type, b"charset")?)
+/// The character set that a `Content-Type` names, if values may be another text in it.
+fn declared(content_type: &[u8]) -> Option<Declared> {
+    by_label(content_type::parameter(content_type, b"charset")?)
 }
 
-fn multi_byte(label: &[u8]) -> Option<&'static Encoding> {
+fn by_label(label: &[u8]) -> Option<Declared> {
     match Charset::from_label(label) {
-        Charset::MultiByte(encoding) => Some(encoding),
+        Charset::MultiByte(encoding) => Some(Declared::MultiByte(encoding)),
+        Charset::Transcoded(foreign) => Some(Declared::Transcoded(foreign)),
         Charset::Ascii | Charset::Foreign => None,
     }
 }
@@ -147,7 +170,7 @@ impl BodySink for WithReadings<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
         self.sink.arg(arg);
         if arg.name == b"_charset_" {
-            self.memory.charset = multi_byte(arg.value).or(self.memory.charset);
+            self.memory.charset = by_label(arg.value).or(self.memory.charset);
         }
         let charset = self.memory.part_charset.take().or(self.memory.charset);
         if let Some(name) = second_reading(arg.name, charset) {
@@ -241,7 +264,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &[u8], charset: Option<&[u8]>, want: Option<&[u8]>) {
-        let have = second_reading(value, charset.and_then(multi_byte));
+        let have = second_reading(value, charset.and_then(by_label));
         assert_eq!(have.as_deref(), want, "{}", value.escape_ascii());
     }
 
@@ -302,5 +325,9 @@ mod tests {
         check(b"\x1B(J<\x1B(B", Some(b"iso-2022-jp"), Some(b"<"));
         check(b"abc", Some(b"gbk"), None);
         check(b"\x93\xFA\x96{", Some(b"utf-8"), None);
+        // A form whose signs are ASCII and whose values are not.
+        check(b"\x4C\xA2\x6E", Some(b"ibm037"), Some(b"<s>"));
+        check(b"+ADw-s+AD4-", Some(b"utf-7"), Some(b"<s>"));
+        check(b"abc", Some(b"utf-7"), None);
     }
 }

@@ -159,6 +159,10 @@ impl BodySink for Second<'_> {
         self.sink.name_reading(name);
     }
 
+    fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
+        self.sink.arg_reading(field_name, filename);
+    }
+
     fn xml_attribute(&mut self, _: &[u8], value: &[u8]) {
         self.sink.xml_reading(value);
     }

@@ -40,9 +40,7 @@ pub use request::{Parsed, RequestParser};
 pub use response::ResponseParser;
 pub use write::{CHUNK_END, CONTINUE, LAST_CHUNK, write_chunk_size};
 pub use write_request::{ForwardedBy, RequestRewrite, write_request};
-pub use write_response::{
-    ClientConnection, ResponseRewrite, client_framing, reason_phrase, write_answer, write_response,
-};
+pub use write_response::{ClientConnection, ResponseRewrite, client_framing, write_answer, write_response};
 
 #[doc(no_inline)]
 pub use crate::message::{

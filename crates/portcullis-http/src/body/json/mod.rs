@@ -213,7 +213,7 @@ impl Json {
     }
 
     fn check_path(&self, position: u64) -> Result<(), Failure> {
-        let max = self.limits.json_path_bytes_max;
+        let max = self.limits.path_bytes_max;
         if self.names.path().len() > max { fail(Error::PathLength(max), position) } else { Ok(()) }
     }
 

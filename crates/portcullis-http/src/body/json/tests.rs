@@ -155,7 +155,7 @@ fn raw_spans_and_ambiguities() {
 
 #[test]
 fn limits() {
-    let limits = Limits { json_depth_max: 2, json_path_bytes_max: 8, arguments_max: 2, ..Limits::default() };
+    let limits = Limits { json_depth_max: 2, path_bytes_max: 8, arguments_max: 2, ..Limits::default() };
     let error = |text: &str| {
         parse_with(limits.clone(), JsonNames::ModSecurity2, text.as_bytes()).1.error.map(|error| error.kind)
     };

@@ -52,6 +52,8 @@ pub struct Multipart {
     after_lone_lf: bool,
     boundaries: usize,
     files: usize,
+    /// Somebody behind the sink decodes the character sets that parts name.
+    decoded: bool,
     report: Report,
 }
 
@@ -112,8 +114,14 @@ impl Multipart {
             after_lone_lf: false,
             boundaries: 0,
             files: 0,
+            decoded: false,
             report,
         }
+    }
+
+    /// Character sets of parts that can be decoded are: they are no [`Ambiguity::PartCharset`].
+    pub fn with_decoded_parts(self, decoded: bool) -> Self {
+        Multipart { decoded, ..self }
     }
 
     /// Takes the next bytes.
@@ -276,8 +284,9 @@ impl Multipart {
                 if !is_empty {
                     headers.line(segment, &self.limits, flags)?;
                 }
-                let described =
-                    is_empty.then(|| headers.describe(flags, &mut self.report.ambiguities)).transpose()?;
+                let described = is_empty
+                    .then(|| headers.describe(self.decoded, flags, &mut self.report.ambiguities))
+                    .transpose()?;
                 if let Some(part) = described {
                     self.begin_content(part, segment.len(), sink);
                 }
@@ -347,7 +356,12 @@ impl Multipart {
             return;
         }
         let name = &content.part.name;
-        if name == b"_charset_" && Charset::from_label(&content.value) == Charset::Foreign {
+        let is_unread = |label: &[u8]| match Charset::from_label(label) {
+            Charset::Foreign => true,
+            Charset::Transcoded(_) => !self.decoded,
+            Charset::Ascii | Charset::MultiByte(_) => false,
+        };
+        if name == b"_charset_" && is_unread(&content.value) {
             self.report.ambiguities.insert(Ambiguity::PartCharset);
         }
         if self.report.arguments >= self.limits.arguments_max {

@@ -93,6 +93,7 @@ impl Headers {
     /// The empty line came: says what the part is.
     pub(super) fn describe(
         &self,
+        decoded: bool,
         flags: &mut MultipartFlags,
         ambiguities: &mut Ambiguities,
     ) -> Result<Described, Error> {
@@ -108,12 +109,12 @@ impl Headers {
         }
         result.map_err(Error::Disposition)?;
         let name = read.name.ok_or(Error::NameMissing)?;
-        self.note_encodings(ambiguities);
+        self.note_encodings(decoded, ambiguities);
         Ok(Described { name, filename: read.filename })
     }
 
     /// Other ways to read the content: transfer encodings, character sets, nesting.
-    fn note_encodings(&self, ambiguities: &mut Ambiguities) {
+    fn note_encodings(&self, decoded: bool, ambiguities: &mut Ambiguities) {
         if let Some(encoding) = self.value(b"content-transfer-encoding") {
             let plain: [&[u8]; 4] = [b"7bit", b"8bit", b"binary", b""];
             if !plain.iter().any(|p| p.eq_ignore_ascii_case(encoding.trim_ascii())) {
@@ -121,7 +122,7 @@ impl Headers {
             }
         }
         if let Some(value) = self.value(b"content-type") {
-            if content_type::is_foreign(value) {
+            if content_type::is_foreign(value, decoded) {
                 ambiguities.insert(Ambiguity::PartCharset);
             }
             if value.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/")) {

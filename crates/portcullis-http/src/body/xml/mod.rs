@@ -8,6 +8,7 @@
 //! predefines: a document type declaration is refused or, if so configured, skipped, and a reference to an entity
 //! it may define is an error. Namespaces are not resolved; names are as written.
 
+pub(super) mod args;
 mod decode;
 mod markup;
 #[cfg(test)]
