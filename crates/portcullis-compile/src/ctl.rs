@@ -40,6 +40,7 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft], plan: &mut Plan) -> Result<Act, 
         Ctl::RuleEngine(engine) => Ok(Act::RuleEngine(settings::rule_engine(*engine))),
         Ctl::RequestBodyProcessor(processor) => Ok(Act::BodyProcessor(body_processor(*processor))),
         Ctl::ForceRequestBodyVariable(on) => Ok(Act::ForceRequestBodyVariable(*on)),
+        Ctl::ParseXmlIntoArgs(args) => Ok(Act::XmlArgs(settings::xml_args(*args))),
         Ctl::RequestBodyAccess(on) => Ok(Act::RequestBodyAccess(*on)),
         Ctl::RequestBodyLimit(bytes) => Ok(Act::RequestBodyLimit(*bytes)),
         Ctl::ResponseBodyAccess(on) => Ok(Act::ResponseBodyAccess(*on)),
@@ -49,8 +50,7 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft], plan: &mut Plan) -> Result<Act, 
         | Ctl::AuditLogParts(_)
         | Ctl::DebugLogLevel(_)
         | Ctl::HashEngine(_)
-        | Ctl::HashEnforcement(_)
-        | Ctl::ParseXmlIntoArgs(_) => Err("this ctl option is not supported".to_owned()),
+        | Ctl::HashEnforcement(_) => Err("this ctl option is not supported".to_owned()),
     }
 }
 

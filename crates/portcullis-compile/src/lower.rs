@@ -83,6 +83,7 @@ pub fn compile_sharing(
     plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
     plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
     plan.reads_response_body = !plan.steps[3].is_empty() || reads(&plan, Variable::ResponseBody);
+    plan.finish();
     Compiled { plan: (!failed).then_some(plan), diagnostics }
 }
 
@@ -288,11 +289,18 @@ impl Lowering<'_> {
         let mut negated = false;
         if let Some(condition) = &link.condition {
             let spaces = effects::namespaces(&draft.defaults, &link.actions);
+            let far = self.plan.settings.modsecurity3;
             for target in &condition.targets {
-                if let Err((message, hint)) = targets::add(&mut list, &target.node, &mut self.names, &spaces)
+                if let Err((message, hint)) =
+                    targets::add(&mut list, &target.node, &mut self.names, &spaces, far)
                 {
                     self.error(target.span, message, hint);
                 }
+            }
+            for target in targets::too_early(&condition.targets).filter(|_| !far) {
+                let message = "this takes nothing away: what it names stands behind it";
+                let warning = Diagnostic::warning(target.span, message);
+                self.diagnostics.push(warning.with_hint("move it to the end of the targets"));
             }
             if condition.targets.iter().all(|target| is_exclusion(&target.node)) {
                 self.error(link.span, "the rule has only exclusions".to_owned(), None);
@@ -308,8 +316,13 @@ impl Lowering<'_> {
             }
         }
         if link.condition.is_none() {
-            let remote =
-                Target { variable: Variable::RemoteAddr, filter: KeyFilter::All, slot: None, count: false };
+            let remote = Target {
+                variable: Variable::RemoteAddr,
+                filter: KeyFilter::All,
+                slot: None,
+                slots: Box::default(),
+                count: false,
+            };
             list.include.push(remote);
         }
         let chain = self.chain(&draft.defaults, &link.actions);

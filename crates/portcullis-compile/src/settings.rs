@@ -1,6 +1,6 @@
 //! Engine settings.
 
-use portcullis_engine::{BodyLimitAction, KeepFiles, RuleEngine, Settings};
+use portcullis_engine::{BodyLimitAction, KeepFiles, RuleEngine, Settings, XmlArgs};
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{settings as seclang, settings::Setting};
 
@@ -69,6 +69,7 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
                 seclang::UploadKeepFiles::RelevantOnly => KeepFiles::RelevantOnly,
             }
         }
+        Setting::ParseXmlIntoArgs(args) => settings.xml_args = xml_args(*args),
         Setting::UploadFileLimit(count) => settings.upload_file_limit = clamp(*count),
         other => return Err(no_effect(other)),
     }
@@ -87,6 +88,14 @@ pub(crate) fn rule_engine(engine: seclang::RuleEngine) -> RuleEngine {
         seclang::RuleEngine::On => RuleEngine::On,
         seclang::RuleEngine::Off => RuleEngine::Off,
         seclang::RuleEngine::DetectionOnly => RuleEngine::DetectionOnly,
+    }
+}
+
+pub(crate) fn xml_args(args: seclang::XmlArgs) -> XmlArgs {
+    match args {
+        seclang::XmlArgs::On => XmlArgs::On,
+        seclang::XmlArgs::Off => XmlArgs::Off,
+        seclang::XmlArgs::OnlyArgs => XmlArgs::OnlyArgs,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_engine::{ChainId, KeyFilter, Operator, Target, TargetList, XmlPath};
+use portcullis_engine::{ChainId, Exclusion, KeyFilter, Operator, Target, TargetList, XmlPath};
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast;
 use portcullis_seclang::standing::{self, Standing};
@@ -27,17 +27,20 @@ pub(crate) fn supported(variable: Variable) -> Result<(), TargetError> {
 
 /// Adds `targets` to `list`: values and counts to its include list, `!` to its exclude list.
 ///
-/// `spaces`: the prefixes that the rule gives to XPath expressions.
+/// `spaces`: the prefixes that the rule gives to XPath expressions. `far`: an exclusion takes away wherever it stands, as
+/// in libmodsecurity.
 pub(crate) fn add(
     list: &mut TargetList,
     target: &ast::Target,
     names: &mut Names,
     spaces: &Namespaces<'_>,
+    far: bool,
 ) -> Result<(), TargetError> {
     supported(target.variable)?;
     let filter = filter(target, spaces)?;
     if target.kind == ast::TargetKind::Exclude {
-        list.exclude.push((target.variable, filter));
+        let reach = if far { usize::MAX } else { list.include.len() };
+        list.exclude.push(Exclusion { variable: target.variable, filter, reach });
         return Ok(());
     }
     let slot = match (&filter, target.variable) {
@@ -45,8 +48,25 @@ pub(crate) fn add(
         _ => None,
     };
     let count = target.kind == ast::TargetKind::Count;
-    list.include.push(Target { variable: target.variable, filter, slot, count });
+    list.include.push(Target { variable: target.variable, filter, slot, slots: Box::default(), count });
     Ok(())
+}
+
+/// Exclusions that take nothing away, since what they name comes behind them.
+pub(crate) fn too_early(
+    targets: &[ast::Spanned<ast::Target>],
+) -> impl Iterator<Item = &ast::Spanned<ast::Target>> {
+    let is_value = |other: &ast::Spanned<ast::Target>, variable: Variable| {
+        other.node.kind == ast::TargetKind::Values && other.node.variable == variable
+    };
+    targets.iter().enumerate().filter_map(move |(at, target)| {
+        let variable = target.node.variable;
+        let (before, behind) = targets.split_at(at);
+        let early = target.node.kind == ast::TargetKind::Exclude
+            && behind.iter().any(|other| is_value(other, variable))
+            && !before.iter().any(|other| is_value(other, variable));
+        early.then_some(target)
+    })
 }
 
 /// `@inspectFile` looks at files, as they came, and at nothing else. Message and hint.

@@ -156,8 +156,6 @@ fn request_line_variables() {
         ("REMOTE_USER", "u"),
         ("PATH_INFO", "/a/b.php"),
         ("USERAGENT_IP", "192.0.2.7"),
-        ("USERID", ""),
-        ("SESSIONID", ""),
         ("SDBM_DELETE_ERROR", "0"),
         ("MODSEC_BUILD", "020907900"),
         // Host: h, Authorization: Basic dTpw, two newlines, the empty line, and one for the end.
@@ -216,8 +214,10 @@ fn a_rule_knows_its_own_metadata() {
 
 #[test]
 fn the_users_of_collections_are_known() {
-    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setuid:bob,setsid:%{REQUEST_METHOD}-1"
+    let rules = r#"SecRule USERID|SESSIONID "!@streq x" "id:3,phase:1,pass"
+SecAction "id:1,phase:1,pass,nolog,setuid:bob,setsid:%{REQUEST_METHOD}-1"
 SecRule USERID|SESSIONID "@unconditionalMatch" "id:2,phase:2,pass""#;
+    // Not there before they are set.
     check(rules, GET, &["2 USERID=bob", "2 SESSIONID=GET-1"]);
 }
 

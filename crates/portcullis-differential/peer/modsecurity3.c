@@ -91,12 +91,14 @@ static int interrupted(Transaction *transaction, ModSecurityIntervention *first)
     return 1;
 }
 
+/* Without a transaction they are only read. */
 static void headers(Transaction *transaction, int response) {
     uint32_t count = number();
     for (uint32_t i = 0; i < count; i++) {
         Text name = text(), value = text();
         const unsigned char *n = (unsigned char *)name.bytes, *v = (unsigned char *)value.bytes;
-        if (response) msc_add_n_response_header(transaction, n, name.length, v, value.length);
+        if (transaction == NULL) (void)response;
+        else if (response) msc_add_n_response_header(transaction, n, name.length, v, value.length);
         else msc_add_n_request_header(transaction, n, name.length, v, value.length);
         free(name.bytes);
         free(value.bytes);
@@ -132,7 +134,7 @@ static void exchange(ModSecurity *modsec, RulesSet *rules) {
     if (number() != 0) {
         uint32_t status = number();
         Text protocol = text();
-        headers(transaction, 1);
+        headers(phase == 0 ? transaction : NULL, 1);
         Text answer = text();
         if (phase == 0) {
             msc_process_response_headers(transaction, (int)status, protocol.bytes);

@@ -12,8 +12,11 @@ pub fn rule_set(random: &mut Random) -> RuleSet {
         items: Vec::new(),
         removed: false,
         defaults: [false; 5],
+        collections: false,
     };
     grammar.settings();
+    grammar.limits();
+    grammar.collections();
     for id in 1..=grammar.count {
         if grammar.random.chance(15) {
             push(&mut grammar.items, format!("SecMarker M{id}"));
@@ -35,6 +38,7 @@ struct Grammar<'r> {
     count: usize,
     removed: bool,
     defaults: [bool; 5],
+    collections: bool,
 }
 
 impl Grammar<'_> {
@@ -97,6 +101,41 @@ impl Grammar<'_> {
         push(&mut self.items, "SecAction \"id:904,phase:1,pass,nolog,t:none,setvar:tx.n=1,setvar:tx.s=ab\"");
     }
 
+    /// Small enough for many bodies to be longer.
+    fn limits(&mut self) {
+        for (chance, word, sizes) in [
+            (10, "SecRequestBodyLimit", [20, 60, 200]),
+            (6, "SecRequestBodyNoFilesLimit", [10, 40, 150]),
+            (8, "SecResponseBodyLimit", [1, 5, 100]),
+        ] {
+            if self.random.chance(chance) {
+                let size = sizes[self.random.below(sizes.len())];
+                push(&mut self.items, format!("{word} {size}"));
+            }
+        }
+        for word in ["SecRequestBodyLimitAction", "SecResponseBodyLimitAction"] {
+            if self.random.chance(50) {
+                let action = self.random.pick(&["ProcessPartial", "Reject"]);
+                push(&mut self.items, format!("{word} {action}"));
+            }
+        }
+    }
+
+    /// Records of this request alone: what lives on between requests is tested elsewhere, where there is one clock.
+    fn collections(&mut self) {
+        self.collections = self.random.chance(25);
+        if self.collections {
+            let opened = self.random.pick(&[
+                "initcol:ip=%{UNIQUE_ID}",
+                "initcol:ip=%{UNIQUE_ID},setvar:ip.n=3,setvar:ip.s=ab",
+                "initcol:ip=%{UNIQUE_ID},initcol:global=%{UNIQUE_ID},setvar:ip.n=1,setvar:global.n=+5",
+                "setsid:%{UNIQUE_ID},setvar:session.n=+1",
+                "setvar:ip.n=1,initcol:ip=%{UNIQUE_ID},initcol:ip=x_%{UNIQUE_ID}",
+            ]);
+            push(&mut self.items, format!("SecAction \"id:905,phase:1,pass,nolog,t:none,{opened}\""));
+        }
+    }
+
     /// Both engines must read it alike: one that names a phase, and no transformation in ModSecurity 3's way.
     fn default_action(&mut self) {
         let phase = 1 + self.random.below(5);
@@ -133,6 +172,9 @@ impl Grammar<'_> {
             // ModSecurity 3 takes no chain that a SecAction begins.
             let is_action = place == 0 && self.random.chance(if count == 1 { 8 } else { 1 });
             let targets = if is_action { Vec::new() } else { self.targets(phase) };
+            if targets.iter().any(|target| target.starts_with("XML:") && target.contains("p:")) {
+                actions.push("xmlns:p=http://u".to_owned());
+            }
             let operator = self.operator();
             links.push(Link { name: (id as u32, place), targets, operator, head, actions });
         }
@@ -169,7 +211,9 @@ impl Grammar<'_> {
         let mut list: Vec<String> = Vec::new();
         for _ in 0..1 + self.random.below(3) {
             let pool = if phase >= 3 && self.random.chance(50) { RESPONSE_TARGETS } else { TARGETS };
-            let target = self.random.pick(pool);
+            let pool = if self.collections && self.random.chance(25) { COLLECTION_TARGETS } else { pool };
+            let path = format!("XML:{}", self.random.pick(XPATHS));
+            let target = if self.random.chance(6) { path.as_str() } else { self.random.pick(pool) };
             let counted = if is_countable(target) && self.random.chance(15) { "&" } else { "" };
             let target = format!("{counted}{target}");
             if !list.contains(&target) {
@@ -177,7 +221,9 @@ impl Grammar<'_> {
             }
         }
         if self.random.chance(20) {
-            list.push(format!("!{}", self.random.pick(EXCLUSIONS)));
+            let exclusion = format!("!{}", self.random.pick(EXCLUSIONS));
+            let at = if self.random.chance(70) { list.len() } else { self.random.below(list.len() + 1) };
+            list.insert(at, exclusion);
         }
         list
     }
@@ -192,12 +238,20 @@ impl Grammar<'_> {
         } else {
             self.random.pick(OPERATORS).to_owned()
         };
+        // ModSecurity 2 makes an error of every value that is no address, and has no vote then.
+        let not = if operator.starts_with("@ipMatch") && !self.random.chance(20) { "" } else { not };
         format!("{not}{operator}")
     }
 
     fn acts(&mut self, actions: &mut Vec<String>) {
         for _ in 0..self.random.below(4) {
-            actions.push(self.random.pick(ACTS).to_owned());
+            let pool = if self.collections && self.random.chance(35) { COLLECTION_ACTS } else { ACTS };
+            let act = self.random.pick(pool);
+            // It does nothing in ModSecurity 2 where there is no transformation.
+            let transforms = actions.iter().rev().take_while(|a| *a != "t:none").any(|a| a.starts_with("t:"));
+            if act != "multiMatch" || transforms || self.random.chance(20) {
+                actions.push(act.to_owned());
+            }
         }
         if self.random.chance(12) {
             let ctl = self.ctl();
@@ -257,6 +311,7 @@ fn is_countable(target: &str) -> bool {
         "FILES",
         "RESPONSE_HEADERS",
         "MULTIPART_PART_HEADERS",
+        "IP:",
     ];
     let name = target.split(':').next().unwrap_or(target);
     COLLECTIONS.iter().any(|known| name.starts_with(known)) && !name.ends_with("_SIZE")

@@ -21,7 +21,8 @@
 //! let rules = rule_set(&mut random);
 //! let ours = Ours::load(&rules.text())?;
 //! let request = request(&mut random, None);
-//! assert_eq!(ours.engine(&request).trace, ours.reference(&request).trace);
+//! let seen = ours.engine(&request);
+//! assert_eq!(Some(&seen.trace), ours.reference(&request, &seen).as_ref().map(|seen| &seen.trace));
 //! # Ok::<(), String>(())
 //! ```
 
@@ -34,11 +35,13 @@ mod requests;
 mod rule_set;
 mod run;
 mod seen;
+mod summary;
 mod words;
 
 pub use grammar::rule_set;
 pub use random::Random;
 pub use requests::{Corpora, request, wire};
 pub use rule_set::{Item, Link, RuleSet};
-pub use run::{Count, Options, Summary, run};
+pub use run::{Options, run};
 pub use seen::{Difference, Entry, Interruption, Seen, difference};
+pub use summary::{Count, Summary, Tally};

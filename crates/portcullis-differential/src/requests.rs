@@ -114,13 +114,17 @@ fn generated(random: &mut Random, corpora: Option<&Corpora>) -> Request {
     }
     for _ in 0..random.below(3) {
         let name = random.pick(&["X-A", "x-a", "X-B", "User-Agent", "Accept", "Referer"]);
-        if request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes())) {
+        let again = request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+        if again && !random.chance(50) {
             continue;
         }
         let value = header_value(random, corpora);
         request = request.header(name, value);
     }
     if random.chance(40) {
+        request = request.header("Cookie", random.pick(COOKIES));
+    }
+    if random.chance(3) {
         request = request.header("Cookie", random.pick(COOKIES));
     }
     request
@@ -149,6 +153,10 @@ const XML: &[&str] = &[
     "not xml",
     "",
     "<a b=\"&quot;1\" c='2'>\n <b> x y </b>\n</a>",
+    "<a><b c='1'>ab</b><b c=\"22\">x y<b/></b><d>union</d></a>",
+    "<a xmlns:p='http://u'><p:b c='1'>ab</p:b><b>22</b></a>",
+    "<q xmlns='http://u'><b>ab</b><d c='x'/></q>",
+    "<a><b>x<!-- y -->z</b><b>a<![CDATA[b]]>c</b></a>",
 ];
 
 fn json(random: &mut Random) -> BString {

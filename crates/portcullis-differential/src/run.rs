@@ -1,18 +1,21 @@
 //! The run: batches of rule sets with their requests, through every engine, every difference classified.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod vote;
+
 use std::time::Instant;
 
 use portcullis_reference::Request;
 
-use crate::classes::{Case, Kind, Peer, classify};
+use self::vote::{Pending, agrees};
+use crate::classes::{Case, FIELDS_APART, Kind, Peer, classify};
 use crate::engines::modsecurity2::ModSecurity2;
 use crate::engines::modsecurity3::{Loaded, ModSecurity3};
-use crate::engines::ours::Ours;
+use crate::engines::ours::{Ours, joined};
 use crate::minimise::{Pair, minimise};
 use crate::requests::Corpora;
-use crate::seen::{Difference, Entry, Seen, difference};
-use crate::{Item, Random, RuleSet, request, rule_set};
+use crate::seen::{Difference, Seen, difference};
+use crate::summary::Summary;
+use crate::{Random, RuleSet, request, rule_set};
 
 /// What to run.
 #[derive(Clone, Debug, clap::Parser)]
@@ -48,36 +51,6 @@ impl Default for Options {
     fn default() -> Options {
         <Options as clap::Parser>::parse_from(["differential"])
     }
-}
-
-/// What came of it.
-#[derive(Debug, Default)]
-pub struct Summary {
-    /// By peer.
-    pub peers: BTreeMap<Peer, Count>,
-    /// By class.
-    pub classes: BTreeMap<(Peer, Kind, &'static str), u64>,
-    /// Rule sets that a peer refused, by its words.
-    pub refused: BTreeMap<(Peer, String), u64>,
-    /// How often the child with libmodsecurity ended by itself.
-    pub crashes: u64,
-    /// Rule sets with a difference that has no class.
-    pub unclassified: BTreeSet<(Peer, u64)>,
-    /// Differences without a class, and whatever else must not be, in words.
-    pub problems: Vec<String>,
-}
-
-/// Pairs of a peer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Count {
-    /// Compared.
-    pub pairs: u64,
-    /// With nothing that differs.
-    pub same: u64,
-    /// Matches of links that both saw.
-    pub matches: u64,
-    /// No result: the child ended, or the connection did.
-    pub lost: u64,
 }
 
 /// Rule sets in one Apache.
@@ -126,34 +99,6 @@ struct Runner {
     pending: Vec<Pending>,
 }
 
-/// A difference to ModSecurity 3 that ModSecurity 2 has yet to be asked about.
-struct Pending {
-    pair: Pair,
-    difference: Difference,
-    ours: Seen,
-    text: String,
-}
-
-/// True if, where a peer differs from us, `vote` does not.
-fn agrees(ours: &Seen, vote: &Seen, difference: &Difference) -> bool {
-    match difference {
-        Difference::Match { ours: a, theirs: b } => {
-            // Of the rules at that place, all they matched; what else differs elsewhere is not the question.
-            let rules: Vec<u32> = [a, b].into_iter().flatten().map(|entry| entry.link.0).collect();
-            let of_rules = |seen: &Seen| -> Vec<Entry> {
-                seen.trace.iter().filter(|entry| rules.contains(&entry.link.0)).cloned().collect()
-            };
-            vote.tx.is_some() && of_rules(ours) == of_rules(vote)
-        }
-        Difference::Interruption { .. } => ours.interruption == vote.interruption,
-        Difference::Tx { key, .. } => match (&ours.tx, &vote.tx) {
-            (Some(ours), Some(vote)) => ours.get(key) == vote.get(key),
-            _ => false,
-        },
-        Difference::Dump { .. } => ours.tx.is_some() == vote.tx.is_some(),
-    }
-}
-
 impl Runner {
     fn batch(&mut self, first: u64, batch: Vec<(RuleSet, Vec<Request>)>) -> Result<(), String> {
         let twos = match &mut self.two {
@@ -169,10 +114,12 @@ impl Runner {
                 }
             };
             let seen: Vec<Seen> = requests.iter().map(|request| ours.engine(request)).collect();
-            let reference = requests.iter().map(|request| Some(ours.reference(request))).collect();
+            let reference =
+                requests.iter().zip(&seen).map(|(request, seen)| ours.reference(request, seen)).collect();
             self.compare(Peer::Reference, seed, &rules, &requests, &seen, reference, &[]);
             match &two {
                 Some(Ok(theirs)) => {
+                    let (requests, seen) = self.as_apache_shows(&ours, &requests, &seen, theirs);
                     self.compare(Peer::ModSecurity2, seed, &rules, &requests, &seen, theirs.clone(), &[]);
                 }
                 Some(Err(why)) => self.refused(Peer::ModSecurity2, why),
@@ -184,29 +131,34 @@ impl Runner {
         self.vote()
     }
 
-    /// The differences to ModSecurity 3 that wait for ModSecurity 2's word, all in one Apache.
-    fn vote(&mut self) -> Result<(), String> {
-        let pending = std::mem::take(&mut self.pending);
-        let Some(two) = &mut self.two else {
-            pending.into_iter().for_each(|pending| self.problem(pending.text));
-            return Ok(());
-        };
-        let batch: Vec<_> = pending.iter().map(|p| (p.pair.0.clone(), vec![p.pair.1.clone()])).collect();
-        if batch.is_empty() {
-            return Ok(());
-        }
-        for (pending, votes) in pending.into_iter().zip(two.run(&batch)?) {
-            let vote = votes.ok().and_then(|mut votes| votes.pop()?);
-            match vote.filter(|vote| agrees(&pending.ours, vote, &pending.difference)) {
-                Some(_) => self.count(Peer::ModSecurity3, Kind::Theirs, "outvoted"),
-                None => self.problem(pending.text),
+    /// Requests with several fields of a name, and what we make of them, as if they were one; a pair that differs only without
+    /// this is counted.
+    fn as_apache_shows(
+        &mut self,
+        engine: &Ours,
+        requests: &[Request],
+        seen: &[Seen],
+        theirs: &[Option<Seen>],
+    ) -> (Vec<Request>, Vec<Seen>) {
+        let (mut requests, mut seen) = (requests.to_vec(), seen.to_vec());
+        for ((request, ours), theirs) in requests.iter_mut().zip(&mut seen).zip(theirs) {
+            let Some(joined) = joined(request) else { continue };
+            let apart = std::mem::replace(ours, engine.engine(&joined));
+            *request = joined;
+            if let Some(theirs) = theirs
+                && difference(&apart, theirs).is_some()
+                && difference(ours, theirs).is_none()
+            {
+                self.count(Peer::ModSecurity2, Kind::Choice, FIELDS_APART, false);
             }
         }
-        Ok(())
+        (requests, seen)
     }
 
-    fn count(&mut self, peer: Peer, kind: Kind, name: &'static str) {
-        *self.summary.classes.entry((peer, kind, name)).or_default() += 1;
+    fn count(&mut self, peer: Peer, kind: Kind, name: &'static str, with_modsecurity2: bool) {
+        let tally = self.summary.classes.entry((peer, kind, name)).or_default();
+        tally.all += 1;
+        tally.with_modsecurity2 += u64::from(with_modsecurity2);
     }
 
     fn three(
@@ -299,17 +251,13 @@ impl Runner {
             };
             let name = class.map(|class| class.name);
             // What is then put to the vote need not be minimal, only without what the two ModSecuritys disagree about.
-            let reduced = if peer == Peer::ModSecurity3 && rounds > 0 {
-                reduced(&pair, difference)
-            } else {
-                Vec::new()
-            };
-            pair = match self.first_like(peer, &reduced, difference, name) {
-                Some(at) => reduced.into_iter().nth(at).unwrap_or(pair),
+            let reduced = self.reduced(peer, &pair, difference, name);
+            let minimal = reduced.is_none() && !self.options.quick;
+            pair = match reduced {
+                Some(pair) => pair,
                 None => minimise(pair, rounds, |pairs| self.first_like(peer, pairs, difference, name)),
             };
-            if !self.options.quick
-                && let Some((ours, theirs)) = self.both(peer, std::slice::from_ref(&pair)).pop().flatten()
+            if let Some((ours, theirs)) = self.both(peer, std::slice::from_ref(&pair)).pop().flatten()
                 && let Some(difference) = crate::seen::difference(&ours, &theirs)
             {
                 if class.is_none() {
@@ -321,7 +269,7 @@ impl Runner {
                         theirs: &theirs,
                         difference: &difference,
                         outvoted: false,
-                        minimal: !self.options.quick,
+                        minimal,
                     };
                     class = classify(peer, &case);
                 }
@@ -342,19 +290,33 @@ impl Runner {
                 list(theirs)
             )
         };
+        if let Some(class) = class
+            && self.options.examples
+            && !self.shown.contains(&(peer, class.name))
+        {
+            self.shown.push((peer, class.name));
+            println!("== {}: {}", class.name, text());
+        }
         match class {
-            Some(class) => {
-                if self.options.examples && !self.shown.contains(&(peer, class.name)) {
-                    self.shown.push((peer, class.name));
-                    println!("== {}: {}", class.name, text());
+            Some(class) if peer != Peer::ModSecurity3 || outvoted => {
+                self.count(peer, class.kind, class.name, outvoted);
+            }
+            _ if peer == Peer::ModSecurity3 && self.two.is_some() => {
+                let text = if class.is_none() { text() } else { String::new() };
+                // What is known need not be made small, but ModSecurity 2 may agree where less is in its way.
+                if let Some(name) = class.map(|class| class.name)
+                    && let Some(smaller) = self.reduced(peer, &pair, difference, Some(name))
+                    && let Some((ours, theirs)) =
+                        self.both(peer, std::slice::from_ref(&smaller)).pop().flatten()
+                    && let Some(difference) = crate::seen::difference(&ours, &theirs)
+                {
+                    shown = (difference, ours, theirs);
+                    pair = smaller;
                 }
-                self.count(peer, class.kind, class.name);
-            }
-            None if peer == Peer::ModSecurity3 && !self.options.quick => {
-                let text = text();
                 let (difference, ours, _) = shown;
-                self.pending.push(Pending { pair, difference, ours, text });
+                self.pending.push(Pending { seed, pair, difference, ours, class, text });
             }
+            Some(class) => self.count(peer, class.kind, class.name, false),
             None => {
                 let text = text();
                 self.summary.unclassified.insert((peer, seed));
@@ -407,7 +369,10 @@ impl Runner {
     fn both(&mut self, peer: Peer, pairs: &[Pair]) -> Vec<Option<(Seen, Seen)>> {
         let theirs: Vec<Option<Seen>> = match peer {
             Peer::Reference => {
-                let one = |(rules, request): &Pair| Some(Ours::load(&rules.text()).ok()?.reference(request));
+                let one = |(rules, request): &Pair| {
+                    let ours = Ours::load(&rules.text()).ok()?;
+                    ours.reference(request, &ours.engine(request))
+                };
                 pairs.iter().map(one).collect()
             }
             Peer::ModSecurity3 => {
@@ -432,54 +397,5 @@ impl Runner {
             Some((Ours::load(&rules.text()).ok()?.engine(request), theirs?))
         };
         pairs.iter().zip(theirs).map(both).collect()
-    }
-}
-
-/// The pair with only the rules of the difference, and without its body, where that may still show it.
-fn reduced((rules, request): &Pair, difference: &Difference) -> Vec<Pair> {
-    let mut bare = request.clone();
-    bare.body = None;
-    bare.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with(b"content-"));
-    let mut few = rules.clone();
-    if let Difference::Match { ours, theirs } = difference {
-        let ids: Vec<u32> = [ours, theirs].into_iter().flatten().map(|entry| entry.link.0).collect();
-        few.items.retain(|item| match item {
-            Item::Rule(links) => links.first().is_some_and(|link| ids.contains(&link.name.0)),
-            Item::Line(line) => !line.starts_with("SecRuleUpdateAction"),
-        });
-    }
-    vec![(few.clone(), bare.clone()), (few, request.clone()), (rules.clone(), bare)]
-}
-
-impl Summary {
-    /// The table.
-    pub fn table(&self) -> String {
-        let mut out = String::from("peer            pairs     same  differing     lost  matches compared\n");
-        for (peer, count) in &self.peers {
-            out.push_str(&format!(
-                "{:<13} {:>7}  {:>7}    {:>7}  {:>7}  {:>9}\n",
-                format!("{peer:?}"),
-                count.pairs,
-                count.same,
-                count.pairs - count.same,
-                count.lost,
-                count.matches
-            ));
-        }
-        out.push('\n');
-        for ((peer, kind, name), count) in &self.classes {
-            out.push_str(&format!(
-                "{:<13} {:<7} {count:>7}  {name}\n",
-                format!("{peer:?}"),
-                format!("{kind:?}")
-            ));
-        }
-        out.push('\n');
-        for ((peer, why), count) in &self.refused {
-            out.push_str(&format!("{:<13} refused {count:>7}  {why}\n", format!("{peer:?}")));
-        }
-        out.push_str(&format!("crashes of libmodsecurity: {}\n", self.crashes));
-        out.push_str(&format!("unclassified: {}\n", self.problems.len()));
-        out
     }
 }

@@ -18,6 +18,8 @@ pub struct Seen {
     pub interruption: Option<Interruption>,
     /// We could not read the request body. Not compared.
     pub body_error: bool,
+    /// A body was over its limit, and cut or refused. Not compared.
+    pub over_limit: bool,
 }
 
 /// A match of a link.
@@ -83,11 +85,15 @@ impl Difference {
 impl Seen {
     /// Splits the trace from the rest of `TX`.
     pub fn new(tx: Option<BTreeMap<BString, BString>>, interruption: Option<Interruption>) -> Seen {
-        // Reading a name out of the collection escapes it once more.
-        let tx = tx.map(|tx| tx.into_iter().map(|(key, value)| (key.replace(br"\\", br"\").into(), value)));
+        // Reading a name out of the collection escapes it once more: how often that was done is not compared.
+        let plain = |mut key: BString| {
+            key.dedup_by(|next, before| (*next, *before) == (b'\\', b'\\'));
+            key
+        };
+        let tx = tx.map(|tx| tx.into_iter().map(|(key, value)| (plain(key), value)));
         let mut tx: Option<BTreeMap<BString, BString>> = tx.map(Iterator::collect);
         let trace = tx.as_mut().and_then(|tx| tx.remove(b"trace".as_bstr())).unwrap_or_default();
-        Seen { trace: entries(&trace), tx, interruption, body_error: false }
+        Seen { trace: entries(&trace), tx, interruption, body_error: false, over_limit: false }
     }
 }
 

@@ -64,6 +64,64 @@ pub(crate) const TARGETS: &[&str] = &[
     "RULE:msg",
 ];
 
+/// In rule sets that open collections.
+pub(crate) const COLLECTION_TARGETS: &[&str] = &[
+    "IP:n",
+    "IP:N",
+    "IP:s",
+    "IP:/^n/",
+    "IP:k_1",
+    "IP:IS_NEW",
+    "IP:UPDATE_COUNTER",
+    "IP:TIMEOUT",
+    "GLOBAL:n",
+    "GLOBAL:/^m/",
+    "SESSION:n",
+];
+
+pub(crate) const COLLECTION_ACTS: &[&str] = &[
+    "setvar:ip.n=+1",
+    "setvar:ip.n=-2",
+    "setvar:ip.n=7",
+    "setvar:'ip.s=%{MATCHED_VAR}'",
+    "setvar:!ip.n",
+    "setvar:!ip.s",
+    "setvar:'ip.k_%{tx.n}=%{ip.n}'",
+    "setvar:global.n=%{ip.n}",
+    "setvar:global.m=+%{global.n}",
+    "setvar:session.n=+1",
+    "setvar:tx.n=+%{ip.n}",
+    "setvar:'tx.p=%{ip.s}/%{global.n}/%{IP.N}'",
+    "setvar:ip.TIMEOUT=60",
+    "expirevar:ip.s=0",
+    "expirevar:ip.s=-5",
+    "deprecatevar:ip.n=1/60",
+    "initcol:global=%{UNIQUE_ID}",
+];
+
+/// Beside `/*` and `//@*`.
+pub(crate) const XPATHS: &[&str] = &[
+    "/a",
+    "/a/b",
+    "/a/*",
+    "//b",
+    "//b/text()",
+    "/a/@b",
+    "//@c",
+    "/a/b[1]",
+    "/a/b[last()]",
+    "/a/*[2]",
+    "//*[@c]",
+    "//*[@c='1']",
+    "/a/b[position()=2]",
+    "'//d|//b'",
+    "//d[.='union']",
+    "/a[b='ab']/d",
+    "//p:b",
+    "//p:*/@c",
+    "/q",
+];
+
 pub(crate) const RESPONSE_TARGETS: &[&str] = &[
     "RESPONSE_STATUS",
     "RESPONSE_HEADERS:Content-Type",

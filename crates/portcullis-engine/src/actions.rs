@@ -1,6 +1,7 @@
 //! What a match does: macros, variables, control.
 
 use std::borrow::Cow;
+use std::io::Write as _;
 
 use portcullis_types::{Span, Variable};
 
@@ -41,6 +42,7 @@ impl Transaction {
                 Act::RuleEngine(engine) => self.rule_engine = *engine,
                 Act::BodyProcessor(processor) => self.body.set_processor(*processor),
                 Act::ForceRequestBodyVariable(on) => self.body.force_variable(*on),
+                Act::XmlArgs(args) => self.body.make_xml_args(*args),
                 Act::RequestBodyAccess(on) => self.request_body_access = *on,
                 Act::RequestBodyLimit(limit) => self.request_body_limit = *limit,
                 Act::ResponseBodyAccess(on) => self.response_body_access = *on,
@@ -100,7 +102,8 @@ impl Transaction {
     fn append_tx(&self, value: TxValue, out: &mut Vec<u8>) {
         match value {
             TxValue::Unset => {}
-            TxValue::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            // Writing to a `Vec` does not fail.
+            TxValue::Int(number) => drop(write!(out, "{number}")),
             TxValue::Text(span) => out.extend_from_slice(self.store.text(span)),
         }
     }
@@ -110,7 +113,12 @@ impl Transaction {
             return Some(self.matched.value);
         }
         let filter = key.map_or(KeyFilter::All, |key| KeyFilter::Key(key.into()));
-        let target = Target { variable, filter, slot: None, count: false };
+        let slots = match (variable, key) {
+            (Variable::Tx, Some(key)) => plan.tx_slot(key).into_iter().collect(),
+            (Variable::Tx, None) => (0..plan.tx_names.len() as u32).map(crate::TxSlot).collect(),
+            _ => Box::default(),
+        };
+        let target = Target { variable, filter, slot: None, slots, count: false };
         let mut items = Vec::new();
         self.collect(plan, &target, &mut items);
         items.first().map(|item: &Item| self.store.data(item.value))

@@ -2,7 +2,7 @@
 
 use portcullis_http::body::{
     Ambiguities, Arg, BodyErrorKind, BodyParser, BodySink, JsonNames, Limits, MultipartError, MultipartFlags,
-    Options, Report, Undeclared, overriding_query, parse_query_twice, path_parameters,
+    Options, Report, Undeclared, XmlArgs, overriding_query, parse_query_twice, path_parameters,
 };
 use portcullis_types::{Span, Variable};
 
@@ -46,6 +46,8 @@ pub(crate) struct RequestBody {
     begun: bool,
     processor: Option<BodyProcessor>,
     forced: bool,
+    /// What a rule made of `SecParseXmlIntoArgs`.
+    xml_args: Option<XmlArgs>,
     parser: Option<BodyParser>,
     /// The body as it came, where the audit log may want it.
     kept: Option<Vec<u8>>,
@@ -136,6 +138,10 @@ impl RequestBody {
         self.processor = Some(processor);
     }
 
+    pub(crate) fn make_xml_args(&mut self, args: XmlArgs) {
+        self.xml_args = Some(args);
+    }
+
     pub(crate) fn force_variable(&mut self, on: bool) {
         self.forced = on;
     }
@@ -191,6 +197,7 @@ impl RequestBody {
             separator: settings.argument_separator,
             json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
             second_readings: settings.second_readings,
+            xml_args: self.xml_args.unwrap_or(settings.xml_args),
             ..Options::default()
         };
         self.begun = true;

@@ -3,7 +3,7 @@
 use portcullis_types::{Span, Variable};
 
 use crate::Class;
-use crate::plan::{KeyFilter, Plan, Target, XmlPath};
+use crate::plan::{Exclusion, KeyFilter, Link, Plan, RuleIndex, Target, XmlPath};
 use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
@@ -19,6 +19,64 @@ pub(crate) struct Item {
 }
 
 impl Transaction {
+    /// Adds what a link looks at: the values of its targets, without those that its exclusions take away.
+    pub(crate) fn collect_link(
+        &mut self,
+        plan: &Plan,
+        rule: RuleIndex,
+        link: &Link,
+        at: u32,
+        items: &mut Vec<Item>,
+    ) {
+        let mut exclusions = link.targets.exclude.iter().peekable();
+        for (place, target) in link.targets.include.iter().enumerate() {
+            while let Some(exclusion) = exclusions.next_if(|exclusion| exclusion.reach <= place) {
+                self.take_away(plan, rule, at, exclusion, items);
+            }
+            self.collect_tested(plan, target, items);
+        }
+        for exclusion in exclusions {
+            self.take_away(plan, rule, at, exclusion, items);
+        }
+    }
+
+    /// What a rule itself leaves out are values; a count of them stays.
+    fn take_away(
+        &mut self,
+        plan: &Plan,
+        rule: RuleIndex,
+        at: u32,
+        exclusion: &Exclusion,
+        items: &mut Vec<Item>,
+    ) {
+        items.retain(|item| {
+            let gone = !item.count && self.is_named(item, exclusion.variable, &exclusion.filter);
+            if gone {
+                self.trace_excluded(plan, rule, at, item);
+            }
+            !gone
+        });
+    }
+
+    /// True if an exclusion of `variable` and `filter` means `item`.
+    pub(crate) fn is_named(&self, item: &Item, variable: Variable, filter: &KeyFilter) -> bool {
+        let key = self.store.text(item.key);
+        // Exclusions go by name, and a matched variable has the name it was matched under.
+        let (name, key) = match item.variable {
+            Variable::MatchedVars | Variable::MatchedVarsNames => match memchr::memchr(b':', key) {
+                Some(colon) => (&key[..colon], &key[colon + 1..]),
+                None => (key, b"".as_slice()),
+            },
+            variable => (variable.name().as_bytes(), key),
+        };
+        variable.name().as_bytes() == name
+            && match filter {
+                KeyFilter::All | KeyFilter::Xml(_) => true,
+                // A count goes by the bare name.
+                filter => !item.count && filter.accepts(key),
+            }
+    }
+
     /// Adds the values of `target` to `items`.
     pub(crate) fn collect(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
         let before = items.len();
@@ -51,8 +109,24 @@ impl Transaction {
         }
     }
 
+    /// The number that `&COLLECTION` or `&COLLECTION:key` stands for; `None` for what is not a collection of the message.
+    pub(crate) fn count(&self, target: &Target) -> Option<i64> {
+        let classes = classes_of(target.variable);
+        if !target.count || classes.is_empty() {
+            return None;
+        }
+        let count = |class: &Class| match &target.filter {
+            KeyFilter::All => self.store.class_len(*class),
+            filter => {
+                let keys = self.store.class(*class).map(|value| self.store.text(self.store.key(value)));
+                keys.filter(|key| filter.accepts(key)).count()
+            }
+        };
+        Some(classes.iter().map(count).sum::<usize>() as i64)
+    }
+
     /// As [`collect`](Self::collect), with second readings: what a rule tests.
-    pub(crate) fn collect_tested(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
+    fn collect_tested(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
         self.collect(plan, target, items);
         if target.count {
             return;
@@ -87,10 +161,10 @@ impl Transaction {
         }
         // In the order in which the keys came to be there.
         let mut found = Vec::new();
-        for (slot, name) in (0..).map(crate::TxSlot).zip(&plan.tx_names) {
+        for &slot in &target.slots {
             let value = self.tx.slot(slot);
-            if value != TxValue::Unset && target.filter.accepts(name) {
-                let key = self.store.push(name);
+            if value != TxValue::Unset {
+                let key = self.store.push(&plan.tx_names[slot.0 as usize]);
                 found.push((self.tx.since(slot), key, value));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::{CtlTarget, DeadCause, Disruption, KeyFilter, Plan, Rule, TargetList, XmlPath};
+use crate::plan::{CtlTarget, DeadCause, Disruption, Exclusion, KeyFilter, Plan, Rule, TargetList, XmlPath};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,22 +114,24 @@ struct Targets<'a>(&'a TargetList);
 
 impl fmt::Display for Targets<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut exclusions = self.0.exclude.iter().peekable();
         let mut bar = "";
-        for target in &self.0.include {
-            write!(
-                f,
-                "{bar}{}{}{}",
-                if target.count { "&" } else { "" },
-                target.variable.name(),
-                Key(&target.filter)
-            )?;
+        for (place, target) in self.0.include.iter().enumerate() {
+            while let Some(exclusion) = exclusions.next_if(|exclusion| exclusion.reach <= place) {
+                write!(f, "{bar}{exclusion}")?;
+                bar = "|";
+            }
+            let count = if target.count { "&" } else { "" };
+            write!(f, "{bar}{count}{}{}", target.variable.name(), Key(&target.filter))?;
             bar = "|";
         }
-        for (variable, filter) in &self.0.exclude {
-            write!(f, "{bar}!{}{}", variable.name(), Key(filter))?;
-            bar = "|";
-        }
-        Ok(())
+        exclusions.try_for_each(|exclusion| write!(f, "{bar}{exclusion}"))
+    }
+}
+
+impl fmt::Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "!{}{}", self.variable.name(), Key(&self.filter))
     }
 }
 

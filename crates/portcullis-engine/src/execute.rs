@@ -8,7 +8,7 @@ use crate::collect::Item;
 use crate::operator::{Captures, Operator};
 use crate::outside::{Place, Progress};
 use crate::patterns::PatternError;
-use crate::plan::{KeyFilter, Link, Outcome, Plan, RuleIndex};
+use crate::plan::{Link, Outcome, Plan, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
@@ -46,8 +46,13 @@ impl Transaction {
     pub(crate) fn run_phase(&mut self, phase: Phase) -> Progress {
         self.abandon();
         self.phase = phase;
-        if self.rule_engine == RuleEngine::Off || self.allowed(phase) {
+        if self.rule_engine == RuleEngine::Off || self.is_allowed(phase) {
             return Progress::Done(None);
+        }
+        // An explanation tells of the rules that did not match, too: it is given all of them.
+        if self.trace.is_none() {
+            let plan = Arc::clone(&self.plan);
+            self.sift(&plan);
         }
         self.run_steps(Place::default())
     }
@@ -58,7 +63,14 @@ impl Transaction {
         let phase = self.phase;
         let steps = &plan.steps[usize::from(phase.number()) - 1];
         let mut at = place.step;
-        while let Some(step) = steps.get(at) {
+        loop {
+            if self.trace.is_none() {
+                match self.sifted.next(phase, at) {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+            let Some(step) = steps.get(at) else { break };
             let begin = std::mem::take(&mut place);
             at += 1;
             if !begin.resumed && self.removed_rules.contains(step.rule.0) {
@@ -88,7 +100,7 @@ impl Transaction {
     }
 
     /// True if an `allow` lets the rest of `phase` through.
-    fn allowed(&self, phase: Phase) -> bool {
+    pub fn is_allowed(&self, phase: Phase) -> bool {
         match self.allow {
             None => false,
             Some((AllowScope::Transaction, _)) => phase != Phase::Logging,
@@ -139,10 +151,13 @@ impl Transaction {
     /// The quick no: one number compared with another, as in nearly every rule on `TX`.
     fn cannot_match(&self, link: &Link, argument: &[u8]) -> bool {
         let [target] = link.targets.include.as_slice() else { return false };
-        let Some(slot) = target.slot else { return false };
         if link.chain != ChainId::IDENTITY || !link.operator.is_numeric() {
             return false;
         }
+        if let Some(count) = self.count(target) {
+            return link.operator.test_number(count, argument) == link.negated;
+        }
+        let Some(slot) = target.slot else { return false };
         let value = self.tx.slot(slot);
         let number = match (target.count, value) {
             (true, value) => i64::from(value != TxValue::Unset),
@@ -164,13 +179,11 @@ impl Transaction {
     ) -> bool {
         let mut items = std::mem::take(&mut self.items);
         items.clear();
-        for target in &link.targets.include {
-            self.collect_tested(plan, target, &mut items);
-        }
+        self.collect_link(plan, rule, link, at, &mut items);
         let mut captures = Captures::default();
         let mut any = false;
         'items: for item in &items {
-            if self.excluded(plan, rule, link, at, item) {
+            if self.is_taken_away(plan, rule, at, item) {
                 self.trace_excluded(plan, rule, at, item);
                 continue;
             }
@@ -196,7 +209,7 @@ impl Transaction {
                 // Only a match can change what the macros of the argument stand for.
                 self.expand_argument(plan, link, argument);
                 // Or exclude the very value: its other forms are not looked at then.
-                if self.excluded(plan, rule, link, at, item) {
+                if self.is_taken_away(plan, rule, at, item) {
                     break;
                 }
             }
@@ -252,32 +265,14 @@ impl Transaction {
         Forms::Many(forms)
     }
 
-    pub(crate) fn excluded(&self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, item: &Item) -> bool {
-        let key = self.store.text(item.key);
-        // Exclusions go by name, and a matched variable has the name it was matched under.
-        let (name, key) = match item.variable {
-            Variable::MatchedVars | Variable::MatchedVarsNames => match memchr::memchr(b':', key) {
-                Some(colon) => (&key[..colon], &key[colon + 1..]),
-                None => (key, b"".as_slice()),
-            },
-            variable => (variable.name().as_bytes(), key),
-        };
-        let hits = |variable: Variable, filter: &KeyFilter| {
-            variable.name().as_bytes() == name
-                && match filter {
-                    KeyFilter::All | KeyFilter::Xml(_) => true,
-                    // A count goes by the bare name.
-                    filter => !item.count && filter.accepts(key),
-                }
-        };
-        // What a rule itself leaves out are values; a count of them stays.
-        (!item.count && link.targets.exclude.iter().any(|(variable, filter)| hits(*variable, filter)))
-            // Only the link that has the id, tags and message (msre_ruleset_rule_matches_exception).
-            || (at == 0
-                && self.removed_targets.iter().any(|&index| {
-                    let removal = &plan.ctl_targets[index as usize];
-                    removal.rules.contains(rule.0) && hits(removal.variable, &removal.filter)
-                }))
+    /// True if `ctl:ruleRemoveTarget...` keeps the value from the rule.
+    pub(crate) fn is_taken_away(&self, plan: &Plan, rule: RuleIndex, at: u32, item: &Item) -> bool {
+        // Only the link that has the id, tags and message (msre_ruleset_rule_matches_exception).
+        at == 0
+            && self.removed_targets.iter().any(|&index| {
+                let removal = &plan.ctl_targets[index as usize];
+                removal.rules.contains(rule.0) && self.is_named(item, removal.variable, &removal.filter)
+            })
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -13,7 +13,8 @@
 //!   the caller has answered.
 //! * [`Match`]: one rule that matched one value, with what is needed to explain it.
 //!
-//! Each value of the message is stored once, with its name; each transformation chain is applied to it at most
+//! Before the rules of a phase run, a [`Sieve`] looks at the values that are new and leaves only the rules that could match one of
+//! them. Each value of the message is stored once, with its name; each transformation chain is applied to it at most
 //! once and remembered as a *form*; a transformation that cannot act costs a byte-class test. The engine reads
 //! no clock, opens no socket and allocates from buffers that the caller may reuse ([`Scratch`]).
 //! Rule semantics are those of ModSecurity 2.9 on Apache; `docs/` lists where engines disagree.
@@ -42,6 +43,7 @@ mod rule_set;
 mod scalars;
 mod scanner;
 mod settings;
+mod sieve;
 mod store;
 mod template;
 mod trace;
@@ -64,20 +66,21 @@ pub use geo::GeoDb;
 pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
-    Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, KeyFilter, Link, Metadata, Open, Outcome, Plan,
-    Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList, Update,
-    XmlPath,
+    Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, Exclusion, KeyFilter, Link, Metadata, Open,
+    Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
+    Update, XmlPath,
 };
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rewrite::{Find, ResponseEdits, Substitution};
 pub use rule_set::RuleSet;
 pub use scanner::Scanner;
-pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings};
+pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs};
+pub use sieve::Sieve;
 pub use store::Class;
 pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
-pub use tx_store::{TxSlot, addend, canonical_int, is_set_by_engine, to_int};
+pub use tx_store::{TxIndex, TxSlot, addend, canonical_int, is_set_by_engine, to_int};
 pub use uploads::{KeepFiles, KeptFile};
 pub use xml::{Name as XmlName, NodeTest, Predicate, Step as XPathStep, XPath};

@@ -2,7 +2,7 @@
 
 use portcullis_http::body::overrides_url;
 use portcullis_http::cookie::{self, CookieFormat};
-use portcullis_types::{Span, Variable};
+use portcullis_types::{Span, Variable, percent_decode};
 
 use crate::body::{parse_query, read_elsewhere};
 use crate::transaction::{Connection, RequestLine, Transaction};
@@ -100,8 +100,8 @@ impl Transaction {
     /// first question mark, scheme and authority included.
     fn unescape_target(&mut self, target: &[u8], uri: Span) {
         self.path_unescaped = true;
-        self.store.set_scalar(Variable::RequestUri, &percent_decode(uri.of(target)));
-        let whole = percent_decode(target);
+        self.store.set_scalar(Variable::RequestUri, &percent_decode(uri.of(target), false));
+        let whole = percent_decode(target, false);
         let path = &whole[..memchr::memchr(b'?', &whole).unwrap_or(whole.len())];
         self.store.set_scalar(Variable::RequestFilename, path);
         self.store.set_scalar(Variable::PathInfo, path);
@@ -122,7 +122,7 @@ impl Transaction {
         if memchr::memchr(b'%', self.store.text(path)).is_none() {
             return;
         }
-        let mut uri = percent_decode(self.store.text(path));
+        let mut uri = percent_decode(self.store.text(path), false);
         let (path_length, base) = (uri.len(), basename(&uri));
         if let Some(query) = self.store.scalar(Variable::QueryString) {
             uri.push(b'?');
@@ -166,27 +166,6 @@ impl Transaction {
             }
         }
     }
-}
-
-/// `%hh` decoded; anything else, `+` too, stays.
-fn percent_decode(text: &[u8]) -> Vec<u8> {
-    let hex = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, tail)) = rest.split_first() {
-        let pair = tail.first_chunk().and_then(|&[high, low]| Some(hex(high)? << 4 | hex(low)?));
-        match pair.filter(|_| byte == b'%') {
-            Some(decoded) => {
-                out.push(decoded);
-                rest = &tail[2..];
-            }
-            None => {
-                out.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    out
 }
 
 /// `Host` without its port.
@@ -270,7 +249,7 @@ mod tests {
         for (path, want) in
             [("/a%20b", "/a b"), ("/%2", "/%2"), ("/%zz+", "/%zz+"), ("%41%42", "AB"), ("%%41", "%A")]
         {
-            assert_eq!(percent_decode(path.as_bytes()), want.as_bytes());
+            assert_eq!(percent_decode(path.as_bytes(), false), want.as_bytes());
         }
     }
 

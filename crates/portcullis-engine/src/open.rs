@@ -136,8 +136,8 @@ impl Transaction {
     pub(crate) fn open(&mut self, plan: &Plan, open: &Open) {
         let key = self.expand_to_store(plan, &open.key);
         match open.identity {
-            Some(Variable::Sessionid) => self.session_id = key,
-            Some(Variable::Userid) => self.user_id = key,
+            Some(Variable::Sessionid) => self.session_id = Some(key),
+            Some(Variable::Userid) => self.user_id = Some(key),
             _ => {}
         }
         if self.is_open(open.collection) {

@@ -159,11 +159,9 @@ impl Transaction {
         let before = self.outside.asked.len();
         let mut items = std::mem::take(&mut self.items);
         items.clear();
-        for target in &link.targets.include {
-            self.collect_tested(plan, target, &mut items);
-        }
+        self.collect_link(plan, rule, link, at, &mut items);
         for item in &items {
-            if self.excluded(plan, rule, link, at, item) {
+            if self.is_taken_away(plan, rule, at, item) {
                 continue;
             }
             let forms = self.forms_to_test(plan, link, item.value);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_match::Pcre;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
-use crate::{ChainId, Chains, Diversion, Operator, RuleSet, Settings, Template, TxSlot};
+use crate::{ChainId, Chains, Diversion, Operator, RuleSet, Settings, Sieve, Template, TxIndex, TxSlot};
 
 /// Position of a rule in [`Plan::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub struct Plan {
     pub chains: Chains,
     /// Names of the TX keys that rules name literally, lower case, by [`TxSlot`]; the first ten are `0` to `9`.
     pub tx_names: Vec<Box<[u8]>>,
+    /// Where they are found.
+    pub tx_index: TxIndex,
     /// Target exclusions that `ctl:ruleRemoveTarget...` can switch on.
     pub ctl_targets: Vec<CtlTarget>,
     /// Rule sets that `ctl:ruleRemove...` can switch off.
@@ -40,6 +42,8 @@ pub struct Plan {
     pub dead: Vec<Dead>,
     /// Rules that a later directive changed, by rule.
     pub updates: Vec<Update>,
+    /// Which rules need not run; made last, of all the rest.
+    pub sieve: Sieve,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
@@ -232,8 +236,19 @@ pub struct Link {
 pub struct TargetList {
     /// In written order.
     pub include: Vec<Target>,
-    /// `!VARIABLE:key`, whether written in the rule or added by an update.
-    pub exclude: Vec<(Variable, KeyFilter)>,
+    /// What `!VARIABLE:key` takes away, whether written in the rule or added by an update; by rising reach.
+    pub exclude: Vec<Exclusion>,
+}
+
+/// Values that a rule leaves out.
+#[derive(Clone, Debug)]
+pub struct Exclusion {
+    /// The variable.
+    pub variable: Variable,
+    /// Which keys.
+    pub filter: KeyFilter,
+    /// It takes away from what so many of the first targets stand for: those before it, or as in libmodsecurity all.
+    pub reach: usize,
 }
 
 /// A variable with the keys wanted.
@@ -245,6 +260,8 @@ pub struct Target {
     pub filter: KeyFilter,
     /// For `TX:key`: the slot of the key.
     pub slot: Option<TxSlot>,
+    /// For `TX` without such a key: the slots whose names it takes.
+    pub slots: Box<[TxSlot]>,
     /// `&`: how many values there are instead of the values.
     pub count: bool,
 }
@@ -366,6 +383,7 @@ pub enum Act {
     RuleEngine(crate::RuleEngine),
     BodyProcessor(crate::BodyProcessor),
     ForceRequestBodyVariable(bool),
+    XmlArgs(crate::XmlArgs),
     RequestBodyAccess(bool),
     RequestBodyLimit(u64),
     ResponseBodyAccess(bool),
@@ -412,6 +430,19 @@ impl Plan {
 
     /// The slot of a literal `TX` key.
     pub fn tx_slot(&self, key: &[u8]) -> Option<TxSlot> {
-        self.tx_names.iter().position(|name| name.eq_ignore_ascii_case(key)).map(|at| TxSlot(at as u32))
+        self.tx_index.find(key)
+    }
+
+    /// The last step of making a plan: what is looked up in it is put in order.
+    pub fn finish(&mut self) {
+        self.tx_index = TxIndex::new(&self.tx_names);
+        for target in self.links.iter_mut().flat_map(|link| &mut link.targets.include) {
+            if target.variable == Variable::Tx && target.slot.is_none() {
+                let accepted =
+                    (0..).map(TxSlot).zip(&self.tx_names).filter(|(_, name)| target.filter.accepts(name));
+                target.slots = accepted.map(|(slot, _)| slot).collect();
+            }
+        }
+        self.sieve = Sieve::new(self);
     }
 }

@@ -49,8 +49,8 @@ impl Transaction {
             Variable::Webappid => Some(self.plan().settings.web_app_id.clone()),
             // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
             Variable::ModsecBuild => Some(b"020907900".to_vec()),
-            Variable::Userid => Some(self.store.text(self.user_id).to_vec()),
-            Variable::Sessionid => Some(self.store.text(self.session_id).to_vec()),
+            Variable::Userid => self.user_id.map(|id| self.store.text(id).to_vec()),
+            Variable::Sessionid => self.session_id.map(|id| self.store.text(id).to_vec()),
             // The store is no SDBM file.
             Variable::SdbmDeleteError => Some(b"0".to_vec()),
             Variable::FullRequest => Some(self.full_request()),

@@ -12,6 +12,9 @@ pub enum RuleEngine {
 /// How a request body becomes arguments (`ctl:requestBodyProcessor`).
 pub use portcullis_http::body::content_type::Processor as BodyProcessor;
 
+/// Whether XML bodies make arguments (`SecParseXmlIntoArgs`).
+pub use portcullis_http::body::XmlArgs;
+
 /// `SecRequestBodyLimitAction`, `SecResponseBodyLimitAction`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLimitAction {
@@ -36,6 +39,8 @@ pub struct Settings {
     pub request_body_limit_action: BodyLimitAction,
     /// `SecRequestBodyJsonDepthLimit`.
     pub json_depth_limit: u32,
+    /// `SecParseXmlIntoArgs`.
+    pub xml_args: XmlArgs,
     /// `SecArgumentsLimit`, default 1,000 (0: none).
     pub arguments_limit: u32,
     /// `SecArgumentSeparator`.
@@ -99,6 +104,7 @@ impl Default for Settings {
             request_body_no_files_limit: 1_048_576,
             request_body_limit_action: BodyLimitAction::Reject,
             json_depth_limit: 512,
+            xml_args: XmlArgs::Off,
             arguments_limit: 1_000,
             argument_separator: b'&',
             cookie_v1: false,

@@ -42,6 +42,43 @@ pub enum Class {
     MatchedVarsNames,
 }
 
+impl Class {
+    /// All classes, by number.
+    pub(crate) const ALL: [Class; CLASS_COUNT] = {
+        use Class::*;
+        [
+            ArgsGet,
+            ArgsGetNames,
+            ArgsPost,
+            ArgsPostNames,
+            ArgsGetReadings,
+            ArgsGetNamesReadings,
+            ArgsPostReadings,
+            ArgsPostNamesReadings,
+            RequestHeaders,
+            RequestHeadersNames,
+            RequestCookies,
+            RequestCookiesNames,
+            Files,
+            FilesNames,
+            FilesSizes,
+            FilesTmpContent,
+            FilesTmpNames,
+            Geo,
+            MultipartFilename,
+            MultipartName,
+            MultipartPartHeaders,
+            ResponseHeaders,
+            ResponseHeadersNames,
+            XmlText,
+            XmlReadings,
+            XmlAttributes,
+            MatchedVars,
+            MatchedVarsNames,
+        ]
+    };
+}
+
 pub(crate) const CLASS_COUNT: usize = Class::MatchedVarsNames as usize + 1;
 
 /// The classes of a collection's second readings: rules test them, nothing counts them and no macro shows them.
@@ -206,6 +243,10 @@ impl Store {
 
     pub(crate) fn class(&self, class: Class) -> impl ExactSizeIterator<Item = ValueId> + '_ {
         self.classes[class as usize].iter().map(|&id| ValueId(id))
+    }
+
+    pub(crate) fn class_value(&self, class: Class, at: usize) -> ValueId {
+        ValueId(self.classes[class as usize][at])
     }
 
     pub(crate) fn class_len(&self, class: Class) -> usize {

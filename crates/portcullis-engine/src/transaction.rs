@@ -18,6 +18,7 @@ use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
 use crate::rewrite::Rewrites;
 use crate::settings::{BodyLimitAction, RuleEngine};
+use crate::sieve::Sifted;
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::tx_store::{TxStore, TxValue};
@@ -95,6 +96,12 @@ pub struct RequestLine<'a> {
 pub struct Scratch {
     store: Store,
     tx: TxStore,
+    sifted: Sifted,
+    matches: Vec<Match>,
+    changes: Vec<ScoreChange>,
+    items: Vec<Item>,
+    argument: Vec<u8>,
+    expansion: Vec<u8>,
 }
 
 /// A transaction. Call the phases in order; a phase may be left out where the message has no such part.
@@ -104,6 +111,7 @@ pub struct Transaction {
     pub(crate) collections: Arc<dyn Collections>,
     pub(crate) store: Store,
     pub(crate) tx: TxStore,
+    pub(crate) sifted: Sifted,
     pub(crate) body: RequestBody,
     pub(crate) patterns: Patterns,
     pub(crate) phase: Phase,
@@ -112,8 +120,8 @@ pub struct Transaction {
     /// `ENV`: what `setenv` set.
     pub(crate) env: Vec<(Span, Span)>,
     /// `USERID` and `SESSIONID`: the keys of `setuid` and `setsid`.
-    pub(crate) user_id: Span,
-    pub(crate) session_id: Span,
+    pub(crate) user_id: Option<Span>,
+    pub(crate) session_id: Option<Span>,
     pub(crate) elapsed_us: u64,
     pub(crate) rule_engine: RuleEngine,
     pub(crate) request_body_access: bool,
@@ -157,6 +165,9 @@ impl Transaction {
     pub const MATCHES_MAX: usize = 1_000;
     /// `TX` keys made at run time; further ones are not set.
     pub const TX_DYNAMIC_MAX: usize = 4_096;
+    /// Memory above this is given back between transactions.
+    const KEPT_ITEMS_MAX: usize = 4_096;
+    const KEPT_TEXT_BYTES_MAX: usize = 64 << 10;
     /// `HIGHEST_SEVERITY` when nothing matched.
     const NO_SEVERITY: u8 = 255;
 
@@ -169,19 +180,21 @@ impl Transaction {
     ) -> Transaction {
         scratch.store.reset();
         scratch.tx.reset(plan.tx_names.len());
+        scratch.sifted.reset(&plan.sieve);
         let settings = &plan.settings;
         let mut transaction = Transaction {
             collections,
             store: scratch.store,
             tx: scratch.tx,
+            sifted: scratch.sifted,
             body: RequestBody::new(settings.audit.reachable.request_body),
             patterns: Patterns::new(settings),
             phase: Phase::RequestHeaders,
             epoch_seconds: connection.epoch_seconds,
             utc_offset_seconds: connection.utc_offset_seconds,
             env: Vec::new(),
-            user_id: Span::default(),
-            session_id: Span::default(),
+            user_id: None,
+            session_id: None,
             elapsed_us: 0,
             rule_engine: settings.rule_engine,
             request_body_access: settings.request_body_access,
@@ -205,15 +218,15 @@ impl Transaction {
             removed_rules: RuleSet::new(),
             removed_targets: Vec::new(),
             open_collections: Vec::new(),
-            matches: Vec::new(),
+            matches: scratch.matches,
             matches_dropped: 0,
-            changes: Vec::new(),
+            changes: scratch.changes,
             rule_changes: 0,
             outside: Outside::default(),
             logged: false,
-            items: Vec::new(),
-            argument: Vec::new(),
-            expansion: Vec::new(),
+            items: scratch.items,
+            argument: scratch.argument,
+            expansion: scratch.expansion,
             trace: None,
             plan,
         };
@@ -341,7 +354,26 @@ impl Transaction {
 
     /// The buffers, for the next transaction of this thread.
     pub fn into_scratch(self) -> Scratch {
-        Scratch { store: self.store, tx: self.tx }
+        let Transaction {
+            store,
+            tx,
+            sifted,
+            mut matches,
+            mut changes,
+            mut items,
+            mut argument,
+            mut expansion,
+            ..
+        } = self;
+        matches.clear();
+        changes.clear();
+        items.clear();
+        items.shrink_to(Self::KEPT_ITEMS_MAX);
+        for text in [&mut argument, &mut expansion] {
+            text.clear();
+            text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
+        }
+        Scratch { store, tx, sifted, matches, changes, items, argument, expansion }
     }
 
     /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.

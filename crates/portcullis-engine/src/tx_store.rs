@@ -4,6 +4,36 @@ use portcullis_types::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TxSlot(pub u32);
 
+/// Finds the slots of names, whatever their case.
+#[derive(Debug, Default)]
+pub struct TxIndex {
+    /// By hash: names with their slots; the number of buckets is a power of two.
+    buckets: Vec<Vec<(Box<[u8]>, TxSlot)>>,
+}
+
+impl TxIndex {
+    /// Of these names, each in the slot of its place.
+    pub(crate) fn new(names: &[Box<[u8]>]) -> TxIndex {
+        let mut buckets = vec![Vec::new(); (2 * names.len()).next_power_of_two()];
+        for (slot, name) in (0..).map(TxSlot).zip(names) {
+            let bucket = TxIndex::hash(name) as usize & (buckets.len() - 1);
+            buckets[bucket].push((name.clone(), slot));
+        }
+        TxIndex { buckets }
+    }
+
+    pub(crate) fn find(&self, key: &[u8]) -> Option<TxSlot> {
+        let bucket = self.buckets.get(TxIndex::hash(key) as usize & self.buckets.len().wrapping_sub(1))?;
+        bucket.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|&(_, slot)| slot)
+    }
+
+    /// Names are chosen by rules, so no more is needed than that ordinary ones differ.
+    fn hash(name: &[u8]) -> u32 {
+        let folded = name.iter().fold(0u32, |hash, byte| hash.rotate_left(5) ^ u32::from(byte | 0x20));
+        folded.wrapping_mul(0x9e37_79b1) >> 16
+    }
+}
+
 /// True for the `TX` keys that the engine itself sets, whatever the rules say: those of `capture` (two digits with `@rxGlobal`),
 /// and the one that tells of a pattern that was given up.
 pub fn is_set_by_engine(key: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{Action, Ctl, SetVar, SetVarOperation, Target};
 use portcullis_types::Variable;
 
-use crate::load::load_target;
+use crate::load::{load_target, xml_args};
 use crate::rules::{Chain, Select};
 use crate::text::{atoi, escape_key, find};
 use crate::transaction::{Chosen, Transaction, get, set, unset};
@@ -89,12 +89,14 @@ pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: 
             transaction.open_collection(*collection, key, false);
         }
         Action::SetSid(key) => {
-            transaction.session_id = expanded(transaction, key);
-            transaction.open_collection(Variable::Session, transaction.session_id.clone(), true);
+            let key = expanded(transaction, key);
+            transaction.session_id = Some(key.clone());
+            transaction.open_collection(Variable::Session, key, true);
         }
         Action::SetUid(key) => {
-            transaction.user_id = expanded(transaction, key);
-            transaction.open_collection(Variable::User, transaction.user_id.clone(), true);
+            let key = expanded(transaction, key);
+            transaction.user_id = Some(key.clone());
+            transaction.open_collection(Variable::User, key, true);
         }
         Action::SetRsc(key) => {
             let key = expanded(transaction, key);
@@ -163,6 +165,7 @@ fn control(transaction: &mut Transaction<'_>, ctl: &Ctl) {
         Ctl::RequestBodyAccess(on) => transaction.request_body_access = *on,
         Ctl::ResponseBodyAccess(on) => transaction.response_body_access = *on,
         Ctl::ForceRequestBodyVariable(on) => transaction.force_request_body = *on,
+        Ctl::ParseXmlIntoArgs(args) => transaction.xml_args = Some(xml_args(*args)),
         Ctl::RequestBodyProcessor(processor) => {
             transaction.processor = Processor::from_name(processor.word());
         }

@@ -161,6 +161,7 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
         return;
     }
     let mut options = settings.body.clone();
+    options.xml_args = transaction.xml_args.unwrap_or(options.xml_args);
     options.limits.arguments_max = options.limits.arguments_max.saturating_sub(transaction.query_args.len());
     let mut parser = BodyParser::new(processor, content_type, &options);
     parser.feed(body, &mut parts);

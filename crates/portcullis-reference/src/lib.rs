@@ -19,7 +19,6 @@
 //! - `ctl:ruleRemoveTarget...` takes `/regex/` selectors, as version 3 does.
 //! - A counter that one transaction sets and then adds to is stored as it was left; ModSecurity stores what was there
 //!   before, plus the addition.
-//! - An exclusion holds wherever it stands among the targets, as in version 3.
 //! - Bodies are whole: what happens above a body limit is not a matter of rules.
 //!
 //! What it cannot evaluate is an error of [`Reference::new`], never left out.

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 use portcullis_decode::UnicodeMap;
-use portcullis_http::body::{JsonNames, Options};
+use portcullis_http::body::{JsonNames, Options, XmlArgs};
 use portcullis_http::cookie::CookieFormat;
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
     Action, Ctl, Directive, Document, Rule, RuleSelector, Selector, Spanned, Target, TargetKind,
 };
-use portcullis_seclang::settings::{self, RuleEngine, Setting, XmlArgs};
+use portcullis_seclang::settings::{self, RuleEngine, Setting};
 use portcullis_seclang::{Files, SourceSpan, Sources};
 use portcullis_types::{Phase, RuleId, Variable};
 
@@ -214,7 +214,6 @@ impl Loader<'_> {
     fn check_action(&mut self, action: &Spanned<Action>) {
         let what = match &action.node {
             Action::Exec(_) => "exec",
-            Action::Ctl(Ctl::ParseXmlIntoArgs(XmlArgs::On | XmlArgs::OnlyArgs)) => "XML into arguments",
             Action::Ctl(Ctl::HashEngine(true) | Ctl::HashEnforcement(true)) => "hashes",
             _ => return,
         };
@@ -343,9 +342,7 @@ impl Loader<'_> {
                     None => self.problem(span, "a Unicode map that cannot be read"),
                 }
             }
-            Setting::ParseXmlIntoArgs(XmlArgs::On | XmlArgs::OnlyArgs) => {
-                self.problem(span, "XML into arguments");
-            }
+            Setting::ParseXmlIntoArgs(args) => self.settings.body.xml_args = xml_args(*args),
             Setting::WebAppId(text) => self.settings.web_app_id = text.clone(),
             Setting::CollectionTimeout(seconds) => {
                 self.settings.collection_timeout = i64::try_from(*seconds).unwrap_or(i64::MAX);
@@ -411,5 +408,14 @@ pub(crate) fn is_chosen(chosen: &Chosen, link: &Link) -> bool {
         Chosen::Ids(ranges) => link.id().is_some_and(|id| in_ranges(ranges, id)),
         Chosen::Tag(regex) => link.tags().any(|tag| regex.is_match(tag)),
         Chosen::Msg(regex) => link.msg().is_some_and(|msg| regex.is_match(msg)),
+    }
+}
+
+/// The parser's word for it.
+pub(crate) fn xml_args(args: settings::XmlArgs) -> XmlArgs {
+    match args {
+        settings::XmlArgs::On => XmlArgs::On,
+        settings::XmlArgs::Off => XmlArgs::Off,
+        settings::XmlArgs::OnlyArgs => XmlArgs::OnlyArgs,
     }
 }

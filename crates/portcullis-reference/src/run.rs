@@ -189,13 +189,15 @@ impl Run<'_> {
         step
     }
 
-    /// The values that the targets of a link stand for. An exclusion takes away wherever it stands; in ModSecurity 2, only
-    /// what stands before it.
+    /// The values that the targets of a link stand for. An exclusion takes away what stands before it (apr_table_unset in
+    /// msre_rule_process_normal), in libmodsecurity wherever it stands.
     fn candidates(&self, chain: &Chain, link: &Link) -> Vec<Candidate> {
         let mut out: Vec<Candidate> = Vec::new();
-        let (exclusions, others): (Vec<_>, Vec<_>) =
-            link.targets.iter().partition(|target| target.kind == TargetKind::Exclude);
-        for target in others.into_iter().chain(exclusions) {
+        let mut targets: Vec<&LoadedTarget> = link.targets.iter().collect();
+        if self.transaction.modsecurity3 {
+            targets.sort_by_key(|target| target.kind == TargetKind::Exclude);
+        }
+        for target in targets {
             let mut found =
                 values(&self.transaction, target.variable, &target.select, chain).unwrap_or_default();
             if target.kind != TargetKind::Count {

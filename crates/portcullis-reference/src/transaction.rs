@@ -3,7 +3,7 @@
 use bstr::BString;
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{
-    MultipartFlags, overrides_url, overriding_query, parse_query, parse_query_twice, path_parameters,
+    MultipartFlags, XmlArgs, overrides_url, overriding_query, parse_query, parse_query_twice, path_parameters,
 };
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_match::Pcre;
@@ -58,6 +58,7 @@ pub(crate) struct Transaction<'r> {
     pub(crate) response_body_access: bool,
     pub(crate) force_request_body: bool,
     pub(crate) processor: Option<Processor>,
+    pub(crate) xml_args: Option<XmlArgs>,
 
     pub(crate) query_args: Vec<Pair>,
     pub(crate) body_args: Vec<Pair>,
@@ -98,8 +99,8 @@ pub(crate) struct Transaction<'r> {
     pub(crate) collection_timeout: i64,
     pub(crate) env: Vec<Pair>,
     pub(crate) geo: Vec<Pair>,
-    pub(crate) session_id: BString,
-    pub(crate) user_id: BString,
+    pub(crate) session_id: Option<BString>,
+    pub(crate) user_id: Option<BString>,
     pub(crate) matched: Option<Value>,
     pub(crate) matched_list: Vec<Value>,
     /// 255 until a rule with a severity matches.
@@ -122,6 +123,7 @@ impl<'r> Transaction<'r> {
             response_body_access: settings.response_body_access,
             force_request_body: false,
             processor: None,
+            xml_args: None,
             query_args: Vec::new(),
             body_args: Vec::new(),
             query_readings: Readings::default(),
@@ -151,8 +153,8 @@ impl<'r> Transaction<'r> {
             collection_timeout: settings.collection_timeout,
             env: Vec::new(),
             geo: Vec::new(),
-            session_id: BString::default(),
-            user_id: BString::default(),
+            session_id: None,
+            user_id: None,
             matched: None,
             matched_list: Vec::new(),
             highest_severity: 255,

@@ -262,8 +262,8 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
                 .map(|(_, value)| value.clone())
         }),
         Variable::ResponseContentLength => response.map(|r| r.body.len().to_string().into()),
-        Variable::Sessionid => Some(transaction.session_id.clone()),
-        Variable::Userid => Some(transaction.user_id.clone()),
+        Variable::Sessionid => transaction.session_id.clone(),
+        Variable::Userid => transaction.user_id.clone(),
         Variable::Webappid => Some(transaction.web_app_id.clone()),
         Variable::Time
         | Variable::TimeDay

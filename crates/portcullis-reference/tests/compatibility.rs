@@ -94,6 +94,55 @@ fn names_of_json_values() {
 }
 
 #[test]
+fn an_exclusion_takes_away_what_stands_before_it_or_everywhere() {
+    let request = || Request::get("/?a=1&b=2");
+    check(&show("!ARGS:a|ARGS"), request(), &["1 ARGS:a=1", "1 ARGS:b=2"], &["1 ARGS:b=2"]);
+    check(&show("ARGS:b|!ARGS|ARGS:a"), request(), &["1 ARGS:a=1"], &[]);
+    check(&show("ARGS|!ARGS:a"), request(), &["1 ARGS:b=2"], &["1 ARGS:b=2"]);
+    // What is added later stands behind.
+    let updated = format!(
+        "{}\nSecRuleUpdateTargetById 1 \"!ARGS:a\"\nSecRuleUpdateTargetById 1 \"ARGS:a\"",
+        show("ARGS_NAMES|ARGS")
+    );
+    let names = ["1 ARGS_NAMES:a=a", "1 ARGS_NAMES:b=b", "1 ARGS:b=2"];
+    check(&updated, request(), &[&names[..], &["1 ARGS:a=1"]].concat(), &names);
+}
+
+// Follows ModSecurity 2.9.9 and libmodsecurity 3.0.14, by their sources: Debian's are older.
+#[test]
+fn xml_bodies_make_arguments_where_that_is_wanted() {
+    let body = "<a x='0'>t<p:b>1<!-- - --><![CDATA[<]]></p:b><c/></a>";
+    let targets = "ARGS|ARGS_POST_NAMES|&ARGS|ARGS_COMBINED_SIZE|XML:/*|XML://@*|XML:/a/c";
+    let args = ["1 ARGS:xml.a.b=1<", "1 ARGS:xml.a.c=", "1 ARGS_POST_NAMES:xml.a.b=xml.a.b"];
+    let counts = ["1 ARGS_POST_NAMES:xml.a.c=xml.a.c", "1 &ARGS=2", "1 ARGS_COMBINED_SIZE=16"];
+    let document = ["1 XML=t1<", "1 XML=0", "1 XML="];
+    let both = |setup: &str, want: &[&str]| {
+        check_body(&format!("{XML}{setup}"), targets, Request::post("/", "text/xml", body), want, want);
+    };
+    let none = ["1 &ARGS=0", "1 ARGS_COMBINED_SIZE=0"];
+    both("", &[&none[..], &document].concat());
+    both("SecParseXmlIntoArgs Off\n", &[&none[..], &document].concat());
+    both("SecParseXmlIntoArgs On\n", &[&args[..], &counts, &document].concat());
+    both("SecParseXmlIntoArgs OnlyArgs\n", &[args, counts].concat());
+    // A rule has the last word.
+    let ctl = |word: &str| {
+        format!(
+            "SecAction \"id:9,phase:1,pass,nolog,ctl:requestBodyProcessor=XML,ctl:parseXmlIntoArgs={word}\"\n"
+        )
+    };
+    let by_ctl = |setup: &str, want: &[&str]| {
+        check_body(setup, targets, Request::post("/", "text/xml", body), want, want);
+    };
+    by_ctl(&ctl("On"), &[&args[..], &counts, &document].concat());
+    by_ctl(&ctl("OnlyArgs"), &[args, counts].concat());
+    by_ctl(&format!("SecParseXmlIntoArgs On\n{}", ctl("Off")), &[&none[..], &document].concat());
+    // Too many are an error of the body, as of any other.
+    let limited = format!("{XML}SecParseXmlIntoArgs On\nSecArgumentsLimit 1\n");
+    let want = ["1 ARGS:xml.a.b=1<", "1 REQBODY_ERROR=1"];
+    check_body(&limited, "ARGS|REQBODY_ERROR", Request::post("/", "text/xml", body), &want, &want);
+}
+
+#[test]
 fn the_target_is_unescaped_earlier_and_as_a_whole() {
     let targets = "REQUEST_URI|REQUEST_FILENAME|REQUEST_BASENAME|QUERY_STRING";
     let rule = |phase: u8| format!("SecRule {targets} \"@rx ^\" \"id:{phase},phase:{phase},pass,t:none\"");
@@ -216,6 +265,7 @@ fn ambiguities_are_a_variable() {
     let both = |request: Request, want: &str| check(&rule, request, &[want], &[want]);
     both(form(""), "1 REQBODY_AMBIGUITY=");
     both(form("; charset=shift_jis"), "1 REQBODY_AMBIGUITY=");
+    both(form("; charset=ebcdic-int"), "1 REQBODY_AMBIGUITY=charset");
     both(form("; charset=ibm037"), "1 REQBODY_AMBIGUITY=charset");
     let part = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Transfer-Encoding: base64\r\n\
                 Content-Type: multipart/mixed; charset=utf-7\r\n\r\nMQ==\r\n--B--\r\n";

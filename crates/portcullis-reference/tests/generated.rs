@@ -363,10 +363,8 @@ fn targets(random: &mut Random) -> String {
         list.push(format!("{counted}{target}"));
     }
     if random.chance(20) {
-        list.push(format!(
-            "!{}",
-            random.pick(&["ARGS:a", "REQUEST_HEADERS:Host", "REQUEST_COOKIES", "ARGS:/b/"])
-        ));
+        let exclusion = random.pick(&["ARGS:a", "REQUEST_HEADERS:Host", "REQUEST_COOKIES", "ARGS:/b/"]);
+        list.insert(random.below(list.len() + 1), format!("!{exclusion}"));
     }
     list.join("|")
 }

@@ -58,13 +58,13 @@ fn each_matching_value_runs_the_actions() {
     assert_eq!(tx(&outcome, "last"), Some("ARGS:c"));
 }
 
-// msre_rule_process_normal: an exclusion removes what targets added, by the name of the variable. There only what stands
-// before it; a choice of ours, see docs/differential.md.
+// msre_rule_process_normal: an exclusion removes what targets before it added, by the name of the variable.
 #[test]
-fn exclusions_take_away_wherever_they_stand() {
+fn exclusions_take_away_what_stands_before_them() {
     let request = || Request::get("/?a=1&A=2&b=3&xb=4");
     check(r#"SecRule ARGS|!ARGS:a "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:b=3", "1 ARGS:xb=4"]);
-    check(r#"SecRule !ARGS:a|ARGS:a "@rx ." "id:1,phase:1""#, request(), &[]);
+    check(r#"SecRule !ARGS:a|ARGS:a "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:a=1", "1 ARGS:A=2"]);
+    check(r#"SecRule ARGS:a|!ARGS|ARGS:b|!ARGS:a "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:b=3"]);
     check(r#"SecRule ARGS|!ARGS:/b$/ "@rx ." "id:1,phase:1""#, request(), &["1 ARGS:a=1", "1 ARGS:A=2"]);
     check(
         r#"SecRule ARGS:b|ARGS:b|!ARGS_GET:b "@rx ." "id:1,phase:1""#,

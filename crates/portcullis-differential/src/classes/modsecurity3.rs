@@ -3,6 +3,7 @@
 use bstr::ByteSlice;
 
 use super::{Case, Class, Kind, has_json_body};
+use crate::engines::ours::joined;
 use crate::seen::{Difference, Entry, Interruption};
 
 pub(super) const CLASSES: &[Class] = &[
@@ -20,6 +21,8 @@ pub(super) const CLASSES: &[Class] = &[
                         b"FILES_COMBINED_SIZE",
                         b"REQUEST_BODY_LENGTH",
                         b"RESPONSE_CONTENT_LENGTH",
+                        b"RESPONSE_CONTENT_TYPE",
+                        b"RESPONSE_PROTOCOL",
                         b"RESPONSE_STATUS",
                         b"HIGHEST_SEVERITY",
                     ]
@@ -58,27 +61,57 @@ pub(super) const CLASSES: &[Class] = &[
         reason: "MATCHED_VAR and its kin are cleared by every rule that does not match, MATCHED_VARS keeps values beyond its \
                  chain under names of its own, and a SecAction sets none.",
         holds: |case| {
+            // What a SecAction kept of it, which in ModSecurity 2 is the client's address.
+            let keeps = |link: &crate::Link| {
+                link.targets.is_empty() && link.actions.iter().any(|action| action.contains("%{MATCHED_VAR"))
+            };
+            let kept = || case.rules.links().any(keeps);
+            let about_kept = names(case, |name| name.eq_ignore_ascii_case(b"TX:s"))
+                || case.about(|link| link.operator.contains("%{tx.s}"))
+                || match case.difference {
+                    Difference::Tx { key, ours, .. } => {
+                        let ours = ours.as_ref().map_or(&b""[..], |ours| ours);
+                        key == "s" || key.contains_str("remote_addr") || ours.contains_str("127")
+                    }
+                    _ => false,
+                };
             names(case, |name| name.starts_with(b"MATCHED_VAR"))
-                || case.about(|link| link.targets.iter().any(|target| target.contains("MATCHED_VAR")))
+                || about_kept && kept()
+                || case.about(|link| {
+                    link.operator.contains("%{MATCHED_VAR")
+                        || link.targets.iter().any(|target| target.contains("MATCHED_VAR"))
+                })
         },
     },
     Class {
         name: "below-zero",
         kind: Kind::Theirs,
         reason: "setvar:tx.n=-2 goes below zero; ModSecurity 2 stops there.",
-        holds: |case| match case.difference {
-            Difference::Tx { theirs: Some(theirs), .. } => theirs.starts_with(b"-"),
-            _ => {
-                let below = |entry: Option<&Entry>| {
-                    entry.is_some_and(|e| e.variable.starts_with(b"TX:") && e.value.starts_with(b"-"))
-                };
-                below(case.their_match())
-                    || case
-                        .theirs
-                        .tx
-                        .iter()
-                        .flatten()
-                        .any(|(_, value)| value.starts_with(b"-") && is_number(&value[1..]))
+        holds: |case| {
+            // Theirs is below zero and ours is not; or a rule went by such a key.
+            let is_below = |value: &[u8]| value.strip_prefix(b"-").is_some_and(is_number);
+            let below = |entry: Option<&Entry>| {
+                entry.is_some_and(|e| e.variable.starts_with(b"TX:") && is_below(&e.value))
+            };
+            let keys = || {
+                let theirs = case.theirs.tx.iter().flatten();
+                theirs
+                    .filter(|(_, value)| is_below(value))
+                    .map(|(key, _)| key.to_string())
+                    .collect::<Vec<_>>()
+            };
+            match case.difference {
+                Difference::Tx { theirs: Some(theirs), .. } => is_below(theirs),
+                Difference::Tx { .. } => false,
+                _ => {
+                    below(case.their_match())
+                        || case.about(|link| {
+                            keys().iter().any(|key| {
+                                link.operator.contains(&format!("%{{tx.{key}}}"))
+                                    || link.targets.iter().any(|t| *t == format!("TX:{key}"))
+                            })
+                        })
+                }
             }
         },
     },
@@ -87,7 +120,10 @@ pub(super) const CLASSES: &[Class] = &[
         kind: Kind::Theirs,
         reason: "JSON arguments are called json.a.array_0.b; ModSecurity 2 calls them a.b. A choice of theirs that rules written \
                  for ModSecurity 2 do not expect.",
-        holds: |case| has_json_body(case) && names(case, |name| name.starts_with(b"ARGS")),
+        holds: |case| {
+            let is_macro = matches!(case.difference, Difference::Tx { key, .. } if key == "u");
+            has_json_body(case) && (is_macro || names(case, |name| name.starts_with(b"ARGS")))
+        },
     },
     Class {
         name: "uri-decoded",
@@ -151,7 +187,15 @@ pub(super) const CLASSES: &[Class] = &[
         name: "selector-case",
         kind: Kind::Theirs,
         reason: "A regex selector (/^x-/) tells upper and lower case apart, even for header fields.",
-        holds: |case| case.about(|link| link.targets.iter().any(|target| target.contains(":/"))),
+        // All of ours are in lower case, so that only a key with a capital letter can show it.
+        holds: |case| {
+            let has_capital = |entry: Option<&Entry>| {
+                let key = entry.and_then(|entry| entry.variable.splitn(2, |&byte| byte == b':').nth(1));
+                key.is_some_and(|key| key.iter().any(u8::is_ascii_uppercase))
+            };
+            case.about(|link| link.targets.iter().any(|target| target.contains(":/")))
+                && (has_capital(case.our_match()) || has_capital(case.their_match()))
+        },
     },
     Class {
         name: "unreadable-body",
@@ -182,6 +226,218 @@ pub(super) const CLASSES: &[Class] = &[
         holds: |case| {
             case.ours.interruption == Some(Interruption::Drop)
                 && matches!(case.difference, Difference::Interruption { .. })
+        },
+    },
+    Class {
+        name: "collection-names",
+        kind: Kind::Theirs,
+        reason: "MATCHED_VAR_NAME of a variable of a collection has the key of the record in it: IP:192.0.2.1::::n.",
+        holds: |case| {
+            names(case, |name| {
+                let starts = |start: &&[u8]| name.starts_with(start);
+                [&b"IP:"[..], b"GLOBAL:", b"SESSION:"].iter().any(starts)
+            })
+        },
+    },
+    Class {
+        name: "body-limits",
+        kind: Kind::Theirs,
+        reason: "SecRequestBodyNoFilesLimit is read and does nothing, a body over SecRequestBodyLimit is refused with 403, and \
+                 read in part where no action is named; ModSecurity 2 and we answer 413.",
+        holds: |case| {
+            let refused = [413, 500].map(|status| Some(Interruption::Status(status)));
+            case.ours.over_limit
+                && (refused.contains(&case.ours.interruption)
+                    || names(case, |name| {
+                        [&b"ARGS"[..], b"FILES", b"MULTIPART_", b"REQUEST_BODY", b"REQBODY_", b"XML"]
+                            .iter()
+                            .any(|start| name.starts_with(start))
+                    }))
+        },
+    },
+    Class {
+        name: "takes-the-last",
+        kind: Kind::Theirs,
+        reason: "Of several values a macro (%{ARGS.a}) stands for the last, and of several Content-Type fields the last chooses the body \
+                 parser; ModSecurity 2 takes the first.",
+        holds: |case| {
+            let is_macro = matches!(case.difference, Difference::Tx { key, .. } if key == "w" || key == "u");
+            let body = case.request.body.as_ref().map_or(&b""[..], |body| body);
+            let mut text = [case.request.uri.as_slice(), b"&", body].concat().to_ascii_lowercase();
+            for (_, value) in
+                case.request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"Cookie"))
+            {
+                text.extend_from_slice(value);
+            }
+            let count = |name: &str| text.find_iter(name).count();
+            let several = count("a=") + count("%61=") + count("\"a\"") > 1;
+            let types =
+                case.request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"Content-Type"));
+            let about_body = || names(case, |name| name.starts_with(b"ARGS") || name.starts_with(b"FILES"));
+            is_macro && (several || joined(case.request).is_some()) || types.count() > 1 && about_body()
+        },
+    },
+    Class {
+        name: "goes-on-after-the-end",
+        kind: Kind::Theirs,
+        reason: "After deny, redirect, drop or allow a rule goes on with its other values; in ModSecurity 2 the phase is over at once.",
+        holds: |case| {
+            // Theirs is one more match of the link that ended the phase for us.
+            let Some(theirs) = case.their_match() else { return false };
+            let goes_on =
+                case.theirs.trace.windows(2).any(|two| two[0].link == theirs.link && two[1] == *theirs);
+            let ends = case.rules.link((theirs.link.0, 0)).is_some_and(|first| {
+                let ends = ["deny", "redirect", "drop", "allow", "block"];
+                first.head.split(',').any(|action| ends.iter().any(|end| action.starts_with(end)))
+            });
+            ends && goes_on
+        },
+    },
+    Class {
+        name: "action-has-no-targets",
+        kind: Kind::Theirs,
+        reason: "SecRuleUpdateTarget... does nothing to a SecAction; in ModSecurity 2 it matches the new targets, too.",
+        holds: |case| {
+            case.rules.lines().any(|line| line.starts_with("SecRuleUpdateTarget"))
+                && case.about(|link| link.targets.is_empty())
+        },
+    },
+    Class {
+        name: "skip-goes-on",
+        kind: Kind::Theirs,
+        reason: "skip and skipAfter go on in the phases after their own; in ModSecurity 2 they end with their phase.",
+        holds: |case| {
+            // Up to the rules that would tell us what happened.
+            let has_skip = || case.rules.links().any(|link| link.has("skip"));
+            if case.theirs.tx.is_none() && case.ours.tx.is_some() {
+                return has_skip();
+            }
+            let Some(missing) = case.our_match() else { return false };
+            let skips = |entry: &Entry| {
+                case.rules.link((entry.link.0, 0)).is_some_and(|first| first.has("skip"))
+                    && case.phase_of(entry) < case.phase_of(missing)
+            };
+            case.ours.trace.iter().take_while(|entry| *entry != missing).any(skips)
+                && !case.theirs.trace.iter().any(|entry| entry.link == missing.link)
+        },
+    },
+    Class {
+        name: "allow-in-detection",
+        kind: Kind::Theirs,
+        reason: "allow takes effect in DetectionOnly, too; in ModSecurity 2 it changes nothing then.",
+        holds: |case| {
+            let Some(missing) = case.our_match() else { return false };
+            let allows = |entry: &Entry| {
+                let head = case.rules.link((entry.link.0, 0)).map_or("", |first| &first.head);
+                head.contains(",allow")
+            };
+            case.detects_only()
+                && case.ours.trace.iter().take_while(|entry| *entry != missing).any(allows)
+                && !case.theirs.trace.contains(missing)
+        },
+    },
+    Class {
+        name: "base64-all-or-nothing",
+        kind: Kind::Theirs,
+        reason: "t:base64Decode gives nothing for text that is no whole Base64; in ModSecurity 2 what comes before.",
+        holds: |case| case.about(|link| link.actions.iter().any(|action| action == "t:base64Decode")),
+    },
+    Class {
+        name: "word-of-letters",
+        kind: Kind::Theirs,
+        reason: "@containsWord takes only letters for parts of words: it finds 1 in 841956.",
+        holds: |case| case.about(|link| link.operator.contains("@containsWord")),
+    },
+    Class {
+        name: "body-without-access",
+        kind: Kind::Theirs,
+        reason: "Arguments of the body are there where SecRequestBodyAccess is off, too.",
+        holds: |case| {
+            let is_on = case.rules.lines().any(|line| line == "SecRequestBodyAccess On")
+                && !case.rules.links().any(|link| link.has("ctl:requestBodyAccess=Off"));
+            !is_on
+                && case.request.body.is_some()
+                && names(case, |name| name.starts_with(b"ARGS") || name.starts_with(b"FILES"))
+        },
+    },
+    Class {
+        name: "exclusion-of-kin",
+        kind: Kind::Theirs,
+        reason: "An exclusion of ARGS:/^b/ that SecRuleUpdateTarget... adds takes values of ARGS_GET_NAMES away, too.",
+        holds: |case| {
+            let excluded =
+                case.rules.lines().any(|l| l.starts_with("SecRuleUpdateTarget") && l.contains("\"!ARGS"));
+            let kin = case.our_match().is_some_and(|entry| entry.variable.starts_with(b"ARGS_"));
+            excluded && kin && case.our_match().is_some_and(|entry| !case.theirs.trace.contains(entry))
+        },
+    },
+    Class {
+        name: "updated-status",
+        kind: Kind::Theirs,
+        reason: "The status that SecRuleUpdateActionById gives a rule does not replace the one that it has.",
+        holds: |case| {
+            let updated =
+                case.rules.lines().any(|l| l.starts_with("SecRuleUpdateActionById") && l.contains("status:"));
+            updated && matches!(case.difference, Difference::Interruption { ours: Some(_), theirs: Some(_) })
+        },
+    },
+    Class {
+        name: "part-without-name",
+        kind: Kind::Theirs,
+        reason: "A multipart body with a part whose name is empty is unreadable, and all of its arguments are gone.",
+        holds: |case| {
+            let body = case.request.body.as_ref();
+            body.is_some_and(|body| body.find(b" name=\"\"").is_some())
+                && names(case, |name| name.starts_with(b"ARGS") || name.starts_with(b"FILES"))
+        },
+    },
+    Class {
+        name: "unset-while-matching",
+        kind: Kind::Theirs,
+        reason: "A TX key that a match of a rule takes away is gone for the rest of that rule; in ModSecurity 2 its values stay as \
+                 they were when the rule began.",
+        holds: |case| {
+            case.about(|link| link.has("setvar:!tx"))
+                && case.our_match().is_some_and(|entry| entry.variable.starts_with(b"TX:"))
+        },
+    },
+    Class {
+        name: "empty-query",
+        kind: Kind::Theirs,
+        reason: "QUERY_STRING is empty where there is no query; in ModSecurity 2 it has no value then.",
+        holds: |case| {
+            case.request.uri.find_byte(b'?').is_none() && names(case, |name| name == b"QUERY_STRING")
+        },
+    },
+    Class {
+        name: "sum-of-signs",
+        kind: Kind::Theirs,
+        reason: "setvar:tx.n=+-1 takes one away, setvar:tx.n=-2 goes below zero on the way; in ModSecurity 2 the first adds nothing and \
+                 the second stops at zero.",
+        holds: |case| {
+            let Difference::Tx { key, ours: Some(ours), theirs: Some(theirs) } = case.difference else {
+                return false;
+            };
+            let number = |text: &[u8]| text.to_str().ok().and_then(|text| text.parse::<i64>().ok());
+            let acts = [format!("setvar:tx.{key}=-"), format!("setvar:tx.{key}=+-")];
+            let counts = case.rules.links().any(|link| acts.iter().any(|act| link.has(act)));
+            counts && matches!((number(ours), number(theirs)), (Some(ours), Some(theirs)) if ours > theirs)
+        },
+    },
+    Class {
+        name: "exclusion-anywhere",
+        kind: Kind::Theirs,
+        reason: "An exclusion holds wherever it stands among the targets; in ModSecurity 2 it takes away what stands before it.",
+        holds: |case| {
+            // What an update adds comes behind the exclusions that are there.
+            let added =
+                case.rules.lines().any(|l| l.starts_with("SecRuleUpdateTarget") && !l.contains("\"!"));
+            case.about(|link| {
+                let first = link.targets.iter().position(|target| target.starts_with('!'));
+                first.is_some_and(|at| {
+                    added || link.targets[at..].iter().any(|target| !target.starts_with('!'))
+                })
+            })
         },
     },
     Class {

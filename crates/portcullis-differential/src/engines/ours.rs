@@ -7,7 +7,9 @@ use std::time::UNIX_EPOCH;
 
 use bstr::BString;
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_engine::{
+    BodyLimitAction, BodyPlan, Connection, NoCollections, Plan, RequestLine, Scratch, Transaction,
+};
 use portcullis_reference::{Reference, Request};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
@@ -38,14 +40,18 @@ impl Ours {
         Ok(Ours { plan: Arc::new(plan), reference })
     }
 
-    /// The reference over a request.
-    pub fn reference(&self, request: &Request) -> Seen {
+    /// The reference over a request, of which the engine made `ours`. `None`: the body is over a limit, which is not a matter
+    /// of rules, so that the reference knows nothing of it.
+    pub fn reference(&self, request: &Request, ours: &Seen) -> Option<Seen> {
+        if ours.over_limit {
+            return None;
+        }
         let outcome = self.reference.run(request);
         let interruption = outcome.interruption.map(|i| match i.drop {
             true => Interruption::Drop,
             false => Interruption::Status(i.status),
         });
-        Seen::new(Some(outcome.tx), interruption)
+        Some(Seen::new(Some(outcome.tx), interruption))
     }
 
     /// The engine over a request.
@@ -63,7 +69,8 @@ impl Ours {
             Scratch::default(),
             &connection,
         );
-        let interruption = phases(&mut transaction, request);
+        let mut over_limit = false;
+        let interruption = phases(&mut transaction, request, &mut over_limit);
         transaction.finish();
         let tx: BTreeMap<BString, BString> =
             transaction.tx_values().into_iter().map(|(key, value)| (key.into(), value.into())).collect();
@@ -77,14 +84,36 @@ impl Ours {
                 portcullis_engine::Interruption::Proxy { .. } => Interruption::Proxy,
             }),
         );
-        Seen { body_error, ..seen }
+        Seen { body_error, over_limit, ..seen }
     }
 }
 
-fn phases(transaction: &mut Transaction, request: &Request) -> Option<portcullis_engine::Interruption> {
+/// The request as Apache shows it to ModSecurity 2: fields of one name are one, their values joined. `None`: it has no such
+/// fields.
+pub fn joined(request: &Request) -> Option<Request> {
+    let mut headers: Vec<(BString, BString)> = Vec::new();
+    for (name, value) in &request.headers {
+        match headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, known)) => {
+                known.extend_from_slice(b", ");
+                known.extend_from_slice(value);
+            }
+            None => headers.push((name.clone(), value.clone())),
+        }
+    }
+    (headers.len() < request.headers.len()).then(|| Request { headers, ..request.clone() })
+}
+
+/// As the proxy does it: bodies up to their limits, and what is refused for its length by no rule.
+fn phases(
+    transaction: &mut Transaction,
+    request: &Request,
+    over_limit: &mut bool,
+) -> Option<portcullis_engine::Interruption> {
     fn fields(list: &[(BString, BString)]) -> impl Iterator<Item = (&[u8], &[u8])> {
         list.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
     }
+    let refused = |status| Some(portcullis_engine::Interruption::Deny { status });
     let line = RequestLine {
         line: &request.line,
         method: &request.method,
@@ -95,14 +124,27 @@ fn phases(transaction: &mut Transaction, request: &Request) -> Option<portcullis
     if let Some(interruption) = transaction.unanswered(progress) {
         return Some(interruption);
     }
-    // In two pieces, so that what parsers keep between them is tested, too.
     let body = request.body.as_ref().map_or(b"".as_slice(), |body| body.as_slice());
+    let (body, cut) = match within(transaction.request_body_plan(), body) {
+        Within::Refused => {
+            *over_limit = true;
+            return refused(413);
+        }
+        Within::Part(part) => (part, true),
+        Within::Whole => (body, false),
+    };
+    // In two pieces, so that what parsers keep between them is tested, too.
     let (first, second) = body.split_at(body.len() / 2);
     transaction.request_body(first);
     transaction.request_body(second);
-    let progress = transaction.request_end(false);
+    let progress = transaction.request_end(cut);
+    *over_limit |= cut;
     if let Some(interruption) = transaction.unanswered(progress) {
         return Some(interruption);
+    }
+    if transaction.refuses_request_body() {
+        *over_limit = true;
+        return refused(413);
     }
     let response = request.response.as_ref()?;
     let headers = fields(&response.headers);
@@ -110,7 +152,32 @@ fn phases(transaction: &mut Transaction, request: &Request) -> Option<portcullis
     if let Some(interruption) = transaction.unanswered(progress) {
         return Some(interruption);
     }
-    transaction.response_body(&response.body);
-    let progress = transaction.response_end(false);
+    let (body, cut) = match within(transaction.response_body_plan(), &response.body) {
+        Within::Refused => {
+            *over_limit = true;
+            return refused(500);
+        }
+        Within::Part(part) => (part, true),
+        Within::Whole => (response.body.as_slice(), false),
+    };
+    transaction.response_body(body);
+    let progress = transaction.response_end(cut);
+    *over_limit |= cut;
     transaction.unanswered(progress)
+}
+
+enum Within<'b> {
+    Whole,
+    Part(&'b [u8]),
+    Refused,
+}
+
+fn within(plan: BodyPlan, body: &[u8]) -> Within<'_> {
+    let BodyPlan::Hold { limit_bytes, over_limit } = plan else { return Within::Whole };
+    let limit = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
+    match over_limit {
+        _ if body.len() <= limit => Within::Whole,
+        BodyLimitAction::Reject => Within::Refused,
+        BodyLimitAction::ProcessPartial => Within::Part(&body[..limit]),
+    }
 }

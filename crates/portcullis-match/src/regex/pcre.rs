@@ -1,4 +1,7 @@
 use super::backtrack::{Backtracker, Budget, Exhausted};
+use crate::Gate;
+use portcullis_types::ByteSet;
+
 use super::{Captures, NFA_BYTES_MAX, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
 
 /// A pattern on the engine that it needs: automata where they can run it, or else a backtracking machine under a [`Budget`].
@@ -15,6 +18,7 @@ use super::{Captures, NFA_BYTES_MAX, Regex, RegexError, RegexFlags, SMALL_NFA_BY
 pub struct Pcre {
     engine: Engine,
     pattern: Box<[u8]>,
+    flags: RegexFlags,
 }
 
 enum Engine {
@@ -30,7 +34,7 @@ impl Pcre {
             Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir, NFA_BYTES_MAX)?)),
             None => Engine::Backtracking(Box::new(Backtracker::new(&parsed)?)),
         };
-        Ok(Pcre { engine, pattern: pattern.into() })
+        Ok(Pcre { engine, pattern: pattern.into(), flags })
     }
 
     /// As [`Pcre::new`], for patterns that are made while a request waits: with a smaller limit of what they compile to.
@@ -40,7 +44,18 @@ impl Pcre {
             Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir, SMALL_NFA_BYTES_MAX)?)),
             None => Engine::Backtracking(Box::new(Backtracker::small(&parsed)?)),
         };
-        Ok(Pcre { engine, pattern: pattern.into() })
+        Ok(Pcre { engine, pattern: pattern.into(), flags })
+    }
+
+    /// What a text must have before the pattern can match in it, and what a text of the bytes of `alphabet` only, which may be
+    /// impossible. Derived anew each time, and open for a pattern that backtracks.
+    pub fn gates(&self, alphabet: &ByteSet) -> (Gate, Option<Gate>) {
+        let parsed = parser::parse(&self.pattern, self.flags).ok();
+        let hir = parsed.filter(|_| !self.backtracks()).and_then(|parsed| linear::lower_exactly(&parsed));
+        match hir {
+            Some(hir) => (Gate::of_hir(&hir), Gate::of_hir_within(&hir, alphabet)),
+            None => (Gate::open(), Some(Gate::open())),
+        }
     }
 
     /// True if matching may need more than linear time, and therefore may end with [`Exhausted`].

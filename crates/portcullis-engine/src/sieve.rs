@@ -1,0 +1,93 @@
+//! Which rules need not run: worked out from the values before any rule is looked at.
+//!
+//! ```text
+//!   value -> its distinct forms -> byte classes -> candidates -> words -> candidates -> operator -> rules to run
+//! ```
+//!
+//! A rule runs only if the operator of its first link says yes to a form of a value that the link names, or if that cannot
+//! be known beforehand. The rules that are left then run exactly as if all did: running the others would have changed
+//! nothing. What is looked at are values that rules cannot change: the message, not `TX` or `MATCHED_VAR`.
+//!
+//! The [`Sieve`] is the load-time half, part of the plan; [`sift`](mod@sift) is the half of a transaction.
+
+mod build;
+mod classes;
+mod lanes;
+pub(crate) mod sift;
+
+use portcullis_match::WordFinder;
+
+pub(crate) use lanes::{Lanes, Source};
+pub(crate) use sift::Sifted;
+
+/// What is known at load time of the rules' first links.
+#[derive(Debug, Default)]
+pub struct Sieve {
+    /// Words of a candidate bitset: whole [`Block`]s.
+    width: usize,
+    candidates: Vec<Candidate>,
+    lanes: Lanes,
+    /// What matching needs in any text, and in texts of plain bytes only (`classes.rs`).
+    gates: [Gates; 2],
+    /// Byte classes that no text of the second kind has.
+    not_plain: u64,
+    /// Steps that run whatever the values are, by phase.
+    always: [Vec<u64>; 5],
+}
+
+/// So many words of a bitset that fit into registers.
+type Block = [u64; 4];
+
+/// Candidates in one block.
+const BLOCK_BITS: usize = 64 * 4;
+
+/// What the candidates' texts must have.
+#[derive(Debug, Default)]
+struct Gates {
+    /// By block of candidates: those that can match in such texts at all.
+    possible: Vec<Block>,
+    /// By block of candidates, then by byte class: those that may match without it.
+    without: Vec<[Block; 64]>,
+    /// By candidate: what is not so simple.
+    further: Vec<Further>,
+    /// By [`Side`].
+    finders: [Finder; 2],
+}
+
+/// More that a candidate's texts must have.
+#[derive(Debug, Default)]
+struct Further {
+    length_min: u32,
+    /// Byte classes; a text must have one of each set.
+    classes: Box<[u64]>,
+    /// Word lists; a text must have a word of each. Numbers of the finder's.
+    lists: Box<[u16]>,
+}
+
+/// A link whose answer can be known before its rule runs.
+#[derive(Debug)]
+struct Candidate {
+    /// In [`Plan::links`](crate::Plan::links).
+    link: u32,
+    /// Where its rule runs: phase number - 1, and step.
+    phase: u8,
+    step: u32,
+    /// The operator can be asked without its rule; if not, the answer is taken for yes.
+    is_pure: bool,
+}
+
+/// Words of many candidates.
+#[derive(Debug, Default)]
+struct Finder {
+    words: WordFinder,
+    /// By word: the lists that it stands in.
+    lists_of: Vec<Box<[u16]>>,
+    list_count: usize,
+}
+
+/// Requests and responses have different rules, so their words are looked for apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Request,
+    Response,
+}

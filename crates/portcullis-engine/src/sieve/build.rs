@@ -1,0 +1,322 @@
+//! Load time: from a plan to its sieve.
+
+use std::collections::HashMap;
+
+use portcullis_match::{Gate, WordFinder};
+use portcullis_types::{ByteSet, Variable};
+
+use crate::operator::{Operator, Pattern};
+use crate::plan::{KeyFilter, Link, Plan, XmlPath};
+use crate::store::Class;
+use crate::{ChainId, Template};
+
+use super::lanes::{ClassLanes, Origin, Source, origin, side};
+use super::{BLOCK_BITS, Block, Candidate, Finder, Further, Gates, Side, Sieve, classes};
+
+/// Word lists that one finder has numbers for.
+const LISTS_MAX: usize = u16::MAX as usize;
+
+impl Sieve {
+    /// For the rules of `plan`.
+    pub fn new(plan: &Plan) -> Sieve {
+        let looks: Vec<(Place, Vec<Look>)> = steps(plan)
+            .filter_map(|place| Some((place, looks(plan, &plan.links[place.link as usize])?)))
+            .collect();
+        let blocks = looks.len().div_ceil(BLOCK_BITS);
+        let not_plain = classes::not_plain();
+        let mut sieve = Sieve { not_plain, width: blocks * Block::default().len(), ..Sieve::default() };
+        let mut gates = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
+        for (phase, steps) in plan.steps.iter().enumerate() {
+            let mut bits = vec![0u64; steps.len().div_ceil(64)];
+            for step in 0..steps.len() {
+                bits[step / 64] |= 1 << (step % 64);
+            }
+            sieve.always[phase] = bits;
+        }
+        for (place, looks) in &looks {
+            let of_response = looks.iter().all(|look| look.side == Side::Response);
+            let of_request = looks.iter().all(|look| look.side == Side::Request);
+            sieve.always[usize::from(place.phase)][place.step as usize / 64] &= !(1 << (place.step % 64));
+            let link = &plan.links[place.link as usize];
+            let side = match (of_request, of_response) {
+                (true, _) => Some(Side::Request),
+                (_, true) => Some(Side::Response),
+                // Of both messages: no finder knows all of its values.
+                _ => None,
+            };
+            let (any, plain) = both_gates(link);
+            gates[0].enter(Some(any), side);
+            gates[1].enter(plain, side);
+            sieve.enter(plan, place, link, looks);
+        }
+        sieve.gates = gates.map(GatesBuilder::finish);
+        let Sieve { lanes, gates, .. } = &mut sieve;
+        lanes.complete(plan, |candidate| gates[0].further[candidate].length_min as usize);
+        sieve
+    }
+
+    fn enter(&mut self, plan: &Plan, place: &Place, link: &Link, looks: &[Look]) {
+        let at = self.candidates.len();
+        let Place { link: number, phase, step } = *place;
+        self.candidates.push(Candidate { link: number, phase, step, is_pure: is_pure(link) });
+        for look in looks {
+            let new = || Source::new(look.side, self.width);
+            let source = match &look.at {
+                LookAt::Class(class, None) => self.lanes.classes[*class as usize].any.get_or_insert_with(new),
+                LookAt::Class(class, Some(key)) => {
+                    let ClassLanes { keyed, .. } = &mut self.lanes.classes[*class as usize];
+                    let known = keyed.iter().position(|(name, _)| name == key).unwrap_or_else(|| {
+                        keyed.push((key.clone(), new()));
+                        keyed.len() - 1
+                    });
+                    &mut keyed[known].1
+                }
+                LookAt::Scalar(variable) => {
+                    let scalars = &mut self.lanes.scalars;
+                    let known = scalars.iter().position(|(name, _)| name == variable).unwrap_or_else(|| {
+                        scalars.push((*variable, new()));
+                        scalars.len() - 1
+                    });
+                    &mut scalars[known].1
+                }
+            };
+            for &chain in &look.chains {
+                source.add(&plan.chains, chain, at);
+            }
+        }
+    }
+}
+
+impl super::Lanes {
+    /// Who looks at any key looks at those that others name, too.
+    fn complete(&mut self, plan: &Plan, length_min: impl Fn(usize) -> usize) {
+        for ClassLanes { any, keyed } in &mut self.classes {
+            for (_, source) in keyed.iter_mut() {
+                if let Some(any) = any {
+                    source.extend(&plan.chains, any);
+                }
+            }
+            let sources = keyed.iter_mut().map(|(_, source)| source).chain(any);
+            sources.for_each(|source| source.finish(&plan.chains, &length_min));
+        }
+        for (_, source) in &mut self.scalars {
+            source.finish(&plan.chains, &length_min);
+        }
+    }
+}
+
+/// The first link of a rule, and where it runs.
+#[derive(Clone, Copy)]
+struct Place {
+    link: u32,
+    phase: u8,
+    step: u32,
+}
+
+fn steps(plan: &Plan) -> impl Iterator<Item = Place> + '_ {
+    (0..).zip(&plan.steps).flat_map(move |(phase, steps)| {
+        (0..).zip(steps).map(move |(step, at)| Place { link: plan.rule(at.rule).first_link, phase, step })
+    })
+}
+
+/// Values that a link looks at, in these forms.
+struct Look {
+    side: Side,
+    at: LookAt,
+    chains: Vec<ChainId>,
+}
+
+enum LookAt {
+    Class(Class, Option<Box<[u8]>>),
+    Scalar(Variable),
+}
+
+/// What `link` looks at; `None` if part of it cannot be known before it runs.
+fn looks(plan: &Plan, link: &Link) -> Option<Vec<Look>> {
+    if link.unconditional {
+        return None;
+    }
+    let mut chains = vec![link.chain];
+    if link.multi_match {
+        while let Some(node) = chains.last().and_then(|&chain| plan.chains.node(chain)) {
+            chains.push(node.parent);
+        }
+    }
+    let mut looks = Vec::new();
+    for target in &link.targets.include {
+        let variable = target.variable;
+        if target.count {
+            return None;
+        }
+        let mut look = |at| looks.push(Look { side: side(variable), at, chains: chains.clone() });
+        match (variable, &target.filter) {
+            (Variable::Xml, KeyFilter::Xml(XmlPath::Text)) => {
+                look(LookAt::Class(Class::XmlText, None));
+                look(LookAt::Class(Class::XmlReadings, None));
+            }
+            (Variable::Xml, KeyFilter::Xml(XmlPath::Attributes)) => {
+                look(LookAt::Class(Class::XmlAttributes, None))
+            }
+            (Variable::Xml, _) => return None,
+            (_, filter) => match origin(variable) {
+                Origin::Classes(classes) => {
+                    let key = match filter {
+                        KeyFilter::Key(key) => Some(key.to_ascii_lowercase().into_boxed_slice()),
+                        _ => None,
+                    };
+                    classes.into_iter().for_each(|class| look(LookAt::Class(class, key.clone())));
+                }
+                Origin::Scalar => look(LookAt::Scalar(variable)),
+                Origin::Unsteady => return None,
+            },
+        }
+    }
+    Some(looks)
+}
+
+/// What a value must have for the operator of `link` to match: any value, and one of plain bytes.
+fn both_gates(link: &Link) -> (Gate, Option<Gate>) {
+    let plain = classes::plain_bytes();
+    match &link.operator {
+        Operator::Rx(Pattern::Fixed(regex))
+        | Operator::RxGlobal(Pattern::Fixed(regex))
+        | Operator::Verify(_, regex)
+            if !link.negated =>
+        {
+            regex.gates(&plain)
+        }
+        _ => {
+            let gate = gate(link);
+            let plain = gate.within(&plain);
+            (gate, plain)
+        }
+    }
+}
+
+fn gate(link: &Link) -> Gate {
+    if link.negated {
+        return Gate::open();
+    }
+    let literal = |template: &Template| template.as_literal().map_or_else(Gate::open, Gate::of_text);
+    match &link.operator {
+        Operator::Pm(words) => Gate::of_texts(words.words()),
+        Operator::Contains(text)
+        | Operator::ContainsWord(text)
+        | Operator::StrMatch(text)
+        | Operator::StrEq(text)
+        | Operator::BeginsWith(text)
+        | Operator::EndsWith(text) => literal(text),
+        Operator::DetectSqli => Gate::of_byte(portcullis_libinjection::sqli_needs()),
+        Operator::DetectXss => Gate::of_byte(portcullis_libinjection::xss_needs()),
+        Operator::ValidateByteRange(allowed) => Gate::of_byte(allowed.complement()),
+        Operator::ValidateUrlEncoding => Gate::of_byte(ByteSet::EMPTY.with(b'%')),
+        Operator::ValidateUtf8Encoding => Gate::of_byte(ByteSet::range(0x80, 0xff)),
+        _ => Gate::open(),
+    }
+}
+
+/// True if the answer depends on nothing but the value, and giving it changes nothing.
+fn is_pure(link: &Link) -> bool {
+    if link.negated && link.capture {
+        // What it finds is captured, match or not.
+        return false;
+    }
+    match &link.operator {
+        // Those that backtrack have a budget, which is spent in the order of the rules.
+        Operator::Rx(Pattern::Fixed(regex)) | Operator::RxGlobal(Pattern::Fixed(regex)) => {
+            !regex.backtracks()
+        }
+        Operator::Rx(Pattern::Computed(_))
+        | Operator::RxGlobal(Pattern::Computed(_))
+        | Operator::Verify(..)
+        | Operator::Rsub(_)
+        | Operator::GeoLookup(_)
+        | Operator::Rbl(_)
+        | Operator::InspectFile(_) => false,
+        operator => operator.argument().is_none_or(|argument| argument.as_literal().is_some()),
+    }
+}
+
+/// [`Gates`] in the making.
+struct GatesBuilder {
+    gates: Gates,
+    words: [WordLists; 2],
+}
+
+impl GatesBuilder {
+    fn new(blocks: usize) -> GatesBuilder {
+        let possible = vec![Block::default(); blocks];
+        let without = vec![[[u64::MAX; 4]; 64]; blocks];
+        GatesBuilder { gates: Gates { possible, without, ..Gates::default() }, words: Default::default() }
+    }
+
+    /// The next candidate. `None`: it matches in none of these texts.
+    fn enter(&mut self, gate: Option<Gate>, side: Option<Side>) {
+        let at = self.gates.further.len();
+        let Some(gate) = gate else { return self.gates.further.push(Further::default()) };
+        let (block, word, bit) = (at / BLOCK_BITS, at % BLOCK_BITS / 64, 1 << (at % 64));
+        self.gates.possible[block][word] |= bit;
+        let mut several = Vec::new();
+        for set in &gate.bytes {
+            let touching = classes::touching(set);
+            match touching.count_ones() {
+                1 => self.gates.without[block][touching.trailing_zeros() as usize][word] &= !bit,
+                _ => several.push(touching),
+            }
+        }
+        self.gates.further.push(Further {
+            length_min: gate.length_min.try_into().unwrap_or(u32::MAX),
+            classes: several.into(),
+            lists: side.map(|side| self.words[side as usize].enter(gate.words)).unwrap_or_default(),
+        });
+    }
+
+    fn finish(self) -> Gates {
+        Gates { finders: self.words.map(WordLists::finish), ..self.gates }
+    }
+}
+
+/// Numbers for words and the lists that they stand in.
+#[derive(Default)]
+struct WordLists {
+    words: HashMap<Vec<u8>, usize>,
+    lists_of: Vec<Vec<u16>>,
+    known: HashMap<Vec<Vec<u8>>, u16>,
+}
+
+impl WordLists {
+    /// The numbers of `lists`; those beyond what can be numbered are left out.
+    fn enter(&mut self, lists: Vec<Vec<Vec<u8>>>) -> Box<[u16]> {
+        lists.into_iter().filter_map(|list| self.enter_list(list)).collect()
+    }
+
+    fn enter_list(&mut self, list: Vec<Vec<u8>>) -> Option<u16> {
+        if let Some(&known) = self.known.get(&list) {
+            return Some(known);
+        }
+        if self.known.len() >= LISTS_MAX {
+            return None;
+        }
+        let number = self.known.len() as u16;
+        for word in &list {
+            let next = self.words.len();
+            let at = *self.words.entry(word.clone()).or_insert(next);
+            self.lists_of.resize(self.lists_of.len().max(at + 1), Vec::new());
+            self.lists_of[at].push(number);
+        }
+        self.known.insert(list, number);
+        Some(number)
+    }
+
+    fn finish(self) -> Finder {
+        let mut words = vec![b"".as_slice(); self.words.len()];
+        for (word, &at) in &self.words {
+            words[at] = word;
+        }
+        Finder {
+            words: WordFinder::new(&words),
+            lists_of: self.lists_of.into_iter().map(Vec::into_boxed_slice).collect(),
+            list_count: self.known.len(),
+        }
+    }
+}

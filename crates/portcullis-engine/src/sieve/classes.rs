@@ -1,0 +1,96 @@
+//! Byte classes: what of a text's bytes rules care for, in one word.
+
+use portcullis_types::ByteSet;
+
+/// Upper-case letters have this class and that of their letter.
+const UPPER: u64 = 1 << 27;
+const DIGIT: u64 = 1 << 26;
+const BLANK: u64 = 1 << 28;
+const CONTROL: u64 = 1 << 29;
+const HIGH: u64 = 1 << 30;
+/// Space and punctuation have a class for each byte, from here on, but that `^` goes with `~`.
+const FIRST_MARK: u32 = 31;
+
+/// The classes of each byte: letters one each, whatever their case; digits one; the other bytes by their rarity.
+static TABLE: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut mark = FIRST_MARK;
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            letter @ b'a'..=b'z' => 1 << (letter - b'a'),
+            letter @ b'A'..=b'Z' => 1 << (letter - b'A') | UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'\t'..=b'\r' => BLANK,
+            0..0x20 | 0x7f => CONTROL,
+            0x80..=0xff => HIGH,
+            b'~' => table[b'^' as usize],
+            _ => {
+                mark += 1;
+                1 << (mark - 1)
+            }
+        };
+        byte += 1;
+    }
+    assert!(mark <= 64);
+    table
+};
+
+/// The classes that the bytes of `text` have.
+pub(super) fn of(text: &[u8]) -> u64 {
+    let mut chunks = text.chunks_exact(4);
+    let mut all = [0; 4];
+    for chunk in &mut chunks {
+        for (classes, &byte) in all.iter_mut().zip(chunk) {
+            *classes |= TABLE[byte as usize];
+        }
+    }
+    let rest = chunks.remainder().iter().fold(0, |classes, &byte| classes | TABLE[byte as usize]);
+    all[0] | all[1] | all[2] | all[3] | rest
+}
+
+/// Classes of which a text with a byte of `set` has one.
+pub(super) fn touching(set: &ByteSet) -> u64 {
+    let class = |byte: u8| match byte {
+        b'A'..=b'Z' if !set.contains(byte.to_ascii_lowercase()) => UPPER,
+        byte => TABLE[byte as usize] & !UPPER,
+    };
+    set.iter().fold(0, |classes, byte| classes | class(byte))
+}
+
+/// Bytes of ordinary text: letters, digits, blanks and the punctuation that is nearly never part of an attack's syntax.
+pub(super) fn plain_bytes() -> ByteSet {
+    let letters = ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z'));
+    letters
+        .union(ByteSet::range(b'0', b'9'))
+        .union(ByteSet::range(b'\t', b'\r'))
+        .union(ByteSet::of(b" .,:-_@+/=%?!*#~^"))
+}
+
+/// Classes that no text of [`plain_bytes`] has.
+pub(super) fn not_plain() -> u64 {
+    plain_bytes().complement().iter().fold(0, |classes, byte| classes | TABLE[byte as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_of_a_set_shows_in_the_classes() {
+        for byte in 0..=255u8 {
+            assert_ne!(TABLE[byte as usize], 0, "{byte}");
+            for low in (0..=255u8).step_by(7) {
+                let set = ByteSet::range(low, low.saturating_add(40));
+                if set.contains(byte) {
+                    assert_ne!(touching(&set) & of(&[byte]), 0, "{byte} {low}");
+                }
+            }
+            assert_ne!(touching(&ByteSet::EMPTY.with(byte)) & of(&[b'x', byte]), 0);
+        }
+        assert_eq!(touching(&ByteSet::range(b'A', b'Z').with(b'\'')) & of(b"select"), 0);
+        assert_eq!(not_plain() & of(b"Some text, 1/2 of it: a@b.c"), 0);
+        assert!(plain_bytes().complement().iter().all(|byte| not_plain() & of(&[byte]) != 0));
+        assert_eq!(touching(&ByteSet::EMPTY.with(b'<')) & of(b"abc XYZ 123 >/"), 0);
+    }
+}

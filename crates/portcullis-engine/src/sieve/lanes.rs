@@ -1,0 +1,258 @@
+//! Which candidates look at which values, and in which forms.
+
+use portcullis_decode::Transformation;
+use portcullis_types::{ByteSet, Variable};
+
+use crate::store::{CLASS_COUNT, Class, classes_of, readings_of};
+use crate::{ChainId, Chains};
+
+use super::{Side, classes};
+
+/// By origin of a value: who looks at it.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    pub(super) classes: [ClassLanes; CLASS_COUNT],
+    pub(super) scalars: Vec<(Variable, Source)>,
+}
+
+/// Who looks at the values of a class.
+#[derive(Debug, Default)]
+pub(super) struct ClassLanes {
+    /// Whatever the key.
+    pub(super) any: Option<Source>,
+    /// For keys that rules name, in lower case: those of `any` and their own.
+    pub(super) keyed: Vec<(Box<[u8]>, Source)>,
+}
+
+/// The candidates that look at a value, by the chain they look through.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(super) side: Side,
+    /// The transformations that lead to the chains: a tree, the value itself first.
+    pub(super) nodes: Vec<Node>,
+    /// Where the transformation of no node on the way acts, only these forms may differ from the value: those of nodes that act on any
+    /// value.
+    pub(super) restless: Vec<u16>,
+    /// The candidates that look at the value itself then.
+    pub(super) calm: Vec<u64>,
+    /// A value with none of these byte classes is left alone by all other transformations,
+    pub(super) triggers: u64,
+    /// unless it ends with a dot.
+    pub(super) final_dot: bool,
+}
+
+/// A form in the tree of a [`Source`].
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) chain: ChainId,
+    /// Candidates that look at this form.
+    pub(super) candidates: Vec<u64>,
+    pub(super) children: Vec<u16>,
+    /// Byte classes of the parent that let the last transformation act; `None`: always.
+    triggers: Option<u64>,
+    /// A dot that ends it does, too.
+    final_dot: bool,
+    /// A shorter parent gives nothing that a candidate here or below could match.
+    pub(super) length_min: usize,
+}
+
+impl Node {
+    /// False if the last transformation gives back what it gets, a text with these byte classes.
+    pub(super) fn may_act(&self, classes: u64, ends_with_dot: bool) -> bool {
+        self.triggers.is_none_or(|set| set & classes != 0) || self.final_dot && ends_with_dot
+    }
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Lanes { classes: std::array::from_fn(|_| ClassLanes::default()), scalars: Vec::new() }
+    }
+}
+
+impl ClassLanes {
+    /// Who looks at the value under `key`.
+    pub(super) fn source(&self, key: &[u8]) -> Option<&Source> {
+        let named =
+            self.keyed.iter().find(|(name, _)| name.len() == key.len() && name.eq_ignore_ascii_case(key));
+        named.map(|(_, source)| source).or(self.any.as_ref())
+    }
+}
+
+impl Source {
+    pub(super) fn new(side: Side, width: usize) -> Source {
+        let root = Node {
+            chain: ChainId::IDENTITY,
+            candidates: vec![0; width],
+            children: Vec::new(),
+            triggers: Some(0),
+            final_dot: false,
+            length_min: 0,
+        };
+        let (nodes, calm) = (vec![root], vec![0; width]);
+        Source { side, nodes, restless: Vec::new(), calm, triggers: 0, final_dot: false }
+    }
+
+    /// `candidate` looks through `chain`.
+    pub(super) fn add(&mut self, chains: &Chains, chain: ChainId, candidate: usize) {
+        let at = self.node(chains, chain);
+        self.nodes[at].candidates[candidate / 64] |= 1 << (candidate % 64);
+    }
+
+    /// Recursion depth is the length of the chain, which the plan bounds.
+    fn node(&mut self, chains: &Chains, chain: ChainId) -> usize {
+        if let Some(at) = self.nodes.iter().position(|node| node.chain == chain) {
+            return at;
+        }
+        let Some(step) = chains.node(chain) else { return 0 };
+        let parent = self.node(chains, step.parent);
+        // Dots stand in every second name; what normalises paths acts on them only beside a slash and at the end.
+        let final_dot = matches!(step.last, Transformation::NormalizePath | Transformation::NormalizePathWin);
+        let acting = if final_dot { step.triggers.without(b'.') } else { step.triggers };
+        let triggers = (acting != ByteSet::FULL).then(|| classes::touching(&acting));
+        self.final_dot |= final_dot;
+        self.triggers |= triggers.unwrap_or(0);
+        let at = self.nodes.len();
+        let candidates = vec![0; self.calm.len()];
+        self.nodes.push(Node { chain, candidates, children: Vec::new(), triggers, final_dot, length_min: 0 });
+        self.nodes[parent].children.push(at as u16);
+        at
+    }
+
+    /// Adds what `other` has.
+    pub(super) fn extend(&mut self, chains: &Chains, other: &Source) {
+        for node in &other.nodes {
+            let at = self.node(chains, node.chain);
+            for (mine, theirs) in self.nodes[at].candidates.iter_mut().zip(&node.candidates) {
+                *mine |= theirs;
+            }
+        }
+    }
+
+    /// Once all candidates are in; `length_min` says what each needs.
+    pub(super) fn finish(&mut self, chains: &Chains, length_min: impl Fn(usize) -> usize) {
+        let mut calm = vec![true; self.nodes.len()];
+        for at in 0..self.nodes.len() {
+            if at > 0 && self.nodes[at].triggers.is_none() {
+                if calm[at] {
+                    self.restless.push(at as u16);
+                }
+                calm[at] = false;
+            }
+            for child in self.nodes[at].children.clone() {
+                calm[usize::from(child)] = calm[at];
+            }
+            if calm[at] {
+                for (all, own) in self.calm.iter_mut().zip(&self.nodes[at].candidates) {
+                    *all |= own;
+                }
+            }
+        }
+        // Children stand behind their parents.
+        for at in (0..self.nodes.len()).rev() {
+            let node = &self.nodes[at];
+            let own = bits(&node.candidates).map(&length_min);
+            let below = node.children.iter().map(|&child| self.nodes[usize::from(child)].length_min);
+            let needed = own.chain(below).min().unwrap_or(usize::MAX);
+            self.nodes[at].length_min = match chains.node(node.chain).map(|step| step.last) {
+                Some(last) => last.input_length_min(needed),
+                None => needed,
+            };
+        }
+    }
+}
+
+/// Where the values of a variable are that no rule can change.
+pub(super) enum Origin {
+    Classes(Vec<Class>),
+    Scalar,
+    /// Rules can change it, or it is worked out when it is asked for.
+    Unsteady,
+}
+
+pub(super) fn origin(variable: Variable) -> Origin {
+    use Variable::*;
+    match variable {
+        Geo | MatchedVars | MatchedVarsNames => Origin::Unsteady,
+        variable if !classes_of(variable).is_empty() => {
+            Origin::Classes(classes_of(variable).iter().chain(readings_of(variable)).copied().collect())
+        }
+        AuthType
+        | InboundDataError
+        | MultipartBoundaryQuoted
+        | MultipartBoundaryWhitespace
+        | MultipartCrlfLfLines
+        | MultipartCrlfLine
+        | MultipartDataAfter
+        | MultipartDataBefore
+        | MultipartFileLimitExceeded
+        | MultipartHeaderFolding
+        | MultipartInvalidHeaderFolding
+        | MultipartInvalidPart
+        | MultipartInvalidQuoting
+        | MultipartLfLine
+        | MultipartMissingSemicolon
+        | MultipartStrictError
+        | MultipartUnmatchedBoundary
+        | OutboundDataError
+        | PathInfo
+        | QueryString
+        | RemoteAddr
+        | RemoteHost
+        | RemotePort
+        | RemoteUser
+        | ReqbodyAmbiguity
+        | ReqbodyError
+        | ReqbodyErrorMsg
+        | ReqbodyProcessorError
+        | ReqbodyProcessorErrorMsg
+        | RequestBasename
+        | RequestBody
+        | RequestFilename
+        | RequestLine
+        | RequestMethod
+        | RequestProtocol
+        | RequestUri
+        | RequestUriRaw
+        | ResponseBody
+        | ResponseContentLength
+        | ResponseContentType
+        | ResponseProtocol
+        | ResponseStatus
+        | ServerAddr
+        | ServerName
+        | ServerPort
+        | StatusLine
+        | UniqueId
+        | UrlencodedError
+        | UseragentIp => Origin::Scalar,
+        _ => Origin::Unsteady,
+    }
+}
+
+/// The message that a variable belongs to.
+pub(super) fn side(variable: Variable) -> Side {
+    use Variable::*;
+    match variable {
+        ResponseBody
+        | ResponseContentLength
+        | ResponseContentType
+        | ResponseHeaders
+        | ResponseHeadersNames
+        | ResponseProtocol
+        | ResponseStatus
+        | StatusLine => Side::Response,
+        _ => Side::Request,
+    }
+}
+
+/// The numbers of the bits that are set.
+pub(super) fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(at, &word)| {
+        let mut word = word;
+        std::iter::from_fn(move || {
+            let bit = (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
+            word &= word.wrapping_sub(1);
+            bit
+        })
+    })
+}
