@@ -75,7 +75,8 @@ def prior_of(name, kinds):
     return kinds.get(name, 0.0)
 
 
-def clamp(name, weight):
+def clamp(name, weight, caps):
+    weight = min(weight, caps.get(name.rstrip("~"), weight))
     for start, (low, high) in CONTEXT_BOUNDS.items():
         if name.startswith(start):
             return min(max(weight, low), high)
@@ -84,7 +85,7 @@ def clamp(name, weight):
     return max(weight, 0.0)
 
 
-def fit(samples, kinds, steps=400):
+def fit(samples, kinds, caps, steps=400):
     sizes = defaultdict(int)
     for sample in samples:
         sizes[sample.group, sample.source if sample.label else ""] += 1
@@ -117,7 +118,7 @@ def fit(samples, kinds, steps=400):
             m[i] = 0.9 * m[i] + 0.1 * g
             v[i] = 0.99 * v[i] + 0.01 * g * g
             weights[i] -= rate * (m[i] / (1 - 0.9**step)) / (math.sqrt(v[i] / (1 - 0.99**step)) + 1e-8)
-            weights[i] = clamp(names[i], weights[i])
+            weights[i] = clamp(names[i], weights[i], caps)
     return dict(zip(names, (round(w, 2) for w in weights)))
 
 
@@ -129,11 +130,11 @@ def in_limit(sample, group, tiers):
     return sample.group == group and (tiers is None or sample.source.split(" ")[0] in tiers)
 
 
-def calibrate(samples, weights):
-    """The lowest thresholds that keep each benign set within its limits, not below -1."""
+def calibrate(samples, weights, floor=-1.0):
+    """The lowest thresholds that keep each benign set within its limits, not below `floor` (balanced) and -1 (strict)."""
     thresholds = []
     for column in (2, 3):
-        lowest, by = -1.0, "the floor"
+        lowest, by = (floor if column == 2 else -1.0), "the floor"
         for limit in LIMITS:
             scores = sorted((points(s, weights) for s in samples if not s.label and in_limit(s, limit[0], limit[1])), reverse=True)
             allowed = int(len(scores) * limit[column])
@@ -153,11 +154,14 @@ def main():
     parser.add_argument("--features", required=True)
     parser.add_argument("--class", dest="cls", required=True)
     parser.add_argument("--attacks", default="", help="attack sets to learn from, comma separated parts of their names; default all")
+    parser.add_argument("--floor", type=float, default=-1.0, help="lowest threshold of balanced; higher where attacks are few and the benign sets say little about the class")
     parser.add_argument("--leave-out", action="store_true", help="also train without each source and test on it; to standard error")
+    parser.add_argument("--cap", default="", help="KIND=WEIGHT,...: kinds that recorded attacks have and honest traffic of other sites may have too; they learn no more than this")
     args = parser.parse_args()
+    caps = {name: float(most) for name, most in (pair.split("=") for pair in args.cap.split(",") if pair)}
     kinds, samples = read(args.features, args.cls, [a for a in args.attacks.split(",") if a])
-    weights = fit(samples, kinds)
-    (balanced, why_balanced), (strict, why_strict) = calibrate(samples, weights)
+    weights = fit(samples, kinds, caps)
+    (balanced, why_balanced), (strict, why_strict) = calibrate(samples, weights, args.floor)
     strict = min(strict, balanced)
     print(f"# Weights of the {args.cls} detector. Made by tools/semantic/train.py; do not edit by hand, train.")
     print("# A name ending in ~ is a loose finding. Kinds never seen in training keep the weight of their severity.")
@@ -186,8 +190,8 @@ def main():
                 continue
             ids = {id(sample) for sample in held}
             rest = [sample for sample in samples if id(sample) not in ids]
-            other = fit(rest, kinds, steps=200)
-            (threshold, _), _ = calibrate(rest, other)
+            other = fit(rest, kinds, caps, steps=200)
+            (threshold, _), _ = calibrate(rest, other, args.floor)
             hits, size = share(held, other, threshold)
             say(f"left out: {'attack' if label else 'benign'} {group} {source}: {hits}/{size} = {100 * hits / size:.2f} %")
 

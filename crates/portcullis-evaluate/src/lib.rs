@@ -1,8 +1,11 @@
-//! Replays labelled requests through the detectors in process and counts what they say: `portcullis evaluate PATH...`.
+//! Replays labelled requests in process and counts what is said of them: `portcullis evaluate PATH...`.
 //!
 //! ```text
-//! files ──sample──> labelled samples ──replay──> blocked? score, findings ──report──> tables, lists of what went wrong
+//! files ──sample──> labelled samples ──Engine──> blocked? score, findings ──report──> tables, lists of what went wrong
 //! ```
+//!
+//! An [`Engine`] is what is evaluated: the program brings the whole inspection of a policy, [`DetectorsAlone`] is the quick
+//! one for those who work on detectors (`cargo run -p portcullis-evaluate --example evaluate -- PATH...`).
 //!
 //! What can be read, by file name and content:
 //! - `.jsonl`: lines with `p` or `b64` (a value, and `src`), lines with `method`, `uri`, `headers`, `body` or `body_b64`, lines
@@ -13,26 +16,29 @@
 //!
 //! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others are attacks.
 
-mod replay;
+mod detectors;
 mod report;
 mod sample;
+mod wire;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use portcullis_semantic::Level;
+use std::io::Write as _;
+use std::time::Duration;
 
-pub use sample::Label;
+use portcullis_semantic::Class;
+
+pub use detectors::DetectorsAlone;
+pub use sample::{Content, Label};
 
 /// What to evaluate and what to show.
 #[derive(Clone, Debug, clap::Args)]
+#[group(id = "evaluation")]
 pub struct Args {
     /// JSON-lines files, raw requests, or folders with them
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// How sure a finding must be to block
-    #[arg(long, value_enum, default_value_t = LevelArg::Balanced)]
-    pub level: LevelArg,
     /// Take everything as attack or benign, whatever the names say
     #[arg(long, value_enum)]
     pub label: Option<Label>,
@@ -42,6 +48,9 @@ pub struct Args {
     /// Show up to this many missed attacks and wrongly flagged requests of each set
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub show: usize,
+    /// Write all missed attacks and wrongly flagged requests to this file
+    #[arg(long, value_name = "FILE")]
+    pub missed: Option<PathBuf>,
     /// Show each set's rows by source, family or tier
     #[arg(long)]
     pub by_source: bool,
@@ -53,22 +62,34 @@ pub struct Args {
     pub features: Option<PathBuf>,
 }
 
-/// `--level`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LevelArg {
-    /// Few false alarms
-    Balanced,
-    /// More attacks, more false alarms
-    Strict,
+/// What is evaluated.
+pub trait Engine {
+    /// What it is, for the report's first line: `mode semantic, level balanced`.
+    fn describe(&self) -> String;
+
+    /// What it says of one sample. With a class, only findings of that class block.
+    fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome;
 }
 
-impl From<LevelArg> for Level {
-    fn from(level: LevelArg) -> Level {
-        match level {
-            LevelArg::Balanced => Level::Balanced,
-            LevelArg::Strict => Level::Strict,
-        }
-    }
+/// What became of a sample.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Blocked as an attack.
+    pub blocked: bool,
+    /// Refused as a message that cannot be read, or not in one way.
+    pub refused: Option<&'static str>,
+    /// The class with the highest score, if there are findings.
+    pub class: Option<Class>,
+    /// Time that it took.
+    pub duration: Duration,
+    /// What decided: terms of the worst value's score, rules with their points.
+    pub terms: Vec<(String, f32)>,
+    /// The score of the worst value.
+    pub points: f32,
+    /// Where the worst value stands.
+    pub at: String,
+    /// For each value and class with findings: the features.
+    pub rows: Vec<(Class, Vec<String>)>,
 }
 
 /// `--place`
@@ -131,23 +152,25 @@ impl fmt::Display for EvaluateError {
 
 impl std::error::Error for EvaluateError {}
 
-/// Evaluates, and gives the report.
-pub fn run(args: &Args) -> Result<String, EvaluateError> {
+/// Evaluates `engine`, and gives the report.
+pub fn run(args: &Args, engine: &mut dyn Engine) -> Result<String, EvaluateError> {
     let class = match &args.class {
         None => None,
-        Some(name) => Some(
-            portcullis_semantic::Class::from_name(name).ok_or_else(|| EvaluateError::Class(name.clone()))?,
-        ),
+        Some(name) => Some(Class::from_name(name).ok_or_else(|| EvaluateError::Class(name.clone()))?),
     };
-    let mut report = report::Report::new(args, class);
-    let mut replay = replay::Replay::new(args.level.into(), class);
+    let mut report = report::Report::new(args, class, engine.describe());
     for path in &args.paths {
         for set in sample::read(path, args.label, args.place)? {
             for sample in &set.samples {
-                let outcome = replay.run(sample);
+                let outcome = engine.run(&sample.content, class);
                 report.count(&set.name, sample, &outcome);
             }
         }
     }
     report.finish()
+}
+
+fn write(path: &Path, text: &str) -> Result<(), EvaluateError> {
+    let write = || std::fs::File::create(path)?.write_all(text.as_bytes());
+    write().map_err(|source| EvaluateError::Io { path: path.to_owned(), source })
 }

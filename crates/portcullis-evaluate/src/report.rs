@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::time::Duration;
 
 use portcullis_semantic::Class;
 
-use crate::replay::Outcome;
 use crate::sample::{Label, Sample};
-use crate::{Args, EvaluateError};
+use crate::{Args, EvaluateError, Outcome, write};
 
 #[derive(Default)]
 struct Row {
@@ -30,11 +28,15 @@ pub struct Report<'a> {
     sets: BTreeMap<String, Row>,
     sources: BTreeMap<(String, String), Row>,
     features: String,
+    /// What was evaluated.
+    engine: String,
+    /// All that went wrong, for `--missed`.
+    missed: String,
     samples: usize,
 }
 
 impl<'a> Report<'a> {
-    pub fn new(args: &'a Args, class: Option<Class>) -> Report<'a> {
+    pub fn new(args: &'a Args, class: Option<Class>, engine: String) -> Report<'a> {
         let (sets, sources) = (BTreeMap::new(), BTreeMap::new());
         let mut features = String::new();
         if args.features.is_some() {
@@ -42,7 +44,7 @@ impl<'a> Report<'a> {
                 let _ = writeln!(features, "#kind\t{class}\t{}\t{}", kind.id, kind.severity.name());
             }
         }
-        Report { args, class, sets, sources, features, samples: 0 }
+        Report { args, class, sets, sources, features, engine, missed: String::new(), samples: 0 }
     }
 
     pub fn count(&mut self, set: &str, sample: &Sample, outcome: &Outcome) {
@@ -57,6 +59,10 @@ impl<'a> Report<'a> {
         if is_wrong && row.wrong.len() < show {
             row.wrong.push(explain(sample, outcome));
         }
+        if is_wrong && self.args.missed.is_some() {
+            let what = if sample.label == Label::Attack { "missed" } else { "flagged" };
+            let _ = writeln!(self.missed, "{set}: {what}\n{}", explain(sample, outcome));
+        }
         if self.args.by_source {
             self.sources.entry((set.to_owned(), sample.source.clone())).or_default().add(sample, outcome);
         }
@@ -65,13 +71,14 @@ impl<'a> Report<'a> {
     /// The report as text. Writes the features file, if asked for.
     pub fn finish(self) -> Result<String, EvaluateError> {
         if let Some(path) = &self.args.features {
-            let write = || std::fs::File::create(path)?.write_all(self.features.as_bytes());
-            write().map_err(|source| EvaluateError::Io { path: path.clone(), source })?;
+            write(path, &self.features)?;
+        }
+        if let Some(path) = &self.args.missed {
+            write(path, &self.missed)?;
         }
         let mut out = String::new();
-        let level = format!("{:?}", self.args.level).to_lowercase();
         let class = self.class.map_or("all classes", Class::name);
-        let _ = writeln!(out, "{} samples, level {level}, {class}", self.samples);
+        let _ = writeln!(out, "{} samples, {}, {class}", self.samples, self.engine);
         header(&mut out);
         let mut total = Row::default();
         for (name, row) in &self.sets {

@@ -32,10 +32,30 @@ pub struct Sample {
     pub content: Content,
 }
 
-#[derive(Debug)]
+/// What is evaluated.
+#[derive(Clone, Debug)]
 pub enum Content {
-    Value { place: Place, name: &'static str, bytes: Vec<u8> },
-    Request { method: String, uri: Vec<u8>, headers: Vec<(String, Vec<u8>)>, body: Vec<u8> },
+    /// A bare value, in a place of a request.
+    Value {
+        /// The place.
+        place: Place,
+        /// Its name there.
+        name: &'static str,
+        /// The value, not encoded.
+        bytes: Vec<u8>,
+    },
+    /// A request in parts.
+    Request {
+        /// The method.
+        method: String,
+        /// The request target.
+        uri: Vec<u8>,
+        /// Header fields in order.
+        headers: Vec<(String, Vec<u8>)>,
+        /// The body, without codings.
+        body: Vec<u8>,
+    },
+    /// A request as a person saved it.
     Raw(Vec<u8>),
 }
 

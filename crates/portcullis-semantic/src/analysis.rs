@@ -5,8 +5,10 @@ use portcullis_types::Span;
 use crate::detector::{Detector, Found, Input};
 use crate::gate::Gate;
 use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, NAME_BYTES_MAX};
-use crate::score::{self, Level, Model, Score};
-use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place, Value, WeightsError, decode};
+use crate::score::{self, Model, Score};
+use crate::{
+    ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, Place, Value, WeightsError, decode,
+};
 
 /// The detectors with their gate and weights. Built once, shared by all threads, never changed.
 #[derive(Debug)]
@@ -48,6 +50,12 @@ impl Detectors {
         })
     }
 
+    /// What `finding` adds to the score of its class.
+    pub fn points(&self, finding: &Finding) -> f32 {
+        let detector = self.bases.partition_point(|base| *base <= finding.feature) - 1;
+        self.models[detector].weight(usize::from(finding.feature - self.bases[detector]), finding.loose)
+    }
+
     /// The model of detector number `detector`.
     pub fn model(&self, detector: usize) -> &Model {
         &self.models[detector]
@@ -65,6 +73,8 @@ impl Default for Detectors {
 pub struct Analysis {
     findings: Vec<Finding>,
     dropped: u32,
+    /// Bytes of files that were not looked at.
+    pub(crate) left_out: u64,
     values: Vec<Value>,
     arena: Vec<u8>,
     forms: Vec<Form>,
@@ -90,6 +100,7 @@ impl Analysis {
         self.findings.clear();
         self.values.clear();
         self.dropped = 0;
+        self.left_out = 0;
     }
 
     /// Looks at one value, which stands at `location`, as it is and in every form that decoding makes of it.
@@ -141,6 +152,22 @@ impl Analysis {
         self.dropped
     }
 
+    /// Bytes of uploaded files beyond [`FILE_BYTES_MAX`](crate::limits::FILE_BYTES_MAX), which were not looked at.
+    pub fn bytes_left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// The findings that `score` counts.
+    pub fn findings_of<'a>(
+        &'a self,
+        detectors: &'a Detectors,
+        score: &Score,
+    ) -> impl Iterator<Item = &'a Finding> {
+        let base = detectors.bases[score.detector];
+        let features = base..base + detectors.list[score.detector].kinds().len() as u16;
+        self.findings_in(score.value).iter().filter(move |finding| features.contains(&finding.feature))
+    }
+
     /// The values with findings; [`Finding::value`] is a number in it.
     pub fn values(&self) -> &[Value] {
         &self.values
@@ -151,9 +178,16 @@ impl Analysis {
         self.values.iter().enumerate().flat_map(move |(number, value)| {
             let models = detectors.models.iter().zip(&detectors.bases).enumerate();
             models.filter_map(move |(detector, (model, &base))| {
-                score::score(model, detector, base, number as u32, value, &self.findings)
+                score::score(model, detector, base, number as u32, value, self.findings_in(number as u32))
             })
         })
+    }
+
+    /// The findings of one value; they stand together, for values come one after the other.
+    fn findings_in(&self, value: u32) -> &[Finding] {
+        let start = self.findings.partition_point(|finding| finding.value < value);
+        let rest = &self.findings[start..];
+        &rest[..rest.partition_point(|finding| finding.value == value)]
     }
 
     /// The score that is highest over the threshold of `level`; `None` if nothing was found.
@@ -161,24 +195,17 @@ impl Analysis {
         if self.findings.is_empty() {
             return None;
         }
-        let over = |score: &Score| match level {
-            Level::Balanced => score.over_balanced,
-            Level::Strict => score.over_strict,
-        };
-        self.scores(detectors).max_by(|a, b| over(a).total_cmp(&over(b)))
+        self.scores(detectors).max_by(|a, b| a.over(level).total_cmp(&b.over(level)))
     }
 
     /// The features of a score and what each adds, for people and for training.
     pub fn terms(&self, detectors: &Detectors, score: &Score) -> Vec<(String, f32)> {
         let model = &detectors.models[score.detector];
-        let base = detectors.bases[score.detector];
-        let range = base..base + detectors.list[score.detector].kinds().len() as u16;
         let mut terms = vec![("bias".to_owned(), model.bias())];
         let mut decoded = false;
-        for finding in self.findings.iter().filter(|f| f.value == score.value && range.contains(&f.feature)) {
+        for finding in self.findings_of(detectors, score) {
             let mark = if finding.loose { "~" } else { "" };
-            let weight = model.weight(usize::from(finding.feature - base), finding.loose);
-            terms.push((format!("{}{mark}", finding.kind.id), weight));
+            terms.push((format!("{}{mark}", finding.kind.id), detectors.points(finding)));
             decoded |= score::is_decoded(finding.layers);
         }
         if let Some(value) = self.values.get(score.value as usize) {

@@ -22,7 +22,7 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
     }
 
     /// Words of which at least one must be in the text; with none the text always passes.
-    fn hints(&self) -> &'static [Hint];
+    fn hints(&self) -> &[Hint];
 
     /// The places it looks at.
     fn reads(&self, place: Place) -> bool {

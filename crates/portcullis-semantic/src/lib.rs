@@ -45,24 +45,25 @@
 //! structure of a fragment is not told.
 
 mod analysis;
-mod class;
+mod body;
 mod decode;
 mod detector;
 pub mod detectors;
 mod finding;
 mod gate;
+mod leaves;
 pub mod limits;
 mod location;
 mod message;
+mod protobuf;
 mod score;
 mod shape;
 
 pub use analysis::{Analysis, Detectors};
-pub use class::Class;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input};
 pub use finding::{Finding, Kind, KindId, Layers, Value};
-pub use location::{Location, Place};
-pub use portcullis_types::Severity;
-pub use score::{CONTEXTS, Level, Model, Score, WeightsError};
+pub use location::Location;
+pub use portcullis_types::{Class, Level, Place, Severity};
+pub use score::{CONTEXTS, Model, Score, WeightsError};
 pub use shape::ByteGroups;

@@ -18,3 +18,15 @@ pub const NAME_BYTES_MAX: usize = 96;
 pub const FILE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of an XML element's text that are looked at together; longer text is cut there.
 pub const XML_TEXT_BYTES_MAX: usize = 64 << 10;
+/// String literals of a GraphQL document that are looked at by themselves.
+pub const LITERALS_MAX: usize = 256;
+/// Lines of a body of JSON lines that are taken apart; the whole is looked at as text then.
+pub const LINES_MAX: usize = 4_096;
+/// Parts of what only looks like multipart; the rest is looked at as text only.
+pub const PARTS_MAX: usize = 256;
+/// Bytes to which a body that is still packed may grow.
+pub const INFLATED_BYTES_MAX: u64 = 8 << 20;
+/// Messages in messages of Protocol Buffers.
+pub const PROTOBUF_DEPTH_MAX: usize = 16;
+/// Bytes to which a packed value in Base64 may grow.
+pub const INFLATED_VALUE_BYTES_MAX: u64 = 64 << 10;

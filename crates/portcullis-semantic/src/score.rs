@@ -5,30 +5,10 @@
 //! written `kind~`), and what the value looks like ([`CONTEXTS`]). Weights come from the detector's table; a kind that is
 //! not in it has the weight of its severity, so that a new detector works before it is trained.
 
-use portcullis_types::Severity;
+use portcullis_types::{Level, Severity};
 
 use crate::detector::Detector;
 use crate::{Class, Finding, Layers, Place, Value};
-
-/// How sure a finding must be to block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// One false alarm in 2,000 values that make a detector look at all.
-    #[default]
-    Balanced,
-    /// One in 330; more attacks are caught.
-    Strict,
-}
-
-impl Level {
-    /// The name in configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Balanced => "balanced",
-            Level::Strict => "strict",
-        }
-    }
-}
 
 /// What a value looks like, beside what was found in it.
 pub const CONTEXTS: &[&str] = &[
@@ -215,12 +195,17 @@ pub struct Score {
 }
 
 impl Score {
+    /// `points` less the threshold of `level`.
+    pub fn over(&self, level: Level) -> f32 {
+        match level {
+            Level::Balanced => self.over_balanced,
+            Level::Strict => self.over_strict,
+        }
+    }
+
     /// True if `level` blocks.
     pub fn blocks(&self, level: Level) -> bool {
-        match level {
-            Level::Balanced => self.over_balanced >= 0.0,
-            Level::Strict => self.over_strict >= 0.0,
-        }
+        self.over(level) >= 0.0
     }
 }
 

@@ -2,17 +2,20 @@
 
 use memchr::memmem;
 
-use super::{hex_digit, is_mostly_text, push_char};
+use super::{hex_digit, inflate, is_mostly_text, push_char};
 use crate::ByteGroups;
+use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
 /// Shorter values are not tried as Base64 or hexadecimal: too many words are both.
 pub(super) const BASE64_BYTES_MIN: usize = 8;
 const HEX_BYTES_MIN: usize = 12;
 
-/// Base64 with either alphabet, padding or not, perhaps behind `...;base64,` or `Basic `; tokens with dots in parts.
+/// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps behind `...;base64,` or `Basic `; tokens with dots in parts.
 pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
+    // A plus sign at the end may have become a space.
     let trimmed = text.trim_ascii();
+    let groups = if trimmed.len() < text.len() { ByteGroups::of(trimmed) } else { groups };
     let body = if groups.is_within(ALPHABET) {
         trimmed
     } else if groups.has(b';') && groups.has(b',') {
@@ -22,33 +25,64 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         let Some(space) = trimmed.iter().take(8).position(|&b| b == b' ') else { return };
         &trimmed[space + 1..]
     };
-    if body.iter().any(|&b| base64_value(b).is_none() && !matches!(b, b'=' | b'.' | b'\r' | b'\n')) {
+    if body.iter().any(|&b| BASE64[usize::from(b)] == BASE64_NONE && b != b'.') {
         return;
     }
     for part in body.split(|&b| b == b'.').take(5).filter(|part| part.len() >= BASE64_BYTES_MIN) {
         out.clear();
-        if base64_part(part, out) && out.len() >= 6 && is_mostly_text(out) {
+        if !base64_part(part, out) || out.len() < 6 {
+            continue;
+        }
+        if is_mostly_text(out) {
             emit(out);
+        } else if let Some((text, _)) = inflate(out, INFLATED_VALUE_BYTES_MAX)
+            && is_mostly_text(&text)
+        {
+            emit(&text);
         }
     }
 }
 
+/// By byte: its six bits, [`BASE64_MARK`] for what may stand between, [`BASE64_NONE`] for all others.
+const BASE64: [u8; 256] = {
+    let mut table = [BASE64_NONE; 256];
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut at = 0;
+    while at < letters.len() {
+        table[letters[at] as usize] = at as u8;
+        at += 1;
+    }
+    table[b'-' as usize] = 62;
+    table[b'_' as usize] = 63;
+    table[b'=' as usize] = BASE64_MARK;
+    table[b'\r' as usize] = BASE64_MARK;
+    table[b'\n' as usize] = BASE64_MARK;
+    table
+};
+const BASE64_MARK: u8 = 0xFE;
+const BASE64_NONE: u8 = 0xFF;
+
 fn base64_value(b: u8) -> Option<u32> {
-    Some(match b {
-        b'A'..=b'Z' => u32::from(b - b'A'),
-        b'a'..=b'z' => u32::from(b - b'a') + 26,
-        b'0'..=b'9' => u32::from(b - b'0') + 52,
-        b'+' | b'-' => 62,
-        b'/' | b'_' => 63,
-        _ => return None,
-    })
+    let value = BASE64[usize::from(b)];
+    (value < 64).then_some(u32::from(value))
 }
 
 /// False if it is not whole: padding in the middle, or one letter too many.
 fn base64_part(text: &[u8], out: &mut Vec<u8>) -> bool {
+    out.reserve(text.len() / 4 * 3 + 3);
+    // Four letters at a time, as far as nothing else stands between them.
+    let mut from = 0;
+    for four in text.chunks_exact(4) {
+        let [a, b, c, d] = [four[0], four[1], four[2], four[3]].map(|b| BASE64[usize::from(b)]);
+        if (a | b | c | d) >= 64 {
+            break;
+        }
+        out.extend_from_slice(&[a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d]);
+        from += 4;
+    }
     let (mut bits, mut count) = (0u32, 0usize);
     let mut padding = 0;
-    for &b in text {
+    for &b in &text[from..] {
         match base64_value(b) {
             Some(_) if padding > 0 => return false,
             Some(value) => {
@@ -86,8 +120,15 @@ pub(super) fn hex(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>) -> bool {
     is_mostly_text(out)
 }
 
-/// UTF-16 of either order whose characters are mostly ASCII.
+/// UTF-16 of either order whose characters are mostly ASCII; UTF-32 with its three zeros a character, too.
 pub(super) fn utf16(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let units = text.chunks_exact(4);
+    let is_wide = |unit: &&[u8]| unit.iter().filter(|b| **b == 0).count() == 3;
+    let wide = units.clone().filter(is_wide).count();
+    if text.len() >= 16 && wide * 5 >= units.len() * 4 {
+        out.extend(text.iter().filter(|b| **b != 0));
+        return is_mostly_text(out);
+    }
     let (text, forced) = match text {
         [0xFE, 0xFF, rest @ ..] => (rest, Some(true)),
         [0xFF, 0xFE, rest @ ..] => (rest, Some(false)),

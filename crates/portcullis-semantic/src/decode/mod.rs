@@ -5,8 +5,11 @@
 //! in [`limits`](crate::limits). Nothing here blocks anything: a layer is context, its content is judged.
 
 mod binary;
+mod packed;
 mod signs;
 mod structured;
+
+pub(crate) use packed::inflate;
 
 use crate::{ByteGroups, Layers};
 
@@ -106,6 +109,13 @@ pub(crate) fn unwrap(
     }
 }
 
+/// `text` with the character references of HTML decoded, as an attribute's value is.
+pub(crate) fn entities(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    signs::entities(text, &mut out);
+    out
+}
+
 /// True if `text` is an object or array of JSON, all of it.
 pub(crate) fn is_json(text: &[u8], groups: ByteGroups) -> bool {
     (groups.has(b'{') || groups.has(b'[')) && structured::json(text, &mut |_| {})
@@ -139,6 +149,10 @@ fn is_mostly_text(bytes: &[u8]) -> bool {
         };
         if width == 0 {
             odd += 1;
+            // Most of what is no text shows it early.
+            if odd * 10 > bytes.len() {
+                return false;
+            }
             rest = tail;
         } else {
             rest = &rest[width..];
@@ -177,6 +191,7 @@ mod tests {
     fn percent() {
         check(b"%27+or+1", Layer::Percent, &["' or 1"]);
         check(b"%u0027 a+b", Layer::Percent, &["' a+b"]);
+        check(b"a+%2B%27", Layer::Percent, &["a +'"]);
         check(b"100% of", Layer::Percent, &[]);
     }
 

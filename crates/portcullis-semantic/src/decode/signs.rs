@@ -4,12 +4,20 @@ use memchr::memchr;
 
 use super::{hex_digit, push_char};
 
-/// `%HH` and `%uHHHH`. Where there is no space, `+` is one.
+/// `%HH` and `%uHHHH`. Where there is no space, a `+` that was sent as such is one.
 pub(super) fn percent(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let plus_is_space = memchr(b' ', text).is_none();
+    let copy = |out: &mut Vec<u8>, part: &[u8]| {
+        let start = out.len();
+        out.extend_from_slice(part);
+        if plus_is_space {
+            out[start..].iter_mut().filter(|b| **b == b'+').for_each(|b| *b = b' ');
+        }
+    };
     let mut rest = text;
     let mut decoded = false;
     while let Some(at) = memchr(b'%', rest) {
-        out.extend_from_slice(&rest[..at]);
+        copy(out, &rest[..at]);
         rest = &rest[at..];
         match rest {
             [_, a, b, tail @ ..] if let (Some(a), Some(b)) = (hex_digit(*a), hex_digit(*b)) => {
@@ -26,10 +34,7 @@ pub(super) fn percent(text: &[u8], out: &mut Vec<u8>) -> bool {
             }
         }
     }
-    out.extend_from_slice(rest);
-    if decoded && memchr(b' ', text).is_none() {
-        out.iter_mut().filter(|b| **b == b'+').for_each(|b| *b = b' ');
-    }
+    copy(out, rest);
     decoded
 }
 

@@ -1,12 +1,63 @@
 //! The detectors. Adding one: a file (or folder) here with a type that is a [`Detector`], and its line in
 //! [`all`].
 
+pub mod code;
+pub mod command;
+pub mod crlf;
+pub mod deserialization;
+pub mod graphql;
+pub mod ldap;
+pub mod leak;
+pub mod log4j;
+pub mod mail;
+#[cfg(test)]
+mod mutations;
+mod name_filter;
+pub mod nosql;
+pub mod path;
 pub mod protocol;
+pub mod prototype;
+pub mod remote_file;
+mod scan;
+pub mod scanner;
 pub mod sqli;
+pub mod ssi;
+pub mod ssrf;
+pub mod template;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod upload;
+pub mod xpath;
+pub mod xss;
+pub mod xxe;
 
 use crate::Detector;
 
 /// All detectors. One line each; the order is the order of explanations.
 pub fn all() -> Vec<Box<dyn Detector>> {
-    vec![Box::new(protocol::Protocol), Box::new(sqli::Sqli::new())]
+    vec![
+        Box::new(protocol::Protocol),
+        Box::new(sqli::Sqli::new()),
+        Box::new(xss::Xss::new()),
+        Box::new(upload::Upload::new()),
+        Box::new(scanner::Scanner::new()),
+        Box::new(command::Command::new()),
+        Box::new(code::Code::new()),
+        Box::new(template::Template::new()),
+        Box::new(deserialization::Deserialization::new()),
+        Box::new(log4j::Log4j),
+        Box::new(path::PathTraversal::new()),
+        Box::new(mail::Mail),
+        Box::new(ssrf::Ssrf::new()),
+        Box::new(remote_file::RemoteFile),
+        Box::new(xxe::Xxe),
+        Box::new(nosql::NoSql),
+        Box::new(ldap::Ldap),
+        Box::new(xpath::Xpath),
+        Box::new(ssi::Ssi),
+        Box::new(crlf::Crlf),
+        Box::new(prototype::Prototype),
+        Box::new(graphql::GraphQl),
+        Box::new(leak::Leak::new()),
+    ]
 }

@@ -1,4 +1,4 @@
-//! Messages that two readers read differently. What is found here is noted by `message.rs` while it takes a body apart; no
+//! Messages that two readers read differently. What is found here is noted while a body is taken apart; no
 //! text is looked at.
 
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
@@ -6,6 +6,7 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds}
 kinds! {
     reference "https://www.rfc-editor.org/rfc/rfc9110#name-content-type";
     UNREADABLE_BODY "protocol.unreadable-body" Warning "the body is not what its type says, or breaks its rules";
+    HIDDEN_CHARSET "protocol.hidden-charset" Critical "the body says it is in a character set in which ASCII has other bytes (EBCDIC, UTF-7)";
     AMBIGUOUS_BODY "protocol.ambiguous-body" Warning "another reader could take other values from the body";
 }
 

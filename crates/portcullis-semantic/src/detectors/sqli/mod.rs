@@ -30,6 +30,7 @@ kinds! {
     BOOLEAN_STRING "sqli.boolean-string" Notice "a string is joined as a condition";
     BOOLEAN_CALL "sqli.boolean-call" Error "a function call is joined as a condition";
     UNION_SELECT "sqli.union-select" Critical "the result of another SELECT is added by UNION";
+    UNION_COLUMNS "sqli.union-columns" Critical "UNION SELECT with a list that begins with a constant, as one counts columns";
     UNION "sqli.union" Warning "UNION without a SELECT";
     UNION_PLAIN "sqli.union-plain" Notice "UNION and SELECT with nothing but words behind";
     STACKED "sqli.stacked" Critical "a semicolon ends the statement and another one follows";
@@ -39,6 +40,8 @@ kinds! {
     STATEMENT_PLAIN "sqli.statement-plain" Notice "the value could be a SQL statement, but has only words";
     SUBSELECT "sqli.subselect" Error "a SELECT in parentheses";
     SELECT_FROM "sqli.select-from" Warning "columns are selected from a table";
+    DECLARE_VARIABLE "sqli.declare-variable" Error "declares a variable of Transact-SQL";
+    NULL_TEST "sqli.null-test" Warning "a joined condition asks for NULL";
     SCHEMA "sqli.schema" Error "names a table or schema with the database's own data";
     TIME_FUNCTION "sqli.time-function" Error "calls a function that waits or burns time";
     ERROR_FUNCTION "sqli.error-function" Error "calls a function known for leaking data through error messages";
@@ -255,5 +258,6 @@ const HINTS: &[Hint] = &[
     Hint::text("randomblob"),
     Hint::text("hex("),
     Hint::word("begin"),
+    Hint::word("goto"),
     Hint::text("$$"),
 ];

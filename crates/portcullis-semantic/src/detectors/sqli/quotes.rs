@@ -53,10 +53,11 @@ impl Iterator for Quotes<'_> {
         self.is_open = true;
         let closes = self.places.clone().next();
         let is_literal = closes.is_some_and(|end| match at {
-            // `"like" stamps`: one word in quotes.
+            // `"like" stamps`, `"union select" meaning`: words in quotes.
             0 => {
-                let is_word = self.text[1..end].iter().all(u8::is_ascii_alphabetic);
-                is_word && !touches_word(self.text.get(end + 1).copied())
+                let mut words = self.text[1..end].split(|&b| b == b' ');
+                words.all(|word| !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic))
+                    && !touches_word(self.text.get(end + 1).copied())
             }
             _ => self.has_words,
         });
@@ -82,5 +83,7 @@ mod tests {
         check("' or '1'='1", &[false, false, true, false]);
         check("'or'1'='1'", &[false, false, true, false, true]);
         check("'like' stamps", &[true, true]);
+        check("'union select' meaning", &[true, true]);
+        check("' union select '1", &[false, false]);
     }
 }

@@ -73,3 +73,23 @@ fn prose() {
     passes("don't stop -- believing");
     passes("Please update your settings; delete from the basket what is not needed.");
 }
+
+#[test]
+fn what_lists_of_attacks_were_missed_for() {
+    check("-12 union select 1,,3,4,5", "union-columns");
+    check("-9_99 union select 1,2,3,version()", "union-select union-columns info-function");
+    check("xxx union (select id from users limit 1,1)", "union-select");
+    check("1 or 1=system_user", "condition info-function");
+    check("' or email is not null", "null-test");
+    check(
+        "'goto label; label: declare @s varchar(80);set @s = cast(0x657865 as varchar)",
+        "declare-variable stacked",
+    );
+    check("'begin declare @s varchar(80)", "declare-variable juxtaposed");
+    check("2';use master exec xp_cmdshell 'ping 127.0.0.1'--", "stacked execute-function");
+    check("';if 1=1 drop table users-- -a", "stacked");
+    check("1 or '{\"a\":1}'::jsonb @> '{\"a\":1}'", "json-operator condition");
+    passes("the trade union (select members only) met; or was it 1_000 people?");
+    passes("label: declare your goods; goto the next desk");
+    passes("begin with the basics, use master copies or goto page 5");
+}

@@ -33,6 +33,9 @@ impl Walk<'_, '_> {
                     (Word::In, Some(TokenKind::Word(_))) => return self.word_in(),
                     _ => {}
                 }
+                if word == Word::Is {
+                    self.null_test(span);
+                }
                 self.comparing = Some((self.last, self.last_span));
                 self.expect = Expect::Operand;
                 true
@@ -49,6 +52,13 @@ impl Walk<'_, '_> {
                 self.name(span);
                 self.alias()
             }
+        }
+    }
+
+    /// NULL comes next, in a condition that was joined.
+    fn null_test(&mut self, span: Span) {
+        if self.joined && self.peek().is_some_and(|next| next.kind == TokenKind::Word(Word::Null)) {
+            self.note(NULL_TEST, self.span_to_next(span));
         }
     }
 
@@ -194,7 +204,16 @@ impl Walk<'_, '_> {
         };
         if let Some(union) = self.union_at.filter(|_| self.after_union) {
             // `1 union select id from users` has only words, too, but a trade union does not follow a number.
-            let in_earnest = in_earnest || next.is_some() && !self.begins_with_word;
+            // Nor does anybody but SQL open a parenthesis before the SELECT.
+            let in_earnest = in_earnest || next.is_some() && (!self.begins_with_word || behind_open);
+            let is_constant = match next {
+                Some(TokenKind::Number | TokenKind::String { .. }) => true,
+                Some(TokenKind::Word(word)) => role(word) == Part::Constant,
+                _ => false,
+            };
+            if is_constant && second == Some(TokenKind::Comma) {
+                self.note(UNION_COLUMNS, Span { start: union.start, end: span.end });
+            }
             let span = Span { start: union.start, end: span.end };
             self.note(if in_earnest { UNION_SELECT } else { UNION_PLAIN }, span);
             self.only_words = !in_earnest;

@@ -509,12 +509,17 @@ impl<'t, 'n> Walk<'t, 'n> {
             }
             Operator::Json => {
                 self.note(JSON_OPERATOR, span);
+                if self.joined {
+                    self.note(CONDITION, span);
+                }
                 self.expect = Expect::Operand;
                 self.last = Operand::Complex;
             }
             Operator::Not => {
                 return self.peek().is_some_and(|next| next.kind == TokenKind::Operator(Operator::Equal));
             }
+            // A label among statements.
+            Operator::Colon if self.clause == Clause::Free => self.expect = Expect::Statement,
             Operator::Colon => return false,
             _ => {
                 self.expect = Expect::Operand;
@@ -652,6 +657,8 @@ impl<'t, 'n> Walk<'t, 'n> {
                 before_open
                     || matches!(*kind, EXECUTE_FUNCTION | OUT_OF_BAND_FUNCTION | TIME_FUNCTION)
                         && text.contains(&b'_')
+                    // `system_user` needs no parentheses where something is compared with it.
+                    || *kind == INFO_FUNCTION && self.comparing.is_some() && text.ends_with(b"_user")
             }
             Group::Schema | Group::Dual => !before_open,
             Group::Variable => false,

@@ -4,7 +4,7 @@ use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use super::words::{Part, role};
-use super::{Clause, Expect, Operand, Walk};
+use super::{Clause, Expect, Operand, Start, Walk};
 use crate::KindId;
 use crate::detectors::sqli::*;
 
@@ -38,6 +38,13 @@ impl Walk<'_, '_> {
             TokenKind::Semicolon => true,
             TokenKind::Word(word) if role(word) == Part::Statement => {
                 self.statement(word, token.span, STACKED)
+            }
+            // A label, where GOTO leads to.
+            TokenKind::Word(Word::Name)
+                if self.peek().is_some_and(|next| next.kind == TokenKind::Operator(Operator::Colon)) =>
+            {
+                self.skip();
+                true
             }
             TokenKind::Word(_) | TokenKind::Operator(_) => {
                 // PL/SQL blocks and MySQL's delimiters are not told from prose here.
@@ -158,6 +165,10 @@ impl Walk<'_, '_> {
             }
             Word::If | Word::While => {
                 matches!(first_kind, Some(TokenKind::Open))
+                    || matches!(
+                        (first_kind, second_kind),
+                        (Some(TokenKind::Number), Some(TokenKind::Operator(second))) if second.is_comparison()
+                    )
                     || first_word == Some(Word::Not)
                     || matches!(first_word, Some(Word::Exists))
             }
@@ -166,9 +177,13 @@ impl Walk<'_, '_> {
                 Some(TokenKind::Word(Word::Name)) => {
                     matches!(second_kind, Some(TokenKind::Dot | TokenKind::Open))
                 }
+                Some(TokenKind::Word(Word::Declare | Word::Goto | Word::If | Word::Exec | Word::Execute)) => {
+                    true
+                }
                 Some(TokenKind::Word(_)) => is_stacked,
                 _ => false,
             },
+            Word::Goto => is_name(first_kind) && (is_stacked || self.start != Start::Raw),
             Word::Load => {
                 matches!(first.map(|t| self.word(t.span)), Some(w) if w.eq_ignore_ascii_case(b"data"))
             }
@@ -178,7 +193,12 @@ impl Walk<'_, '_> {
                     || matches!(first_word, Some(Word::All | Word::Select))
             }
             Word::Use => {
-                is_stacked && is_name(first_kind) && matches!(second_kind, None | Some(TokenKind::Semicolon))
+                let ends = match second_kind {
+                    None | Some(TokenKind::Semicolon) => true,
+                    Some(TokenKind::Word(next)) => role(next) == Part::Statement,
+                    _ => false,
+                };
+                is_stacked && is_name(first_kind) && ends
             }
             Word::Show => {
                 matches!(first.map(|t| self.word(t.span)), Some(w) if SHOWN.iter().any(|known| w.eq_ignore_ascii_case(known)))
@@ -214,6 +234,9 @@ impl Walk<'_, '_> {
             _ => false,
         };
         if holds {
+            if word == Word::Declare && matches!(first_kind, Some(TokenKind::Variable)) {
+                self.note(DECLARE_VARIABLE, self.span_to_next(span));
+            }
             self.note(kind, self.span_to_next(span));
             self.expect = Expect::Operand;
             self.last = Operand::None;
@@ -236,6 +259,9 @@ impl Walk<'_, '_> {
             }
             if word == Word::Shutdown {
                 self.expect = Expect::Operator;
+            }
+            if word == Word::Begin {
+                self.expect = Expect::Statement;
             }
         }
         holds

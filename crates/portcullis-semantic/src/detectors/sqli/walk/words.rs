@@ -41,7 +41,7 @@ pub(super) fn role(word: Word) -> Part {
         | Set | Waitfor | Shutdown | Call | Do | Handler | Load | Merge | Replace | Rename | Grant
         | Revoke | Use | Show | Begin | Commit | Rollback | Copy | Print | Raiserror | Backup | Restore
         | Kill | Vacuum | Attach | Pragma | Dbcc | Explain | Describe | Analyze | Lock | Prepare | Start
-        | If | While | With => Part::Statement,
+        | Goto | If | While | With => Part::Statement,
         Name | Analyse | By | Database | Delay | Dumpfile | Function | Index | Login | Match | Outfile
         | Role | Schema | Table | Trigger | User | View => Part::Name,
     }

@@ -1,46 +1,30 @@
-//! One sample through the detectors.
+//! The detectors without the rest of the product.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
 use portcullis_semantic::{Analysis, Class, Detectors, Level, Location};
 
-use crate::sample::{Content, Sample};
+use crate::wire::with_framing;
+use crate::{Content, Engine, Outcome};
 
-/// The detectors, and the buffers that all samples share.
-pub struct Replay {
+/// The detectors, and the buffers that all samples share. A bare value is shown to them as it is, without a request around it.
+#[derive(Debug)]
+pub struct DetectorsAlone {
     detectors: Detectors,
     analysis: Analysis,
     level: Level,
-    class: Option<Class>,
 }
 
-/// What became of a sample.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Blocked by a finding.
-    pub blocked: bool,
-    /// Refused as a message, without a look at its values.
-    pub refused: Option<&'static str>,
-    pub class: Option<Class>,
-    pub duration: Duration,
-    /// The worst value's terms, if there are findings.
-    pub terms: Vec<(String, f32)>,
-    pub points: f32,
-    pub at: String,
-    /// For each value and detector with findings: class and features.
-    pub rows: Vec<(Class, Vec<String>)>,
-}
-
-impl Replay {
-    pub fn new(level: Level, class: Option<Class>) -> Replay {
-        Replay { detectors: Detectors::new(), analysis: Analysis::new(), level, class }
+impl Engine for DetectorsAlone {
+    fn describe(&self) -> String {
+        format!("detectors alone, level {}", self.level.name())
     }
 
-    pub fn run(&mut self, sample: &Sample) -> Outcome {
+    fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome {
         let started = Instant::now();
-        let refused = self.feed(&sample.content);
-        let worst = match self.class {
+        let refused = self.feed(content);
+        let worst = match class {
             None => self.analysis.worst(&self.detectors, self.level),
             Some(class) => self
                 .analysis
@@ -71,10 +55,17 @@ impl Replay {
             rows,
         }
     }
+}
+
+impl DetectorsAlone {
+    /// All detectors, at `level`.
+    pub fn new(level: Level) -> DetectorsAlone {
+        DetectorsAlone { detectors: Detectors::new(), analysis: Analysis::new(), level }
+    }
 
     /// Why the message was refused, if it was.
     fn feed(&mut self, content: &Content) -> Option<&'static str> {
-        let Replay { detectors, analysis, .. } = self;
+        let DetectorsAlone { detectors, analysis, .. } = self;
         analysis.clear();
         match content {
             Content::Value { place, name, bytes } => {
@@ -105,36 +96,4 @@ impl Replay {
             }
         }
     }
-}
-
-/// A request as people save it: line ends of the head may be LF, and the body's length need not be right.
-fn with_framing(file: &[u8]) -> Vec<u8> {
-    let (mut at, mut end) = (0, file.len());
-    for line in file.split_inclusive(|&b| b == b'\n') {
-        if at > 0 && matches!(line, b"\n" | b"\r\n") {
-            end = at;
-            break;
-        }
-        at += line.len();
-    }
-    let head = &file[..end];
-    let body = match &file[end..] {
-        [b'\r', b'\n', body @ ..] | [b'\n', body @ ..] => body,
-        body => body,
-    };
-    let mut out = Vec::with_capacity(file.len() + 64);
-    for line in head.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let is_framing = line.len() > 15 && line[..15].eq_ignore_ascii_case(b"content-length:");
-        if !is_framing && !line.is_empty() {
-            out.extend_from_slice(line);
-            out.extend_from_slice(b"\r\n");
-        }
-    }
-    if !body.is_empty() {
-        out.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
-    }
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(body);
-    out
 }

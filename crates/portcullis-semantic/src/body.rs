@@ -1,0 +1,276 @@
+//! Request bodies: by their type, by what they are, and as lax readers would take them apart.
+
+use portcullis_http::body::content_type::Processor;
+use portcullis_http::body::{BodyParser, Doctype, Options};
+
+use crate::detectors::protocol;
+use crate::leaves::{Leaves, hides_ascii};
+use crate::limits::{INFLATED_BYTES_MAX, LINES_MAX, PARTS_MAX};
+use crate::{Analysis, Class, Detectors, Location, Place};
+use crate::{decode, protobuf};
+
+impl Analysis {
+    /// Looks at a whole request body, its transfer and content codings removed; what still begins as gzip does is unpacked.
+    pub fn request_body(&mut self, detectors: &Detectors, content_type: &[u8], body: &[u8]) {
+        self.packed_body(detectors, content_type, body, true);
+    }
+
+    /// Looks at the beginning of a request body that is too long to be looked at as a whole.
+    pub fn request_body_beginning(&mut self, detectors: &Detectors, content_type: &[u8], body: &[u8]) {
+        self.packed_body(detectors, content_type, body, false);
+    }
+
+    fn packed_body(&mut self, detectors: &Detectors, content_type: &[u8], body: &[u8], is_whole: bool) {
+        if body.is_empty() {
+            return;
+        }
+        if let Some((inflated, is_all)) = decode::inflate(body, INFLATED_BYTES_MAX) {
+            self.body(detectors, content_type, &inflated, is_whole);
+            if is_all {
+                return;
+            }
+        }
+        self.body(detectors, content_type, body, is_whole);
+    }
+
+    fn body(&mut self, detectors: &Detectors, content_type: &[u8], body: &[u8], is_whole: bool) {
+        self.value(detectors, Location::of(Place::RawBody), body);
+        if protobuf::is_type(content_type) {
+            let is_sound = protobuf::strings(content_type, body, &mut |text| {
+                self.value(detectors, Location::of(Place::Text), text);
+            });
+            if !is_sound {
+                self.untyped(detectors, body);
+            }
+            return;
+        }
+        // `<?xml` in EBCDIC says that the rest is.
+        let hidden = hides_ascii(content_type)
+            .or_else(|| body.starts_with(b"\x4C\x6F\xA7\x94\x93").then_some(b"ebcdic"));
+        if let Some(charset) = hidden {
+            self.note(
+                detectors,
+                Location::of(Place::RawBody),
+                Class::Protocol,
+                protocol::HIDDEN_CHARSET,
+                charset,
+            );
+        }
+        let named = Processor::by_media_type(content_type);
+        let processor = named.or_else(|| sniff(body));
+        let Some(processor) = processor else {
+            self.untyped(detectors, body);
+            return;
+        };
+        let options = Options { doctype: Doctype::Skip, second_readings: true, ..Options::default() };
+        let place = match processor {
+            Processor::UrlEncoded => Place::Form,
+            Processor::Multipart => Place::MultipartField,
+            Processor::Json => Place::Json,
+            Processor::Xml => Place::XmlText,
+        };
+        let mut parser = BodyParser::new(processor, content_type, &options);
+        let mut sink = Leaves::new(self, detectors, place);
+        parser.feed(body, &mut sink);
+        let report = parser.finish(&mut sink);
+        sink.flush();
+        let is_ambiguous = !report.ambiguities.is_empty();
+        let is_lines =
+            processor == Processor::Json && report.error.is_some() && self.json_lines(detectors, body);
+        // A body that was cut off breaks the rules of its type by that alone.
+        if let Some(error) = report.error.as_ref().filter(|_| named.is_some() && !is_lines && is_whole) {
+            let text = error.to_string();
+            let at = Location::of(Place::RawBody);
+            self.note(detectors, at, Class::Protocol, protocol::UNREADABLE_BODY, text.as_bytes());
+        }
+        if named.is_some() && is_ambiguous {
+            let text = format!("{:?}", report.ambiguities);
+            let at = Location::of(Place::RawBody);
+            self.note(detectors, at, Class::Protocol, protocol::AMBIGUOUS_BODY, text.as_bytes());
+        }
+        // What a parser could not read to its end may still mean something to another one.
+        if report.error.is_some() && !is_lines || is_ambiguous {
+            self.untyped(detectors, body);
+        } else if processor != Processor::Multipart {
+            self.parts(detectors, body);
+        }
+    }
+
+    /// A body that is not taken apart by a parser, or not only.
+    fn untyped(&mut self, detectors: &Detectors, body: &[u8]) {
+        self.value(detectors, Location::of(Place::Text), body);
+        self.parts(detectors, body);
+    }
+
+    /// JSON values, one a line (NDJSON, JSON Lines). True if every line is one.
+    fn json_lines(&mut self, detectors: &Detectors, body: &[u8]) -> bool {
+        if memchr::memchr(b'\n', body.trim_ascii()).is_none() {
+            return false;
+        }
+        let options = Options::default();
+        let mut is_whole = true;
+        let lines = body.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+        for (number, line) in lines.enumerate() {
+            if number >= LINES_MAX {
+                return false;
+            }
+            let mut parser = BodyParser::new(Processor::Json, b"application/json", &options);
+            let mut sink = Leaves::new(self, detectors, Place::Json);
+            parser.feed(line, &mut sink);
+            is_whole &= parser.finish(&mut sink).error.is_none();
+        }
+        is_whole
+    }
+
+    /// The parts of what only looks like multipart: no type says so, or its boundary is another one for a lax reader. Lines that
+    /// begin with two hyphens part it; a part's content follows its first empty line.
+    fn parts(&mut self, detectors: &Detectors, body: &[u8]) {
+        let is_one = memchr::memmem::find(body, b"--").is_some()
+            && memchr::memmem::find(body, b"isposition")
+                .or(memchr::memmem::find(body, b"ISPOSITION"))
+                .is_some();
+        if !is_one {
+            return;
+        }
+        let line_end = |b: u8| matches!(b, b'\r' | b'\n');
+        let mut start = 0;
+        let mut count = 0;
+        for at in memchr::memmem::find_iter(body, b"--") {
+            let is_line = at == 0 || line_end(body[at - 1]);
+            if !is_line || at < start {
+                continue;
+            }
+            self.part(detectors, &body[start..at]);
+            start = at + body[at..].iter().position(|&b| line_end(b)).unwrap_or(body.len() - at);
+            count += 1;
+            if count == PARTS_MAX {
+                return;
+            }
+        }
+        self.part(detectors, &body[start..]);
+    }
+
+    fn part(&mut self, detectors: &Detectors, part: &[u8]) {
+        let part = part
+            .strip_prefix(b"\r\n")
+            .or(part.strip_prefix(b"\n"))
+            .or(part.strip_prefix(b"\r"))
+            .unwrap_or(part);
+        const GAPS: [&[u8]; 3] = [b"\r\n\r\n", b"\n\n", b"\r\r"];
+        let ends = GAPS.iter().filter_map(|gap| memchr::memmem::find(part, gap).map(|at| at + gap.len()));
+        let Some(from) = ends.min() else { return };
+        let content = part[from..].trim_ascii_end();
+        if !content.is_empty() {
+            self.value(detectors, Location::of(Place::MultipartField), content);
+        }
+    }
+}
+
+/// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line ends.
+fn sniff(body: &[u8]) -> Option<Processor> {
+    match Processor::sniff(body) {
+        Processor::UrlEncoded => {
+            let is_form =
+                memchr::memchr(b'=', body).is_some() && memchr::memchr2(b'\n', b' ', body).is_none();
+            is_form.then_some(Processor::UrlEncoded)
+        }
+        other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::LazyLock;
+
+    use super::*;
+    use crate::Level;
+
+    static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+    const ATTACK: &str = "../../../../etc/passwd";
+
+    /// The class that blocks this body at `balanced`, or nothing.
+    fn verdict(content_type: &str, body: &[u8]) -> &'static str {
+        let mut analysis = Analysis::new();
+        analysis.request_body(&DETECTORS, content_type.as_bytes(), body);
+        let worst = analysis.worst(&DETECTORS, Level::Balanced);
+        worst.filter(|worst| worst.blocks(Level::Balanced)).map_or("", |worst| worst.class.name())
+    }
+
+    #[test]
+    fn lines_of_json() {
+        let lines = format!("{{\"a\":1}}\n{{\"b\":\"{ATTACK}\"}}\n");
+        assert_eq!(verdict("application/x-ndjson", lines.as_bytes()), "path");
+        assert_eq!(verdict("application/json", lines.as_bytes()), "path");
+        assert_eq!(verdict("application/json", b"{\"a\":1}\n{\"b\":2}\n"), "");
+    }
+
+    #[test]
+    fn parts_without_a_type() {
+        let body = format!("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n{ATTACK}\r\n--x--\r\n");
+        for content_type in
+            ["text/plain", "", "multipart/mixed; boundary=y", "multipart/form-data; boundary=other"]
+        {
+            assert_eq!(verdict(content_type, body.as_bytes()), "path", "{content_type}");
+        }
+        assert_eq!(verdict("text/plain", body.replace(ATTACK, "hello").as_bytes()), "");
+    }
+
+    #[test]
+    fn packed() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(format!("a={ATTACK}").as_bytes()).unwrap();
+        let body = packer.finish().unwrap();
+        assert_eq!(verdict("application/x-www-form-urlencoded", &body), "path");
+        // What follows the packed text is not lost.
+        let tail = [&body[..], format!("&b={ATTACK}").as_bytes()].concat();
+        assert_eq!(verdict("application/x-www-form-urlencoded", &tail), "path");
+        // What is no gzip after all is looked at as it is.
+        assert_eq!(verdict("application/x-www-form-urlencoded", b"\x1F\x8B\xFF\xFF"), "");
+    }
+
+    #[test]
+    fn packed_values() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(ATTACK.as_bytes()).unwrap();
+        let packed = packer.finish().unwrap();
+        const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut text = String::from("a=");
+        for chunk in packed.chunks(3) {
+            let number =
+                chunk.iter().fold(0u32, |number, b| number << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
+            for index in 0..=chunk.len() {
+                text.push(char::from(ALPHABET[(number >> (18 - 6 * index) & 63) as usize]));
+            }
+        }
+        assert_eq!(verdict("application/x-www-form-urlencoded", text.as_bytes()), "path");
+    }
+
+    #[test]
+    fn character_sets() {
+        assert_eq!(verdict("application/json; charset=ibm037", b"\xC0\x7F"), "protocol");
+        assert_eq!(verdict("text/xml", b"\x4C\x6F\xA7\x94\x93\x40"), "protocol");
+        assert_eq!(verdict("application/x-www-form-urlencoded; charset=UTF-7", b"a=b"), "protocol");
+        for label in ["utf-8", "iso-8859-15", "gb2312", "ibm850", "shift_jis", "windows-1251"] {
+            assert_eq!(
+                verdict(&format!("application/x-www-form-urlencoded; charset={label}"), b"a=b"),
+                "",
+                "{label}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_shapes() {
+        let message = [&[0x0A, ATTACK.len() as u8][..], ATTACK.as_bytes()].concat();
+        assert_eq!(verdict("application/x-protobuf", &message), "path");
+        assert_eq!(
+            verdict("application/grpc", b"\x00\x00\x00\x00\x1C\x0A\x1A1' union select 1,2,3-- -"),
+            "sqli"
+        );
+        assert_eq!(verdict("application/grpc", b"a=1%27+union+select+1,2,3--+-"), "sqli", "not what it says");
+        let document = format!("{{\"query\":\"query {{ file(name: \\\"{ATTACK}\\\") {{ id }} }}\"}}");
+        assert_eq!(verdict("application/json", document.as_bytes()), "path");
+        assert_eq!(verdict("application/x-www-form-urlencoded", b"..%2F..%2F..%2Fetc%2Fpasswd=1"), "path");
+    }
+}

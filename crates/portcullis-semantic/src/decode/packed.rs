@@ -1,0 +1,21 @@
+//! Values that are packed with gzip or zlib.
+
+use portcullis_http::coding::{Coding, CodingDecoder, CodingLimits};
+
+/// How much more may come out than goes in; above that it is a bomb, and what came out by then is looked at.
+const RATIO_MAX: u64 = 200;
+
+/// `packed` unpacked, up to `bytes_max`, if it begins as gzip or zlib does, and whether that was all of it: what is not may be
+/// something else to another reader.
+pub(crate) fn inflate(packed: &[u8], bytes_max: u64) -> Option<(Vec<u8>, bool)> {
+    let coding = match packed {
+        [0x1F, 0x8B, ..] => Coding::Gzip,
+        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Coding::Deflate,
+        _ => return None,
+    };
+    let mut out = Vec::new();
+    let mut decoder = CodingDecoder::new(&[coding], CodingLimits { bytes_max, ratio_max: RATIO_MAX });
+    let fed = decoder.feed(packed, &mut |piece| out.extend_from_slice(piece));
+    let is_whole = fed.is_ok() && decoder.finish().is_ok();
+    (!out.is_empty()).then_some((out, is_whole))
+}

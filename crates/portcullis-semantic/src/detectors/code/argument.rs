@@ -1,0 +1,51 @@
+//! The first argument of a call.
+
+use portcullis_lex::expr::{Lexer, Token, TokenKind};
+
+/// What stands behind the parenthesis of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Argument<'t> {
+    None,
+    Text(&'t [u8]),
+    Variable,
+    Call,
+    Number,
+    Name,
+    Other,
+}
+
+/// What stands at the lexer: the first argument of a call whose parenthesis was read.
+pub(super) fn argument_at<'t>(mut lexer: Lexer<'t>, text: &'t [u8]) -> Argument<'t> {
+    let Some(mut first) = lexer.next() else { return Argument::Other };
+    if first.is(b'@') || first.is(b'&') {
+        let Some(next) = lexer.next() else { return Argument::Other };
+        first = next;
+    }
+    match first.kind {
+        TokenKind::Sign(b')') => Argument::None,
+        TokenKind::Sign(b'[' | b'(' | b'~' | b'$' | b'\'' | b'"') => Argument::Other,
+        TokenKind::Sign(_) => Argument::Name,
+        TokenKind::Text => Argument::Text(first.inner(text)),
+        TokenKind::Number => Argument::Number,
+        TokenKind::Name => {
+            let name = first.span.of(text);
+            let next = lexer.next();
+            if name[0] == b'$' {
+                Argument::Variable
+            } else if next.is_some_and(|next| next.is(b'(') && next.span.start == first.span.end) {
+                Argument::Call
+            } else {
+                Argument::Name
+            }
+        }
+    }
+}
+
+/// `(Thread.java:750)`, `(Native Method)`, `(Unknown Source)`
+pub(super) fn is_trace_argument(mut lexer: Lexer<'_>, text: &[u8]) -> bool {
+    let (first, second, third) = (lexer.next(), lexer.next(), lexer.next());
+    let is = |token: Option<Token>, word: &[u8]| token.is_some_and(|t| t.span.of(text) == word);
+    is(third, b"java") && second.is_some_and(|t| t.is(b'.'))
+        || is(first, b"Native") && is(second, b"Method")
+        || is(first, b"Unknown") && is(second, b"Source")
+}

@@ -1,0 +1,107 @@
+//! What a call does, by the function's group and its first argument.
+
+use portcullis_lex::expr::{Lexer, TokenKind};
+use portcullis_types::Span;
+
+use super::argument::Argument;
+use super::names::Group;
+use super::scan::{Fact, Scan};
+
+impl<'t> Scan<'_, 't> {
+    /// Notes the call of a function of `group`, whose name stands at `span`.
+    pub(super) fn called(
+        &mut self,
+        group: Group,
+        span: Span,
+        argument: Argument<'t>,
+        is_member: bool,
+        in_call: bool,
+    ) {
+        let is_given = matches!(argument, Argument::Text(_) | Argument::Variable | Argument::Call);
+        match group {
+            Group::Execute | Group::Eval => {
+                let is_command = matches!(argument, Argument::Text(text) if self.shell.is_command_line(text));
+                // `pattern.exec(text)` and `db.exec("...")` are usual.
+                let counts = if is_member {
+                    is_command || self.last_is(b'>') || self.last_is(b':') || self.is_after_close()
+                } else {
+                    is_given || argument == Argument::Other
+                };
+                if counts || is_command {
+                    self.note(if group == Group::Execute { Fact::Execute } else { Fact::Eval }, span);
+                }
+                if is_command && group == Group::Execute {
+                    self.note(Fact::ShellArgument, span);
+                }
+                if matches!(argument, Argument::Call) && !is_member || in_call {
+                    self.note(Fact::Nested, span);
+                }
+                self.in_call = is_given;
+                self.runs_text = true;
+            }
+            Group::Info
+                if matches!(argument, Argument::None | Argument::Number | Argument::Text(_))
+                    && !is_member =>
+            {
+                self.note(Fact::Info, span);
+            }
+            Group::Decode if (is_given || argument == Argument::Number) => {
+                self.note(Fact::Decode, span);
+                if in_call {
+                    self.note(Fact::Nested, span);
+                }
+            }
+            Group::Callback => {
+                self.runs_text = true;
+                if is_given || argument == Argument::Other {
+                    self.note(Fact::Callback, span);
+                }
+                if let Argument::Text(text) = argument
+                    && matches!(self.names.get(text), Some(Group::Execute | Group::Eval | Group::Info))
+                {
+                    self.note(Fact::Nested, span);
+                }
+            }
+            Group::File if is_given => {
+                self.note(Fact::File, span);
+                if matches!(argument, Argument::Text(text) if is_telling_file(text)) {
+                    self.note(Fact::FileArgument, span);
+                }
+            }
+            Group::Open if matches!(argument, Argument::Text(text) if is_telling_file(text)) => {
+                self.note(Fact::File, span);
+                self.note(Fact::FileArgument, span);
+            }
+            Group::Object if is_given => {
+                self.note(Fact::Object, span);
+            }
+            Group::Sleep if (argument == Argument::Number || argument == Argument::Call) => {
+                self.note(Fact::Sleep, span);
+            }
+            _ => {}
+        }
+    }
+
+    /// A known function is called in this text.
+    pub(super) fn calls_in(&self, text: &[u8]) -> bool {
+        let mut known = false;
+        for token in Lexer::new(text, 0).take(48) {
+            if known && token.is(b'(') {
+                return true;
+            }
+            let is_name = token.kind == TokenKind::Name;
+            let group = is_name.then(|| self.names.get(token.span.of(text))).flatten();
+            known = matches!(
+                group,
+                Some(Group::Execute | Group::Eval | Group::Info | Group::Decode | Group::File)
+            );
+        }
+        false
+    }
+}
+
+/// Another server's file, or one outside the application.
+fn is_telling_file(name: &[u8]) -> bool {
+    const PARTS: &[&[u8]] = &[b"://", b"/etc/", b"/proc/", b"../../", b"C:\\"];
+    PARTS.iter().any(|part| memchr::memmem::find(name, part).is_some())
+}

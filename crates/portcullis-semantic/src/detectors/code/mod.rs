@@ -1,0 +1,278 @@
+//! Code injection.
+//!
+//! What it does: reads a value as an expression of PHP, JavaScript, Java (and OGNL, SpEL, EL, MVEL, Groovy), Python, Ruby, Perl,
+//! Lua or VBScript, and asks what is called on what: a function that runs commands or code with a text or a variable,
+//! reflection, what a language keeps below its objects. A name without its shape is nothing: `system of a down`.
+//!
+//! Why it is dangerous: the code runs with the application's rights.
+//!
+//! References: <https://owasp.org/www-community/attacks/Code_Injection>, <https://capec.mitre.org/data/definitions/242.html>.
+
+mod argument;
+mod calls;
+mod marks;
+pub(super) mod names;
+pub(super) mod scan;
+#[cfg(test)]
+mod tests;
+
+use self::names::Names;
+use self::scan::{Fact, Scan};
+use super::command;
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/Code_Injection";
+    EXECUTE "code.execute" Error "calls a function that runs commands of the system";
+    SHELL_ARGUMENT "code.shell-argument" Error "the argument of a call is a command line";
+    EVAL "code.eval" Error "calls a function that runs code from text";
+    INFO "code.info" Critical "calls a function that tells about the system";
+    DECODE "code.decode" Warning "calls a function that takes encoded texts apart";
+    CALLBACK "code.callback" Warning "calls a function that calls what it is given";
+    FILE "code.file" Warning "calls a function that reads or writes files";
+    FILE_ARGUMENT "code.file-argument" Error "the file is another server's, or tells about the system";
+    PROBE "code.probe" Critical "prints a number or hash that tells the sender that code runs";
+    SLEEP "code.sleep" Warning "waits";
+    REFLECTION "code.reflection" Error "reflection of Java";
+    TYPE "code.type" Error "names a type of Java that commands, files or code are reached by";
+    MADE "code.made" Error "makes an object of such a type, or calls a member of it";
+    STATIC "code.static" Critical "a static member of a type in an expression language: T(..), @..@";
+    OGNL "code.ognl" Critical "what OGNL keeps its rules in";
+    OGNL_ASSIGN "code.ognl-assign" Error "an assignment as OGNL writes it: (#x=..)";
+    INTERNAL "code.internal" Critical "what Python keeps below its objects";
+    DUNDER "code.dunder" Notice "a special attribute of Python";
+    IMPORT "code.import" Critical "imports a module by a call";
+    MODULE "code.module" Critical "loads a module that runs commands";
+    NODE "code.node" Error "what Node keeps below its objects";
+    OBJECT "code.object" Critical "makes an object of the system by its name";
+    INPUT "code.input" Error "reads a parameter of the request by PHP's or ASP's means";
+    NESTED "code.nested" Error "a function that runs code or commands is given another call or a parameter";
+    VARIABLE_CALL "code.variable-call" Warning "calls what a variable names";
+    TEXT_CALL "code.text-call" Critical "calls a function by a text that is put together";
+    PHP_TAG "code.php-tag" Error "begins PHP";
+    SCRIPT_TAG "code.script-tag" Critical "begins a script that runs on the server";
+    CLASS_PATH "code.class-path" Critical "a property path from an object to its class loader";
+    BACKTICK "code.backtick" Warning "prints what a command in back-ticks writes";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Code {
+    names: Names,
+    shell: command::Names,
+}
+
+impl Code {
+    /// The detector with its data.
+    pub fn new() -> Code {
+        Code { names: Names::new(), shell: command::Names::new() }
+    }
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        Code::new()
+    }
+}
+
+impl Detector for Code {
+    fn class(&self) -> Class {
+        Class::Code
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    /// A call, a member, or a tag.
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"(.[<_$`\"");
+        NEEDS
+    }
+
+    fn hints(&self) -> &[Hint] {
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        if input.is_json {
+            return;
+        }
+        marks::detect(input, found);
+        self.walk(input.text, 0, found);
+        for quote in [b'\'', b'"'] {
+            if let Some(at) = break_out(input.text, quote) {
+                self.walk(input.text, at, found);
+            }
+        }
+    }
+}
+
+impl Code {
+    /// Reads the text from byte `at` on.
+    fn walk(&self, text: &[u8], at: usize, found: &mut Found<'_>) {
+        let mut firm = None;
+        let mut scan = Scan::from(text, at, &self.names, &self.shell);
+        while let Some((fact, span)) = scan.next_fact() {
+            let kind = kind_of(fact);
+            match *firm.get_or_insert_with(|| begins_as_code(&text[..span.start as usize])) {
+                true => found.add(kind, span),
+                false => found.add_loose(kind, span),
+            }
+        }
+    }
+}
+
+/// How far into a value a quote that ends the literal around it is looked for.
+const BREAK_OUT_BYTES_MAX: usize = 96;
+
+/// Behind the first `quote`, if it could end the literal that the value was pasted into: an operator follows.
+fn break_out(text: &[u8], quote: u8) -> Option<usize> {
+    let at = memchr::memchr(quote, &text[..text.len().min(BREAK_OUT_BYTES_MAX)])?;
+    let after = text[at + 1..].trim_ascii_start();
+    matches!(
+        after.first(),
+        Some(b'.' | b';' | b',' | b')' | b'+' | b'|' | b'&' | b'}' | b']' | b'-' | b'*' | b'^' | b'?')
+    )
+    .then_some(at + 1)
+}
+
+fn kind_of(fact: Fact) -> KindId {
+    match fact {
+        Fact::Execute => EXECUTE,
+        Fact::ShellArgument => SHELL_ARGUMENT,
+        Fact::Eval => EVAL,
+        Fact::Info => INFO,
+        Fact::Decode => DECODE,
+        Fact::Callback => CALLBACK,
+        Fact::File => FILE,
+        Fact::FileArgument => FILE_ARGUMENT,
+        Fact::Probe => PROBE,
+        Fact::Sleep => SLEEP,
+        Fact::Reflection => REFLECTION,
+        Fact::Type => TYPE,
+        Fact::Made => MADE,
+        Fact::Static => STATIC,
+        Fact::Ognl => OGNL,
+        Fact::OgnlAssign => OGNL_ASSIGN,
+        Fact::Internal => INTERNAL,
+        Fact::Dunder => DUNDER,
+        Fact::Import => IMPORT,
+        Fact::Module => MODULE,
+        Fact::Node => NODE,
+        Fact::Object => OBJECT,
+        Fact::Input => INPUT,
+        Fact::Nested => NESTED,
+        Fact::VariableCall => VARIABLE_CALL,
+        Fact::TextCall => TEXT_CALL,
+        Fact::Backtick => BACKTICK,
+    }
+}
+
+/// What stands before code that is pasted somewhere: little, on one line; not prose, not a listing.
+pub(super) fn begins_as_code(before: &[u8]) -> bool {
+    let words =
+        before.split(u8::is_ascii_whitespace).filter(|word| word.iter().any(u8::is_ascii_alphabetic)).count();
+    before.len() <= 200 && words <= 5 && before.trim_ascii().iter().filter(|&&b| b == b'\n').count() <= 1
+}
+
+const HINTS: &[Hint] = &[
+    Hint::text("system"),
+    Hint::text("exec"),
+    Hint::text("popen"),
+    Hint::text("passthru"),
+    Hint::text("proc_open"),
+    Hint::text("spawn"),
+    Hint::text("eval"),
+    Hint::text("assert"),
+    Hint::text("create_function"),
+    Hint::text("function("),
+    Hint::text("compile("),
+    Hint::text("loadstring"),
+    Hint::text("phpinfo"),
+    Hint::text("php_uname"),
+    Hint::text("phpversion"),
+    Hint::text("phpcredits"),
+    Hint::text("base64_decode"),
+    Hint::text("gzinflate"),
+    Hint::text("str_rot13"),
+    Hint::text("strrev"),
+    Hint::text("hex2bin"),
+    Hint::text("call_user_func"),
+    Hint::text("array_map"),
+    Hint::text("array_filter"),
+    Hint::text("array_walk"),
+    Hint::text("usort"),
+    Hint::text("register_"),
+    Hint::text("preg_replace"),
+    Hint::text("file_get"),
+    Hint::text("file_put"),
+    Hint::text("readfile"),
+    Hint::text("show_source"),
+    Hint::text("highlight_file"),
+    Hint::text("fopen"),
+    Hint::text("scandir"),
+    Hint::text("md5("),
+    Hint::text("var_dump"),
+    Hint::text("print_r"),
+    Hint::text("print("),
+    Hint::text("echo"),
+    Hint::text("die("),
+    Hint::text("response.write"),
+    Hint::text("sleep("),
+    Hint::text("getclass"),
+    Hint::text("forname"),
+    Hint::text("getruntime"),
+    Hint::text("newinstance"),
+    Hint::text("getmethod"),
+    Hint::text("classloader"),
+    Hint::text("java."),
+    Hint::text("javax."),
+    Hint::text("springframework"),
+    Hint::text("apache.commons"),
+    Hint::text("apache.struts"),
+    Hint::text("xwork"),
+    Hint::text("webwork"),
+    Hint::text("ognl"),
+    Hint::text("freemarker."),
+    Hint::text("groovy."),
+    Hint::text("_memberaccess"),
+    Hint::text("(#"),
+    Hint::text("__"),
+    Hint::text("f_globals"),
+    Hint::text("gi_frame"),
+    Hint::text("child_process"),
+    Hint::text("mainmodule"),
+    Hint::text("global.process"),
+    Hint::text("globalthis"),
+    Hint::text("process.binding"),
+    Hint::text("constructor"),
+    Hint::text("createobject"),
+    Hint::text("getobject"),
+    Hint::text("execute("),
+    Hint::text("os.execute"),
+    Hint::text("subprocess"),
+    Hint::text("open3"),
+    Hint::text("file."),
+    Hint::text("dir."),
+    Hint::text("$_"),
+    Hint::text("$globals"),
+    Hint::text("<?"),
+    Hint::text("<%"),
+    Hint::text("language="),
+    Hint::text(")("),
+    Hint::text("'("),
+    Hint::text("\"("),
+    Hint::text("]("),
+    Hint::text("(~"),
+    Hint::text("'.'"),
+    Hint::text("\".\""),
+    Hint::text("include"),
+    Hint::text("require"),
+    Hint::text("open("),
+    Hint::text("${@"),
+    Hint::text("{$"),
+    Hint::text("%x"),
+    Hint::text("class.module"),
+    Hint::text("runat="),
+];

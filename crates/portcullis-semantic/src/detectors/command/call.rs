@@ -1,0 +1,379 @@
+//! Reading one command with its arguments.
+
+use portcullis_lex::shell::{Lexer, Marks, TokenKind, Variables};
+use portcullis_types::Span;
+
+use super::arguments::{Arguments, note_argument, note_marks};
+use super::names::{Command, Group, Names};
+use super::positions::{Position, Sign};
+use super::shape::{self, Shape};
+use super::{
+    ARGUMENT, BARE, BARE_WORD, CMDLET, CODE_ARGUMENT, DELAY, ENCODED_POWERSHELL, EXEC_ARGUMENT, EXPANSION,
+    HOST, IFS, INTERPRETER, LISTING, NETWORK, NUMBER, OPTION, OUTPUT, PATH, PATHED, PIPED_TO_SHELL, PREFIXED,
+    READING, RECON, REVERSE_SHELL, SENSITIVE_FILE, SPLIT_NAME, SYSTEM, TEXT, TOOL,
+};
+use crate::KindId;
+
+/// Arguments of a command that are looked at.
+const ARGUMENTS_MAX: usize = 24;
+
+/// Words before a command that run it: assignments, `sudo`, options of those.
+const LEAD_WORDS_MAX: usize = 8;
+
+/// A command that was read.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub group: Group,
+    start: usize,
+    pub end: usize,
+    facts: u64,
+    is_distinctive: bool,
+    /// Its name stands in lists of fields.
+    is_listed: bool,
+    /// The value ends with the sign behind it: `id;`
+    is_closed: bool,
+}
+
+impl Call {
+    pub fn span(&self) -> Span {
+        Span::new(self.start, self.end)
+    }
+
+    pub fn has(&self, kind: KindId) -> bool {
+        self.facts >> kind.0 & 1 == 1
+    }
+
+    pub fn note(&mut self, kind: KindId) {
+        self.facts |= 1 << kind.0;
+    }
+
+    pub fn kinds(&self) -> impl Iterator<Item = KindId> + '_ {
+        (0..super::KINDS.len() as u16).map(KindId).filter(|kind| self.has(*kind))
+    }
+
+    /// Its name is no word of a language.
+    pub fn is_distinctive(&self) -> bool {
+        self.is_distinctive
+    }
+
+    /// It may be a whole value: it has arguments, or its name is no word of a language.
+    pub fn stands_alone(&self) -> bool {
+        let is_bare = self.has(BARE) || self.has(BARE_WORD);
+        match self.group {
+            _ if self.is_closed && !self.has(BARE_WORD) => true,
+            Group::Prefix | Group::Shell if is_bare => false,
+            _ => !is_bare || self.is_distinctive,
+        }
+    }
+
+    /// Nothing but a name that could be a name of something else.
+    pub fn is_bare_name(&self) -> bool {
+        if self.has(BARE) && (self.is_closed || !self.is_listed) {
+            return false;
+        }
+        (self.has(BARE) || self.has(BARE_WORD))
+            && !self.is_distinctive
+            && !self.has(PATHED)
+            && !self.has(SPLIT_NAME)
+    }
+}
+
+/// Reads the command at a position.
+pub(super) struct Reader<'r, 't> {
+    text: &'t [u8],
+    lexer: Lexer<'t>,
+    names: &'r Names,
+    variables: &'r mut Variables<'t>,
+    start: usize,
+    /// The command before writes to it.
+    pub after_pipe: bool,
+    by_variable: bool,
+    sign: Sign,
+}
+
+impl<'r, 't> Reader<'r, 't> {
+    pub fn new(
+        text: &'t [u8],
+        position: &Position,
+        names: &'r Names,
+        variables: &'r mut Variables<'t>,
+        plus: bool,
+    ) -> Reader<'r, 't> {
+        let lexer = Lexer::new(text, position.at, *variables).with_plus(plus);
+        let lexer = if position.sign == Sign::Backtick { lexer.in_backticks() } else { lexer };
+        Reader {
+            text,
+            lexer,
+            names,
+            variables,
+            start: position.at,
+            after_pipe: false,
+            by_variable: false,
+            sign: position.sign,
+        }
+    }
+
+    /// The command, if there is a known one with arguments that fit it.
+    pub fn read(&mut self) -> Option<Call> {
+        let mut lead = 0;
+        let mut prefixed = false;
+        loop {
+            let token = self.lexer.next()?;
+            let TokenKind::Word(marks) = token.kind else {
+                match token.kind {
+                    TokenKind::Open => continue,
+                    // `>/dev/null cat`: the target is no command.
+                    TokenKind::Redirect => {
+                        let is_input = token.span.of(self.text).contains(&b'<');
+                        let target = self.lexer.next()?;
+                        // `$(</etc/passwd)` reads the file itself.
+                        let shape = shape::of(self.lexer.text(), target.kind.marks(), false);
+                        if is_input && lead == 0 && shape == Shape::Sensitive {
+                            let (start, end) = (token.span.start as usize, target.span.end as usize);
+                            let mut call = Call {
+                                group: Group::Read,
+                                start,
+                                end,
+                                facts: 0,
+                                is_distinctive: true,
+                                is_closed: false,
+                                is_listed: false,
+                            };
+                            call.note(READING);
+                            call.note(SENSITIVE_FILE);
+                            return Some(call);
+                        }
+                        continue;
+                    }
+                    _ => return None,
+                }
+            };
+            lead += 1;
+            if lead > LEAD_WORDS_MAX {
+                return None;
+            }
+            let raw = token.span.of(self.text);
+            if let Some((name, value)) = Variables::assignment(raw) {
+                self.variables.set(name, value);
+                *self.lexer.variables() = *self.variables;
+                continue;
+            }
+            if prefixed && matches!(shape::of(self.lexer.text(), marks, false), Shape::Option | Shape::Number)
+            {
+                continue;
+            }
+            let (command, is_pathed) = self.command(marks)?;
+            if command.group == Group::Prefix {
+                prefixed = true;
+                continue;
+            }
+            let start = token.span.start as usize;
+            // A variable that the text sets may hold the arguments too.
+            self.by_variable = marks.has(Marks::VARIABLE) && !self.lexer.text().is_empty();
+            let mut call = Call {
+                group: command.group,
+                start,
+                end: token.span.end as usize,
+                facts: 0,
+                is_distinctive: command.is_distinctive,
+                is_closed: false,
+                is_listed: command.is_listed,
+            };
+            if prefixed {
+                call.note(PREFIXED);
+            }
+            if is_pathed {
+                call.note(PATHED);
+            }
+            note_marks(&mut call, marks);
+            return self.arguments(command, call);
+        }
+    }
+
+    fn command(&self, marks: Marks) -> Option<(&'r Command, bool)> {
+        let text = self.lexer.text();
+        let name_at = text.iter().rposition(|&b| matches!(b, b'/' | b'\\')).map_or(0, |at| at + 1);
+        let (folder, name) = text.split_at(name_at);
+        let is_pathed = is_folder_of_commands(folder);
+        if !folder.is_empty() && !is_pathed {
+            return None;
+        }
+        let command = match marks.has(Marks::GLOB) {
+            true => self.names.matching(name).or_else(|| {
+                // `/???/??t`: the folder says that a command is meant.
+                let enough = is_pathed && name.len() > 1 && name.contains(&b'?');
+                enough.then(|| self.names.get(b"cat")).flatten()
+            }),
+            false => self.names.get(name).or_else(|| {
+                // Any program of Windows, where a command follows a sign.
+                let is_program = name.len() > 4 && name[name.len() - 4..].eq_ignore_ascii_case(b".exe");
+                (is_program && self.sign != Sign::Begin).then(|| self.names.get(b"*")).flatten()
+            }),
+        }?;
+        let is_dot = command.name == ".";
+        (!is_dot || folder.is_empty() && self.start < self.text.len()).then_some((command, is_pathed))
+    }
+
+    fn arguments(&mut self, command: &Command, mut call: Call) -> Option<Call> {
+        let mut seen = Arguments::default();
+        let mut redirected = false;
+        while seen.count < ARGUMENTS_MAX {
+            let before = self.lexer.position();
+            let Some(token) = self.lexer.next() else {
+                call.end = self.text.len();
+                break;
+            };
+            match token.kind {
+                TokenKind::Word(marks) => {
+                    let raw = token.span.of(self.text);
+                    let word = self.lexer.text();
+                    let is_target = std::mem::take(&mut redirected);
+                    if marks.has(Marks::IFS) {
+                        call.note(IFS);
+                    }
+                    if word.is_empty() && marks.has(Marks::UNCLOSED) {
+                        // A quote that the application closes.
+                        call.end = before;
+                        break;
+                    }
+                    let shape = shape::of(word, marks, command.is_windows);
+                    if is_target && !seen.redirects_in && memchr::memmem::find(word, b"/dev/tcp").is_none() {
+                        continue;
+                    }
+                    note_argument(&mut call, command, word, raw, shape, seen.last_option);
+                    seen.named_command |= seen.count == 0 && self.names.get(word).is_some();
+                    seen.add(shape, word, command);
+                    if marks.has(Marks::SPLIT) && shape != Shape::Word && shape != Shape::Option {
+                        call.note(SPLIT_NAME);
+                    }
+                    call.end = token.span.end as usize;
+                }
+                TokenKind::Redirect => {
+                    redirected = true;
+                    seen.reads_text |= token.span.of(self.text).starts_with(b"<<");
+                    seen.redirects_in |= token.span.of(self.text).contains(&b'<');
+                    seen.redirects_out |= token.span.of(self.text).contains(&b'>');
+                    call.end = token.span.end as usize;
+                }
+                TokenKind::Open => {
+                    if seen.count == 0 {
+                        return None;
+                    }
+                }
+                _ => {
+                    call.end = token.span.start as usize;
+                    let rest = &self.text[call.end..];
+                    call.is_closed = rest.len() <= 2 && rest.trim_ascii().len() == 1;
+                    break;
+                }
+            }
+        }
+        self.judge(command, call, &seen)
+    }
+
+    /// Whether the arguments are such as the command takes.
+    fn judge(&self, command: &Command, mut call: Call, seen: &Arguments) -> Option<Call> {
+        let takes = |letter: u8| command.takes.contains(&letter);
+        let mut fits = self.by_variable;
+        let takes_nothing = takes(b'.')
+            || self.after_pipe && (takes(b'x') || takes(b'r'))
+            || takes(b'r') && seen.redirects_in;
+        fits |= self.after_pipe && takes(b'r');
+        if command.group == Group::Shell && (seen.redirects_in || seen.redirects_out) {
+            // A shell whose input or output is connected to something.
+            fits = true;
+        } else if seen.count == 0 && takes_nothing {
+            call.note(if command.is_word && !self.after_pipe { BARE_WORD } else { BARE });
+            fits = true;
+        }
+        if command.group == Group::Print {
+            // What is written tells nothing.
+            // `he said; 'echo' is nice`
+            let is_quotation =
+                matches!(self.text.get(call.start), Some(b'\'' | b'"')) && !call.has(SPLIT_NAME);
+            fits |= seen.count > 0 && !is_quotation;
+            call.note(ARGUMENT);
+        } else if seen.count > 0 {
+            for (letter, shapes, kind) in [
+                (b'p', &[Shape::Sensitive][..], SENSITIVE_FILE),
+                (b'p', &[Shape::Path][..], PATH),
+                (b'h', &[Shape::Host][..], HOST),
+                (b'o', &[Shape::Option][..], OPTION),
+                (b'n', &[Shape::Number][..], NUMBER),
+                (b's', &[Shape::Text][..], TEXT),
+                (b'g', &[Shape::Glob][..], PATH),
+                (b'w', &[Shape::Word][..], ARGUMENT),
+                (b'c', &[Shape::Word][..], ARGUMENT),
+            ] {
+                let present = shapes.iter().any(|shape| seen.has(*shape));
+                let strong = matches!(kind, SENSITIVE_FILE | HOST) && present;
+                let by_rule = present
+                    && takes(letter)
+                    && match letter {
+                        b'n' => seen.first == Some(Shape::Number),
+                        b'w' if command.subcommands.is_empty() => !command.is_word,
+                        b'w' => seen.named_subcommand,
+                        b'c' => seen.named_command && seen.count <= 3,
+                        _ => true,
+                    };
+                if by_rule || strong {
+                    call.note(kind);
+                    fits |= by_rule || command.group != Group::Tool && kind == SENSITIVE_FILE;
+                }
+            }
+            if seen.has(Shape::Expansion) && !takes(b'n') && command.subcommands.is_empty() {
+                call.note(EXPANSION);
+                fits |= !command.is_word || seen.plain_words == 0;
+            }
+            fits |= call.has(CODE_ARGUMENT)
+                || call.has(EXEC_ARGUMENT)
+                || call.has(REVERSE_SHELL)
+                || call.has(ENCODED_POWERSHELL);
+        }
+        // Words that the command does not take make it prose: `find / replace all of them`.
+        let wordy = if command.is_word { 1 } else { 2 };
+        let is_sure = [SENSITIVE_FILE, CODE_ARGUMENT, HOST, EXEC_ARGUMENT].iter().any(|kind| call.has(*kind));
+        let takes_words =
+            takes(b'w') || takes(b'c') || takes(b's') || matches!(command.group, Group::Code | Group::Shell);
+        if seen.plain_words > wordy && !takes_words && !is_sure {
+            return None;
+        }
+        if takes(b'n') && command.group == Group::Delay && seen.count > 1 && seen.first_rest_is_word {
+            return None;
+        }
+        if !fits {
+            return None;
+        }
+        let kind = match command.group {
+            Group::Recon => RECON,
+            Group::List => LISTING,
+            Group::Read => READING,
+            Group::Net => NETWORK,
+            Group::Shell | Group::Code => INTERPRETER,
+            Group::Delay => DELAY,
+            Group::System => SYSTEM,
+            Group::Print => OUTPUT,
+            Group::PowerShell => CMDLET,
+            Group::Prefix | Group::Tool => TOOL,
+        };
+        if !call.has(BARE_WORD) {
+            call.note(kind);
+        }
+        if command.group == Group::Shell && seen.reads_text {
+            call.note(PIPED_TO_SHELL);
+        }
+        if command.group == Group::Shell && seen.interactive && (seen.redirects_in || seen.redirects_out) {
+            call.note(REVERSE_SHELL);
+        }
+        Some(call)
+    }
+}
+
+/// `/bin/`, `/usr/local/sbin/`, `/???/`, `C:\Windows\System32\`, `bin/`
+fn is_folder_of_commands(folder: &[u8]) -> bool {
+    let Some(folder) = folder.strip_suffix(b"/").or(folder.strip_suffix(b"\\")) else { return false };
+    let last = folder.rsplit(|&b| matches!(b, b'/' | b'\\')).next().unwrap_or_default();
+    let is_pattern = last.contains(&b'?') || last.contains(&b'*') || last.contains(&b'[');
+    let known = [&b"bin"[..], b"sbin", b"system32", b"v1.0", b"syswow64", b"32"];
+    is_pattern && last.len() <= 16 || known.iter().any(|name| last.eq_ignore_ascii_case(name))
+}

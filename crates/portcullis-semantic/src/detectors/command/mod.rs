@@ -1,0 +1,263 @@
+//! Command injection.
+//!
+//! What it does: looks for the places of a value where a shell would begin a command (behind `;`, `|`, `&` and line ends, in
+//! `$(..)` and back-ticks, at its beginning), reads the word there as the shell would expand it, and asks whether it is
+//! a known command with arguments of the shape that command takes. `; cat /etc/passwd` is a call, `; cat food` is not.
+//!
+//! Why it is dangerous: the command runs with the application's rights.
+//!
+//! References: <https://owasp.org/www-community/attacks/Command_Injection>, <https://capec.mitre.org/data/definitions/88.html>.
+
+mod arguments;
+mod call;
+mod names;
+mod positions;
+mod shape;
+mod special;
+#[cfg(test)]
+mod tests;
+
+use portcullis_lex::shell::Variables;
+use portcullis_types::Span;
+
+use self::call::Reader;
+use self::names::Group;
+pub(super) use self::names::Names;
+use self::positions::{Position, Positions, Sign};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/Command_Injection";
+    SEMICOLON "command.semicolon" Warning "a command follows a semicolon";
+    PIPE "command.pipe" Warning "a command follows a pipe sign";
+    AMPERSAND "command.ampersand" Warning "a command follows an ampersand";
+    LOGICAL "command.logical" Warning "a command follows && or ||";
+    NEWLINE "command.newline" Warning "a command follows a line end";
+    SUBSTITUTION "command.substitution" Error "a command stands in $(..), back-ticks or <(..)";
+    WHOLE "command.whole" Notice "the value begins with a command";
+    RECON "command.recon" Error "a command that tells about the system";
+    LISTING "command.listing" Warning "a command that lists files";
+    READING "command.reading" Warning "a command that reads files";
+    NETWORK "command.network" Warning "a command that talks to other machines";
+    INTERPRETER "command.interpreter" Warning "a shell or an interpreter is started";
+    DELAY "command.delay" Error "a command that waits";
+    SYSTEM "command.system" Warning "a command that changes files or the system";
+    OUTPUT "command.output" Notice "a command that writes a text";
+    TOOL "command.tool" Notice "a tool of developers";
+    CMDLET "command.cmdlet" Error "a command of PowerShell";
+    BARE "command.bare" Warning "the command takes no argument, and none follows";
+    BARE_WORD "command.bare-word" Notice "the command's name is also a word, and nothing follows";
+    SENSITIVE_FILE "command.sensitive-file" Error "its argument is a file that tells about the system";
+    PATH "command.path" Warning "its argument is a path";
+    HOST "command.host" Warning "its argument is a host or URL";
+    OPTION "command.option" Notice "its argument is an option";
+    NUMBER "command.number" Notice "its argument is a number";
+    TEXT "command.text" Warning "its argument is a quoted text with signs in it";
+    EXPANSION "command.expansion" Warning "its argument is a variable or another command's output";
+    ARGUMENT "command.argument" Notice "its argument is a word that it takes";
+    PATHED "command.pathed" Warning "the command is called by its path";
+    PREFIXED "command.prefixed" Notice "another command (sudo, env, ...) runs it";
+    SPLIT_NAME "command.split-name" Critical "quotes or backslashes split the command's name";
+    GLOB_NAME "command.glob-name" Error "a pattern stands for the command's name";
+    ASSEMBLED_NAME "command.assembled-name" Error "variables or empty expansions make up the command's name";
+    BRACE_LIST "command.brace-list" Error "the command is written as a list in braces";
+    IFS "command.ifs" Error "$IFS stands where spaces would";
+    CARETS "command.carets" Error "carets split the command's name";
+    QUOTE_BREAK "command.quote-break" Warning "a quote ends the literal before the command";
+    PIPED_TO_SHELL "command.piped-to-shell" Critical "a shell or interpreter runs what another command writes";
+    CODE_ARGUMENT "command.code-argument" Error "code or a command line is given to an interpreter as an argument";
+    EXEC_ARGUMENT "command.exec-argument" Error "an option makes the command run another one";
+    REVERSE_SHELL "command.reverse-shell" Critical "a shell is connected to another machine";
+    SHELLSHOCK "command.shellshock" Critical "a function definition for bash as the environment passes it, with commands behind it";
+    ENCODED_POWERSHELL "command.encoded-powershell" Critical "PowerShell is given an encoded command";
+    POWERSHELL_DOWNLOAD "command.powershell-download" Critical "PowerShell loads code from another machine or from text";
+    OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
+}
+
+/// Positions whose commands are read further; a text with more is read no further.
+const CALLS_MAX: usize = 48;
+
+/// A text before the first command with more words than this is no fragment of a command line but prose or code.
+const PREFIX_WORDS_MAX: usize = 4;
+const PREFIX_BYTES_MAX: usize = 96;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Command {
+    names: Names,
+    hints: Vec<Hint>,
+}
+
+impl Command {
+    /// The detector with its data.
+    pub fn new() -> Command {
+        let hints = names::hint_words().map(Hint::word).chain(HINTS.iter().copied()).collect();
+        Command { names: Names::new(), hints }
+    }
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        Command::new()
+    }
+}
+
+impl Detector for Command {
+    fn class(&self) -> Class {
+        Class::Command
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    /// A command has an argument or a sign around it.
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b" \n;|&`$<>(^\\+%=");
+        NEEDS
+    }
+
+    fn hints(&self) -> &[Hint] {
+        &self.hints
+    }
+
+    fn weights(&self) -> &'static str {
+        include_str!("../../../weights/command.tsv")
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        if input.is_json {
+            return;
+        }
+        special::detect(input, found);
+        self.calls(input, found);
+    }
+}
+
+impl Command {
+    fn calls(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let plus = input.groups.has(b'+')
+            && (!input.groups.has(b' ') || memchr::memmem::find(text, b"|+").is_some());
+        let mut variables = Variables::default();
+        let mut chain = Chain::default();
+        let mut calls = 0;
+        for position in Positions::new(text, input.groups) {
+            if calls >= CALLS_MAX {
+                return;
+            }
+            if !self.names.may_begin(&text[position.at..]) {
+                continue;
+            }
+            let mut reader = Reader::new(text, &position, &self.names, &mut variables, plus);
+            reader.after_pipe = position.sign == Sign::Pipe && chain.end == Some(position.start);
+            let Some(call) = reader.read() else { continue };
+            calls += 1;
+            // `ping a.example` is also what people write; with options it is a call.
+            let is_begin = position.sign == Sign::Begin;
+            let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
+            let firm = !is_said && chain.holds(text, &position) && position.ends_well(text, call.end);
+            if position.sign == Sign::Begin && !call.stands_alone() {
+                continue;
+            }
+            let mut add = |kind: KindId, span: Span| {
+                if firm { found.add(kind, span) } else { found.add_loose(kind, span) }
+            };
+            if call.is_bare_name() && !position.is_sure(text, call.end) {
+                found.add_loose(BARE_WORD, call.span());
+                continue;
+            }
+            if call.group == Group::Tool {
+                // What developers paste: it says nothing by itself, and what follows it little.
+                add(TOOL, call.span());
+                chain.extend(&position, &call, false);
+                continue;
+            }
+            add(position.sign.kind(), Span::new(position.start, call.end));
+            if position.breaks_quote(text) {
+                add(QUOTE_BREAK, Span::new(0, position.start));
+            }
+            for kind in call.kinds() {
+                add(kind, call.span());
+            }
+            let runs_input = matches!(call.group, Group::Shell | Group::Code) && reader_takes_pipe(&call);
+            if position.sign == Sign::Pipe && runs_input && chain.end == Some(position.start) {
+                add(PIPED_TO_SHELL, Span::new(chain.start, call.end));
+            }
+            chain.extend(&position, &call, firm);
+        }
+    }
+}
+
+/// A shell that is given no file reads its commands from the pipe.
+fn reader_takes_pipe(call: &call::Call) -> bool {
+    call.has(BARE) || call.has(BARE_WORD) || call.has(OPTION) && !call.has(CODE_ARGUMENT)
+}
+
+/// The commands that were read one after the other.
+#[derive(Debug, Default)]
+struct Chain {
+    start: usize,
+    /// Where the last call ended.
+    end: Option<usize>,
+    firm: bool,
+}
+
+impl Chain {
+    /// The structure holds from the value's beginning to this position: little stands before it, or a call that held.
+    fn holds(&self, text: &[u8], position: &Position) -> bool {
+        match self.end {
+            Some(end) if self.firm => position.start <= end + 2 || is_short(&text[end..position.start]),
+            _ => is_short(&text[..position.start]),
+        }
+    }
+
+    fn extend(&mut self, position: &Position, call: &call::Call, firm: bool) {
+        // A call in another's arguments does not end that one.
+        if self.end.is_none_or(|end| end <= position.start) {
+            self.start = position.start;
+        }
+        self.end = Some(self.end.map_or(call.end, |end| if position.start < end { end } else { call.end }));
+        self.firm = firm;
+    }
+}
+
+/// A few words on a line.
+fn is_short(before: &[u8]) -> bool {
+    before.len() <= PREFIX_BYTES_MAX
+        && !before.trim_ascii_end().contains(&b'\n')
+        && before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() <= PREFIX_WORDS_MAX
+}
+
+/// Signs that stand in commands whose name cannot be read without a shell.
+const HINTS: &[Hint] = &[
+    Hint::text("$("),
+    Hint::text("`"),
+    Hint::text("${"),
+    Hint::text("$@"),
+    Hint::text("$*"),
+    Hint::text("$0"),
+    Hint::text("$'"),
+    Hint::text("$ifs"),
+    Hint::text("''"),
+    Hint::text("\"\""),
+    Hint::text("'"),
+    Hint::text("\""),
+    Hint::text("\\"),
+    Hint::text("^"),
+    Hint::text("??"),
+    Hint::text("/?"),
+    Hint::text("<("),
+    Hint::text("/dev/"),
+    Hint::text("/etc/"),
+    Hint::text("/bin"),
+    Hint::text("%comspec"),
+    Hint::text(":~"),
+    Hint::text("()"),
+    Hint::text("webclient"),
+    Hint::text("downloadstring"),
+    Hint::text("frombase64string"),
+    Hint::text("--"),
+    Hint::text("-oproxy"),
+    Hint::text(".exe"),
+];

@@ -1,0 +1,115 @@
+//! What is told by itself, wherever it stands.
+
+use memchr::memmem;
+use portcullis_types::Span;
+
+use super::{OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK};
+use crate::{Found, Input};
+
+/// How far the body of a function is looked through.
+const BODY_BYTES_MAX: usize = 64;
+
+pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
+    let text = input.text;
+    if input.groups.has(b'{') && input.groups.has(b'(') {
+        shellshock(text, found);
+    }
+    if let Some(at) = memmem::find(text, b"/dev/tcp/").or_else(|| memmem::find(text, b"/dev/udp/")) {
+        // Read or written by a redirection.
+        let before = text[..at].trim_ascii_end();
+        if matches!(before.last(), Some(b'<' | b'>' | b'&' | b'.')) {
+            found.add(REVERSE_SHELL, Span::new(at.saturating_sub(2), text.len().min(at + 40)));
+        }
+    }
+    if input.groups.has(b'(') {
+        powershell(text, found);
+    }
+    option(text, found);
+}
+
+/// `() { ...; }; command` at the start of a value, or behind the quote or `=` of an assignment.
+fn shellshock(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'(', text).take(16) {
+        let before = text[..at].trim_ascii_end().last();
+        if !before.is_none_or(|b| matches!(b, b'\'' | b'"' | b'=')) {
+            continue;
+        }
+        let rest = text[at + 1..].trim_ascii_start();
+        let Some(rest) = rest.strip_prefix(b")") else { continue };
+        let Some(body) = rest.trim_ascii_start().strip_prefix(b"{") else { continue };
+        let window = &body[..body.len().min(BODY_BYTES_MAX)];
+        let Some(end) = memchr::memchr(b'}', window) else { continue };
+        let is_command =
+            memchr::memchr2(b';', b'_', &window[..end]).is_some() || window[..end].trim_ascii().is_empty();
+        let after = body[end + 1..].trim_ascii_start();
+        if is_command && matches!(after.first(), Some(b';' | b'>' | b'&' | b'|')) {
+            found.add(SHELLSHOCK, Span::new(at, text.len().min(at + 80)));
+            return;
+        }
+    }
+}
+
+/// Methods of .NET that PowerShell one-liners load code with; they are called on an object or type in parentheses or brackets.
+const DOWNLOADS: &[&[u8]] =
+    &[b".downloadstring(", b".downloadfile(", b".downloaddata(", b"::frombase64string("];
+
+fn powershell(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr2_iter(b'.', b':', text).take(64) {
+        let rest = &text[at..];
+        let is_one =
+            |name: &&&[u8]| rest.len() >= name.len() && rest[..name.len()].eq_ignore_ascii_case(name);
+        let Some(name) = DOWNLOADS.iter().find(is_one) else { continue };
+        let before = text[..at].last();
+        let called_so = matches!(before, Some(b')' | b']'))
+            || before.is_some_and(|b| b.is_ascii_alphanumeric()) && text.contains(&b'$');
+        if called_so {
+            found.add(POWERSHELL_DOWNLOAD, Span::new(at, at + name.len()));
+            return;
+        }
+    }
+}
+
+/// Options whose value is run as a command, or written to: of ssh, git, tar, rsync, curl, wget, zip, sendmail, psql, man.
+const OPTIONS: &[&[u8]] = &[
+    b"-oproxycommand=",
+    b"-oProxyCommand ",
+    b"--upload-pack=",
+    b"--receive-pack=",
+    b"--checkpoint-action=",
+    b"--to-command=",
+    b"--use-compress-program=",
+    b"--rsync-path=",
+    b"--rsh=",
+    b"--unzip-command=",
+    b"--use-askpass=",
+    b"--post-file=",
+    b"--open-files-in-pager=",
+    b"--html=",
+    b"--exec=",
+    b"--init-file=",
+    b"--rcfile=",
+];
+
+fn option(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'-', text).take(32) {
+        let before = at.checked_sub(1).map(|i| text[i]);
+        if before.is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'')) {
+            continue;
+        }
+        let rest = &text[at..];
+        let is_one = |name: &&[u8]| rest.len() > name.len() && rest[..name.len()].eq_ignore_ascii_case(name);
+        // An option that writes counts only where the value begins with it.
+        let writes = |start: &[u8]| {
+            let target = rest.strip_prefix(start).map(<[u8]>::trim_ascii_start);
+            target.is_some_and(|target| matches!(target.first(), Some(b'/' | b'.' | b'~')))
+        };
+        let is_write = text[..at].trim_ascii().is_empty()
+            && [&b"--output="[..], b"--output-document=", b"-o", b"-O", b"--output "]
+                .iter()
+                .any(|start| writes(start));
+        if is_write || OPTIONS.iter().any(is_one) && text[..at].trim_ascii().len() <= 64 {
+            found.add(OPTION_INJECTION, Span::new(at, text.len().min(at + 80)));
+            return;
+        }
+    }
+}

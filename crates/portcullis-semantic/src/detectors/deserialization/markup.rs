@@ -1,0 +1,110 @@
+//! Types named in YAML and XML.
+
+use portcullis_types::Span;
+
+use super::types::{Language, Types};
+use super::{XML_CLASS, XML_GADGET, YAML_OBJECT, YAML_PLAIN};
+use crate::Found;
+
+/// Tags of one text that are looked at.
+const TAGS_MAX: usize = 128;
+
+/// `!!python/object/apply:os.system`, `!ruby/object:Gem::Installer`, `!!javax.script.ScriptEngineManager [`, and the long form
+/// `!<tag:yaml.org,2002:...>`.
+pub(super) fn yaml(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'!', text).take(TAGS_MAX) {
+        let rest = &text[at + 1..];
+        let tag = rest
+            .strip_prefix(b"!")
+            .or_else(|| rest.strip_prefix(b"<tag:yaml.org,2002:"))
+            .or_else(|| (rest.starts_with(b"ruby/") || rest.starts_with(b"php/")).then_some(rest));
+        let Some(tag) = tag else { continue };
+        let end = tag.iter().take(160).position(|b| {
+            b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b'>' | b'"' | b'\'' | b',' | b']')
+        });
+        let tag = &tag[..end.unwrap_or(tag.len().min(160))];
+        let span = Span::new(at, text.len().min(at + 4 + tag.len()));
+        if let Some(kind) = yaml_tag(types, tag) {
+            found.add(kind, span);
+        }
+    }
+}
+
+fn yaml_tag(types: &Types, tag: &[u8]) -> Option<crate::KindId> {
+    let starts = |starts: &[&[u8]]| starts.iter().any(|start| tag.starts_with(start));
+    if starts(&[
+        b"python/",
+        b"python/name:",
+        b"python/module:",
+        b"ruby/object:",
+        b"ruby/hash:",
+        b"ruby/struct:",
+        b"ruby/class",
+        b"ruby/module",
+        b"ruby/exception",
+        b"ruby/array:",
+        b"php/object",
+        b"js/function",
+    ]) {
+        return Some(YAML_OBJECT);
+    }
+    if starts(&[b"python/", b"ruby/", b"js/", b"perl/"]) {
+        return Some(YAML_PLAIN);
+    }
+    let dots = tag.iter().filter(|&&b| b == b'.').count();
+    let is_class =
+        dots >= 1 && tag.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'$'));
+    match is_class {
+        true if types.has(Language::Java, tag) => Some(YAML_OBJECT),
+        true if dots >= 2 => Some(YAML_PLAIN),
+        _ => None,
+    }
+}
+
+/// Elements called like classes, `class="..."` and `type="..."` of classes, and the elements that XStream and XMLDecoder write.
+pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'<', text).take(TAGS_MAX) {
+        let rest = &text[at + 1..];
+        let rest = &rest[..rest.len().min(400)];
+        let end = rest
+            .iter()
+            .position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/'))
+            .unwrap_or(rest.len());
+        let (name, attributes) = rest.split_at(end);
+        let attributes = &attributes[..memchr::memchr(b'>', attributes).unwrap_or(attributes.len())];
+        let span = Span::new(at, at + 1 + end);
+        let local = name.rsplit(|&b| b == b':').next().unwrap_or(name);
+        if matches!(local, b"ObjectDataProvider" | b"ExpandedWrapper")
+            || types.has(Language::Java, name) && is_class_name(name)
+        {
+            found.add(XML_GADGET, span);
+        } else if matches!(
+            name,
+            b"dynamic-proxy"
+                | b"sorted-set"
+                | b"tree-map"
+                | b"linked-hash-set"
+                | b"unserializable-parents"
+                | b"java-class"
+        ) {
+            found.add(XML_CLASS, span);
+        }
+        for key in [&b"class="[..], b"type=", b"Type="] {
+            let Some(found_at) = memchr::memmem::find(attributes, key) else { continue };
+            let value = &attributes[found_at + key.len()..];
+            let Some((quote @ (b'"' | b'\''), value)) = value.split_first() else { continue };
+            let value = &value[..memchr::memchr(*quote, value).unwrap_or(value.len())];
+            let class = &value[..memchr::memchr(b',', value).unwrap_or(value.len())];
+            // Documents name classes of their own; an element that makes one of these makes a gadget.
+            if is_class_name(class) && types.is_gadget(class) {
+                found.add(XML_GADGET, span);
+            }
+        }
+    }
+}
+
+/// Two dots or more, and nothing but names between.
+fn is_class_name(name: &[u8]) -> bool {
+    name.iter().filter(|&&b| b == b'.').count() >= 2
+        && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'$' | b'-'))
+}

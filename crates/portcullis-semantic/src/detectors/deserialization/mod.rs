@@ -1,0 +1,164 @@
+//! Unsafe deserialisation.
+//!
+//! What it does: reads the beginnings of serialised streams (Java, .NET, pickle, Marshal; as bytes, hexadecimal or Base64), the
+//! grammar of PHP's `serialize`, tags of YAML that make objects, and names of types in JSON and XML, and asks what types
+//! would be made.
+//!
+//! Why it is dangerous: making an object runs code of its class; classes that run commands so are in most applications.
+//!
+//! References: <https://cheatsheetseries.owasp.org/cheatsheets/Deserialization_Cheat_Sheet.html>.
+
+mod binary;
+mod markup;
+mod php;
+mod pickle;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use portcullis_types::Span;
+
+use self::types::Types;
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://cheatsheetseries.owasp.org/cheatsheets/Deserialization_Cheat_Sheet.html";
+    JAVA_STREAM "deserialization.java-stream" Critical "a stream of serialised Java objects";
+    DOTNET_STREAM "deserialization.dotnet-stream" Critical "a stream of .NET's BinaryFormatter or LosFormatter";
+    PICKLE "deserialization.pickle" Critical "a pickle of Python that calls a function of the system";
+    PICKLE_PLAIN "deserialization.pickle-plain" Warning "a pickle of Python";
+    MARSHAL_OBJECT "deserialization.marshal-object" Error "a stream of Ruby's Marshal that makes an object";
+    MARSHAL_GADGET "deserialization.marshal-gadget" Error "the object is of a class that gadgets begin with";
+    PHP_OBJECT "deserialization.php-object" Critical "an object of PHP's serialize";
+    PHP_PLAIN "deserialization.php-plain" Notice "an array of PHP's serialize";
+    YAML_OBJECT "deserialization.yaml-object" Critical "a YAML tag that makes an object or names a function";
+    YAML_PLAIN "deserialization.yaml-plain" Warning "a YAML tag of a programming language";
+    NODE_FUNCTION "deserialization.node-function" Critical "a function of node-serialize";
+    GADGET_TYPE "deserialization.gadget-type" Critical "a type name in JSON asks for a class that gadgets begin with";
+    GADGET_VALUE "deserialization.gadget-value" Error "the value is the name of a class that gadgets begin with";
+    ANY_TYPE "deserialization.any-type" Notice "a type name in JSON asks for a class";
+    XML_GADGET "deserialization.xml-gadget" Critical "an XML element makes an object of a class that gadgets begin with";
+    XML_CLASS "deserialization.xml-class" Warning "an XML element is named like a class, or as XStream writes objects";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Deserialization {
+    types: Types,
+}
+
+impl Deserialization {
+    /// The detector with its data.
+    pub fn new() -> Deserialization {
+        Deserialization { types: Types::new() }
+    }
+}
+
+impl Default for Deserialization {
+    fn default() -> Self {
+        Deserialization::new()
+    }
+}
+
+impl Detector for Deserialization {
+    fn class(&self) -> Class {
+        Class::Deserialization
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    /// Each form has a digit or one of the signs.
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"0:!$@<.\n");
+        NEEDS
+    }
+
+    fn hints(&self) -> &[Hint] {
+        HINTS
+    }
+
+    /// XML and JSON are looked at as a whole too: names of elements and the order of values tell.
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() || place == Place::RawBody
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        if input.location.place == Place::RawBody {
+            match text.trim_ascii_start().first() {
+                Some(b'<') => markup::xml(&self.types, text, found),
+                Some(b'{' | b'[') => types::pairs_in_json(&self.types, text, found),
+                _ => {}
+            }
+            return;
+        }
+        binary::detect(&self.types, text, found);
+        if input.groups.has(b':') && input.groups.has(b'{') {
+            php::detect(text, found);
+        }
+        if input.groups.has(b'!') || input.groups.has(b'<') {
+            markup::yaml(&self.types, text, found);
+        }
+        if input.groups.has(b'<') {
+            markup::xml(&self.types, text, found);
+        }
+        if input.groups.has(b'$')
+            && let Some(at) = memchr::memmem::find(text, b"_$$ND_FUNC$$_")
+        {
+            found.add(NODE_FUNCTION, Span::new(at, at + 13));
+        }
+        if input.groups.has(b'.') {
+            types::names_in_json(&self.types, text, found);
+            types::pairs_in_json(&self.types, text, found);
+            types::value(&self.types, input, found);
+        }
+        if input.groups.has(b'\n') {
+            pickle::text(&self.types, text, found);
+        }
+    }
+}
+
+const HINTS: &[Hint] = &[
+    Hint::text("ro0ab"),
+    Hint::text("aced0005"),
+    Hint::text("\u{ac}\u{ed}"),
+    Hint::text("\0\u{5}"),
+    Hint::text("aaeaaad/"),
+    Hint::text("\0\u{1}\0\0\0"),
+    Hint::text("/wey"),
+    Hint::text("bah"),
+    Hint::text("\u{4}\u{8}"),
+    Hint::text("gasv"),
+    Hint::text("gawv"),
+    Hint::text("gan"),
+    Hint::text("gaj"),
+    Hint::text("o:"),
+    Hint::text("c:"),
+    Hint::text("a:"),
+    Hint::text("!!"),
+    Hint::text("!ruby/"),
+    Hint::text("!php/"),
+    Hint::text("yaml.org,2002:"),
+    Hint::text("nd_func"),
+    Hint::text("type\""),
+    Hint::text("type'"),
+    Hint::text("@class"),
+    Hint::text("com."),
+    Hint::text("java"),
+    Hint::text("org."),
+    Hint::text("system."),
+    Hint::text("jdk."),
+    Hint::text("xstream"),
+    Hint::text("sorted-set"),
+    Hint::text("dynamic-proxy"),
+    Hint::text("objectdataprovider"),
+    Hint::text("\nsystem"),
+    Hint::text("builtin"),
+    Hint::text("posix"),
+    Hint::text("subprocess"),
+    Hint::text("cos\n"),
+    Hint::text("cnt\n"),
+    Hint::text("(i"),
+];

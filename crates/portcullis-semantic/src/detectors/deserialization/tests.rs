@@ -1,0 +1,94 @@
+use crate::detectors::testing::look;
+use crate::{Class, Place};
+
+fn run(place: Place, name: &str, bytes: &[u8]) -> (String, bool) {
+    look(Class::Deserialization, place, name, bytes)
+}
+
+#[track_caller]
+fn attack(bytes: &[u8], want: &str) {
+    let (have, blocks) = run(Place::Cookie, "session", bytes);
+    assert!(have.split(' ').any(|kind| kind == want), "{}: {have}", bytes.escape_ascii());
+    assert!(blocks, "{}: {have}", bytes.escape_ascii());
+}
+
+#[test]
+fn streams() {
+    attack(b"rO0ABXNyABFqYXZhLnV0aWwuSGFzaE1hcA==", "java-stream");
+    attack(b"\xAC\xED\x00\x05sr\x00\x11java.util.HashMap", "java-stream");
+    attack(b"aced00057372001", "java-stream");
+    attack(b"AAEAAAD/////AQAAAAAAAAAMAgAAAF5NaWNy", "dotnet-stream");
+    attack(b"/wEykQYAAQAAAP////8BAAAAAAAAAAwCAAAA", "dotnet-stream");
+    attack(b"BAhvOhVHZW06OlJlcXVpcmVtZW50", "marshal-gadget");
+    attack(b"cos\nsystem\n(S'id'\ntR.", "pickle");
+    attack(b"Y29zCnN5c3RlbQooUydpZCcKdFIu", "pickle");
+    attack(b"\x80\x04\x95\x1d\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.", "pickle");
+}
+
+#[test]
+fn php() {
+    attack(b"O:8:\"Example1\":1:{s:4:\"file\";s:11:\"/etc/passwd\";}", "php-object");
+    attack(b"a:1:{i:0;O:+8:\"stdClass\":0:{}}", "php-object");
+    attack(b"user|O:4:\"User\":0:{}", "php-object");
+    attack(b"C:11:\"ArrayObject\":37:{x:i:0;a:0:{};m:a:0:{}}", "php-object");
+}
+
+#[test]
+fn named_types() {
+    attack(b"!!python/object/apply:os.system [\"id\"]", "yaml-object");
+    attack(b"--- !ruby/object:Gem::Installer\ni: x\n", "yaml-object");
+    attack(b"!!javax.script.ScriptEngineManager [!!java.net.URLClassLoader [[]]]", "yaml-object");
+    attack(b"{\"a\":\"_$$ND_FUNC$$_function(){}()\"}", "node-function");
+    attack(b"{\"@type\":\"com.sun.rowset.JdbcRowSetImpl\",\"autoCommit\":true}", "gadget-type");
+    attack(b"{\"\\u0040type\":\"org.apache.xbean.propertyeditor.JndiConverter\"}", "gadget-type");
+    attack(b"'$type':'System.Windows.Data.ObjectDataProvider, PresentationFramework'", "gadget-type");
+    attack(
+        b"[\"org.springframework.context.support.ClassPathXmlApplicationContext\",\"http://a.example/\"]",
+        "gadget-type",
+    );
+    attack(b"<java version=\"1.8\" class=\"java.beans.XMLDecoder\"><object/></java>", "xml-gadget");
+    attack(b"<java.util.PriorityQueue serialization=\"custom\"/>", "xml-gadget");
+    let (have, blocks) = run(Place::Json, "json.@type", b"com.sun.rowset.JdbcRowSetImpl");
+    assert!(have == "gadget-type" && blocks, "{have}");
+}
+
+#[test]
+fn benign() {
+    for text in [
+        "{\"@context\":\"https://schema.org\",\"@type\":\"Product\",\"name\":\"x\"}",
+        "{\"@type\":\"com.example.shop.Order\",\"id\":1}",
+        "a:2:{i:0;s:1:\"a\";i:1;s:1:\"b\";}",
+        "<div class=\"com.example\">x</div>",
+        "<input type=\"text\" class=\"form-control\">",
+        "BAh7B0kiD3Nlc3Npb25faWQGOgZFVA==",
+        "/wEPDwUKLTEzNDk2NzU5MWRk",
+        "Hello!! python is great",
+        "wow!!! really",
+        "key: !!str 12",
+        "O: 3:\"x\"",
+        "cosine\nsystem\nof",
+        "{\"logger\":\"org.hibernate.SQL.Query\",\"class\":\"java.io.FileNotFoundException\"}",
+        "[\"org.hibernate.SQL.Query\",\"org.h2.jdbc.Main\"]",
+        "com.sun.faces.config is where it is set",
+        "org.apache.commons",
+        "gAN",
+        "AAEAAAD is not one",
+    ] {
+        let (have, blocks) = run(Place::Form, "text", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
+/// Changing what does not matter to the reader keeps the detection.
+#[test]
+fn mutations_keep_a_detection() {
+    for name in ["A", "Monolog\\Handler\\SyslogUdpHandler", "x_1"] {
+        for sign in ["", "+"] {
+            for before in ["", "a:1:{i:0;", "user|", " "] {
+                let text = format!("{before}O:{sign}{}:\"{name}\":2:{{s:1:\"a\";N;}}", name.len());
+                let (have, blocks) = run(Place::Query, "q", text.as_bytes());
+                assert!(blocks, "{text}: {have}");
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Names of types.
+
+use std::collections::HashSet;
+
+use portcullis_types::Span;
+
+use super::{ANY_TYPE, GADGET_TYPE, GADGET_VALUE};
+use crate::{Found, Input, Place};
+
+/// `data/serial-types.tsv`, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Types {
+    whole: HashSet<(Language, &'static [u8])>,
+    beginnings: Vec<(Language, &'static [u8])>,
+    ends: Vec<(Language, &'static [u8])>,
+}
+
+/// Whose types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Language {
+    Java,
+    DotNet,
+    Python,
+    Ruby,
+}
+
+/// Names of types in one text that are looked at.
+const NAMES_MAX: usize = 32;
+
+impl Types {
+    pub fn new() -> Types {
+        let mut types = Types { whole: HashSet::new(), beginnings: Vec::new(), ends: Vec::new() };
+        let text = include_str!("../../../data/serial-types.tsv");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((name, language)) = line.split_once('\t') else { continue };
+            let language = match language {
+                "java" => Language::Java,
+                "dotnet" => Language::DotNet,
+                "python" => Language::Python,
+                _ => Language::Ruby,
+            };
+            match name.strip_suffix('*') {
+                Some(beginning) => types.beginnings.push((language, beginning.as_bytes())),
+                None if name.starts_with('.') => types.ends.push((language, name.as_bytes())),
+                None => {
+                    types.whole.insert((language, name.as_bytes()));
+                }
+            }
+        }
+        types
+    }
+
+    /// True if gadgets begin with the type called `name`.
+    pub fn has(&self, language: Language, name: &[u8]) -> bool {
+        self.whole.contains(&(language, name))
+            || self.beginnings.iter().any(|(of, beginning)| *of == language && name.starts_with(beginning))
+            || self.ends.iter().any(|(of, end)| *of == language && name.ends_with(end))
+    }
+
+    /// True for the name of a Java class or a .NET type that gadgets begin with.
+    pub fn is_gadget(&self, name: &[u8]) -> bool {
+        self.has(Language::Java, name) || self.has(Language::DotNet, name)
+    }
+}
+
+/// `"@type":"..."`, `'$type':'...'`, `"@class":"..."` in a text that is JSON or a piece of it.
+pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr2_iter(b'@', b'$', text).take(NAMES_MAX) {
+        if !at.checked_sub(1).is_some_and(|before| matches!(text[before], b'"' | b'\'')) {
+            continue;
+        }
+        let rest = &text[at + 1..];
+        let Some(rest) = [&b"type"[..], b"class"].iter().find_map(|key| rest.strip_prefix(*key)) else {
+            continue;
+        };
+        let Some((b'"' | b'\'', rest)) = rest.split_first() else { continue };
+        let Some(rest) = rest.trim_ascii_start().strip_prefix(b":") else { continue };
+        let rest = rest.trim_ascii_start();
+        let Some((b'"' | b'\'', rest)) = rest.split_first() else { continue };
+        let end =
+            rest.iter().take(256).position(|b| matches!(b, b'"' | b'\'')).unwrap_or(rest.len().min(256));
+        note(types, &rest[..end], Span::new(at - 1, text.len() - rest.len() + end), found);
+    }
+}
+
+/// Jackson's `["a.b.Class", {...}]` or `["a.b.Class", "http://..."]`: a class and what it is made of.
+pub(super) fn pairs_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memmem::find_iter(text, b"[\"").take(NAMES_MAX) {
+        let rest = &text[at + 2..];
+        let Some(end) = memchr::memchr(b'"', &rest[..rest.len().min(200)]) else { continue };
+        let Some(after) = rest[end + 1..].trim_ascii_start().strip_prefix(b",") else { continue };
+        let after = after.trim_ascii_start();
+        let is_made = match after {
+            [b'{' | b'[', ..] => true,
+            [b'"', text @ ..] => memchr::memmem::find(&text[..text.len().min(16)], b"://").is_some(),
+            _ => false,
+        };
+        if is_made && class_name(&rest[..end]).is_some_and(|name| types.is_gadget(name)) {
+            found.add(GADGET_TYPE, Span::new(at, at + 2 + end));
+        }
+    }
+}
+
+fn note(types: &Types, value: &[u8], span: Span, found: &mut Found<'_>) {
+    if let Some(name) = class_name(value) {
+        found.add(if types.is_gadget(name) { GADGET_TYPE } else { ANY_TYPE }, span);
+    }
+}
+
+/// A value that is a type's name: of a key that names the type, or by itself.
+pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
+    let Some(name) = class_name(input.text) else { return };
+    let span = Span::new(0, input.text.len().min(120));
+    let key = input.location.name;
+    let key = &key[key.iter().rposition(|&b| b == b'.').map_or(0, |at| at + 1)..];
+    let asks = input.location.place == Place::Json
+        && matches!(key, b"@type" | b"$type" | b"@class" | b"__type" | b"@c" | b"javaClass");
+    if asks {
+        found.add(if types.is_gadget(name) { GADGET_TYPE } else { ANY_TYPE }, span);
+    } else if types.is_gadget(name) {
+        // Jackson's form is an array: the class, then what it is made of.
+        if input.location.place == Place::Json {
+            found.add(GADGET_VALUE, span)
+        } else {
+            found.add_loose(GADGET_VALUE, span)
+        }
+    }
+}
+
+/// The name in `a.b.Class`, `La.b.Class;`, `[a.b.Class`, `A.B.Type, Assembly, Version=...`: at least two dots, or one in .NET's
+/// form.
+fn class_name(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii();
+    let (name, assembly) = match memchr::memchr(b',', text) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &b""[..]),
+    };
+    let name = match name.strip_prefix(b"L") {
+        Some(inner) if inner.ends_with(b";") => inner.trim_ascii_end(),
+        _ => name,
+    };
+    let name = name.strip_prefix(b"[").unwrap_or(name);
+    let name = &name[name.iter().take_while(|b| **b == b'L' && name.ends_with(b";")).count()..];
+    let name = name.strip_suffix(b";").unwrap_or(name);
+    let is_part = |part: &[u8]| {
+        part.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
+            && part.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'`' | b'[' | b']'))
+    };
+    let parts = name.split(|&b| b == b'.').count();
+    let last = name.rsplit(|&b| b == b'.').next()?;
+    let is_class = name.len() <= 160
+        && parts >= 2 + usize::from(assembly.is_empty())
+        && last.first().is_some_and(u8::is_ascii_uppercase)
+        && name.split(|&b| b == b'.').all(is_part);
+    is_class.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (text, want) in [
+            ("com.sun.rowset.JdbcRowSetImpl", Some("com.sun.rowset.JdbcRowSetImpl")),
+            ("Lcom.sun.rowset.JdbcRowSetImpl;", Some("com.sun.rowset.JdbcRowSetImpl")),
+            ("System.Diagnostics.Process, System, Version=4.0.0.0", Some("System.Diagnostics.Process")),
+            ("www.example.com", None),
+            ("Product", None),
+            ("schema.org/Product", None),
+            ("a.b", None),
+        ] {
+            assert_eq!(class_name(text.as_bytes()), want.map(str::as_bytes), "{text}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Injection into filters of LDAP (RFC 4515).
+//!
+//! A filter is parentheses all over: `(&(uid=NAME)(active=1))`. What is pasted for `NAME` breaks out by closing a parenthesis
+//! that it did not open, and goes on with a filter of its own. The detector counts parentheses and recognises the beginnings
+//! of filters; a star before the closing parenthesis and the usual attributes make it surer.
+
+use portcullis_types::Span;
+
+use super::scan::{is_one_of, run, skip_space};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/LDAP_Injection";
+    BREAK_OUT "ldap.break-out" Critical "closes a parenthesis that it did not open, and begins another filter";
+    BREAK_OUT_BARE "ldap.break-out-bare" Warning "closes a parenthesis that it did not open, and opens another";
+    OPERATOR "ldap.operator" Error "a filter that joins others by `&`, `|` or `!`";
+    COMPARISON "ldap.comparison" Notice "a comparison in parentheses";
+    PRESENCE "ldap.presence" Warning "a filter that holds for every entry with the attribute";
+    ATTRIBUTE "ldap.attribute" Warning "an attribute of directories";
+    STAR_CLOSE "ldap.star-close" Warning "a wildcard, and the filter is closed";
+    NUL "ldap.nul" Error "the filter is closed, and NUL cuts off the rest";
+    RULE "ldap.rule" Error "a matching rule by its number";
+    WHOLE "ldap.whole" Warning "all of the value is a filter";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Ldap;
+
+/// A longer prefix is text of its own.
+const PREFIX_BYTES_MAX: usize = 64;
+
+impl Detector for Ldap {
+    fn class(&self) -> Class {
+        Class::Ldap
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"()");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        if input.is_json {
+            return;
+        }
+        let text = input.text;
+        let first = text.iter().position(|b| matches!(b, b'(' | b')')).unwrap_or(0);
+        let prefix = text[..first].trim_ascii();
+        // A name, a wildcard, nothing: what stands in the value of a comparison. Prose is none of it.
+        let is_value = prefix.len() <= PREFIX_BYTES_MAX && prefix.iter().filter(|b| **b == b' ').count() <= 1;
+        let mut scan = Scan { text, is_loose: !is_value, found };
+        scan.run(first);
+    }
+}
+
+struct Scan<'s, 't, 'f> {
+    text: &'t [u8],
+    is_loose: bool,
+    found: &'s mut Found<'f>,
+}
+
+impl Scan<'_, '_, '_> {
+    fn add(&mut self, kind: KindId, from: usize, to: usize) {
+        let span = Span::new(from, to.min(self.text.len()));
+        match self.is_loose {
+            true => self.found.add_loose(kind, span),
+            false => self.found.add(kind, span),
+        }
+    }
+
+    fn run(&mut self, first: usize) {
+        let text = self.text;
+        let (mut depth, mut closed_foreign) = (0u32, false);
+        let (mut filters, mut comparisons, mut foreign) = (0u32, 0u32, 0u32);
+        let mut at = first;
+        while at < text.len() {
+            match text[at] {
+                b')' if depth == 0 => {
+                    closed_foreign = true;
+                    foreign += 1;
+                    if at > 0 && text[at - 1] == b'*' {
+                        self.add(STAR_CLOSE, at - 1, at + 1);
+                    }
+                    let next = run(text, at, 16, |b| b == b')');
+                    if text.get(next) == Some(&0)
+                        || text[next.min(text.len())..].starts_with(b"\\x00")
+                        || text[next.min(text.len())..].starts_with(b"%00")
+                    {
+                        self.add(NUL, at, next + 1);
+                    }
+                }
+                b')' => depth -= 1,
+                b'(' => {
+                    depth += 1;
+                    let inner = skip_space(text, at + 1);
+                    let filter = self.filter(inner);
+                    filters += u32::from(filter == Some(Filter::Operator));
+                    comparisons += u32::from(filter == Some(Filter::Comparison));
+                    let follows_close = text[..at].trim_ascii_end().ends_with(b")");
+                    if closed_foreign && follows_close {
+                        match filter {
+                            Some(_) => self.add(BREAK_OUT, at - 1, at + 40),
+                            None => self.add(BREAK_OUT_BARE, at - 1, at + 20),
+                        }
+                        closed_foreign = false;
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        // A filter needs no white space: code and prose have it.
+        let trimmed = text.trim_ascii();
+        let is_bracketed = trimmed.first() == Some(&b'(') && trimmed.last() == Some(&b')');
+        if is_bracketed
+            && foreign == 0
+            && comparisons > 0
+            && (filters > 0 || comparisons == 1 && trimmed.len() < 80)
+        {
+            self.add(WHOLE, 0, text.len());
+        }
+    }
+
+    /// What a parenthesis opens whose content begins at `at`.
+    fn filter(&mut self, at: usize) -> Option<Filter> {
+        let text = self.text;
+        if let Some(b'&' | b'|' | b'!') = text.get(at) {
+            let next = skip_space(text, at + 1);
+            // `(&)` and `(|)` are true and false (RFC 4526).
+            let is_filter = matches!(text.get(next), Some(b'(' | b')')) || self.comparison(next, false);
+            if is_filter {
+                self.add(OPERATOR, at.saturating_sub(1), next + 1);
+                return Some(Filter::Operator);
+            }
+            return None;
+        }
+        if text.get(at) == Some(&b'(') && matches!(text.get(at + 1), Some(b'|' | b'&' | b'!')) {
+            return Some(Filter::Operator);
+        }
+        self.comparison(at, true).then_some(Filter::Comparison)
+    }
+
+    fn comparison(&mut self, at: usize, notes: bool) -> bool {
+        let text = self.text;
+        let end =
+            run(text, at, 64, |b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b';' | b'.' | b':' | b'_'));
+        let name = &text[at.min(text.len())..end];
+        let rest = &text[end..];
+        let sign = match rest {
+            [b'~' | b'<' | b'>', b'=', ..] => 2,
+            // `==` and `=>` are signs of programs.
+            [b'=', b'=' | b'>', ..] => return false,
+            [b'=', ..] => 1,
+            _ => return false,
+        };
+        if name.is_empty() || !name[0].is_ascii_alphanumeric() {
+            return false;
+        }
+        if notes {
+            self.add(COMPARISON, at, end + sign);
+        }
+        if name.contains(&b':') && name.iter().filter(|b| **b == b'.').count() >= 2 {
+            self.add(RULE, at, end + sign);
+        }
+        let plain = &name[..name.iter().position(|b| matches!(b, b';' | b':')).unwrap_or(name.len())];
+        if is_one_of(plain, ATTRIBUTES) {
+            self.add(ATTRIBUTE, at, end);
+        }
+        if rest.get(sign) == Some(&b'*') && matches!(rest.get(sign + 1), Some(b')') | None) {
+            self.add(PRESENCE, at, end + sign + 1);
+        }
+        true
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    Operator,
+    Comparison,
+}
+
+/// Attributes of RFC 4519, RFC 2798, RFC 2307 and Active Directory that logins and searches use.
+const ATTRIBUTES: &[&[u8]] = &[
+    b"cn",
+    b"sn",
+    b"uid",
+    b"ou",
+    b"dc",
+    b"o",
+    b"l",
+    b"mail",
+    b"objectclass",
+    b"objectcategory",
+    b"userpassword",
+    b"password",
+    b"user",
+    b"username",
+    b"login",
+    b"givenname",
+    b"displayname",
+    b"description",
+    b"member",
+    b"memberof",
+    b"uniquemember",
+    b"samaccountname",
+    b"userprincipalname",
+    b"telephonenumber",
+    b"homedirectory",
+    b"loginshell",
+    b"uidnumber",
+    b"gidnumber",
+    b"memberuid",
+    b"title",
+    b"department",
+    b"employeenumber",
+    b"postaladdress",
+    b"street",
+    b"useraccountcontrol",
+    b"pwdlastset",
+    b"admincount",
+    b"name",
+    b"distinguishedname",
+    b"entrydn",
+    b"creatorsname",
+    b"sshpublickey",
+];
+
+const HINTS: &[Hint] = &[
+    Hint::text(")("),
+    Hint::text("(&"),
+    Hint::text("(|"),
+    Hint::text("(!"),
+    Hint::text("*)"),
+    Hint::text(")\0"),
+    Hint::text(")\\x00"),
+    Hint::text(")%00"),
+    Hint::text("=*"),
+    Hint::text(":="),
+    Hint::text("(cn="),
+    Hint::text("(sn="),
+    Hint::text("(uid="),
+    Hint::text("(password="),
+    Hint::text("(userpassword="),
+    Hint::text("(objectclass="),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::Ldap;
+    use crate::detectors::testing::{blocks, passes};
+
+    #[test]
+    fn break_outs() {
+        blocks(Ldap, "*)(uid=*))(|(uid=*", "break-out star-close presence");
+        blocks(Ldap, "admin)(&(1=1", "break-out");
+        blocks(Ldap, "x)(cn=))\0", "break-out");
+        blocks(Ldap, "admin*)((|userPassword=*)", "break-out star-close");
+        blocks(Ldap, "a)(!(&(b=c)", "break-out operator");
+        blocks(Ldap, "*))%00", "star-close nul");
+        blocks(Ldap, "(&(objectClass=user)(uid=*))", "operator whole attribute");
+        blocks(Ldap, "*(|(mail=*))", "operator attribute presence");
+    }
+
+    #[test]
+    fn ordinary() {
+        passes(Ldap, "a smile :) (and another one)");
+        passes(Ldap, "f(x)(y) = g(h(z))");
+        passes(Ldap, "call(me)(maybe=1)");
+        passes(Ldap, "if ((a & b) | (c = d)) return (x);");
+        passes(Ldap, "1) apples 2) pears (green) 3) plums");
+        passes(Ldap, "(555) 123-4567");
+        passes(Ldap, "(*) required field");
+        passes(Ldap, "Smith (cn=common name) and others");
+    }
+}

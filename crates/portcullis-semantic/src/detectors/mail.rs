@@ -1,0 +1,355 @@
+//! Line ends in a value that go on as a mail's header or as commands of SMTP, IMAP or POP3.
+//!
+//! A web form that mails, or a web mailer, puts values between lines of those protocols. What gives an injection away is the
+//! shape: a first line such as the field is for (an address, a subject, the name of a mailbox), and behind it a line that only a
+//! mail server would read. The same lines in the middle of a longer text, a mail that somebody quotes, are loose.
+
+use portcullis_types::Span;
+
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Layer, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/10-Testing_for_IMAP_SMTP_Injection";
+    ENVELOPE "mail.envelope" Critical "a line that names a sender or recipient to a mail server (MAIL FROM, RCPT TO)";
+    SMTP "mail.smtp" Error "a line that is a command of SMTP";
+    DATA "mail.data" Warning "the command behind which a mail begins, or the dot that ends one";
+    TAGGED "mail.tagged" Critical "a line that is a command of IMAP with its tag";
+    RETRIEVE "mail.retrieve" Error "a line that is a command of POP3";
+    SESSION "mail.session" Critical "several lines that are commands of a mail server";
+    HEADER "mail.header" Critical "a line that adds a header field to a mail";
+    FIELD "mail.field" Warning "the value is for a mail: an address, or a field named so";
+}
+
+/// Lines that are looked at.
+const LINES_MAX: usize = 64;
+/// Lines of a value that is still no letter that somebody quotes.
+const SHORT_LINES: usize = 14;
+/// A first line that is longer is a text's.
+const FIRST_LINE_BYTES_MAX: usize = 120;
+
+const HINTS: &[Hint] = &[
+    Hint::text("mail from:"),
+    Hint::text("rcpt to:"),
+    Hint::word("helo"),
+    Hint::word("ehlo"),
+    Hint::word("quit"),
+    Hint::word("rset"),
+    Hint::word("vrfy"),
+    Hint::word("expn"),
+    Hint::word("data"),
+    Hint::word("capability"),
+    Hint::word("login"),
+    Hint::word("logout"),
+    Hint::word("select"),
+    Hint::word("examine"),
+    Hint::word("create"),
+    Hint::word("delete"),
+    Hint::word("rename"),
+    Hint::word("fetch"),
+    Hint::word("store"),
+    Hint::word("search"),
+    Hint::word("append"),
+    Hint::word("list"),
+    Hint::word("lsub"),
+    Hint::word("status"),
+    Hint::word("retr"),
+    Hint::word("dele"),
+    Hint::text("cc:"),
+    Hint::text("to:"),
+    Hint::text("from:"),
+    Hint::text("subject:"),
+    Hint::text("content-type:"),
+    Hint::text("mime-version:"),
+    Hint::text("content-transfer-encoding:"),
+];
+
+/// RFC 5321, section 4.1.1: commands that are a whole line, or take a word.
+const SMTP_COMMANDS: &[(&[u8], bool)] = &[
+    (b"helo", true),
+    (b"ehlo", true),
+    (b"vrfy", true),
+    (b"expn", true),
+    (b"quit", false),
+    (b"rset", false),
+    (b"noop", false),
+    (b"starttls", false),
+    (b"auth", true),
+];
+
+/// RFC 9051, section 6, and what RFC 3501 had.
+const IMAP_COMMANDS: &[&[u8]] = &[
+    b"capability",
+    b"noop",
+    b"logout",
+    b"starttls",
+    b"authenticate",
+    b"login",
+    b"enable",
+    b"select",
+    b"examine",
+    b"create",
+    b"delete",
+    b"rename",
+    b"subscribe",
+    b"unsubscribe",
+    b"list",
+    b"lsub",
+    b"namespace",
+    b"status",
+    b"append",
+    b"idle",
+    b"close",
+    b"unselect",
+    b"expunge",
+    b"search",
+    b"fetch",
+    b"store",
+    b"copy",
+    b"move",
+    b"uid",
+    b"check",
+];
+
+/// RFC 1939, section 5: commands whose argument is a message's number.
+const POP_COMMANDS: &[&[u8]] = &[b"retr", b"dele", b"top"];
+
+/// RFC 5322, section 3.6, and RFC 2045: fields that change where a mail goes or what is in it.
+const FIELDS: &[&[u8]] = &[
+    b"to",
+    b"cc",
+    b"bcc",
+    b"from",
+    b"sender",
+    b"reply-to",
+    b"subject",
+    b"content-type",
+    b"mime-version",
+    b"content-transfer-encoding",
+    b"return-path",
+    b"disposition-notification-to",
+];
+
+/// Names of form fields that go into a mail's header.
+const MAIL_NAMES: &[&[u8]] = &[
+    b"mail",
+    b"from",
+    b"to",
+    b"cc",
+    b"bcc",
+    b"subject",
+    b"sender",
+    b"recipient",
+    b"reply",
+    b"mailbox",
+    b"folder",
+];
+
+/// See the module.
+#[derive(Debug)]
+pub struct Mail;
+
+impl Detector for Mail {
+    fn class(&self) -> Class {
+        Class::Mail
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"\n");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() && !matches!(place, Place::FileContent | Place::Text)
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        // Line ends that JSON or an escape made are as good as those that came; those of a whole document are not.
+        if input.is_json || input.layers.iter().any(|layer| layer == Layer::Base64) {
+            return;
+        }
+        let mut lines = Lines { text, at: 0 };
+        let Some((_, first)) = lines.next() else { return };
+        let first = first.trim_ascii();
+        let is_address = is_address(first);
+        let is_field = is_address || is_mail_name(input.location.name);
+        let lines_after = text.iter().filter(|&&b| b == b'\n').count();
+        let fits = lines_after <= SHORT_LINES && first.len() <= FIRST_LINE_BYTES_MAX;
+        let (mut commands, mut headers, mut last) = (0, 0, Span::new(0, 0));
+        for (start, line) in lines.take(LINES_MAX) {
+            let Some(what) = classify(line) else { continue };
+            let span = Span::new(start, start + line.len());
+            // A header field counts where the value is for a mail; elsewhere many texts have lines like it.
+            let is_firm = fits && (what != HEADER || is_field);
+            match what {
+                HEADER => headers += 1,
+                _ => (commands, last) = (commands + 1, span),
+            }
+            match is_firm {
+                true => found.add(what, span),
+                false => found.add_loose(what, span),
+            }
+        }
+        if fits && commands > 1 {
+            found.add(SESSION, last);
+        }
+        if fits && is_field && commands > 0 && headers == 0 {
+            found.add(FIELD, Span::new(0, first.len()));
+        }
+    }
+}
+
+/// Lines with their offsets, whatever ends them: CR LF, LF or CR.
+struct Lines<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = (usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at > self.text.len() {
+            return None;
+        }
+        let start = self.at;
+        let rest = &self.text[start..];
+        let len = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let pair = rest[len..].starts_with(b"\r\n") || rest[len..].starts_with(b"\n\r");
+        self.at = start + len + 1 + usize::from(pair);
+        Some((start, &rest[..len]))
+    }
+}
+
+/// What a line is to a mail server.
+fn classify(line: &[u8]) -> Option<KindId> {
+    if line.first().is_some_and(u8::is_ascii_whitespace) {
+        return None;
+    }
+    let line = line.trim_ascii_end();
+    if line == b"." || line.eq_ignore_ascii_case(b"data") {
+        return Some(DATA);
+    }
+    if has_address_behind(line, b"mail from:") || has_address_behind(line, b"rcpt to:") {
+        return Some(ENVELOPE);
+    }
+    let colon = memchr::memchr(b':', line);
+    if let Some(colon) = colon
+        && FIELDS.iter().any(|field| line[..colon].eq_ignore_ascii_case(field))
+    {
+        return is_field_body(&line[..colon], line[colon + 1..].trim_ascii()).then_some(HEADER);
+    }
+    let mut words = line.split(|b| *b == b' ').filter(|word| !word.is_empty());
+    let first = words.next()?;
+    let second = words.next();
+    let count = 1 + usize::from(second.is_some()) + words.count();
+    let upper = |word: &[u8]| !word.iter().any(u8::is_ascii_lowercase);
+    if POP_COMMANDS.iter().any(|known| first.eq_ignore_ascii_case(known)) {
+        let numbers = line[first.len()..].split(|b| *b == b' ').filter(|word| !word.is_empty());
+        return (count <= 3 && second.is_some() && numbers.into_iter().all(is_number)).then_some(RETRIEVE);
+    }
+    for (known, takes_word) in SMTP_COMMANDS {
+        if first.eq_ignore_ascii_case(known) {
+            let fits = if *takes_word { (2..=3).contains(&count) } else { count == 1 };
+            return (fits && (upper(first) || !takes_word)).then_some(SMTP);
+        }
+    }
+    // A tag may be any word, but clients make it of a letter and a number; a number alone counts the lines of a list.
+    let is_tag = (2..=12).contains(&first.len())
+        && first[0].is_ascii_alphabetic()
+        && first.iter().all(u8::is_ascii_alphanumeric)
+        && first[first.len() - 1].is_ascii_digit();
+    let command = second?;
+    (is_tag && IMAP_COMMANDS.iter().any(|known| command.eq_ignore_ascii_case(known)) && count <= 6)
+        .then_some(TAGGED)
+}
+
+fn is_number(word: &[u8]) -> bool {
+    word.iter().all(u8::is_ascii_digit)
+}
+
+fn has_address_behind(line: &[u8], command: &[u8]) -> bool {
+    let Some((head, tail)) = line.split_at_checked(command.len()) else { return false };
+    let tail = tail.trim_ascii();
+    head.eq_ignore_ascii_case(command) && (tail.starts_with(b"<") || is_address(tail))
+}
+
+/// What a field of that name has behind its colon.
+fn is_field_body(name: &[u8], body: &[u8]) -> bool {
+    // Of the fields, those without an address: Subject, Content-*, MIME-Version.
+    let is_text = name.eq_ignore_ascii_case(b"subject")
+        || memchr::memchr2(b'c', b'C', &name[..1]).is_some() && name.len() > 2;
+    if is_text || name.eq_ignore_ascii_case(b"mime-version") {
+        return !body.is_empty();
+    }
+    memchr::memchr(b'@', body).is_some()
+}
+
+/// One address of a mail, with a name before it or not: `a@b.example`, `A B <a@b.example>`.
+fn is_address(text: &[u8]) -> bool {
+    let text = text.trim_ascii().trim_ascii_end();
+    let text = text.strip_suffix(b">").and_then(|inner| inner.rsplit(|b| *b == b'<').next()).unwrap_or(text);
+    let Some(at) = memchr::memchr(b'@', text) else { return false };
+    let (local, domain) = (&text[..at], &text[at + 1..]);
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'+');
+    !local.is_empty() && !domain.is_empty() && local.iter().all(plain) && domain.iter().all(plain)
+}
+
+fn is_mail_name(name: &[u8]) -> bool {
+    let mut words = name.split(|b| !b.is_ascii_alphabetic());
+    words.any(|word| {
+        MAIL_NAMES.iter().any(|known| word.eq_ignore_ascii_case(known))
+            || word.to_ascii_lowercase().ends_with(b"mail")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Analysis, Detectors, Level, Location, Place};
+
+    fn blocks(name: &str, text: &str, level: Level) -> bool {
+        let detectors = Detectors::of(vec![Box::new(super::Mail)]).unwrap();
+        let mut analysis = Analysis::new();
+        analysis.value(&detectors, Location::new(Place::Form, name.as_bytes()), text.as_bytes());
+        analysis.worst(&detectors, level).is_some_and(|worst| worst.blocks(level))
+    }
+
+    #[test]
+    fn injections() {
+        for (name, text) in [
+            ("email", "joe@a.example\r\nBcc: all@b.example"),
+            ("q", "joe@a.example%0ACc:list@b.example%0ASubject:hi"),
+            ("subject", "Hello\nContent-Type: text/html\n\n<b>x</b>"),
+            ("q", "4791 BODY[HEADER]\r\nV100 CAPABILITY\r\nV101 FETCH 4791"),
+            ("mailbox", "INBOX\"\r\nZ900 RENAME INBOX ALL_YOUR\r\n"),
+            ("q", "hi\r\n.\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA"),
+            ("user", "joe\r\nquit\r\nrset"),
+            ("id", "1\r\nDELE 1\r\nDELE 2\r\nquit"),
+        ] {
+            assert!(blocks(name, text, Level::Balanced), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_texts() {
+        for (name, text) in [
+            ("comment", "Hello,\nplease list the data.\nfrom: Berlin\nto: Paris\nThanks"),
+            ("body", "On Monday you wrote:\n> From: joe@a.example\n> To: ann@b.example\nI agree."),
+            ("text", "Forwarded mail\nFrom: joe@a.example\nTo: ann@b.example\nSubject: the plan\n\nHi Ann"),
+            ("emails", "joe@a.example\nann@b.example\n"),
+            ("yaml", "to: prod\nfrom: stage\nsubject: none\n"),
+            ("notes", "1 select a seat\n2 check the list\n3 store the data"),
+            ("query", "status\nlist\n"),
+        ] {
+            assert!(!blocks(name, text, Level::Strict), "{name}: {text}");
+        }
+    }
+}

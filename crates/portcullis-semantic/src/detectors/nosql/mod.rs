@@ -1,0 +1,296 @@
+//! Injection into queries of document databases (MongoDB and what speaks like it).
+//!
+//! Two ways in: an operator where the application expects a plain value (`password[$ne]=x`, `{"password":{"$ne":1}}`), and
+//! JavaScript behind a quote, in `$where` or a mapReduce. Operators count as keys only: behind a bracket, a brace, a comma or a
+//! quote, and before what ends a key. GraphQL's variables look alike but are typed (`$where: Filter`).
+
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use portcullis_types::Span;
+
+use super::scan::{is_one_of, is_word, run, skip_space, string_end};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use words::{HINTS, METHODS, is_credential, is_filter, operator};
+
+kinds! {
+    reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/05.6-Testing_for_NoSQL_Injection";
+    NAME_OPERATOR "nosql.name-operator" Critical "a parameter's name ends in an operator of the database";
+    KEY_COMPARES "nosql.key-compares" Error "an operator that compares, as a key";
+    KEY_MATCHES "nosql.key-matches" Error "an operator that takes a pattern, as a key";
+    KEY_JOINS "nosql.key-joins" Warning "an operator that joins conditions, as a key";
+    KEY_RUNS "nosql.key-runs" Critical "an operator that runs JavaScript, as a key";
+    KEY_OTHER "nosql.key-other" Notice "another operator, as a key";
+    TRUE_COMPARISON "nosql.true-comparison" Warning "an operator compared with nothing, which holds for every document";
+    CREDENTIAL "nosql.credential" Warning "an operator where a user's name or password belongs";
+    WHOLE "nosql.whole" Error "the value is nothing but an operator and its operand";
+    BREAK_OUT "nosql.break-out" Error "ends a string or object and goes on with a key";
+    SCRIPT_CONDITION "nosql.script-condition" Critical "a quote or `||`, and a condition of JavaScript that is always true";
+    SCRIPT_RETURN "nosql.script-return" Critical "ends the expression and returns another";
+    SCRIPT_WAITS "nosql.script-waits" Critical "ends the expression and waits";
+    SCRIPT_FIELD "nosql.script-field" Critical "asks for a field of the document (`this.x`)";
+    METHOD "nosql.method" Error "calls a method of a collection";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct NoSql;
+
+impl Detector for NoSql {
+    fn class(&self) -> Class {
+        Class::NoSql
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"$;|&.'}");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let first = skip_space(text, 0);
+        let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
+        let is_loose = !opens && text.len() > 160 || input.location.place == Place::FileContent;
+        let mut scan = Scan { text, is_loose, found };
+        if input.location.place == Place::Name {
+            scan.name();
+        }
+        if input.groups.has(b'$') && (input.location.place != Place::Name || input.groups.has(b':')) {
+            scan.keys(first);
+        }
+        if !input.is_json {
+            scan.script(first);
+            scan.methods();
+        }
+    }
+}
+
+struct Scan<'s, 't, 'f> {
+    text: &'t [u8],
+    is_loose: bool,
+    found: &'s mut Found<'f>,
+}
+
+impl Scan<'_, '_, '_> {
+    fn add(&mut self, kind: KindId, from: usize, to: usize) {
+        let span = Span::new(from, to.min(self.text.len()));
+        match self.is_loose {
+            true => self.found.add_loose(kind, span),
+            false => self.found.add(kind, span),
+        }
+    }
+
+    /// `user[$ne]`, `json.user.$ne`, `user.$gt`
+    fn name(&mut self) {
+        let text = self.text;
+        for at in memchr::memchr_iter(b'$', text).take(8) {
+            let begins = at == 0 || matches!(text[at - 1], b'[' | b'.' | b'"' | b'\'' | b'{' | b' ' | b',');
+            let end = run(text, at + 1, 24, is_word);
+            let ends = matches!(text.get(end), None | Some(b']' | b'.' | b'[' | b'"' | b'\'' | b':'));
+            if !begins || !ends {
+                continue;
+            }
+            match operator(&text[at + 1..end]) {
+                Some(KEY_OTHER) | None => {}
+                Some(KEY_RUNS) => self.add(KEY_RUNS, at, end),
+                // A filter in a JSON body may be the interface; in a form or query it is none.
+                Some(kind) if text[at - at.min(1)] == b'.' || is_filter(text) => {
+                    self.add(kind, at, end);
+                    if is_credential(&text[..at]) {
+                        self.add(CREDENTIAL, 0, end);
+                    }
+                }
+                Some(_) => self.add(NAME_OPERATOR, at.saturating_sub(1), end + 1),
+            }
+        }
+    }
+
+    /// Operators as keys in JSON, or in what is nearly JSON.
+    fn keys(&mut self, first: usize) {
+        let text = self.text;
+        for at in memchr::memchr_iter(b'$', text).take(64) {
+            let end = run(text, at + 1, 24, is_word);
+            let Some(kind) = operator(&text[at + 1..end]) else { continue };
+            let before = text[..at].trim_ascii_end().last().copied();
+            let is_quoted = matches!(before, Some(b'"' | b'\''));
+            let begins = matches!(before, None | Some(b'{' | b',' | b'[' | b'"' | b'\'' | b'&'));
+            let mut next = end;
+            if matches!(text.get(next), Some(b'"' | b'\'')) {
+                next += 1;
+            }
+            let is_bracketed = before == Some(b'[') && text.get(next) == Some(&b']');
+            let next = skip_space(text, next + usize::from(is_bracketed));
+            let sign = text.get(next).copied();
+            if !begins || !(sign == Some(b':') || is_bracketed) {
+                // A bare name of an operator that has no other use.
+                if at == first && end == text.trim_ascii_end().len() && kind != KEY_OTHER {
+                    self.add(kind, at, end);
+                }
+                continue;
+            }
+            let operand = skip_space(text, next + 1);
+            // A GraphQL variable's type.
+            let is_typed = sign == Some(b':')
+                && !is_quoted
+                && text.get(operand).is_some_and(|b| b.is_ascii_uppercase() || *b == b'[')
+                && memchr::memmem::find(text, b"query").or(memchr::memmem::find(text, b"mutation")).is_some();
+            if is_typed {
+                continue;
+            }
+            self.add(kind, at, operand + 1);
+            if is_credential(&text[..at]) {
+                self.add(CREDENTIAL, at, operand + 1);
+            }
+            let rest = &text[operand.min(text.len())..];
+            let is_nothing =
+                [&b"\"\""[..], b"''", b"null", b"0", b"1", b"-1", b"undefined", b"true", b"\".*\"", b"/.*/"];
+            let is_alone =
+                |nothing: &[u8]| rest.get(nothing.len()).is_none_or(|b| !is_word(*b) && *b != b'.');
+            if kind == KEY_COMPARES
+                && is_nothing.iter().any(|nothing| rest.starts_with(nothing) && is_alone(nothing))
+            {
+                self.add(TRUE_COMPARISON, at, operand + 2);
+            }
+            if first < at
+                && text[first] == b'{'
+                && text[first + 1..at].iter().all(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\''))
+                || is_bracketed
+            {
+                self.add(WHOLE, first, operand + 1);
+            }
+            let head = text[first..at].trim_ascii();
+            let breaks = matches!(head.first(), Some(b'\'' | b'"' | b'}' | b']' | b','))
+                || head.first().is_some_and(u8::is_ascii_alphanumeric)
+                    && head.ends_with(b",")
+                    && head.len() < 40;
+            if breaks && !matches!(head, b"\"" | b"'") {
+                self.add(BREAK_OUT, first, operand + 1);
+            }
+        }
+    }
+
+    /// JavaScript behind a quote, a number, or nothing.
+    fn script(&mut self, first: usize) {
+        let text = self.text;
+        // `'; return ...`, `0;return true`, `';sleep(5000)`, `'});db...`
+        for semicolon in memchr::memchr_iter(b';', text).take(16) {
+            let next = skip_space(text, semicolon + 1);
+            let end = run(text, next, 24, is_word);
+            let word = &text[next..end];
+            let head = text[first..semicolon].trim_ascii();
+            let is_break = head.last().is_some_and(|b| matches!(b, b'\'' | b'"' | b')' | b'}'))
+                || head.iter().all(u8::is_ascii_digit)
+                || head.len() < 12;
+            if !is_break {
+                continue;
+            }
+            let after = skip_space(text, end);
+            if word.eq_ignore_ascii_case(b"return") && after > end && after < text.len()
+                || word == b"return" && matches!(text.get(end), Some(b'\'' | b'"' | b'(' | b'!'))
+            {
+                self.add(SCRIPT_RETURN, semicolon, after + 8);
+            }
+            let quoted = head.first().is_some_and(|b| matches!(b, b'\'' | b'"'))
+                || head.iter().all(u8::is_ascii_digit) && !head.is_empty();
+            if quoted && word == b"sleep" && text.get(end) == Some(&b'(') {
+                self.add(SCRIPT_WAITS, semicolon, end + 1);
+            }
+        }
+        let has = |word: &[u8]| memchr::memmem::find(text, word);
+        if let Some(at) = has(b"do{").or(has(b"do {")).or(has(b"while(")).or(has(b"while (")) {
+            let waits = has(b"new Date").is_some() || has(b"Date.now").is_some();
+            if waits && has(b"while").is_some() {
+                self.add(SCRIPT_WAITS, at, at + 40);
+            }
+        }
+        self.conditions(first);
+    }
+
+    /// `'||'1'=='1`, `|| 1==1`, `' && this.password.match(/.*/)//`
+    fn conditions(&mut self, first: usize) {
+        let text = self.text;
+        let compares =
+            memchr::memmem::find(text, b"==").is_some() || memchr::memmem::find(text, b".match(").is_some();
+        if text[first..].starts_with(b"this.") && compares {
+            self.add(SCRIPT_FIELD, first, first + 5);
+        }
+        for (at, pair) in
+            text.windows(2).enumerate().filter(|(_, pair)| matches!(*pair, b"||" | b"&&")).take(16)
+        {
+            let head = text[first..at].trim_ascii();
+            let after_quote = matches!(head.last(), Some(b'\'' | b'"'));
+            let begins =
+                head.is_empty() || head.len() < 24 && after_quote || head.iter().all(u8::is_ascii_digit);
+            let mut next = skip_space(text, at + pair.len());
+            while matches!(text.get(next), Some(b'(' | b'!')) {
+                next += 1;
+            }
+            if text[next..].starts_with(b"this.") && (begins || after_quote) {
+                self.add(SCRIPT_FIELD, at, next + 5);
+                continue;
+            }
+            let Some(left) = constant_end(text, next) else { continue };
+            let sign = skip_space(text, left);
+            let equals = if text[sign..].starts_with(b"===") {
+                3
+            } else if text[sign..].starts_with(b"==") {
+                2
+            } else {
+                0
+            };
+            if equals == 0 {
+                continue;
+            }
+            let right = skip_space(text, sign + equals);
+            if right >= text.len() || constant_end(text, right).is_some() {
+                if begins {
+                    self.add(SCRIPT_CONDITION, at, right + 1);
+                } else {
+                    self.found.add_loose(SCRIPT_CONDITION, Span::new(at, right));
+                }
+            }
+        }
+    }
+
+    /// `db.users.find(`, `db.getCollection("x").drop(`
+    fn methods(&mut self) {
+        let text = self.text;
+        for at in memchr::memmem::find_iter(text, b"db.").take(8) {
+            if at > 0 && is_word(text[at - 1]) {
+                continue;
+            }
+            let end = run(text, at + 3, 80, |b| is_word(b) || matches!(b, b'.' | b'"' | b'\'' | b'-'));
+            let call = &text[at + 3..end];
+            let method = call.rsplit(|&b| b == b'.').next().unwrap_or_default();
+            if text.get(end) == Some(&b'(') && (is_one_of(method, METHODS)) {
+                self.add(METHOD, at, end + 1);
+                if text[..at].trim_ascii().is_empty() && matches!(text.trim_ascii().last(), Some(b')' | b';'))
+                {
+                    self.add(WHOLE, at, text.len());
+                }
+            }
+        }
+    }
+}
+
+/// The end of a number or string at `at`; a string may be open.
+fn constant_end(text: &[u8], at: usize) -> Option<usize> {
+    match text.get(at)? {
+        b'\'' | b'"' => Some(string_end(text, at).0),
+        b'0'..=b'9' => Some(run(text, at, 20, |b| b.is_ascii_digit())),
+        b't' | b'f' if text[at..].starts_with(b"true") || text[at..].starts_with(b"false") => {
+            Some(run(text, at, 5, is_word))
+        }
+        _ => None,
+    }
+}

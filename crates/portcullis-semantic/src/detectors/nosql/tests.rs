@@ -1,0 +1,34 @@
+use crate::Class::NoSql;
+use crate::Place;
+use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
+
+#[test]
+fn operators() {
+    blocks_at(NoSql, Place::Name, "user[$ne]", "name-operator");
+    blocks_at(NoSql, Place::Name, "login[$nin][]", "name-operator");
+    blocks_at(NoSql, Place::Name, "filter.$where", "key-runs");
+    blocks(NoSql, "{\"$gt\": \"\"}", "key-compares true-comparison whole");
+    blocks(NoSql, "{\"user\": {\"$ne\": null}, \"pass\": {\"$regex\": \"^a\"}}", "key-compares key-matches");
+    blocks(NoSql, "', $or: [ {}, { 'a':'a", "key-joins break-out");
+    blocks(NoSql, "1, $where: '1 == 1'", "key-runs");
+}
+
+#[test]
+fn scripts() {
+    blocks(NoSql, "' || 'a'=='a", "script-condition");
+    blocks(NoSql, "'; return true; var x='", "script-return");
+    blocks(NoSql, "0;return true", "script-return");
+    blocks(NoSql, "';sleep(5000);'", "script-waits");
+    blocks(NoSql, "' && this.password.match(/.*/)//", "script-field");
+    blocks(NoSql, "db.users.find({$where: function() { return true }})", "method key-runs");
+}
+
+#[test]
+fn ordinary() {
+    passes(NoSql, "costs $5 or $10, in all $15");
+    passes(NoSql, "query Q($where: Filter, $in: [Int]) { a(where: $where, in: $in) { id } }");
+    passes_at(NoSql, Place::Json, "json.$set", "a");
+    passes(NoSql, "{\"event\": \"x\", \"properties\": {\"$browser\": \"Firefox\", \"$os\": \"Linux\"}}");
+    passes(NoSql, "if (a == 1 || b == 2) { return x; }");
+    passes(NoSql, "echo $and $or");
+}

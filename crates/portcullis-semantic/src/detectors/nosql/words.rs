@@ -1,0 +1,120 @@
+//! Operators, methods and names that the detector knows.
+
+use super::{KEY_COMPARES, KEY_JOINS, KEY_MATCHES, KEY_OTHER, KEY_RUNS};
+use crate::detectors::scan::{is_one_of, is_word, run};
+use crate::{Hint, KindId};
+
+/// The last name before an operator is that of a login's field.
+pub(super) fn is_credential(before: &[u8]) -> bool {
+    let tail = &before[before.len().saturating_sub(40)..];
+    let mut words = tail.rsplit(|b| !is_word(*b)).filter(|word| !word.is_empty());
+    words.next().is_some_and(|word| is_one_of(word, CREDENTIALS))
+}
+
+const CREDENTIALS: &[&[u8]] = &[
+    b"user",
+    b"username",
+    b"userid",
+    b"login",
+    b"email",
+    b"mail",
+    b"name",
+    b"pass",
+    b"passwd",
+    b"password",
+    b"pwd",
+    b"token",
+    b"secret",
+    b"pin",
+    b"otp",
+    b"code",
+    b"account",
+    b"apikey",
+    b"api_key",
+    b"key",
+    b"session",
+];
+
+/// Interfaces that take filters by name (`filters[price][$gt]`) have such names on purpose.
+pub(super) fn is_filter(name: &[u8]) -> bool {
+    let first = &name[..run(name, 0, 24, is_word)];
+    is_one_of(first, &[b"filter", b"filters", b"where", b"query", b"populate", b"sort", b"_where"])
+}
+
+/// The kind that `$name` as a key notes.
+pub(super) fn operator(name: &[u8]) -> Option<KindId> {
+    match name {
+        b"ne" | b"eq" | b"gt" | b"gte" | b"lt" | b"lte" | b"in" | b"nin" => Some(KEY_COMPARES),
+        b"regex" => Some(KEY_MATCHES),
+        b"or" | b"and" | b"nor" | b"not" => Some(KEY_JOINS),
+        b"where" | b"function" | b"accumulator" => Some(KEY_RUNS),
+        b"expr" | b"mod" | b"text" | b"exists" | b"all" | b"elemMatch" | b"size" | b"comment"
+        | b"jsonSchema" | b"type" | b"lookup" | b"match" | b"project" | b"group" | b"unionWith" | b"out"
+        | b"merge" | b"nearSphere" | b"options" => Some(KEY_OTHER),
+        _ => None,
+    }
+}
+
+/// Methods of MongoDB's collections and of the shell's `db`.
+pub(super) const METHODS: &[&[u8]] = &[
+    b"find",
+    b"findone",
+    b"insert",
+    b"insertone",
+    b"insertmany",
+    b"update",
+    b"updateone",
+    b"updatemany",
+    b"remove",
+    b"deleteone",
+    b"deletemany",
+    b"drop",
+    b"dropdatabase",
+    b"aggregate",
+    b"mapreduce",
+    b"eval",
+    b"runcommand",
+    b"admincommand",
+    b"createuser",
+    b"dropuser",
+    b"getcollectionnames",
+    b"getcollection",
+    b"count",
+    b"distinct",
+    b"findandmodify",
+    b"save",
+    b"shutdownserver",
+    b"listcommands",
+];
+
+/// The gate.
+pub(super) const HINTS: &[Hint] = &[
+    Hint::text("$ne"),
+    Hint::text("$eq"),
+    Hint::text("$gt"),
+    Hint::text("$lt"),
+    Hint::text("$in"),
+    Hint::text("$nin"),
+    Hint::text("$regex"),
+    Hint::text("$or"),
+    Hint::text("$and"),
+    Hint::text("$nor"),
+    Hint::text("$not"),
+    Hint::text("$where"),
+    Hint::text("$expr"),
+    Hint::text("$exists"),
+    Hint::text("$comment"),
+    Hint::text("$function"),
+    Hint::text("$elemmatch"),
+    Hint::text("$all"),
+    Hint::text("$size"),
+    Hint::text("$mod"),
+    Hint::text("return"),
+    Hint::text("sleep("),
+    Hint::text("new date"),
+    Hint::text("date.now"),
+    Hint::text("||"),
+    Hint::text("&&"),
+    Hint::text("this."),
+    Hint::text("db."),
+];

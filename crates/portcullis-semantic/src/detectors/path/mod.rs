@@ -1,0 +1,312 @@
+//! Path traversal and inclusion of local files.
+//!
+//! A path is brought to one form by [`portcullis_lex::path`] and then asked three things: how far it climbs, how it was
+//! written, and what it names in the end. A step or two up to an ordinary file is everyday; three, or one whose dots are
+//! encoded, or one that ends at a file of the machine, is not. A value that is a path from its first byte counts in full;
+//! a path in the middle of text is loose.
+
+mod hints;
+mod names;
+#[cfg(test)]
+mod tests;
+mod wrappers;
+
+use portcullis_lex::path::{Path, Root};
+use portcullis_types::Span;
+
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Layer, Place, kinds};
+use hints::HINTS;
+use names::{Group, Names};
+use wrappers::{is_home, is_scheme, wrapper};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/Path_Traversal";
+    CLIMB_ONE "path.climb-one" Notice "a path goes one folder up";
+    CLIMB_TWO "path.climb-two" Warning "a path goes two folders up";
+    CLIMB "path.climb" Critical "a path goes three or more folders up";
+    CLIMB_ASSET "path.climb-asset" Warning "a path goes some folders up to a picture, style or script of a page";
+    CLIMB_FILE_NAME "path.climb-file-name" Critical "the name of an uploaded file goes up: browsers send no folders";
+    CLIMB_ENCODED "path.climb-encoded" Critical "a path goes up, with dots or separators encoded";
+    CLIMB_ODD "path.climb-odd" Critical "a path goes up, with dots or separators written as no client writes them";
+    CLIMB_BROKEN "path.climb-broken" Error "a path goes up through `..` with something in it that is dropped later";
+    CLIMB_RESTORED "path.climb-restored" Error "dots that become `..` when a filter has removed some";
+    CLIMB_DOTS "path.climb-dots" Error "several segments of three and more dots, which old systems take for steps up";
+    PADDED "path.padded" Warning "goes up behind a name that is longer than any file's, or many single dots";
+    CLIMB_BACKSLASH "path.climb-backslash" Notice "a path goes up with backslashes";
+    SEPARATORS "path.separators" Warning "a path goes up or stays, with mixed or doubled separators";
+    DOT_SEGMENTS "path.dot-segments" Warning "a path with several segments that are a single dot";
+    TARGET_SYSTEM "path.target-system" Critical "a path goes up, into a folder of the machine";
+    TARGET_NAME "path.target-name" Error "a path goes up, to a configuration, a log or keys";
+    FILE "path.file" Critical "names a file with data of the machine, its users or the application";
+    SYSTEM "path.system" Error "the value is a path into a folder of the machine";
+    PLACE "path.place" Warning "the value is a path into a folder that machines have, and sites may have too";
+    SYSTEM_NAME "path.system-name" Warning "the value is a path to a configuration, a log or keys";
+    NUL "path.nul" Error "a path is cut off by a NUL byte";
+    WRAPPER "path.wrapper" Critical "a stream wrapper reads, unpacks or runs what it names";
+    FILTERS "path.filters" Critical "names filters of PHP's streams";
+    FILE_URL "path.file-url" Error "a URL of a local file";
+    SHARE "path.share" Error "the value is a file on another machine (UNC)";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct PathTraversal {
+    names: Names,
+}
+
+impl PathTraversal {
+    /// The detector with its data.
+    pub fn new() -> PathTraversal {
+        PathTraversal { names: Names::new() }
+    }
+}
+
+impl Default for PathTraversal {
+    fn default() -> Self {
+        PathTraversal::new()
+    }
+}
+
+/// The longest name that file systems take.
+const NAME_BYTES_MAX: u32 = 255;
+/// Spaces that a path of Windows may have.
+const SPACES_MAX: u32 = 4;
+/// Paths in a text that are looked at.
+const TOKENS_MAX: usize = 256;
+
+/// A file that is no longer than this may be a field to the application.
+const FIELD_BYTES_MAX: usize = 96;
+
+impl Detector for PathTraversal {
+    fn class(&self) -> Class {
+        Class::Path
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"./\\%");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() || place == Place::Path
+    }
+
+    fn weights(&self) -> &'static str {
+        include_str!("../../../weights/path.tsv")
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let is_file = input.location.place == Place::FileContent && input.text.len() > FIELD_BYTES_MAX;
+        if input.is_json || is_file {
+            return;
+        }
+        let text = input.text;
+        let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
+        if self.wrappers(text, start, found) {
+            return;
+        }
+        let path = Path::read(text, start, ends_value);
+        let rest = path.span.end as usize;
+        let is_whole = text[rest..].trim_ascii().is_empty()
+            && path.spaces <= SPACES_MAX
+            && path.separators > 0
+            && !first_has_space(text, &path);
+        if is_whole {
+            self.note(input, &path, found, false);
+            return;
+        }
+        // A file's name with NUL in it; the second byte of a Chinese character may fold to one.
+        let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold);
+        if path.is_cut && !is_folded && path.spaces == 0 && path.separators == 0 && rest == text.len() {
+            found.add(NUL, path.span);
+            return;
+        }
+        let mut at = start;
+        for _ in 0..TOKENS_MAX {
+            if at >= text.len() {
+                break;
+            }
+            let path = Path::read(text, at, ends_token);
+            if path.separators > 0 {
+                self.note(input, &path, found, true);
+            }
+            at = path.span.end as usize + 1;
+        }
+    }
+}
+
+impl PathTraversal {
+    fn note(&self, input: &Input<'_>, path: &Path, found: &mut Found<'_>, is_loose: bool) {
+        let text = input.text;
+        let mut add = |kind: KindId| match is_loose {
+            true => found.add_loose(kind, path.span),
+            false => found.add(kind, path.span),
+        };
+        let mut buffer = [0; 160];
+        let len = path.target(text, &mut buffer);
+        let target = &buffer[..len];
+        let file = self.names.file(target);
+        let is_request_path = matches!(input.location.place, Place::Path | Place::PathSegment);
+        let ups = path.ups;
+        if ups > 0 {
+            // Dots that another layer made were written oddly, but text with odd quotes is none of it.
+            let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold) && path.spaces == 0;
+            if path.ups_odd > 0 || is_folded {
+                add(CLIMB_ODD);
+            } else if path.ups_encoded > 0 {
+                add(CLIMB_ENCODED);
+            }
+            if path.ups_broken > 0 {
+                add(CLIMB_BROKEN);
+            }
+            match ups {
+                1 => add(CLIMB_ONE),
+                2 => add(CLIMB_TWO),
+                3..=5 if is_asset(target) && path.ups_encoded + path.ups_broken == 0 => add(CLIMB_ASSET),
+                _ => add(CLIMB),
+            }
+            let name = input.location.name;
+            let ends_so = |end: &[u8]| {
+                name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end))
+            };
+            if input.location.place == Place::FileName || ends_so(b"filename") || ends_so(b"file_name") {
+                add(CLIMB_FILE_NAME);
+            }
+            if memchr::memchr(b'\\', path.span.of(text)).is_some() {
+                add(CLIMB_BACKSLASH);
+            }
+            if path.climb > 0 && (self.names.is_system(target) || ups > 1 && self.names.is_place(target)) {
+                add(TARGET_SYSTEM);
+            } else if file == Some(Group::Name) {
+                add(TARGET_NAME);
+            }
+        }
+        if path.dot_runs > 1 || path.dot_runs == 1 && (path.is_doubled || file.is_some()) {
+            add(CLIMB_RESTORED);
+        }
+        if path.dot_runs > 1 {
+            add(CLIMB_DOTS);
+        }
+        if ups > 0 && (path.dots > 16 || path.longest_name > NAME_BYTES_MAX) {
+            add(PADDED);
+        }
+        if path.dots > 2 {
+            add(DOT_SEGMENTS);
+        }
+        if (path.is_mixed || path.is_doubled) && ups + path.dots > 0 {
+            add(SEPARATORS);
+        }
+        if file == Some(Group::File) {
+            add(FILE);
+        } else if ups == 0 && path.root.is_absolute() && !is_request_path {
+            let is_system =
+                path.root != Root::Share && path.names().len() > 1 && self.names.is_system(target);
+            if is_system {
+                add(SYSTEM);
+            } else if path.root != Root::Share && self.names.is_place(target) {
+                add(PLACE);
+            }
+            if file == Some(Group::Name) {
+                add(SYSTEM_NAME);
+            }
+        }
+        if path.is_cut && !input.layers.iter().any(|layer| layer == Layer::Fold) {
+            add(NUL);
+        }
+        if path.root == Root::Share && !is_loose && path.names().len() >= 2 && path.spaces == 0 {
+            add(SHARE);
+        }
+    }
+
+    /// Stream wrappers, at the beginning or anywhere. True if the value is one from its beginning: it needs no second look.
+    fn wrappers(&self, text: &[u8], start: usize, found: &mut Found<'_>) -> bool {
+        let mut is_whole = false;
+        for colon in memchr::memchr_iter(b':', text) {
+            let name = text[..colon].iter().rev().take(20).take_while(|b| is_scheme(**b)).count();
+            let (begin, rest) = (colon - name, &text[colon + 1..]);
+            let Some(kind) = wrapper(&text[begin..colon], rest) else { continue };
+            let end = rest.iter().position(|&b| ends_token(b)).unwrap_or(rest.len());
+            let span = Span::new(begin, colon + 1 + end);
+            // A page that somebody saved and opened says so.
+            let is_document = kind == FILE_URL && is_home(rest);
+            if begin != start || is_document {
+                found.add_loose(kind, span);
+                continue;
+            }
+            found.add(kind, span);
+            is_whole = true;
+            // What the wrapper is for: the path behind it.
+            let path = Path::read(text, colon + 1, ends_value);
+            let mut buffer = [0; 160];
+            let len = path.target(text, &mut buffer);
+            let file = self.names.file(&buffer[..len]);
+            if file == Some(Group::File) {
+                found.add(FILE, path.span);
+            } else if self.names.is_system(&buffer[..len]) {
+                found.add(SYSTEM, path.span);
+            }
+        }
+        if let Some(at) =
+            memchr::memmem::find(text, b"convert.iconv.").or(memchr::memmem::find(text, b"convert.base64-"))
+        {
+            let span = Span::new(at, text.len());
+            match at == start || is_whole {
+                true => found.add(FILTERS, span),
+                false => found.add_loose(FILTERS, span),
+            }
+        }
+        is_whole
+    }
+}
+
+/// A file that pages load by relative paths.
+fn is_asset(target: &[u8]) -> bool {
+    const ASSETS: &[&[u8]] = &[
+        b".png", b".jpg", b".jpeg", b".gif", b".svg", b".webp", b".ico", b".css", b".js", b".mjs", b".ts",
+        b".tsx", b".jsx", b".scss", b".less", b".map", b".woff", b".woff2", b".ttf", b".mp4", b".html",
+        b".md",
+    ];
+    ASSETS.iter().any(|end| target.ends_with(end))
+}
+
+fn first_has_space(text: &[u8], path: &Path) -> bool {
+    let bytes = path.span.of(text);
+    let first = &bytes[..memchr::memchr3(b'/', b'\\', b'%', bytes).unwrap_or(bytes.len())];
+    memchr::memchr(b' ', first).is_some()
+}
+
+/// Bytes that are in no path, where the whole value is one.
+fn ends_value(b: u8) -> bool {
+    matches!(b, b'\n' | b'\r' | b'<' | b'>')
+}
+
+/// Bytes that end a path in the middle of text.
+fn ends_token(b: u8) -> bool {
+    matches!(
+        b,
+        b'\t'
+            | b'\n'
+            | b'\r'
+            | b' '
+            | b'<'
+            | b'>'
+            | b'"'
+            | b'\''
+            | b'|'
+            | b'('
+            | b')'
+            | b','
+            | b'='
+            | b'&'
+            | b'`'
+            | b':'
+    )
+}

@@ -1,0 +1,113 @@
+use crate::detectors::testing;
+use crate::{Class, Place};
+
+fn look(place: Place, text: &[u8]) -> (String, bool) {
+    testing::look(Class::Path, place, "q", text)
+}
+
+#[track_caller]
+fn check(text: &str, wanted: &str) {
+    let (have, blocks) = look(Place::Query, text.as_bytes());
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+    assert!(blocks, "{text} is not blocked: {have}");
+}
+
+#[track_caller]
+fn passes(text: &str) {
+    let (have, blocks) = look(Place::Form, text.as_bytes());
+    assert!(!blocks, "{text}: {have}");
+}
+
+#[test]
+fn traversal() {
+    check("../../../../etc/passwd", "climb target-system file");
+    check("../../etc/passwd", "climb-two file");
+    check("..\\..\\..\\boot.ini", "climb climb-backslash file");
+    check("%2e%2e%2f%2e%2e%2fx", "climb-encoded climb-two");
+    check("%252e%252e/x", "climb-odd");
+    check("..%c0%af..%c0%afx", "climb-odd");
+    check("..;/..;/manager/html", "climb-broken");
+    check("....//....//....//etc/passwd", "climb-restored file");
+    check("images/../../../../app/secret", "climb");
+}
+
+#[test]
+fn files() {
+    check("/etc/passwd", "file");
+    check("/etc//./passwd", "file");
+    check("/e'tc'/pas\"sw\"d", "file");
+    check("/e??/pa??wd", "file");
+    check("C:\\Windows\\win.ini", "file");
+    check("c:/windows/system32/drivers/etc/hosts", "file");
+    check("/proc/self/fd/7", "file");
+    check("/WEB-INF/web.xml", "file");
+    check("/home/me/.ssh/id_rsa", "file");
+    check("/etc/passwd%00.jpg", "file");
+}
+
+#[test]
+fn names_of_uploads() {
+    let (have, blocks) = look(Place::FileName, b"../shell.jsp");
+    assert!(blocks, "{have}");
+    let (have, blocks) = look(Place::FileName, b"C:\\Users\\Ann\\holiday 1.jpg");
+    assert!(!blocks, "{have}");
+}
+
+#[test]
+fn wrappers() {
+    check("php://filter/convert.base64-encode/resource=index.php", "wrapper filters");
+    check("phar:///tmp/x.jpg", "wrapper");
+    check("expect://id", "wrapper");
+    check("file:///etc/passwd", "file-url file");
+    check("data://text/plain;base64,SGVsbG8=", "wrapper");
+}
+
+#[test]
+fn ordinary() {
+    passes("../img/logo.png");
+    passes("./a/b.js");
+    passes("webpack:///./src/index.js");
+    passes("../../node_modules/react/index.js");
+    passes("Open ../README.md, then edit /etc/hosts on your machine.");
+    passes("Home / Products / Shoes");
+    passes("C:\\Users\\Ann\\Documents\\report.docx would not open");
+    passes("https://a.example/x/../y/z.html?q=a%2fb");
+    passes("and/or ... yes");
+    passes("data:image/png;base64,iVBORw0KGgo=");
+}
+
+/// However its signs are written, a climb to a file stays one.
+#[test]
+fn writing_does_not_hide() {
+    let dots = [".", "%2e", "%252e", "%c0%ae", "%uff0e", "0x2e", "%%32%65", "%e0%80%ae"];
+    let slashes = ["/", "\\", "%2f", "%5c", "%252f", "%c0%af", "%u2215", "%%35%63", "//", "\\/"];
+    for dot in dots {
+        for slash in slashes {
+            for file in [["etc", "passwd"], ["windows", "win.ini"]] {
+                let text = format!("{}{}{}", format!("{dot}{dot}{slash}").repeat(4), file.join(slash), "");
+                let (have, blocks) = look(Place::Query, text.as_bytes());
+                assert!(blocks, "{text}: {have}");
+            }
+        }
+    }
+}
+
+/// Paths of files as applications name them do not block, whatever their names.
+#[test]
+fn grammar_of_ordinary_paths() {
+    let folders = ["src", "img", "a b", "v1.2", "node_modules", "@scope", "2024-05", "über", "x;v=1"];
+    let files = ["index.js", "photo 1.jpeg", "README", "a.tar.gz", ".gitignore", "data.json?x=1"];
+    for start in ["", "/", "./", "../", "https://cdn.example/"] {
+        for one in folders {
+            for two in folders {
+                for file in files {
+                    let text = format!("{start}{one}/{two}/{file}");
+                    let (have, blocks) = look(Place::Query, text.as_bytes());
+                    assert!(!blocks, "{text}: {have}");
+                }
+            }
+        }
+    }
+}

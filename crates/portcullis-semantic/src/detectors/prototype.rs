@@ -1,0 +1,93 @@
+//! Prototype pollution: keys that reach the prototype of all objects of JavaScript.
+
+use portcullis_types::Span;
+
+use super::scan::{is_word, run, skip_space};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://cheatsheetseries.owasp.org/cheatsheets/Prototype_Pollution_Prevention_Cheat_Sheet.html";
+    PROTO "prototype.proto" Critical "the key `__proto__`";
+    CONSTRUCTOR "prototype.constructor" Critical "the key `constructor.prototype`";
+    MENTION "prototype.mention" Warning "names the prototype, but not as a key";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Prototype;
+
+impl Detector for Prototype {
+    fn class(&self) -> Class {
+        Class::Prototype
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"_.[:{");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        const HINTS: &[Hint] =
+            &[Hint::text("__proto__"), Hint::text("constructor"), Hint::text("__pro__proto__to__")];
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let first = skip_space(text, 0);
+        let is_name = input.location.place == Place::Name;
+        let is_structure = matches!(text.get(first), Some(b'{' | b'['));
+        for at in memchr::memmem::find_iter(text, b"__proto__").take(16) {
+            let end = at + 9;
+            // A key of JSON, or a step of a name at the value's beginning.
+            let is_key = is_structure
+                && matches!(text[skip_space(text, end).min(text.len())..], [b'"' | b'\'', ..] | [b':', ..]);
+            let is_step =
+                at == first || at == first + 1 && matches!(text[first], b'[' | b'.' | b'"' | b'#' | b'?');
+            let goes_on = matches!(text.get(end), None | Some(b'[' | b'.' | b'=' | b']' | b'"' | b':'));
+            let kind = if is_name || is_key || is_step && goes_on { PROTO } else { MENTION };
+            found.add(kind, Span::new(at, end));
+        }
+        for at in memchr::memmem::find_iter(text, b"constructor").take(16) {
+            let after = at + 11;
+            let next = run(text, after, 6, |b| !is_word(b));
+            if !text[next..].starts_with(b"prototype") {
+                continue;
+            }
+            let joint = &text[after..next];
+            let is_key = is_structure && joint.contains(&b'{');
+            let is_step = is_name || at == first || at == first + 1 && !is_word(text[first]);
+            let is_path = matches!(joint, b"." | b"[" | b"][" | b"['" | b"[\"" | b"%5B" | b"']['");
+            let kind = if is_key || is_step && is_path { CONSTRUCTOR } else { MENTION };
+            found.add(kind, Span::new(at, next + 9));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::Prototype;
+    use crate::Place;
+    use crate::detectors::testing::{blocks, blocks_at, passes};
+
+    #[test]
+    fn keys() {
+        blocks_at(Prototype, Place::Name, "__proto__[admin]", "proto");
+        blocks_at(Prototype, Place::Name, "json.a.__proto__.admin", "proto");
+        blocks_at(Prototype, Place::Name, "constructor[prototype][admin]", "constructor");
+        blocks(Prototype, "{\"__proto__\": {\"admin\": true}}", "proto");
+        blocks(Prototype, "{\"constructor\": {\"prototype\": {\"admin\": true}}}", "constructor");
+        blocks(Prototype, "__proto__.admin=1", "proto");
+    }
+
+    #[test]
+    fn ordinary() {
+        passes(Prototype, "What does obj.__proto__ mean in JavaScript?");
+        passes(Prototype, "the constructor of the prototype");
+        passes(Prototype, "class A { constructor() { super() } }");
+    }
+}

@@ -1,0 +1,236 @@
+//! Remote file inclusion: a parameter that is a URL which the application would include and run.
+//!
+//! URLs in parameters are everyday; what an inclusion has beside is a tail that cuts off what the application appends (a lone
+//! question mark, NUL, a hash sign), a script as text, a host that is an address, or a parameter that is for files. Two of
+//! them together count.
+
+use portcullis_lex::url::{Host, Url, scheme_before};
+use portcullis_types::Span;
+
+use super::scan::is_one_of;
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/11.2-Testing_for_Remote_File_Inclusion";
+    CUT "remote-file.cut" Error "the URL ends in a sign that cuts off what the application appends";
+    CUT_NUL "remote-file.cut-nul" Error "the URL ends in NUL, where C ends the text";
+    SCRIPT_TEXT "remote-file.script-text" Warning "the URL is of a script, or of a text that may be one";
+    SHELL_NAME "remote-file.shell-name" Error "the URL's file is named as web shells are";
+    ADDRESS "remote-file.address" Error "the URL's host is an address, not a name";
+    INCLUDE_NAME "remote-file.include-name" Warning "the parameter is named as those for files and folders are";
+    TRANSFER "remote-file.transfer" Warning "a file by FTP or from a Windows share";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct RemoteFile;
+
+impl Detector for RemoteFile {
+    fn class(&self) -> Class {
+        Class::RemoteFile
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b":");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        matches!(
+            place,
+            Place::Query | Place::Form | Place::Json | Place::MultipartField | Place::Cookie | Place::XmlText
+        )
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let start = text.len() - text.trim_ascii_start().len();
+        let Some(colon) = memchr::memchr(b':', text) else { return };
+        let is_url = scheme_before(text, colon) == start && text[colon + 1..].starts_with(b"//");
+        if !is_url || text.trim_ascii().iter().any(u8::is_ascii_whitespace) {
+            return;
+        }
+        let scheme = &text[start..colon];
+        let is_ftp = is_one_of(scheme, &[b"ftp", b"ftps", b"smb"]);
+        if !is_ftp && !is_one_of(scheme, &[b"http", b"https"]) {
+            return;
+        }
+        let Some(url) = Url::read(text, start, colon, |_| false) else { return };
+        let host = Host::read(url.hosts(text).next().unwrap_or_default());
+        let path = url.path.of(text);
+        let mut add = |kind| found.add(kind, Span::new(start, text.len()));
+        let name_end = path.iter().position(|b| matches!(b, b'?' | b'#' | b'%' | 0)).unwrap_or(path.len());
+        let (file, tail) = path.split_at(name_end);
+        let file = &file[memchr::memrchr(b'/', file).map_or(0, |at| at + 1)..];
+        let is_script = file.len() > 3 && has_script_extension(file);
+        if !tail.is_empty()
+            && tail.iter().all(|b| matches!(b, b'?' | b'#' | b'&'))
+            && tail.len() <= 3
+            && !file.is_empty()
+        {
+            add(CUT);
+        }
+        if tail.ends_with(b"%00") || tail.first() == Some(&0) {
+            add(CUT_NUL);
+        }
+        if is_script {
+            add(SCRIPT_TEXT);
+        }
+        if is_shell(file) {
+            add(SHELL_NAME);
+        }
+        if host.address.is_some() {
+            add(ADDRESS);
+        }
+        if is_ftp {
+            add(TRANSFER);
+        }
+        if is_include_name(input.location.name) {
+            add(INCLUDE_NAME);
+        }
+    }
+}
+
+/// The file is a script, or text as which scripts are served so that the server itself does not run them.
+fn has_script_extension(file: &[u8]) -> bool {
+    let Some(dot) = memchr::memchr(b'.', file) else { return false };
+    file[dot + 1..].split(|&b| b == b'.').any(|part| {
+        is_one_of(
+            part,
+            &[
+                b"php", b"php3", b"php4", b"php5", b"php7", b"phtml", b"phar", b"txt", b"asp", b"aspx",
+                b"jsp", b"inc", b"cgi", b"pl", b"dat", b"sh", b"cfm",
+            ],
+        )
+    })
+}
+
+fn is_shell(file: &[u8]) -> bool {
+    let stem = &file[..memchr::memchr(b'.', file).unwrap_or(file.len())];
+    is_one_of(
+        stem,
+        &[
+            b"shell",
+            b"cmd",
+            b"c99",
+            b"c100",
+            b"r57",
+            b"b374k",
+            b"wso",
+            b"backdoor",
+            b"evil",
+            b"webshell",
+            b"reverse",
+            b"rfi",
+            b"exploit",
+            b"payload",
+            b"pwn",
+            b"malicious",
+        ],
+    )
+}
+
+fn is_include_name(name: &[u8]) -> bool {
+    let last =
+        name.rsplit(|b| matches!(b, b'.' | b'[' | b']')).find(|part| !part.is_empty()).unwrap_or_default();
+    const PARTS: &[&[u8]] = &[b"include", b"path", b"root", b"template", b"basedir", b"mosconfig", b"theme"];
+    const ENDS: &[&[u8]] =
+        &[b"dir", b"file", b"inc", b"lib", b"folder", b"lang", b"skin", b"page", b"conf", b"config", b"cfg"];
+    const WHOLE: &[&[u8]] = &[
+        b"language",
+        b"module",
+        b"mod",
+        b"style",
+        b"view",
+        b"load",
+        b"require",
+        b"document",
+        b"pg",
+        b"content",
+        b"layout",
+        b"plugin",
+        b"cont",
+        b"show",
+        b"read",
+        b"action",
+        b"abs",
+        b"section",
+        b"dir_name",
+        b"file_name",
+    ];
+    let has = |part: &[u8]| last.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
+    let begins = |part: &[u8]| last.get(..part.len()).is_some_and(|start| start.eq_ignore_ascii_case(part));
+    let ends = |part: &[u8]| {
+        last.len().checked_sub(part.len()).is_some_and(|at| last[at..].eq_ignore_ascii_case(part))
+    };
+    is_one_of(last, WHOLE)
+        || PARTS.iter().any(|part| has(part))
+        || ENDS.iter().any(|part| ends(part))
+        || begins(b"dir_")
+        || begins(b"lang_")
+}
+
+const HINTS: &[Hint] = &[
+    Hint::text("?\0"),
+    Hint::text("%00"),
+    Hint::text("\0"),
+    Hint::text(".php"),
+    Hint::text(".txt"),
+    Hint::text(".asp"),
+    Hint::text(".jsp"),
+    Hint::text(".inc"),
+    Hint::text(".cgi"),
+    Hint::text(".dat"),
+    Hint::text(".sh"),
+    Hint::text("ftp://"),
+    Hint::text("smb://"),
+    Hint::text("://0"),
+    Hint::text("://1"),
+    Hint::text("://2"),
+    Hint::text("://3"),
+    Hint::text("://4"),
+    Hint::text("://5"),
+    Hint::text("://6"),
+    Hint::text("://7"),
+    Hint::text("://8"),
+    Hint::text("://9"),
+    Hint::text("shell"),
+    Hint::text("c99"),
+    Hint::text("r57"),
+    Hint::text(".phtml"),
+    Hint::text(".pl"),
+    Hint::text(".cfm"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::RemoteFile;
+    use crate::Place;
+    use crate::detectors::testing::{blocks, look, passes_at};
+
+    #[test]
+    fn inclusions() {
+        blocks(RemoteFile, "http://a.example/shell.txt?", "cut shell-name script-text");
+        blocks(RemoteFile, "http://192.0.2.1/c99.php", "address shell-name");
+        blocks(RemoteFile, "http://a.example/x.txt%00", "cut-nul script-text");
+        let (have, is_blocked) = look(RemoteFile, Place::Query, "template_path", b"ftp://a.example/x.txt");
+        assert!(is_blocked, "{have}");
+    }
+
+    #[test]
+    fn ordinary() {
+        passes_at(RemoteFile, Place::Query, "url", "https://www.example.com/index.php?page=2");
+        passes_at(RemoteFile, Place::Query, "page", "https://www.example.com/products/shoes.html");
+        passes_at(RemoteFile, Place::Query, "file", "https://cdn.example.com/a/b/readme.txt");
+        passes_at(RemoteFile, Place::Json, "json.source", "http://192.0.2.1/feed.xml");
+        passes_at(RemoteFile, Place::Query, "u", "https://www.example.com/search?");
+    }
+}

@@ -1,0 +1,40 @@
+//! Small steps over bytes that several detectors take.
+
+/// True if `text` has `word`, which is lower case, at `at`, in any case.
+pub(super) fn has_at(text: &[u8], at: usize, word: &[u8]) -> bool {
+    text.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
+}
+
+/// The offset of the first byte from `at` on that is no white space.
+pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
+    at + text.get(at..).unwrap_or_default().iter().take_while(|b| b.is_ascii_whitespace()).count()
+}
+
+/// The end of the run of bytes from `at` on for which `is_part` holds, at most `most` bytes.
+pub(super) fn run(text: &[u8], at: usize, most: usize, is_part: fn(u8) -> bool) -> usize {
+    at + text.get(at..).unwrap_or_default().iter().take(most).take_while(|b| is_part(**b)).count()
+}
+
+/// Letters, digits and the underscore.
+pub(super) fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// True if `name` is one of `list`, which is lower case, in any case.
+pub(super) fn is_one_of(name: &[u8], list: &[&[u8]]) -> bool {
+    list.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// The offset behind a string that opens with the quote at `at`, and whether it was closed. Backslashes escape.
+pub(super) fn string_end(text: &[u8], at: usize) -> (usize, bool) {
+    let quote = text[at];
+    let mut next = at + 1;
+    while let Some(&b) = text.get(next) {
+        match b {
+            b'\\' => next += 2,
+            _ if b == quote => return (next + 1, true),
+            _ => next += 1,
+        }
+    }
+    (text.len(), false)
+}

@@ -1,0 +1,283 @@
+//! Scanners: tools that say who they are, and requests for what was left behind: version control, secrets, copies of scripts,
+//! dumps, consoles.
+//!
+//! What it does: compares the agent and the path of a request with a list of names. A name proves little about intent, so a
+//! console that some publish is only context; nobody publishes `.git/config`.
+//!
+//! Why it is dangerous: what is left behind tells passwords and source code, and a scan is the first step of most attacks.
+//!
+//! References: <https://owasp.org/www-project-web-security-testing-guide/>, section 4.2.4.
+
+use std::collections::HashSet;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use portcullis_types::Span;
+
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/02-Configuration_and_Deployment_Management_Testing/04-Review_Old_Backup_and_Unreferenced_Files_for_Sensitive_Information";
+    AGENT "scanner.agent" Critical "a tool for attacks says its name";
+    SURVEY "scanner.survey" Error "a tool that maps networks or tests sites says its name";
+    LEFT_BEHIND "scanner.left-behind" Critical "asks for a file or folder that nobody publishes";
+    PROBE "scanner.probe" Critical "asks for an address that is known for what it leaks or runs";
+    CONSOLE "scanner.console" Warning "asks for a console or a page of an administrator";
+    COPY "scanner.copy" Critical "asks for the copy of a script that an editor or an administrator left";
+}
+
+/// Bytes of a segment, and of an agent, that are looked at.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Bytes of a path that are looked at.
+const PATH_BYTES_MAX: usize = 512;
+
+/// Extensions of scripts and settings: a copy of one shows what the server would have run.
+const SCRIPTS: [&[u8]; 21] = [
+    b"php",
+    b"asp",
+    b"aspx",
+    b"jsp",
+    b"jspx",
+    b"cfm",
+    b"pl",
+    b"py",
+    b"rb",
+    b"cgi",
+    b"inc",
+    b"config",
+    b"conf",
+    b"ini",
+    b"yml",
+    b"yaml",
+    b"properties",
+    b"env",
+    b"sql",
+    b"htaccess",
+    b"htpasswd",
+];
+
+/// See the module.
+#[derive(Debug)]
+pub struct Scanner {
+    leaves: HashSet<&'static [u8]>,
+    /// Leaves that end with `*`.
+    beginnings: Vec<&'static [u8]>,
+    paths: Vec<&'static [u8]>,
+    consoles: Vec<&'static [u8]>,
+    suffixes: Vec<&'static [u8]>,
+    /// Agents, and whether each is a tool for attacks.
+    agents: AhoCorasick,
+    is_attack: Vec<bool>,
+}
+
+impl Scanner {
+    /// The detector with its data.
+    pub fn new() -> Scanner {
+        let (mut leaves, mut beginnings) = (HashSet::new(), Vec::new());
+        let (mut paths, mut consoles, mut suffixes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut agents, mut is_attack) = (Vec::new(), Vec::new());
+        let lines =
+            include_str!("../../data/scanner-names.tsv").lines().filter(|line| !line.starts_with('#'));
+        for (name, group) in lines.filter_map(|line| line.split_once('\t')) {
+            let bytes = name.as_bytes();
+            match (group, name.strip_suffix('*')) {
+                ("leaf", Some(beginning)) => beginnings.push(beginning.as_bytes()),
+                ("leaf", None) => {
+                    leaves.insert(bytes);
+                }
+                ("path", _) => paths.push(bytes),
+                ("console", _) => consoles.push(bytes),
+                ("suffix", _) => suffixes.push(bytes),
+                (group, _) => {
+                    agents.push(name);
+                    is_attack.push(group == "agent");
+                }
+            }
+        }
+        let agents = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .ascii_case_insensitive(true)
+            .build(agents)
+            .expect("the names of agents are few");
+        Scanner { leaves, beginnings, paths, consoles, suffixes, agents, is_attack }
+    }
+
+    fn agent(&self, text: &[u8], found: &mut Found<'_>) {
+        for hit in self.agents.find_overlapping_iter(text) {
+            // A name begins a word: `nuclei`, but not `pronuclei`.
+            let begins = hit.start() == 0 || !text[hit.start() - 1].is_ascii_alphanumeric();
+            if begins {
+                let kind = if self.is_attack[hit.pattern().as_usize()] { AGENT } else { SURVEY };
+                found.add(kind, Span::new(hit.start(), hit.end()));
+            }
+        }
+    }
+
+    fn path(&self, path: &[u8], found: &mut Found<'_>) {
+        let mut buffer = [0; PATH_BYTES_MAX];
+        let len = plain(&path[..path.len().min(PATH_BYTES_MAX)], &mut buffer);
+        let path = &buffer[..len];
+        let whole = Span::new(0, len);
+        for segment in
+            path.split(|&b| b == b'/').filter(|segment| segment.len() >= 3 && segment.len() <= NAME_BYTES_MAX)
+        {
+            let is_leaf = self.leaves.contains(segment)
+                || self
+                    .beginnings
+                    .iter()
+                    .any(|beginning| segment.starts_with(beginning) && segment.len() > beginning.len());
+            if is_leaf {
+                found.add(LEFT_BEHIND, whole);
+            }
+        }
+        if self.is_copy(path) {
+            found.add(COPY, whole);
+        }
+        let has = |names: &[&[u8]]| {
+            names.iter().any(|name| match name.ends_with(b"/") {
+                true => memchr::memmem::find(path, name).is_some(),
+                false => path.ends_with(name),
+            })
+        };
+        if has(&self.paths) {
+            found.add(PROBE, whole);
+        } else if has(&self.consoles) {
+            found.add(CONSOLE, whole);
+        }
+    }
+
+    /// `index.php.bak`, `.index.php.swp`, `config.yml~`: a script's name with a suffix.
+    fn is_copy(&self, path: &[u8]) -> bool {
+        let Some(rest) = self.suffixes.iter().find_map(|suffix| path.strip_suffix(*suffix)) else {
+            return false;
+        };
+        let Some(dot) = rest.iter().rposition(|&b| b == b'.') else { return false };
+        SCRIPTS.contains(&&rest[dot + 1..])
+    }
+}
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Scanner::new()
+    }
+}
+
+impl Detector for Scanner {
+    fn class(&self) -> Class {
+        Class::Scanner
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        ByteGroups::ANY
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        &[]
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        matches!(place, Place::Path | Place::Header)
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        match input.location.place {
+            Place::Path => self.path(input.text, found),
+            _ if input.location.name.eq_ignore_ascii_case(b"user-agent") && input.layers.is_empty() => {
+                self.agent(&input.text[..input.text.len().min(256)], found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `path` decoded once, in lower case, with single slashes and without what `;` begins; how long it is.
+fn plain(path: &[u8], out: &mut [u8; PATH_BYTES_MAX]) -> usize {
+    let digit = |b: u8| (b as char).to_digit(16);
+    let (mut at, mut len) = (0, 0);
+    let mut in_parameter = false;
+    while at < path.len() {
+        let mut byte = path[at];
+        at += 1;
+        if byte == b'%'
+            && let [a, b, ..] = path[at..]
+            && let (Some(a), Some(b)) = (digit(a), digit(b))
+        {
+            byte = (a << 4 | b) as u8;
+            at += 2;
+        }
+        let byte = if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() };
+        in_parameter = byte == b';' || (in_parameter && byte != b'/');
+        let doubled = byte == b'/' && len > 0 && out[len - 1] == b'/';
+        if !in_parameter && !doubled {
+            out[len] = byte;
+            len += 1;
+        }
+    }
+    len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detectors::testing::{blocks_at, look, passes_at};
+
+    #[track_caller]
+    fn path(text: &str, wanted: &str) {
+        blocks_at(Class::Scanner, Place::Path, text, wanted);
+    }
+
+    #[track_caller]
+    fn path_passes(text: &str) {
+        passes_at(Class::Scanner, Place::Path, "", text);
+    }
+
+    #[test]
+    fn left_behind() {
+        path("/.git/config", "left-behind");
+        path("/app/.GIT/HEAD", "left-behind");
+        path("/%2eenv", "left-behind");
+        path("//.env.production", "left-behind");
+        path("/x;a=b/.svn/entries", "left-behind");
+        path("/WEB-INF/web.xml", "left-behind");
+        path("/wp-config.php.txt", "left-behind");
+        path("/index.php.bak", "copy");
+        path("/.index.php.swp", "copy");
+        path("/inc/db.inc~", "copy");
+        path("/actuator/heapdump", "probe");
+        path("/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php", "probe");
+    }
+
+    #[test]
+    fn paths_that_pass() {
+        for text in [
+            "/user/repo.git/info/refs",
+            "/environment",
+            "/docs/.well-known/security.txt",
+            "/actuator/health",
+            "/blog/phpinfo-explained",
+            "/img/logo.old.png",
+            "/jquery-3.7.1.min.js",
+            "/phpmyadmin",
+            "/v1.0/users/~me",
+            "/archive.1",
+        ] {
+            path_passes(text);
+        }
+    }
+
+    #[test]
+    fn agents() {
+        let agent = |text: &str| look(Class::Scanner, Place::Header, "User-Agent", text.as_bytes());
+        assert_eq!(agent("sqlmap/1.7 (https://sqlmap.org)"), ("agent".to_owned(), true));
+        assert_eq!(agent("Fuzz Faster U Fool v2"), ("agent".to_owned(), true));
+        assert_eq!(agent("masscan/1.3"), ("survey".to_owned(), false));
+        assert_eq!(agent("Mozilla/5.0 (Linux; Android 10; Hydra) AppleWebKit/537.36").0, "");
+        assert_eq!(agent("Mozilla/4.0 (Hydra)").0, "agent");
+        assert_eq!(agent("Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0").0, "");
+        assert_eq!(look(Class::Scanner, Place::Header, "Referer", b"https://a.example/sqlmap").0, "");
+    }
+}

@@ -1,0 +1,143 @@
+//! Server-side includes (Apache, nginx, IIS) and edge-side includes (Varnish, Squid, Akamai).
+//!
+//! Both are elements with a vocabulary of their own that no other text has; in the middle of prose they are the same danger,
+//! since the server reads the whole page.
+
+use portcullis_types::Span;
+
+use super::scan::{has_at, is_one_of, is_word, run, skip_space};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/Server-Side_Includes_%28SSI%29_Injection";
+    RUNS "ssi.runs" Critical "a server-side include that runs a command";
+    READS "ssi.reads" Critical "a server-side include that inserts a file or a variable";
+    SETS "ssi.sets" Error "a server-side include that sets or tests something";
+    EDGE "ssi.edge" Critical "an edge-side include";
+    WITH_VALUE "ssi.with-value" Warning "the include has an attribute with a value";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Ssi;
+
+impl Detector for Ssi {
+    fn class(&self) -> Class {
+        Class::Ssi
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"<");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() || place == Place::RawBody
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let is_loose = text.len() > 600 && input.location.place != Place::RawBody;
+        let mut add = |kind, from: usize, to: usize| {
+            let span = Span::new(from, to.min(text.len()));
+            match is_loose {
+                true => found.add_loose(kind, span),
+                false => found.add(kind, span),
+            }
+        };
+        for at in memchr::memchr_iter(b'<', text).take(512) {
+            if has_at(text, at, b"<esi:") || has_at(text, at, b"<!--esi") {
+                let end = run(text, at + 1, 16, |b| is_word(b) || matches!(b, b':' | b'!' | b'-'));
+                add(EDGE, at, end);
+                continue;
+            }
+            // `<!--#exec`, `<! --# exec`
+            let mut next = skip_space(text, at + 1);
+            if text.get(next) != Some(&b'!') {
+                continue;
+            }
+            next = skip_space(text, next + 1);
+            let dashes = run(text, next, 4, |b| b == b'-');
+            let hash = skip_space(text, dashes);
+            if dashes == next || text.get(hash) != Some(&b'#') {
+                continue;
+            }
+            let word = skip_space(text, hash + 1);
+            let end = run(text, word, 16, is_word);
+            let kind = match &text[word..end] {
+                name if name.eq_ignore_ascii_case(b"exec") => RUNS,
+                name if is_one_of(
+                    name,
+                    &[b"include", b"echo", b"printenv", b"flastmod", b"fsize", b"odbc", b"email"],
+                ) =>
+                {
+                    READS
+                }
+                name if is_one_of(
+                    name,
+                    &[
+                        b"config", b"set", b"if", b"elif", b"else", b"endif", b"goto", b"label", b"break",
+                        b"block",
+                    ],
+                ) =>
+                {
+                    SETS
+                }
+                _ => continue,
+            };
+            add(kind, at, end);
+            let name = skip_space(text, end);
+            if text.get(run(text, name, 16, is_word)) == Some(&b'=') {
+                add(WITH_VALUE, at, end);
+            }
+        }
+    }
+}
+
+const HINTS: &[Hint] = &[
+    Hint::text("#exec"),
+    Hint::text("#include"),
+    Hint::text("#echo"),
+    Hint::text("#printenv"),
+    Hint::text("#flastmod"),
+    Hint::text("#fsize"),
+    Hint::text("#odbc"),
+    Hint::text("#email"),
+    Hint::text("#config"),
+    Hint::text("#set"),
+    Hint::text("#if"),
+    Hint::text("# exec"),
+    Hint::text("# include"),
+    Hint::text("<esi:"),
+    Hint::text("<!--esi"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::Ssi;
+    use crate::detectors::testing::{blocks, passes};
+
+    #[test]
+    fn includes() {
+        blocks(Ssi, "<!--#exec cmd=\"ls\" -->", "runs with-value");
+        blocks(Ssi, "x<!-- #include virtual=\"/x\"-->", "reads");
+        blocks(Ssi, "<!--#printenv -->", "reads");
+        blocks(Ssi, "<!--#config timefmt=\"%A\"-->", "sets with-value");
+        blocks(Ssi, "<esi:include src=\"http://a.example/\"/>", "edge");
+    }
+
+    #[test]
+    fn ordinary() {
+        passes(Ssi, "#include <stdio.h>\nint main(void) {}");
+        passes(Ssi, "<!-- a comment -->");
+        passes(Ssi, "<!--[if lt IE 9]><script></script><![endif]-->");
+    }
+}

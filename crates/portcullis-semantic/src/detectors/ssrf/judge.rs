@@ -1,0 +1,114 @@
+//! What an address, a name, a scheme, a port or a path says.
+
+use std::net::Ipv4Addr;
+
+use portcullis_lex::url::Address;
+
+use super::{LOOPBACK, METADATA, PRIVATE, SCHEME, SCHEME_RARE};
+use crate::KindId;
+
+pub(super) fn v4_kind(address: Ipv4Addr) -> Option<KindId> {
+    match address.octets() {
+        [169, 254, 169, 254] | [169, 254, 170, 2] | [100, 100, 100, 200] | [192, 0, 0, 192] => Some(METADATA),
+        [127 | 0, ..] => Some(LOOPBACK),
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [169, 254, ..] | [100, 64..=127, ..] => {
+            Some(PRIVATE)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn v6_kind(address: Address) -> Option<KindId> {
+    let Address::V6(address) = address else { return None };
+    match address.segments() {
+        [0xFD00, 0xEC2, 0, 0, 0, 0, 0, 0x254] => Some(METADATA),
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(LOOPBACK),
+        [0xFC00..=0xFDFF, ..] | [0xFE80..=0xFEBF, ..] => Some(PRIVATE),
+        _ => None,
+    }
+}
+
+/// Four numbers in a row among the labels of a name, or joined by hyphens in one of them.
+pub(super) fn embedded(name: &[u8]) -> Option<Ipv4Addr> {
+    let (mut octets, mut count) = ([0u8; 4], 0);
+    let mut parts = name.split(|b| matches!(b, b'.' | b'-')).peekable();
+    while let Some(part) = parts.next() {
+        let is_number = (1..=3).contains(&part.len()) && part.iter().all(u8::is_ascii_digit);
+        let value = part.iter().take(3).fold(0u32, |value, b| value * 10 + u32::from(b.wrapping_sub(b'0')));
+        match u8::try_from(value) {
+            Ok(octet) if is_number => {
+                octets[count] = octet;
+                count += 1;
+            }
+            _ => count = 0,
+        }
+        if count == 4 {
+            // Something must follow: the numbers alone are an address.
+            parts.peek()?;
+            return Some(Ipv4Addr::from(octets));
+        }
+    }
+    None
+}
+
+/// A name without a domain, as hosts of a private network have.
+pub(super) fn is_short(name: &[u8]) -> bool {
+    name.len() >= 3
+        && name[0].is_ascii_alphabetic()
+        && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+pub(super) fn is_web(scheme: &[u8]) -> bool {
+    [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+pub(super) fn is_outer(scheme: &[u8]) -> bool {
+    [&b"jar"[..], b"url", b"feed", b"view-source"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+pub(super) fn scheme_kind(scheme: &[u8]) -> Option<KindId> {
+    let is_one = |list: &[&str]| list.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes()));
+    if is_one(&["gopher", "dict", "tftp", "local_file"]) {
+        Some(SCHEME)
+    } else if is_one(&[
+        "ldap", "ldaps", "ldapi", "rmi", "sftp", "ftps", "smb", "imap", "pop3", "smtp", "telnet", "jar",
+        "jdbc",
+    ]) {
+        Some(SCHEME_RARE)
+    } else {
+        None
+    }
+}
+
+/// Ports of services that are not for browsers.
+pub(super) fn is_service_port(port: u16) -> bool {
+    const PORTS: &[u16] = &[
+        22, 23, 25, 110, 143, 389, 445, 1433, 1521, 2049, 2181, 2375, 2376, 2379, 3306, 3389, 5432, 5672,
+        5900, 5984, 6379, 6443, 8500, 9092, 9200, 9300, 10250, 11211, 15672, 27017,
+    ];
+    PORTS.contains(&port)
+}
+
+/// Ports that web servers of developers and intranets have.
+pub(super) fn is_web_port(port: u16) -> bool {
+    matches!(port, 80 | 443 | 3000..=3010 | 4200 | 4321 | 5000 | 5001 | 5173 | 8000..=8010 | 8080..=8090 | 8443 | 8888 | 9000)
+}
+
+pub(super) fn is_metadata_path(path: &[u8]) -> bool {
+    const PATHS: &[&[u8]] = &[
+        b"/latest/meta-data",
+        b"/latest/user-data",
+        b"/latest/dynamic/instance-identity",
+        b"/latest/api/token",
+        b"/computemetadata/v1",
+        b"/metadata/instance",
+        b"/metadata/identity",
+        b"/metadata/v1",
+        b"/opc/v1/",
+        b"/opc/v2/",
+        b"/openstack/latest",
+        b"/iam/security-credentials",
+    ];
+    let is_there = |known: &[u8]| path.windows(known.len()).any(|part| part.eq_ignore_ascii_case(known));
+    PATHS.iter().copied().any(is_there)
+}

@@ -1,0 +1,373 @@
+//! Server-side request forgery: URLs that a server should not fetch.
+//!
+//! The host of each URL is brought to an address as C libraries and browsers would ([`portcullis_lex::url`]). An address of
+//! the machine, of a private network or of a cloud's metadata service is what such a request is after; an address that is
+//! disguised, or an authority that two readers read differently, has no honest use. URLs of public hosts are not looked at
+//! twice. Browsers report pages of development machines and intranets in headers and in parameters that say where to return
+//! to: there a plain local URL is only a note.
+
+mod judge;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use portcullis_lex::url::{Address, Host, Url, scheme_before};
+use portcullis_types::Span;
+
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use judge::{
+    embedded, is_metadata_path, is_outer, is_service_port, is_short, is_web, is_web_port, scheme_kind,
+    v4_kind, v6_kind,
+};
+use names::{Group, Names};
+
+kinds! {
+    reference "https://owasp.org/Top10/A10_2021-Server-Side_Request_Forgery_%28SSRF%29/";
+    METADATA "ssrf.metadata" Critical "a URL of the service that hands out a cloud's credentials";
+    METADATA_PATH "ssrf.metadata-path" Error "a path of the service that hands out a cloud's credentials";
+    METADATA_ADDRESS "ssrf.metadata-address" Warning "the address of the service that hands out a cloud's credentials";
+    LOOPBACK "ssrf.loopback" Error "a URL of the machine itself";
+    PRIVATE "ssrf.private" Error "a URL of a private network";
+    LOCAL_PAGE "ssrf.local-page" Notice "a page of a development machine or a private network";
+    DISGUISED "ssrf.disguised" Critical "a URL whose address is written in a notation that hides it";
+    MAPPED "ssrf.mapped" Critical "a URL with an internal IPv4 address inside an IPv6 address";
+    EMBEDDED "ssrf.embedded" Critical "a host name with an internal address in it";
+    EMBEDDING "ssrf.embedding" Error "a service that answers with any address one wants";
+    INTERNAL_NAME "ssrf.internal-name" Error "a URL of a host that only a private network knows";
+    SHORT_NAME "ssrf.short-name" Notice "a URL of a host without a domain";
+    COLLECTOR "ssrf.collector" Error "a URL of a service that records who asks for it";
+    PORT "ssrf.port" Warning "an internal URL with a port that is none of the web";
+    SERVICE_PORT "ssrf.service-port" Warning "a URL with the port of a database, cache or management service";
+    USER_HOST "ssrf.user-host" Error "a URL with a host in place of the user's name";
+    CONFUSED "ssrf.confused" Error "readers of this URL disagree about its host";
+    SCHEME "ssrf.scheme" Critical "a scheme that lets a URL speak to any service";
+    SCHEME_RARE "ssrf.scheme-rare" Warning "a scheme that browsers do not fetch";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Ssrf {
+    names: Names,
+}
+
+impl Ssrf {
+    /// The detector with its data.
+    pub fn new() -> Ssrf {
+        Ssrf { names: Names::new() }
+    }
+}
+
+impl Default for Ssrf {
+    fn default() -> Self {
+        Ssrf::new()
+    }
+}
+
+/// URLs of one text that are looked at.
+const URLS_MAX: usize = 64;
+
+/// A file that is no longer than this may be a field to the application.
+const FIELD_BYTES_MAX: usize = 96;
+
+impl Detector for Ssrf {
+    fn class(&self) -> Class {
+        Class::Ssrf
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"/\\");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        &HINTS
+    }
+
+    fn weights(&self) -> &'static str {
+        include_str!("../../../weights/ssrf.tsv")
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let is_file = input.location.place == Place::FileContent && input.text.len() > FIELD_BYTES_MAX;
+        if input.is_json || is_file {
+            return;
+        }
+        let text = input.text;
+        let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
+        let is_page = is_page(input);
+        let mut urls = 0;
+        for colon in memchr::memchr_iter(b':', text) {
+            let next = text.get(colon + 1).copied();
+            let begin = scheme_before(text, colon);
+            let scheme = &text[begin..colon];
+            let has_slash = matches!(next, Some(b'/' | b'\\'));
+            // A URL in a URL: `jar:http://`, `url:http://`.
+            if !has_slash && begin == start && is_outer(scheme) {
+                start = colon + 1;
+                continue;
+            }
+            // `http:127.0.0.1` has no slashes, and clients take it all the same.
+            let is_bare = begin == start && is_web(scheme);
+            if !has_slash && !is_bare {
+                continue;
+            }
+            let ends = if begin == start { ends_value } else { ends_token };
+            let Some(url) = Url::read(text, begin, colon, ends) else { continue };
+            let is_loose = begin != start;
+            self.note(text, &url, is_page, is_loose, found);
+            urls += 1;
+            if urls == URLS_MAX {
+                return;
+            }
+        }
+        if urls == 0 && input.location.place != Place::Header {
+            self.without_scheme(text, start, found);
+        }
+    }
+}
+
+impl Ssrf {
+    fn note(&self, text: &[u8], url: &Url, is_page: bool, is_loose: bool, found: &mut Found<'_>) {
+        let mut add = |kind: KindId| match is_loose {
+            true => found.add_loose(kind, url.span),
+            false => found.add(kind, url.span),
+        };
+        let scheme = url.scheme.of(text);
+        match scheme_kind(scheme) {
+            Some(kind) => add(kind),
+            None if !is_web(scheme) && !scheme.is_empty() => return,
+            None => {}
+        }
+        if url.is_confused {
+            add(CONFUSED);
+        }
+        let mut hosts = 0;
+        for bytes in url.hosts(text).filter(|bytes| !bytes.is_empty()) {
+            let host = Host::read(bytes);
+            hosts += 1;
+            let is_first = hosts == 1;
+            if is_first && host.port.is_some_and(is_service_port) {
+                add(SERVICE_PORT);
+            }
+            let Some(kind) = self.host_kind(&host) else {
+                let is_host =
+                    |name: &[u8]| name.contains(&b'.') && host.port.is_none() && !name.contains(&b':');
+                if !is_first && url.has_user && is_host(host.name()) {
+                    add(USER_HOST);
+                }
+                continue;
+            };
+            if !is_first && matches!(kind, SHORT_NAME) {
+                continue;
+            }
+            let is_plain = matches!(kind, LOOPBACK | PRIVATE | SHORT_NAME | INTERNAL_NAME);
+            let is_callback = host.port.is_some_and(is_web_port) && is_callback(url.path.of(text));
+            if (is_page || is_callback) && is_plain && !url.is_confused {
+                add(LOCAL_PAGE);
+                continue;
+            }
+            add(kind);
+            if host.is_disguised || matches!(host.address, Some(Address::V4 { is_odd: true, .. })) {
+                add(DISGUISED);
+            }
+            if kind != COLLECTOR && host.port.is_some_and(|port| !is_web_port(port)) {
+                add(PORT);
+            }
+        }
+        if is_metadata_path(url.path.of(text)) {
+            add(METADATA_PATH);
+        }
+    }
+
+    /// What the host is, `None` for a public one.
+    fn host_kind(&self, host: &Host) -> Option<KindId> {
+        if let Some(address) = host.address {
+            let kind = match address.to_v4() {
+                Some(inner) => v4_kind(inner),
+                None => v6_kind(address),
+            };
+            return match address {
+                Address::V6(_) if kind.is_some() && address.to_v4().is_some() => Some(MAPPED),
+                Address::V4 { is_odd: true, .. } => kind.or(Some(DISGUISED)),
+                _ => kind,
+            };
+        }
+        let name = host.name();
+        match self.names.get(name) {
+            Some(Group::Local) => Some(LOOPBACK),
+            Some(Group::Metadata) => Some(METADATA),
+            Some(Group::Internal) => Some(INTERNAL_NAME),
+            Some(Group::Collector) => Some(COLLECTOR),
+            Some(Group::Embedding) if embedded(name).is_none() => Some(EMBEDDING),
+            Some(Group::Embedding) => Some(EMBEDDED),
+            None if embedded(name).is_some_and(|inner| v4_kind(inner).is_some()) => Some(EMBEDDED),
+            None if host.is_disguised => Some(DISGUISED),
+            None if is_short(name) => Some(SHORT_NAME),
+            None => None,
+        }
+    }
+
+    /// `169.254.169.254/latest/meta-data`, `//127.0.0.1/`
+    fn without_scheme(&self, text: &[u8], start: usize, found: &mut Found<'_>) {
+        let slashes = text[start..].iter().take_while(|b| matches!(b, b'/' | b'\\')).count();
+        let from = start + slashes;
+        let end = text[from..].iter().position(|&b| ends_token(b)).map_or(text.len(), |at| from + at);
+        let bytes = &text[from..end];
+        let stop = bytes.iter().position(|b| matches!(b, b'/' | b'\\' | b'?' | b'#')).unwrap_or(bytes.len());
+        if end != text.trim_ascii_end().len() || stop == 0 || slashes == 1 {
+            return;
+        }
+        let span = Span::new(start, end);
+        let host = Host::read(&bytes[..stop]);
+        match self.host_kind(&host) {
+            Some(METADATA) if host.address.is_some() => found.add(METADATA_ADDRESS, span),
+            Some(kind @ (LOOPBACK | PRIVATE | MAPPED)) if slashes > 1 => found.add(kind, span),
+            Some(EMBEDDED) => found.add(EMBEDDED, span),
+            _ => {}
+        }
+        if is_metadata_path(&bytes[stop..]) {
+            found.add(METADATA_PATH, span);
+        }
+    }
+}
+
+/// The path where logins come back to, as developers have it on their machine.
+fn is_callback(path: &[u8]) -> bool {
+    [&b"callback"[..], b"oauth", b"signin", b"login"]
+        .iter()
+        .any(|word| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+}
+
+/// The value is where a page stands or to return to, or a header in which browsers say where they are.
+fn is_page(input: &Input<'_>) -> bool {
+    let name = input.location.name;
+    if input.location.place == Place::Header {
+        return ["referer", "origin", "host", "user-agent", "x-forwarded-host"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+    }
+    const WORDS: &[&[u8]] = &[
+        b"redirect",
+        b"callback",
+        b"return",
+        b"continue",
+        b"referr",
+        b"origin",
+        b"success",
+        b"cancel",
+        b"logout",
+        b"issuer",
+        b"audience",
+        b"consumer",
+    ];
+    let name = &name[..name.len().min(64)];
+    WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+        || [&b"dl"[..], b"dr", b"u", b"ref", b"next", b"href", b"iss", b"aud"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+fn ends_value(b: u8) -> bool {
+    matches!(b, b'\n' | b'\r' | b'<' | b'>' | b'"')
+}
+
+fn ends_token(b: u8) -> bool {
+    matches!(
+        b,
+        b'\t' | b'\n' | b'\r' | b' ' | b'<' | b'>' | b'"' | b'\'' | b'|' | b'(' | b')' | b',' | b'`' | b';'
+    )
+}
+
+/// The beginnings of what is looked for. Ordinary URLs have none of them.
+static HINTS: LazyLock<Vec<Hint>> = LazyLock::new(|| {
+    const MORE: &[&str] = &[
+        "://0",
+        "://1",
+        "://2",
+        "://3",
+        "://4",
+        "://5",
+        "://6",
+        "://7",
+        "://8",
+        "://9",
+        "://[",
+        "://%",
+        "://\\",
+        ":/\\",
+        ":\\",
+        ":/0",
+        ":/1",
+        ":/2",
+        ":6379",
+        ":2375",
+        ":9200",
+        ":8500",
+        ":11211",
+        ":27017",
+        ":5432",
+        ":3306",
+        ":10250",
+        ":22/",
+        ":25/",
+        ":///",
+        "//127.",
+        "//10.",
+        "//192.168.",
+        "//169.254",
+        "//172.",
+        "//[",
+        "\\\\127.",
+        "http:0",
+        "http:1",
+        "http:2",
+        "@1",
+        "@0",
+        "@2",
+        "@[",
+        "#@",
+        "\\@",
+        "?@",
+        "://\u{2460}",
+        "://\u{2461}",
+        "://\u{24DB}",
+        "://\u{24BA}",
+        "\u{3002}",
+        "\u{FF61}",
+        "gopher:",
+        "dict:",
+        "tftp:",
+        "netdoc:",
+        "local_file:",
+        "ldap:",
+        "ldaps:",
+        "rmi:",
+        "sftp:",
+        "ftps:",
+        "smb:",
+        "imap:",
+        "pop3:",
+        "smtp:",
+        "telnet:",
+        "jar:",
+        "jdbc:",
+        "meta-data",
+        "user-data",
+        "computemetadata",
+        "/metadata/",
+        "/opc/v",
+        "openstack/latest",
+        "security-credentials",
+        "127-0-0-1",
+        "169-254-",
+        "169.254.169.254",
+        "100.100.100.200",
+    ];
+    MORE.iter().copied().chain(names::hints()).map(Hint::text).collect()
+});

@@ -1,0 +1,96 @@
+use crate::detectors::testing;
+use crate::{Class, Place};
+
+fn look(place: Place, name: &str, text: &str) -> (String, bool) {
+    testing::look(Class::Ssrf, place, name, text.as_bytes())
+}
+
+#[track_caller]
+fn check(text: &str, wanted: &str) {
+    let (have, blocks) = look(Place::Query, "q", text);
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+    assert!(blocks, "{text} is not blocked: {have}");
+}
+
+#[track_caller]
+fn passes(place: Place, name: &str, text: &str) {
+    let (have, blocks) = look(place, name, text);
+    assert!(!blocks, "{text}: {have}");
+}
+
+#[test]
+fn addresses() {
+    check("http://169.254.169.254/latest/meta-data/", "metadata metadata-path");
+    check("http://127.0.0.1:6379/", "loopback port");
+    check("http://0x7f000001/", "loopback disguised");
+    check("http://2130706433/", "loopback disguised");
+    check("http://[::ffff:169.254.169.254]/", "mapped");
+    check("http://[::1]:22/", "loopback port");
+    check("http://①⑥⑨.②⑤④.①⑥⑨.②⑤④/", "metadata disguised");
+    check("http:127.0.0.1:22/", "loopback port");
+    check("169.254.169.254/latest/meta-data/", "metadata-address metadata-path");
+}
+
+#[test]
+fn names() {
+    check("http://metadata.google.internal/computeMetadata/v1/", "metadata metadata-path");
+    check("http://10.0.0.1.nip.io/", "embedded");
+    check("http://a-169-254-169-254.example.net/", "embedded");
+    check("http://localhost:11211/", "loopback port");
+}
+
+#[test]
+fn tricks() {
+    check("http://a.example@127.0.0.1/", "loopback user-host");
+    check("http://a.example\\@169.254.169.254/", "metadata confused");
+    check("http://127.0.0.1#@a.example/", "confused loopback");
+    check("gopher://127.0.0.1:25/_EHLO", "scheme loopback");
+    check("dict://10.1.2.3:6379/info", "scheme private");
+}
+
+#[test]
+fn ordinary() {
+    passes(Place::Query, "redirect_uri", "http://localhost:3000/callback");
+    passes(Place::Query, "url", "https://www.example.com/a?b=c&d=https://cdn.example.org/x.png");
+    passes(Place::Query, "q", "how do I open http://localhost:8080 on my router at http://192.168.1.1 ?");
+    passes(Place::Header, "Referer", "http://192.168.0.10/intranet/");
+    passes(Place::Header, "X-Forwarded-For", "10.0.0.1, 172.16.3.4");
+    passes(
+        Place::Header,
+        "User-Agent",
+        "Mozilla/5.0 (compatible; Bot/2.1; +http://www.example.com/bot.html)",
+    );
+    passes(Place::Json, "json.ip", "127.0.0.1");
+    passes(Place::Query, "v", "1.2.3.4");
+    passes(Place::Form, "email", "ann@example.com");
+    passes(Place::Query, "u", "https://user:secret@git.example.com/repo.git");
+    passes(Place::Query, "share", "https://medium.example/@ann/post?x=1#top");
+}
+
+/// An internal address stays one in every notation.
+#[test]
+fn notation_does_not_hide() {
+    for address in [[127u32, 0, 0, 1], [169, 254, 169, 254], [127, 9, 8, 7]] {
+        let [a, b, c, d] = address;
+        let number = a << 24 | b << 16 | c << 8 | d;
+        let spellings = [
+            format!("{a}.{b}.{c}.{d}"),
+            format!("{number}"),
+            format!("{number:#x}"),
+            format!("0{number:o}"),
+            format!("{a:#x}.{b:#x}.{c:#x}.{d:#x}"),
+            format!("0{a:o}.0{b:o}.{c}.{d}"),
+            format!("{a}.{}", b << 16 | c << 8 | d),
+            format!("[::ffff:{a}.{b}.{c}.{d}]"),
+            format!("{a}.{b}.{c}.{d}.nip.io"),
+        ];
+        for host in spellings {
+            for url in [format!("http://{host}:22/x"), format!("HTTP://a.example@{host}:22/x")] {
+                let (have, blocks) = look(Place::Query, "url", &url);
+                assert!(blocks, "{url}: {have}");
+            }
+        }
+    }
+}

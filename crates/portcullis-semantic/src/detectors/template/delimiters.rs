@@ -1,0 +1,156 @@
+//! Where expressions begin and end.
+
+use portcullis_types::Span;
+
+/// How far the end of an expression is looked for; what does not end there is looked at as far.
+const INNER_BYTES_MAX: usize = 600;
+
+/// What an expression is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `{{ }}`
+    Braces,
+    /// `${ }`, `#{ }`, `*{ }`, `%{ }`, `~{ }`, `@{ }`
+    Marked,
+    /// `{% %}`
+    Statement,
+    /// `<%= %>`, `<%- %>`
+    Output,
+    /// `<% %>`
+    Script,
+    /// `[[ ]]`
+    Brackets,
+    /// `@( )`
+    Parentheses,
+    /// `<#...>`, `[#...]`, `#set(...)`
+    Directive,
+    /// `{ }` with a name or number behind it.
+    Single,
+}
+
+/// An expression with its delimiters, and what is in them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expression {
+    pub form: Form,
+    pub span: Span,
+    pub inner: Span,
+}
+
+/// The expressions of a text, in order.
+#[derive(Debug)]
+pub(super) struct Delimiters<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl<'t> Delimiters<'t> {
+    pub fn new(text: &'t [u8]) -> Delimiters<'t> {
+        Delimiters { text, at: 0 }
+    }
+
+    fn opening(&self, at: usize) -> Option<(Form, usize, &'static [u8])> {
+        let rest = &self.text[at..];
+        Some(match rest {
+            [b'{', b'{', b'{', ..] => (Form::Braces, 3, b"}}}"),
+            [b'{', b'{', ..] => (Form::Braces, 2, b"}}"),
+            [b'{', b'%', ..] => (Form::Statement, 2, b"%}"),
+            [b'$', b'{', b'{', ..] => return None,
+            [b'$' | b'#' | b'*' | b'%' | b'~' | b'@', b'{', ..] => (Form::Marked, 2, b"}"),
+            [b'<', b'%', b'=' | b'-', ..] => (Form::Output, 3, b"%>"),
+            [b'<', b'%', ..] => (Form::Script, 2, b"%>"),
+            [b'<', b'#', b'a'..=b'z', ..] => (Form::Directive, 2, b">"),
+            [b'[', b'#', b'a'..=b'z', ..] => (Form::Directive, 2, b"]"),
+            [b'[', b'[', b'$', b'{', ..] => return None,
+            [b'[', b'[', b, ..] if b.is_ascii_alphanumeric() || matches!(b, b'\'' | b'"') => {
+                (Form::Brackets, 2, b"]]")
+            }
+            [b'@', b'(', ..] => (Form::Parentheses, 2, b")"),
+            [b'#', b's', b'e', b't', b'(' | b' ', ..] => (Form::Directive, 5, b")"),
+            [b'{', b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'', ..] => (Form::Single, 1, b"}"),
+            _ => return None,
+        })
+    }
+
+    /// The end of what begins at `from`: the closing delimiter, outside of pairs of its own sign.
+    fn closing(&self, from: usize, close: &[u8]) -> Option<usize> {
+        let window = &self.text[from..self.text.len().min(from + INNER_BYTES_MAX)];
+        if close.len() > 1 {
+            return memchr::memmem::find(window, close).map(|at| from + at);
+        }
+        let open = match close[0] {
+            b'}' => b'{',
+            b')' => b'(',
+            b']' => b'[',
+            _ => return memchr::memchr(close[0], window).map(|at| from + at),
+        };
+        let mut depth = 0usize;
+        for at in memchr::memchr2_iter(open, close[0], window) {
+            match (window[at] == close[0], depth) {
+                (true, 0) => return Some(from + at),
+                (true, _) => depth -= 1,
+                (false, _) => depth += 1,
+            }
+        }
+        None
+    }
+}
+
+impl Iterator for Delimiters<'_> {
+    type Item = Expression;
+
+    fn next(&mut self) -> Option<Expression> {
+        while self.at < self.text.len() {
+            let start = self.at;
+            if !matches!(self.text[start], b'{' | b'$' | b'#' | b'*' | b'%' | b'~' | b'@' | b'<' | b'[') {
+                self.at += 1;
+                continue;
+            }
+            let Some((form, open, close)) = self.opening(start) else {
+                self.at += 1;
+                continue;
+            };
+            let from = (start + open).min(self.text.len());
+            let end = self.closing(from, close);
+            let inner_end = end.unwrap_or(self.text.len().min(from + INNER_BYTES_MAX));
+            self.at = match end {
+                Some(end) => end + close.len(),
+                None => from,
+            };
+            // A single brace that does not close is a sign of any language.
+            if end.is_none() && form == Form::Single {
+                continue;
+            }
+            return Some(Expression {
+                form,
+                span: Span::new(start, end.map_or(inner_end, |end| end + close.len())),
+                inner: Span::new(from, inner_end),
+            });
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &[&str]) {
+        let bytes = text.as_bytes();
+        let have: Vec<String> =
+            Delimiters::new(bytes).map(|e| String::from_utf8_lossy(e.inner.of(bytes)).into_owned()).collect();
+        assert_eq!(have, want, "{text}");
+    }
+
+    #[test]
+    fn forms() {
+        check(
+            "a {{b}} {%c%} ${d} #{e} <%= f %> <% g %> @(h) [[i]]",
+            &["b", "c", "d", "e", " f ", " g ", "h", "i"],
+        );
+        check("${a{b}c} ${{7*7}} {{{x}}}", &["a{b}c", "7*7", "x"]);
+        check("#set($x=1) <#assign a=1> [#assign b=2]", &["$x=1", "assign a=1", "assign b=2"]);
+        check("{x} { x } {{unclosed", &["x", "unclosed"]);
+        check("{", &[]);
+    }
+}

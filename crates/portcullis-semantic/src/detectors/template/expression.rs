@@ -1,0 +1,342 @@
+//! What stands in an expression.
+
+use portcullis_lex::expr::{Lexer, Token, TokenKind};
+
+use super::delimiters::Form;
+use super::plain::{is_arithmetic, is_object, is_secret, plain_variable};
+use super::{
+    ARITHMETIC, ASSIGNMENT, ATTRIBUTE, BUILTIN, CALL, CODE, DEBUG, DIRECTIVE, FILTER, IMPORT, LITERAL_MEMBER,
+    NEW, OBJECT, OBJECT_CALL, SHELL_TEXT, Template, VELOCITY_SET, is_statement, kind_of,
+};
+use crate::KindId;
+use crate::detectors::code::names::Group;
+use crate::detectors::code::scan::Scan;
+
+/// Tokens of an expression that are looked at.
+const TOKENS_MAX: usize = 200;
+
+/// The kinds of an expression, as bits.
+pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
+    let trimmed = inner.trim_ascii();
+    if trimmed.is_empty() {
+        return 0;
+    }
+    let mut facts = Facts(0);
+    if form == Form::Single {
+        single(detector, trimmed, &mut facts);
+        return facts.0;
+    }
+    // A plain path of names is a variable; only names of the engine's own objects tell something.
+    let variable = if is_statement(form) { None } else { plain_variable(trimmed) };
+    if let Some(name) = variable {
+        if form != Form::Brackets && is_object(name) && is_secret(name, trimmed) {
+            facts.note(OBJECT);
+            if trimmed.len() > name.len() {
+                facts.note(OBJECT_CALL);
+            }
+        } else if has(trimmed, b"SECRET") || has(trimmed, b".signer") {
+            facts.note(OBJECT);
+            facts.note(OBJECT_CALL);
+        }
+    } else {
+        Walk::new(detector, trimmed, form).run(&mut facts);
+    }
+    let mut scan = Scan::new(trimmed, &detector.names, &detector.shell);
+    while let Some((fact, _)) = scan.next_fact() {
+        facts.note(kind_of(fact));
+    }
+    facts.0
+}
+
+/// `{system('id')}`, `{233*233}`: calls and sums only; `{name}` and JSON are everywhere.
+fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
+    let mut lexer = Lexer::new(inner, 0);
+    let (first, second) = (lexer.next(), lexer.next());
+    let (Some(first), Some(second)) = (first, second) else { return };
+    if first.kind == TokenKind::Name && second.is(b'(') {
+        let mut scan = Scan::new(inner, &detector.names, &detector.shell);
+        while let Some((fact, _)) = scan.next_fact() {
+            facts.note(kind_of(fact));
+        }
+    }
+    if second.is(b'*') && is_arithmetic(inner) {
+        facts.note(ARITHMETIC);
+    }
+}
+
+fn has(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+#[derive(Debug)]
+struct Facts(u64);
+
+impl Facts {
+    fn note(&mut self, kind: KindId) {
+        self.0 |= 1 << kind.0;
+    }
+}
+
+/// A walk over an expression that is more than a variable.
+struct Walk<'w> {
+    detector: &'w Template,
+    text: &'w [u8],
+    form: Form,
+}
+
+impl<'w> Walk<'w> {
+    fn new(detector: &'w Template, text: &'w [u8], form: Form) -> Walk<'w> {
+        Walk { detector, text, form }
+    }
+
+    fn run(&self, facts: &mut Facts) {
+        if !is_statement(self.form) && is_arithmetic(self.text) {
+            facts.note(ARITHMETIC);
+            return;
+        }
+        let mut lexer = Lexer::new(self.text, 0);
+        let (mut last, mut before_last): (Option<Token>, Option<Token>) = (None, None);
+        let mut count = 0;
+        let mut in_object = false;
+        while let Some(token) = lexer.next() {
+            count += 1;
+            if count > TOKENS_MAX {
+                return;
+            }
+            let next = lexer.clone().next();
+            let last_is = |sign: u8| last.is_some_and(|t: Token| t.is(sign));
+            let next_is = |sign: u8| next.is_some_and(|t| t.is(sign));
+            match token.kind {
+                TokenKind::Name => {
+                    let name = token.span.of(self.text);
+                    if last.is_none() || !last_is(b'.') && !last_is(b'|') {
+                        in_object = is_object(name) && next_is(b'.') | next_is(b'[') | next_is(b'|');
+                        if is_object(name)
+                            && !is_statement(self.form)
+                            && count <= 3
+                            && (in_object || next.is_none())
+                        {
+                            facts.note(OBJECT);
+                        }
+                    }
+                    self.name(name, facts, last, before_last, next, in_object, count);
+                }
+                TokenKind::Text => self.quoted(&token, facts, last, next, count),
+                TokenKind::Sign(b'.') => {
+                    let of_literal = match last {
+                        Some(t) if t.kind == TokenKind::Text => !is_joined(before_last),
+                        // `[].x`, `().x`, `(1).x`
+                        Some(t) if t.is(b']') || t.is(b')') => {
+                            before_last.is_some_and(|t| {
+                                t.is(b'[') || t.is(b'(') || t.kind == TokenKind::Number && count <= 4
+                            }) && count <= 4
+                        }
+                        _ => false,
+                    };
+                    if of_literal
+                        && next.is_some_and(|t| t.kind == TokenKind::Name)
+                        && !is_statement(self.form)
+                    {
+                        facts.note(LITERAL_MEMBER);
+                    }
+                }
+                TokenKind::Sign(b'=') if !is_statement(self.form) => {
+                    let is_assignment = last.is_some_and(|t| t.kind == TokenKind::Name)
+                        && !next_is(b'=')
+                        && !next_is(b'>')
+                        && count > 1;
+                    // `key=value` in a call's arguments and in a helper's is usual.
+                    let depth_is_zero = !self.text[..token.span.start as usize].contains(&b'(')
+                        && !self.text[..token.span.start as usize].contains(&b' ');
+                    if is_assignment && depth_is_zero {
+                        facts.note(ASSIGNMENT);
+                    }
+                }
+                _ => {}
+            }
+            before_last = last;
+            last = Some(token);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn name(
+        &self,
+        name: &[u8],
+        facts: &mut Facts,
+        last: Option<Token>,
+        before_last: Option<Token>,
+        next: Option<Token>,
+        in_object: bool,
+        count: usize,
+    ) {
+        let last_is = |sign: u8| last.is_some_and(|t| t.is(sign));
+        let is_call = next.is_some_and(|t| t.is(b'('));
+        if is_call {
+            facts.note(CALL);
+            if in_object && last_is(b'.') {
+                facts.note(OBJECT_CALL);
+            }
+        }
+        if last_is(b'.')
+            && name == b"constructor"
+            && next.is_some_and(|t| t.is(b'(') || t.is(b'.') || t.is(b'['))
+        {
+            facts.note(CODE);
+        }
+        // `.class.base`, `.class.mro()`: Python's internals where engines add the underscores.
+        if last_is(b'.')
+            && matches!(
+                name,
+                b"mro"
+                    | b"subclasses"
+                    | b"classLoader"
+                    | b"protectionDomain"
+                    | b"popen"
+                    | b"registerUndefinedFilterCallback"
+                    | b"registerUndefinedFunctionCallback"
+                    | b"getFilter"
+                    | b"loadTemplate"
+                    | b"setCache"
+                    | b"signer"
+                    | b"from_pyfile"
+            )
+        {
+            facts.note(CODE);
+        }
+        if last_is(b'?')
+            && matches!(
+                name,
+                b"new" | b"eval" | b"api" | b"interpret" | b"lower_abc" | b"upper_abc" | b"eval_json"
+            )
+        {
+            facts.note(BUILTIN);
+        }
+        if last_is(b'|') && matches!(name, b"attr") && is_call {
+            facts.note(ATTRIBUTE);
+        }
+        if last_is(b'|') && matches!(self.detector.names.get(name), Some(Group::Execute | Group::Eval)) {
+            facts.note(FILTER);
+        }
+        if last_is(b'|') && name == b"file_excerpt" {
+            facts.note(CODE);
+        }
+        if count == 1 && is_statement(self.form) {
+            match name {
+                b"set" | b"assign" => facts.note(DIRECTIVE),
+                b"debug" => facts.note(DEBUG),
+                b"print" if is_arithmetic(self.text[5..].trim_ascii()) => facts.note(ARITHMETIC),
+                b"import" | b"from" | b"require" => {
+                    let module = next.map(|t| t.inner(self.text)).unwrap_or_default();
+                    if matches!(
+                        module,
+                        b"os" | b"sys" | b"subprocess" | b"open3" | b"open4" | b"pty" | b"socket"
+                    ) {
+                        facts.note(IMPORT);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.form == Form::Directive && name.starts_with(b"$") && count == 1 {
+            facts.note(VELOCITY_SET);
+        }
+        // `new File(..)`, `(char)105`
+        if is_call && last.is_some_and(|t| t.span.of(self.text) == b"new") {
+            facts.note(NEW);
+        }
+        if matches!(name, b"char" | b"byte") && last_is(b'(') && next.is_some_and(|t| t.is(b')')) {
+            facts.note(NEW);
+        }
+        // `'calc'.execute()`
+        let runs =
+            matches!(self.detector.names.get(name), Some(Group::Execute | Group::Eval)) || name == b"toURL";
+        if is_call
+            && last_is(b'.')
+            && runs
+            && before_last.is_some_and(|t| t.kind == TokenKind::Text || t.is(b')'))
+        {
+            facts.note(CODE);
+        }
+        // `id~passthru~_context`: the name of a function as a text.
+        let joined = last_is(b'~') || next.is_some_and(|t| t.is(b'~'));
+        if joined && matches!(self.detector.names.get(name), Some(Group::Execute)) {
+            facts.note(FILTER);
+        }
+        if matches!(name, b"dump" | b"var_dump") && is_call && before_last.is_none() {
+            facts.note(DEBUG);
+            if self.text.contains(&b'_') || self.text.windows(4).any(|w| w == b"(app" || w == b"(_co") {
+                facts.note(OBJECT);
+            }
+        }
+        if name == b"include" && is_call && count == 1 {
+            facts.note(super::CODE_CALL);
+        }
+    }
+
+    fn quoted(
+        &self,
+        token: &Token,
+        facts: &mut Facts,
+        last: Option<Token>,
+        next: Option<Token>,
+        count: usize,
+    ) {
+        let inner = token.inner(self.text);
+        let last_is = |sign: u8| last.is_some_and(|t| t.is(sign));
+        if last_is(b'(') || last_is(b',') || last_is(b':') || last_is(b'{') || last_is(b'[') || last_is(b'=')
+        {
+            // The name of a function that runs commands, as a text: `|map('system')`, `{'options':'system'}`.
+            let group = (inner.len() <= 24).then(|| self.detector.names.get(inner)).flatten();
+            let is_function = matches!(group, Some(Group::Execute | Group::Eval | Group::Callback))
+                || inner == b"ini_set"
+                || inner == b"error_reporting";
+            if is_function && inner != b"compile" && inner != b"execute" {
+                facts.note(FILTER);
+            }
+            let is_path = inner.starts_with(b"/etc/")
+                || inner.starts_with(b"/proc/")
+                || inner.starts_with(b"/bin/")
+                || inner.ends_with(b"wp-config.php");
+            let is_line =
+                inner.contains(&b' ') && self.detector.shell.is_command_line(inner) && last_is(b'(');
+            if is_path || is_line {
+                facts.note(SHELL_TEXT);
+            }
+        }
+        // Code in a text: `{{this.push "return require('child_process')"}}`.
+        if inner.len() >= 8 && inner.contains(&b'(') {
+            let mut scan = Scan::new(inner, &self.detector.names, &self.detector.shell);
+            while let Some((fact, _)) = scan.next_fact() {
+                facts.note(kind_of(fact));
+            }
+        }
+        // `{{#with "s" as |string|}}`
+        if self.form == Form::Braces && count == 3 && self.text.starts_with(b"#") && self.text.ends_with(b"|")
+        {
+            facts.note(ATTRIBUTE);
+        }
+        if inner == b"constructor" || inner.starts_with(b"__") && inner.ends_with(b"__") && inner.len() > 4 {
+            facts.note(ATTRIBUTE);
+        }
+        // `['__cl','ass__']|join`, `"_"*2`
+        if inner.len() <= 3
+            && inner.starts_with(b"_")
+            && next.is_some_and(|t| t.is(b',') || t.is(b'*') || t.is(b'~') || t.is(b'+'))
+            && count > 2
+        {
+            facts.note(ATTRIBUTE);
+        }
+        if self.form == Form::Output
+            && token.span.of(self.text).first() == Some(&b'`')
+            && self.detector.shell.is_command_line(inner)
+        {
+            facts.note(CODE);
+        }
+    }
+}
+
+/// The text before is one of a sum: `'a' + 'b'.x`.
+fn is_joined(before: Option<Token>) -> bool {
+    before.is_some_and(|t| t.is(b'+') || t.is(b'~') || t.is(b','))
+}

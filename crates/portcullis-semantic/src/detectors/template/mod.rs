@@ -1,0 +1,193 @@
+//! Template injection.
+//!
+//! What it does: finds expressions of template engines by their delimiters (Jinja, Twig, Freemarker, Velocity, Smarty, Mako, ERB,
+//! Handlebars, Pug, Tornado, Razor, Thymeleaf, EL), and asks what stands in them. A variable with filters is what mail and web
+//! templates are made of: `{{ user.name | upper }}`. Constants that are computed, members of literals, reflection, and objects
+//! that hold the engine's inside are what an attacker tries.
+//!
+//! Why it is dangerous: engines reach the language they are written in, and with it commands of the system.
+//!
+//! References: <https://portswigger.net/research/server-side-template-injection>.
+
+mod delimiters;
+mod expression;
+mod other;
+mod plain;
+#[cfg(test)]
+mod tests;
+
+use portcullis_types::Span;
+
+use self::delimiters::{Delimiters, Form};
+use super::code::names::Names;
+use super::code::{self, scan::Fact};
+use super::command;
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/18-Testing_for_Server-side_Template_Injection";
+    ARITHMETIC "template.arithmetic" Critical "an expression computes with constants: a probe";
+    LITERAL_MEMBER "template.literal-member" Error "a member of a literal: ''.x, [].x, 'a'.f()";
+    OBJECT "template.object" Warning "an object that engines keep their inside in (config, self, ...)";
+    OBJECT_CALL "template.object-call" Error "calls a method of such an object, or reaches far into it";
+    CODE "template.code" Critical "code in an expression: reflection, commands, what a language keeps below its objects";
+    CALL "template.call" Notice "a function or method is called";
+    CODE_CALL "template.code-call" Warning "a function of files, texts or time is called";
+    DUNDER "template.dunder" Error "a special attribute of Python in an expression";
+    FILTER "template.filter" Critical "a filter is given the name of a function that runs commands or code";
+    ATTRIBUTE "template.attribute" Error "an attribute is reached by a text: |attr(..), lookup, ['..']";
+    BUILTIN "template.builtin" Critical "a built-in of Freemarker that makes objects or evaluates text";
+    DIRECTIVE "template.directive" Warning "a directive that sets a variable";
+    VELOCITY_SET "template.velocity-set" Error "Velocity's #set";
+    NEW "template.new" Error "an object is made, or a number cast to a letter";
+    IMPORT "template.import" Error "a directive that imports a module of the system";
+    DEBUG "template.debug" Error "a directive or call that shows all variables";
+    PREPROCESSING "template.preprocessing" Critical "an expression that Thymeleaf evaluates before the others: __${..}__";
+    PHP_BLOCK "template.php-block" Critical "a block of PHP in a template";
+    SMARTY "template.smarty" Error "Smarty's variable about itself";
+    ASSIGNMENT "template.assignment" Warning "an expression assigns";
+    SHELL_TEXT "template.shell-text" Error "a text in an expression is a command line or a file that tells about the system";
+    COMMENT_PROBE "template.comment-probe" Critical "a comment of a template engine stands inside a word";
+    POLYGLOT "template.polyglot" Critical "delimiters of several engines, one in the other";
+    WHOLE "template.whole" Notice "the value is one expression, or a few";
+}
+
+/// Expressions of one text that are looked at.
+const EXPRESSIONS_MAX: usize = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Template {
+    names: Names,
+    shell: command::Names,
+}
+
+impl Template {
+    /// The detector with its data.
+    pub fn new() -> Template {
+        Template { names: Names::new(), shell: command::Names::new() }
+    }
+}
+
+impl Default for Template {
+    fn default() -> Self {
+        Template::new()
+    }
+}
+
+impl Detector for Template {
+    fn class(&self) -> Class {
+        Class::Template
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn weights(&self) -> &'static str {
+        include_str!("../../../weights/template.tsv")
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"{[<#@");
+        NEEDS
+    }
+
+    fn hints(&self) -> &[Hint] {
+        const HINTS: &[Hint] = &[
+            Hint::text("{{"),
+            Hint::text("{%"),
+            Hint::text("${"),
+            Hint::text("#{"),
+            Hint::text("*{"),
+            Hint::text("%{"),
+            Hint::text("@("),
+            Hint::text("@{"),
+            Hint::text("~{"),
+            Hint::text("<%"),
+            Hint::text("<#"),
+            Hint::text("[#"),
+            Hint::text("[["),
+            Hint::text("#set"),
+            Hint::text("{php"),
+            Hint::text("{$"),
+            Hint::text("{*"),
+            Hint::text("{0"),
+            Hint::text("{1"),
+            Hint::text("{2"),
+            Hint::text("{3"),
+            Hint::text("{4"),
+            Hint::text("{5"),
+            Hint::text("{6"),
+            Hint::text("{7"),
+            Hint::text("{8"),
+            Hint::text("{9"),
+            Hint::text("{system"),
+            Hint::text("{if"),
+            Hint::text("{fetch"),
+            Hint::text("$class"),
+        ];
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        if input.is_json {
+            return;
+        }
+        other::detect(self, input, found);
+        let mut firm = None;
+        let mut last_end = 0;
+        for expression in Delimiters::new(text).take(EXPRESSIONS_MAX) {
+            let inner = expression.inner.of(text);
+            let facts = expression::facts(self, inner, expression.form);
+            if facts == 0 {
+                last_end = expression.span.end as usize;
+                continue;
+            }
+            let firm = *firm
+                .get_or_insert_with(|| code::begins_as_code(&text[last_end..expression.span.start as usize]));
+            let mut add = |kind: KindId, span: Span| {
+                if firm { found.add(kind, span) } else { found.add_loose(kind, span) }
+            };
+            for kind in (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1) {
+                add(kind, expression.span);
+            }
+            let rest = text.len() - expression.span.len();
+            if rest <= 24 && text.len() <= 512 {
+                add(WHOLE, expression.span);
+            }
+            last_end = expression.span.end as usize;
+        }
+    }
+}
+
+/// The kind that a fact of a language means in an expression.
+fn kind_of(fact: Fact) -> KindId {
+    match fact {
+        Fact::Execute
+        | Fact::Made
+        | Fact::Eval
+        | Fact::Info
+        | Fact::Reflection
+        | Fact::Static
+        | Fact::Type
+        | Fact::Ognl => CODE,
+        Fact::OgnlAssign
+        | Fact::Internal
+        | Fact::Import
+        | Fact::Module
+        | Fact::Node
+        | Fact::Object
+        | Fact::Nested => CODE,
+        Fact::Input | Fact::TextCall | Fact::VariableCall | Fact::Probe | Fact::Backtick => CODE,
+        Fact::ShellArgument | Fact::FileArgument => SHELL_TEXT,
+        Fact::Dunder => DUNDER,
+        Fact::Decode | Fact::Callback | Fact::File | Fact::Sleep => CODE_CALL,
+    }
+}
+
+/// The form of an expression whose content alone is looked at.
+fn is_statement(form: Form) -> bool {
+    matches!(form, Form::Statement | Form::Script | Form::Directive)
+}

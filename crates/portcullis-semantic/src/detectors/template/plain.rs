@@ -1,0 +1,105 @@
+//! Expressions that are a variable, and such that compute with constants.
+
+use portcullis_lex::expr::{Lexer, Token, TokenKind};
+
+/// Names under which engines and frameworks hand their inside to templates.
+const OBJECTS: &[&[u8]] = &[
+    b"config",
+    b"self",
+    b"settings",
+    b"_self",
+    b"_context",
+    b"app",
+    b"lipsum",
+    b"cycler",
+    b"joiner",
+    b"namespace",
+    b"handler",
+    b"application",
+    b"pageContext",
+    b"applicationScope",
+    b"sessionScope",
+    b"requestScope",
+    b"class",
+    b"root",
+    b"range",
+    b"request",
+    b"this",
+    b"session",
+    b"get_flashed_messages",
+    b"url_for",
+    b"context",
+    b"messages",
+    b"_charset",
+    b"facesContext",
+    b"servletContext",
+    b"springMacroRequestContext",
+    b"execution",
+    b"beans",
+];
+
+pub(super) fn is_object(name: &[u8]) -> bool {
+    OBJECTS.contains(&name)
+}
+
+/// `{{ request.path }}` and `{{ this.name }}` are usual; `{{ config }}`, `{{ self }}` and `{{ request }}` alone are not.
+pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
+    let is_usual = matches!(
+        name,
+        b"request"
+            | b"this"
+            | b"session"
+            | b"app"
+            | b"root"
+            | b"context"
+            | b"messages"
+            | b"settings"
+            | b"config"
+            | b"range"
+    );
+    !is_usual || name.len() == whole.len()
+}
+
+/// The first name of `a.b.c`, perhaps with filters without arguments behind it.
+pub(super) fn plain_variable(text: &[u8]) -> Option<&[u8]> {
+    let is_part = |b: &u8| {
+        b.is_ascii_alphanumeric()
+            || matches!(b, b'_' | b'.' | b'-' | b' ' | b'|' | b'$' | b'@' | b'/')
+            || *b >= 0x80
+    };
+    if !text.iter().all(is_part) || text.windows(2).any(|pair| pair == b"__") {
+        return None;
+    }
+    let end = text.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).unwrap_or(text.len());
+    text[0]
+        .is_ascii_alphabetic()
+        .then_some(&text[..end])
+        .or_else(|| (text[0] == b'_').then_some(&text[..end]))
+}
+
+/// Numbers (and a text) joined by operators, and nothing else: `7*7`, `7*'7'`, `364|add:733`.
+pub(super) fn is_arithmetic(text: &[u8]) -> bool {
+    let (mut numbers, mut signs) = (0, 0);
+    let mut last: Option<Token> = None;
+    for token in Lexer::new(text, 0) {
+        match token.kind {
+            TokenKind::Number => numbers += 1,
+            TokenKind::Text if numbers > 0 && last.is_some_and(|t| t.is(b'*')) => numbers += 1,
+            TokenKind::Sign(b'*' | b'+' | b'-' | b'/' | b'%' | b'^') => {
+                signs +=
+                    usize::from(last.is_some_and(|t| {
+                        matches!(t.kind, TokenKind::Number | TokenKind::Text) || t.is(b')')
+                    }));
+            }
+            TokenKind::Sign(b'|' | b':' | b'(' | b')' | b'@' | b'=' | b';') => {}
+            TokenKind::Name if token.span.of(text) == b"add" && last.is_some_and(|t| t.is(b'|')) => {
+                signs += 1
+            }
+            _ => return false,
+        }
+        last = Some(token);
+    }
+    // `2024-05-01` and `1/2` are dates and fractions, in whatever they stand.
+    let is_date = text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'/' | b'.'));
+    numbers >= 2 && signs >= 1 && !(is_date && numbers == 3)
+}

@@ -1,0 +1,112 @@
+use crate::detectors::testing::look;
+use crate::{Class, Place};
+
+fn run(text: &str) -> (String, bool) {
+    look(Class::Template, Place::Form, "text", text.as_bytes())
+}
+
+#[track_caller]
+fn attack(text: &str, wanted: &str) {
+    let (have, blocks) = run(text);
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+    assert!(blocks, "{text}\n  have   {have}");
+}
+
+#[test]
+fn probes() {
+    for text in [
+        "{{7*7}}",
+        "${7*7}",
+        "#{7*7}",
+        "<%= 7 * 7 %>",
+        "{{7*'7'}}",
+        "${{7*7}}",
+        "*{7*7}",
+        "@(6+5)",
+        "{{ 31337 * 2 }}",
+        "[[7*7]]",
+        "abc{{9-1}}def",
+        "${{3*3}}",
+        "{233*233}",
+        "{% print 7*7 %}",
+        "{{364|add:733}}",
+    ] {
+        attack(text, "arithmetic");
+    }
+    attack("a{*comment*}b", "comment-probe");
+    attack("${{<%[%'\"}}%\\", "polyglot");
+}
+
+#[test]
+fn engines() {
+    attack("{{ ''.__class__.__mro__[2].__subclasses__() }}", "literal-member code");
+    attack("{{config.__class__.__init__.__globals__['os'].popen('ls').read()}}", "object code");
+    attack("{{request|attr('__class__')}}", "attribute");
+    attack("{{['id']|filter('system')}}", "filter");
+    attack("{{_self.env.registerUndefinedFilterCallback('exec')}}", "code filter");
+    attack("${\"freemarker.template.utility.Execute\"?new()(\"id\")}", "builtin");
+    attack("<#assign ex='freemarker.template.utility.Execute'?new()>${ex('id')}", "builtin");
+    attack("#set($e=$x.getClass().forName('java.lang.Runtime'))", "code velocity-set");
+    attack("{$smarty.version}", "smarty");
+    attack("{php}echo `id`;{/php}", "php-block");
+    attack("<%= system('id') %>", "code");
+    attack("<%= `ls /` %>", "code");
+    attack("${T(java.lang.Runtime).getRuntime().exec('id')}", "code");
+    attack("__${new java.util.Scanner(x).next()}__::.x", "preprocessing");
+    attack("{% import os %}{{os.system('id')}}", "import code");
+    attack("{{constructor.constructor('x')()}}", "code");
+    attack("#{root.process.mainModule.require('child_process').spawnSync('id')}", "code");
+}
+
+#[test]
+fn variables_are_no_attack() {
+    for text in [
+        "Hi {{first_name}}, your order #{{order.id}} ships {{ship_date | date: \"%B %d\"}}",
+        "{{ user.name | upper }}",
+        "Dear ${customer.name}, total: ${order.total}",
+        "${{ github.ref }} and ${{ secrets.TOKEN }}",
+        "<%= user.name %> joined",
+        "{% if user %}Welcome{% endif %}",
+        "{{Infobox person|name=Ada|born={{birth date|1815|12|10}}}}",
+        "[[Template:Infobox|name=Foo]]",
+        "{app=\"nginx\"} |= \"error\" | json | line_format \"{{.msg}}\"",
+        "@media (max-width: 600px) { .a { display: none } }",
+        "console.log(`v=${v}`)",
+        "\\frac{a}{b} \\sum_{i=1}^n x_i",
+        "{{ 'cart.title' | t }}",
+        "{{> partial}} {{#each items}}{{this.name}}{{/each}}",
+        "{{ _(\"Welcome\") }} {{ url_for('index') }}",
+        "#{count} items",
+        "{\"a\":{\"b\":[1,2]}}",
+        "[[2024-05-01]]",
+        "x{2,3}y{4}",
+    ] {
+        let (have, blocks) = run(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
+/// Spaces and the numbers do not matter.
+#[test]
+fn mutations_keep_a_detection() {
+    for (open, close) in
+        [("{{", "}}"), ("${", "}"), ("#{", "}"), ("<%=", "%>"), ("*{", "}"), ("@(", ")"), ("${{", "}}")]
+    {
+        for space in ["", " ", "\t", "  "] {
+            for sum in ["7*7", "13 * 37", "99+1", "8-3", "(2)*(3)", "4*4*4", "6/2+1"] {
+                let text = format!("{open}{space}{sum}{space}{close}");
+                let (have, blocks) = run(&text);
+                assert!(blocks, "{text}: {have}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_texts_end() {
+    for unit in ["{{", "${", "{%", "<%", "{{'a'.", "#set(", "{{7*", "@(", "{*", "{1", "{{a|b("] {
+        run(&unit.repeat(10_000));
+    }
+}

@@ -1,0 +1,86 @@
+//! Malicious uploads.
+//!
+//! What it does: looks at names of uploaded files (extensions that a server runs, also in the middle of a name or before a
+//! byte that a server cuts off; names that a server obeys) and at their content: code of a web server's language, what a web
+//! shell needs (a request's value and a call that runs it), images with code in them, drawings with scripts or commands.
+//!
+//! Why it is dangerous: a file that the server runs is a command line for whoever put it there.
+//!
+//! References: <https://owasp.org/www-community/vulnerabilities/Unrestricted_File_Upload>,
+//! <https://capec.mitre.org/data/definitions/1.html>.
+
+mod content;
+mod name;
+#[cfg(test)]
+mod tests;
+
+use self::name::Names;
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/vulnerabilities/Unrestricted_File_Upload";
+    SERVER_NAME "upload.server-name" Critical "a file that web servers run, by its extension";
+    SERVER_NAME_WEAK "upload.server-name-weak" Warning "a file that some web servers run, by its extension";
+    DISGUISED_NAME "upload.disguised-name" Critical "an extension that web servers run, hidden behind another one or behind bytes that are cut off";
+    OBEYED_NAME "upload.obeyed-name" Critical "a file that servers obey, by its name";
+    PROGRAM_NAME "upload.program-name" Warning "a program, by its extension";
+    WEB_SHELL "upload.web-shell" Critical "code of a web server's language that runs what a request brings";
+    SERVER_CODE "upload.server-code" Error "code of a web server's language that runs or decodes something";
+    SERVER_CODE_TAG "upload.server-code-tag" Warning "code of a web server's language";
+    POLYGLOT "upload.polyglot" Critical "an image, document or archive with code of a web server's language in it";
+    PHAR "upload.phar" Critical "an archive whose objects PHP makes when it is opened";
+    SVG_SCRIPT "upload.svg-script" Critical "a drawing with a script";
+    IMAGE_COMMAND "upload.image-command" Critical "a drawing whose reader runs commands or reads files";
+    OBEYED_CONTENT "upload.obeyed-content" Critical "directives that make a web server run more files";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Upload {
+    names: Names,
+}
+
+impl Upload {
+    /// The detector with its data.
+    pub fn new() -> Upload {
+        Upload { names: Names::new() }
+    }
+}
+
+impl Default for Upload {
+    fn default() -> Self {
+        Upload::new()
+    }
+}
+
+impl Detector for Upload {
+    fn class(&self) -> Class {
+        Class::Upload
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    /// A name's dot, or a line of directives or a tag in a content.
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b".<\n%|_=");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        &[]
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        matches!(place, Place::FileName | Place::FileContent)
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        match input.location.place {
+            Place::FileName => self.names.look(input.text, found),
+            _ if input.is_json => {}
+            _ => content::look(input.text, found),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use crate::detectors::testing::{blocks_at, passes_at};
+use crate::{Class, Place};
+
+#[track_caller]
+fn name(text: &str, wanted: &str) {
+    blocks_at(Class::Upload, Place::FileName, text, wanted);
+}
+
+#[track_caller]
+fn content(text: &str, wanted: &str) {
+    blocks_at(Class::Upload, Place::FileContent, text, wanted);
+}
+
+#[test]
+fn names() {
+    name("a.php", "server-name");
+    name("a.PhTmL", "server-name");
+    name("C:\\x\\a.aspx", "server-name");
+    name("a.php.jpg", "disguised-name");
+    name("a.php\0.jpg", "disguised-name");
+    name("a.asp;.jpg", "disguised-name");
+    name("a.php.", "disguised-name");
+    name("a.php%20", "disguised-name");
+    name("a.jsp/", "disguised-name");
+    name("a.php::$DATA", "disguised-name");
+    name(".htaccess", "obeyed-name");
+    name("x/Web.Config", "obeyed-name");
+}
+
+#[test]
+fn names_pass() {
+    for text in [
+        "photo.jpg",
+        "report.2024.pdf",
+        "archive.tar.gz",
+        "index.php.zip",
+        "php-manual.pdf",
+        "my.aspect.of.things.png",
+        "setup.exe",
+        "notes.txt",
+        "a(1).docx",
+        "script.pl",
+    ] {
+        passes_at(Class::Upload, Place::FileName, "file", text);
+    }
+}
+
+#[test]
+fn contents() {
+    content("<?php @eval($_POST['x']); ?>", "web-shell");
+    content("<?=`$_GET[0]`?>", "web-shell");
+    content("GIF89a\n<?php system($_REQUEST['c']);", "web-shell polyglot");
+    content(
+        "\u{89}<%@ page import=\"java.io.*\"%><% Runtime.getRuntime().exec(request.getParameter(\"c\")); %>",
+        "web-shell",
+    );
+    content("<%eval request(\"x\")%>", "web-shell");
+    content("<script language='php'>system($_GET['x']);</script>", "web-shell");
+    content("GIF89a<?php phpinfo();", "polyglot");
+    content("<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>", "svg-script");
+    content("<?xml version=\"1.0\"?><svg onload=\"alert(1)\"/>", "svg-script");
+    content("push graphic-context\nviewbox 0 0 1 1\nfill 'url(https://a.example/x|y)'", "image-command");
+    content("AddType application/x-httpd-php .jpg", "obeyed-content");
+}
+
+#[test]
+fn contents_pass() {
+    for text in [
+        "GIF89a\u{1}\u{2}<%\u{1}\u{2}",
+        "name,price\n\"<b>\",5\n",
+        "How to write <?php echo 1; ?> in a template.",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>",
+        "%PDF-1.4\n1 0 obj << /Type /Catalog >>",
+    ] {
+        passes_at(Class::Upload, Place::FileContent, "file", text);
+    }
+}

@@ -1,0 +1,298 @@
+//! Injection into XPath and XQuery.
+//!
+//! As with SQL, the fragment begins behind a quote or a bracket; what follows names nodes of the document: a function over a
+//! path (`count(/*)`), an axis, a test of nodes, or the union with another path. A path alone is the everyday language of
+//! scrapers and stays weak.
+
+use portcullis_types::Span;
+
+use super::scan::{has_at, is_one_of, is_word, run, skip_space};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/XPATH_Injection";
+    FUNCTION_OF_PATH "xpath.function-of-path" Error "a function over nodes of the document";
+    FUNCTION_OF_NAME "xpath.function-of-name" Critical "takes the name of a node apart";
+    AXIS "xpath.axis" Warning "steps along an axis";
+    NODE_TEST "xpath.node-test" Warning "a test of nodes: text(), node(), comment(), @*";
+    UNION "xpath.union" Critical "closes an expression and adds the nodes of another path";
+    PATH "xpath.path" Notice "a path that begins at the root or anywhere below it";
+    DOCUMENT "xpath.document" Critical "reads another document";
+    LOOP "xpath.loop" Error "a loop of XQuery over nodes";
+    BREAK_OUT "xpath.break-out" Error "a quote or bracket is closed, and a condition follows";
+    WHOLE "xpath.whole" Notice "all of the value is an expression of XPath";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Xpath;
+
+impl Detector for Xpath {
+    fn class(&self) -> Class {
+        Class::Xpath
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"(:@|");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        if input.is_json {
+            return;
+        }
+        let text = input.text;
+        let first = skip_space(text, 0);
+        let break_out = break_out(text, first);
+        let is_path =
+            matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..]) || names_function(text, first);
+        let mut scan = Scan { text, is_loose: break_out.is_none() && !is_path, count: 0, found };
+        scan.functions();
+        scan.axes();
+        scan.unions();
+        if scan.count > 0 {
+            if let Some(end) = break_out {
+                scan.add(BREAK_OUT, first, end);
+            } else if is_path {
+                scan.add(WHOLE, first, text.len());
+            }
+        }
+    }
+}
+
+struct Scan<'s, 't, 'f> {
+    text: &'t [u8],
+    is_loose: bool,
+    count: usize,
+    found: &'s mut Found<'f>,
+}
+
+impl Scan<'_, '_, '_> {
+    fn add(&mut self, kind: KindId, from: usize, to: usize) {
+        self.count += 1;
+        let span = Span::new(from, to.min(self.text.len()));
+        match self.is_loose {
+            true => self.found.add_loose(kind, span),
+            false => self.found.add(kind, span),
+        }
+    }
+
+    fn functions(&mut self) {
+        let text = self.text;
+        for open in memchr::memchr_iter(b'(', text).take(128) {
+            let name = &text[..open];
+            let start = open - name.iter().rev().take(24).take_while(|b| is_word(**b) || **b == b'-').count();
+            let name = &text[start..open];
+            if name.is_empty() {
+                continue;
+            }
+            let argument = skip_space(text, open + 1);
+            if is_one_of(name, &[b"doc", b"document", b"doc-available", b"unparsed-text", b"collection"])
+                && matches!(text.get(argument), Some(b'\'' | b'"' | b'c'))
+            {
+                self.add(DOCUMENT, start, argument + 1);
+            } else if is_one_of(name, &[b"text", b"node", b"comment", b"processing-instruction"])
+                && matches!(text[..start].last(), Some(b'/' | b':'))
+            {
+                self.add(NODE_TEST, start, argument);
+            } else if is_one_of(name, FUNCTIONS) {
+                let of_name = (has_at(text, argument, b"name(") || has_at(text, argument, b"local-name("))
+                    && !is_one_of(name, &[b"name", b"local-name"]);
+                let is_path = matches!(text[argument..], [b'/', b'/' | b'*' | b'@' | b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.' | b'/', ..] | [b'@', ..] | [b'*', b')', ..])
+                    || text[argument..].starts_with(b"child::")
+                    || text[argument..].starts_with(b"name(");
+                if of_name {
+                    self.add(FUNCTION_OF_NAME, start, argument + 8);
+                } else if is_path
+                    || is_one_of(name, &[b"name", b"local-name", b"position", b"last"])
+                        && text.get(argument) == Some(&b')')
+                        && follows_sign(text, argument + 1)
+                {
+                    self.add(FUNCTION_OF_PATH, start, argument + 2);
+                }
+            }
+        }
+        if let Some(at) = memchr::memmem::find(text, b"for $") {
+            let end = run(text, at + 5, 24, is_word);
+            if has_at(text, skip_space(text, end), b"in ") {
+                self.add(LOOP, at, end + 3);
+            }
+        }
+    }
+
+    fn axes(&mut self) {
+        let text = self.text;
+        for at in memchr::memmem::find_iter(text, b"::").take(64) {
+            let start =
+                at - text[..at].iter().rev().take(20).take_while(|b| is_word(**b) || **b == b'-').count();
+            let is_step = matches!(text.get(at + 2), Some(b'*' | b'@'))
+                || text.get(at + 2).is_some_and(u8::is_ascii_alphabetic);
+            if is_step && is_one_of(&text[start..at], AXES) {
+                self.add(AXIS, start, at + 3);
+            }
+        }
+        for at in memchr::memchr_iter(b'@', text).take(32) {
+            let before = text[..at].last();
+            if text.get(at + 1) == Some(&b'*')
+                && matches!(before, None | Some(b'/' | b'(' | b'[' | b'|' | b' '))
+            {
+                self.add(NODE_TEST, at, at + 2);
+            }
+        }
+    }
+
+    /// `'] | //user`, `') or 1=1] | //*[('a`
+    fn unions(&mut self) {
+        let text = self.text;
+        for at in memchr::memchr_iter(b'|', text).take(32) {
+            let next = skip_space(text, at + 1);
+            let is_path = matches!(text[next..], [b'/', b'/' | b'*', ..] | [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.', b'/', ..]);
+            let before = text[..at].trim_ascii_end().last();
+            if is_path && matches!(before, Some(b']' | b'\'' | b'"' | b')')) {
+                self.add(UNION, at, next + 2);
+            }
+        }
+    }
+}
+
+/// A condition behind a quote or a closing bracket at the beginning: its end.
+fn break_out(text: &[u8], first: usize) -> Option<usize> {
+    let head = run(text, first, 40, |b| is_word(b) || matches!(b, b'-' | b'.' | b'@'));
+    let closed = run(text, head, 8, |b| matches!(b, b'\'' | b'"' | b')' | b']' | b' '));
+    let has_quote = text[head..closed].iter().any(|b| matches!(b, b'\'' | b'"' | b']'));
+    let is_number = head > first && text[first..head].iter().all(u8::is_ascii_digit);
+    if !has_quote && !is_number {
+        return None;
+    }
+    let end = run(text, closed, 4, |b| b.is_ascii_alphabetic() || b == b'|');
+    is_one_of(&text[closed..end], &[b"or", b"and", b"|"]).then_some(end)
+}
+
+fn names_function(text: &[u8], first: usize) -> bool {
+    let end = run(text, first, 20, |b| is_word(b) || b == b'-');
+    text.get(end) == Some(&b'(') && is_one_of(&text[first..end], FUNCTIONS)
+}
+
+fn follows_sign(text: &[u8], at: usize) -> bool {
+    matches!(text.get(skip_space(text, at)), Some(b'=' | b'!' | b'<' | b'>'))
+}
+
+const FUNCTIONS: &[&[u8]] = &[
+    b"count",
+    b"string-length",
+    b"name",
+    b"local-name",
+    b"substring",
+    b"substring-before",
+    b"substring-after",
+    b"contains",
+    b"starts-with",
+    b"ends-with",
+    b"string",
+    b"normalize-space",
+    b"not",
+    b"translate",
+    b"sum",
+    b"concat",
+    b"boolean",
+    b"number",
+    b"namespace-uri",
+    b"string-to-codepoints",
+    b"matches",
+    b"exists",
+    b"data",
+    b"string-join",
+    b"lower-case",
+    b"upper-case",
+    b"position",
+    b"last",
+];
+
+const AXES: &[&[u8]] = &[
+    b"child",
+    b"parent",
+    b"self",
+    b"attribute",
+    b"ancestor",
+    b"ancestor-or-self",
+    b"descendant",
+    b"descendant-or-self",
+    b"following",
+    b"following-sibling",
+    b"preceding",
+    b"preceding-sibling",
+    b"namespace",
+];
+
+const HINTS: &[Hint] = &[
+    Hint::text("count(/"),
+    Hint::text("count("),
+    Hint::text("string-length("),
+    Hint::text("name("),
+    Hint::text("substring("),
+    Hint::text("contains("),
+    Hint::text("-with("),
+    Hint::text("string("),
+    Hint::text("normalize-space("),
+    Hint::text("text()"),
+    Hint::text("node()"),
+    Hint::text("comment()"),
+    Hint::text("child::"),
+    Hint::text("parent::"),
+    Hint::text("self::"),
+    Hint::text("attribute::"),
+    Hint::text("ancestor"),
+    Hint::text("descendant"),
+    Hint::text("sibling::"),
+    Hint::text("following::"),
+    Hint::text("preceding::"),
+    Hint::text("@*"),
+    Hint::text("| //"),
+    Hint::text("|//"),
+    Hint::text("|/*"),
+    Hint::text("| /*"),
+    Hint::text("|/"),
+    Hint::text("doc("),
+    Hint::text("document("),
+    Hint::text("doc-available("),
+    Hint::text("unparsed-text("),
+    Hint::text("for $"),
+    Hint::text("codepoints("),
+    Hint::text("position()"),
+    Hint::text("last()"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::Xpath;
+    use crate::detectors::testing::{blocks, passes};
+
+    #[test]
+    fn injections() {
+        blocks(Xpath, "' or count(/*)=1 or 'a'='b", "function-of-path break-out");
+        blocks(Xpath, "' and string-length(name(/*[1]))=5 and '1'='1", "function-of-name break-out");
+        blocks(Xpath, "') and contains(../password,'c", "function-of-path break-out");
+        blocks(Xpath, "x'] | //user/*[contains(*,'", "union");
+        blocks(Xpath, "' or substring(//user[1]/password,1,1)='a", "function-of-path");
+        blocks(Xpath, "1 or doc('http://a.example/x')", "document");
+        blocks(Xpath, "' or child::node()[position()=1] or 'a'='b", "axis break-out");
+    }
+
+    #[test]
+    fn ordinary() {
+        passes(Xpath, "//div[@class='title']/text()");
+        passes(Xpath, "std::string::contains(x)");
+        passes(Xpath, "how do I count(items) in a list?");
+        passes(Xpath, "Use child::para to select the children, or text() for the text.");
+        passes(Xpath, "name(s) of the author(s)");
+        passes(Xpath, "| //comment | a table |");
+    }
+}

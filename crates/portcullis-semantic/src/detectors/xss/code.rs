@@ -1,0 +1,162 @@
+//! Readings of a value as code: all of it, behind a quote, in a client-side template.
+
+use portcullis_types::Span;
+
+use super::effects::{Effects, Outcome};
+use super::script::{walk, walk_behind};
+use super::*;
+use crate::{Found, Input};
+
+/// Line ends from which a text is a program or an article.
+const LINES_MAX: usize = 3;
+
+/// How far from a text's beginning a quote other than the first one breaks out of something.
+const FAR_BYTES: usize = 160;
+
+/// [`WALKS_MAX`] for such a text.
+const LINES_WALKS_MAX: usize = 3;
+
+impl Xss {
+    /// Code: all of the value, or what follows a quote that ends a string of the page.
+    pub(super) fn code(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        // Several lines of code are a program, or an article with one in it; what is injected is a line.
+        let is_text = memchr::memchr_iter(b'\n', text).take(LINES_MAX).count() == LINES_MAX;
+        let whole = walk(text, 0, &self.names);
+        self.note_code(0, &whole, found, if is_text { Reading::Lines } else { Reading::Whole });
+        for quote in [b'\'', b'"', b'`'] {
+            if !input.groups.has(quote) {
+                continue;
+            }
+            let mut reading = Reading::FirstQuote;
+            let mut walks = if is_text { LINES_WALKS_MAX } else { WALKS_MAX };
+            for at in memchr::memchr_iter(quote, text) {
+                if may_follow_quote(&text[at + 1..]) {
+                    if walks == 0 {
+                        break;
+                    }
+                    walks -= 1;
+                    let outcome = walk_behind(text, at + 1, &self.names);
+                    let is_far = reading == Reading::LaterQuote && at > FAR_BYTES;
+                    let reading = if is_text || is_far { Reading::Lines } else { reading };
+                    self.note_code(at, &outcome, found, reading);
+                }
+                reading = Reading::LaterQuote;
+            }
+        }
+    }
+
+    fn note_code(&self, from: usize, outcome: &Outcome, found: &mut Found<'_>, reading: Reading) {
+        let effects = outcome.effects;
+        let span = Span::new(from, outcome.end.max(from));
+        if !outcome.holds || !effects.any(Effects::ACTS) {
+            if reading == Reading::Whole && effects.any(Effects::EXECUTE) {
+                found.add_loose(JS_EXECUTE, span);
+            }
+            return;
+        }
+        let sinks = effects.any(Effects::SINKS);
+        let telling = effects.any(Effects::TELLING);
+        let ends = outcome.ends_in_comment || outcome.ends_in_string;
+        let is_loose = reading == Reading::Lines;
+        let mut note =
+            |kind: KindId| if is_loose { found.add_loose(kind, span) } else { found.add(kind, span) };
+        match reading {
+            Reading::Whole if outcome.is_worded => return,
+            Reading::Whole | Reading::Lines if sinks => note(JS_WHOLE),
+            Reading::FirstQuote | Reading::LaterQuote if telling => note(JS_BREAK_OUT),
+            // A call of an unknown name is code only where nothing else can be meant.
+            Reading::FirstQuote if ends && effects.any(Effects::CALL) => note(JS_BREAK_OUT_CALL),
+            _ => return,
+        }
+        for (effect, kind) in [
+            (Effects::DIALOG, JS_DIALOG),
+            (Effects::EXECUTE, JS_EXECUTE),
+            (Effects::WRITE, JS_WRITE),
+            (Effects::SEND, JS_SEND),
+            (Effects::DECODE, JS_DECODE),
+            (Effects::DATA, JS_DATA),
+            (Effects::NAVIGATE, JS_NAVIGATE),
+            (Effects::COMPUTED, JS_COMPUTED),
+            (Effects::REFLECT, JS_REFLECT),
+            (Effects::INDIRECT, JS_INDIRECT),
+            (Effects::OBFUSCATED, JS_OBFUSCATED),
+        ] {
+            if effects.any(effect) {
+                note(kind);
+            }
+        }
+        if outcome.ends_in_comment || outcome.ends_in_markup {
+            note(JS_COMMENT_END);
+        }
+        if outcome.closes {
+            note(JS_CLOSES);
+        }
+    }
+
+    /// Expressions of a template, `{{...}}` or `${...}`, that call what no template needs.
+    pub(super) fn templates(&self, text: &[u8], found: &mut Found<'_>) {
+        let mut walks = 0;
+        for at in memchr::memchr_iter(b'{', text) {
+            let (from, end) = match (at.checked_sub(1).map(|before| text[before]), text.get(at + 1)) {
+                (Some(b'$'), _) => (at + 1, memchr::memchr(b'}', &text[at + 1..])),
+                (_, Some(b'{')) => (at + 2, memchr::memmem::find(&text[at + 2..], b"}}")),
+                _ => continue,
+            };
+            walks += 1;
+            let Some(len) = end.filter(|_| walks <= WALKS_MAX) else { return };
+            if memchr::memchr(b'\n', &text[from..from + len]).is_some() {
+                continue;
+            }
+            if walk(&text[..from + len], from, &self.names).leaves_scope() {
+                found.add(CLIENT_TEMPLATE, Span::new(from, from + len));
+            }
+        }
+    }
+}
+
+/// How a text is read as code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// From its beginning.
+    Whole,
+    /// Behind its first quote.
+    FirstQuote,
+    /// Behind another quote.
+    LaterQuote,
+    /// It has several lines.
+    Lines,
+}
+
+/// What a string that ends may be followed by in code: an operator, a bracket or the end of the statement.
+fn may_follow_quote(rest: &[u8]) -> bool {
+    let first = rest.iter().find(|b| !matches!(b, b' ' | b'\t'));
+    first.is_some_and(|b| {
+        matches!(
+            b,
+            b';' | b'-'
+                | b'+'
+                | b'*'
+                | b'/'
+                | b'%'
+                | b'^'
+                | b'&'
+                | b'|'
+                | b'<'
+                | b'>'
+                | b'?'
+                | b':'
+                | b','
+                | b')'
+                | b']'
+                | b'}'
+                | b'='
+                | b'\n'
+                | b'\r'
+                | b'.'
+                | b'`'
+                | b'['
+                | b'('
+        )
+    })
+}

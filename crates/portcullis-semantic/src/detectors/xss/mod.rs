@@ -1,0 +1,364 @@
+//! Cross-site scripting.
+//!
+//! What it does: reads a value as the piece of a page that it would be if an application pasted it into one: between tags,
+//! in a tag behind each quote, in a script behind each quote, as an address, as a whole script. Markup goes through the
+//! tokenizer that browsers have; what elements, attributes, addresses and scripts would do decides. Markup that only
+//! says how text looks is nothing; scripts are read as code, not searched for words.
+//!
+//! Why it is dangerous: the script runs in the visitor's browser with the visitor's rights on the site.
+//!
+//! References: <https://owasp.org/www-community/attacks/xss/>, <https://capec.mitre.org/data/definitions/63.html>.
+
+mod code;
+mod effects;
+mod markup;
+mod names;
+mod script;
+mod style;
+#[cfg(test)]
+mod tests;
+mod url;
+mod words;
+
+use portcullis_lex::html::{Lexer, Start, TokenKind, name_is};
+use portcullis_types::Span;
+
+use self::effects::Effects;
+use self::markup::{Reader, script_url};
+use self::names::Names;
+use self::script::walk_code;
+use self::url::{Scheme, scheme};
+use self::words::{event_name, is_sentence};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/xss/";
+    SCRIPT_SINK "xss.script-sink" Critical "a script element whose code shows, sends, loads or hides something";
+    SCRIPT_CODE "xss.script-code" Critical "a script element with code";
+    SCRIPT_SOURCE "xss.script-source" Critical "a script element that loads its code from elsewhere";
+    SCRIPT_LOCAL "xss.script-local" Error "a script element that loads its code from the same site";
+    SCRIPT_EMPTY "xss.script-empty" Error "a script element without code, or with what cannot be read as code or text";
+    SCRIPT_TAG "xss.script-tag" Notice "a script tag before text that is not code";
+    EVENT_SINK "xss.event-sink" Critical "an event handler whose code shows, sends, loads or hides something";
+    EVENT_CODE "xss.event-code" Critical "an event handler with code";
+    EVENT_ATTRIBUTE "xss.event-attribute" Critical "an attribute named like an event handler";
+    EVENT_ODD "xss.event-odd" Error "something like an event handler behind a quote, without code";
+    SCRIPT_URL "xss.script-url" Critical "an address that is a script, which shows, sends, loads or hides something";
+    SCRIPT_URL_CALL "xss.script-url-call" Critical "an address that is a script";
+    SCRIPT_URL_INERT "xss.script-url-inert" Notice "an address that is a script which does nothing";
+    DATA_URL "xss.data-url" Critical "an address that is a document of its own";
+    SRCDOC "xss.srcdoc" Critical "a frame whose document stands in an attribute";
+    STYLE_RUNS "xss.style-runs" Critical "a style that runs a script";
+    STYLE_IMPORT "xss.style-import" Error "a style that loads another one";
+    PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
+    FRAME "xss.frame" Warning "an element that loads a document";
+    BASE "xss.base" Critical "changes what relative addresses of the page mean";
+    REFRESH "xss.refresh" Critical "sends the page's visitor elsewhere";
+    LINK "xss.link" Error "loads a style or a document";
+    FORM "xss.form" Warning "sends a form to another site";
+    FOREIGN "xss.foreign" Notice "an element of SVG or MathML";
+    PAGE_ELEMENT "xss.page-element" Notice "an element that text does not have";
+    HIDDEN_MARKUP "xss.hidden-markup" Warning "something that runs shows itself only to a parser that reads the markup differently";
+    DANGLING "xss.dangling" Error "an address of another site whose quote does not end, which takes the page's text with it";
+    BREAK_OUT "xss.break-out" Warning "ends a quote, a tag, a comment or an element of the page before the first tag";
+    ENDS_ELEMENTS "xss.ends-elements" Error "ends several elements of the page that have text";
+    QUOTE_BREAK_OUT "xss.quote-break-out" Warning "ends a quote of the page and goes on with an attribute";
+    SLASH "xss.slash" Warning "a slash in place of white space before an attribute";
+    HALF_OPEN "xss.half-open" Warning "a tag that does not end";
+    UNQUOTED_ADDRESS "xss.unquoted-address" Error "an element that loads from another site, the address without quotes";
+    JS_BREAK_OUT "xss.js-break-out" Critical "ends a string of a script and goes on with code that shows, sends, loads or hides something";
+    JS_BREAK_OUT_CALL "xss.js-break-out-call" Critical "ends a string of a script and goes on with a call";
+    JS_DIALOG "xss.js-dialog" Error "code that opens a dialog";
+    JS_EXECUTE "xss.js-execute" Error "code that runs text as code";
+    JS_WRITE "xss.js-write" Error "code that writes markup";
+    JS_SEND "xss.js-send" Notice "code that sends something";
+    JS_DECODE "xss.js-decode" Notice "code that makes text of numbers or of encoded text";
+    JS_DATA "xss.js-data" Warning "code that reads what the browser keeps for the site";
+    JS_NAVIGATE "xss.js-navigate" Warning "code that leads elsewhere";
+    JS_COMPUTED "xss.js-computed" Critical "code that calls a global function by a computed name";
+    JS_REFLECT "xss.js-reflect" Warning "code that reaches constructors or prototypes";
+    JS_INDIRECT "xss.js-indirect" Error "code that calls a telling function in a roundabout way";
+    JS_OBFUSCATED "xss.js-obfuscated" Critical "code of brackets and signs alone";
+    JS_WHOLE "xss.js-whole" Warning "all of the value holds as code";
+    JS_COMMENT_END "xss.js-comment-end" Warning "code that ends with a comment or a tag's end, which what follows cannot harm";
+    JS_CLOSES "xss.js-closes" Warning "code that closes brackets which it did not open";
+    CLIENT_TEMPLATE "xss.client-template" Critical "an expression of a client-side template that leaves its scope";
+}
+
+/// Readings behind quotes of one sort; a text with more of them that code could follow is read no further.
+const WALKS_MAX: usize = 12;
+
+/// A text that is longer is not looked at without its tags.
+const STRIPPED_BYTES_MAX: usize = 512;
+
+/// A file that is no longer than this may be a field.
+const FIELD_BYTES_MAX: usize = 96;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Xss {
+    names: Names,
+}
+
+impl Xss {
+    /// The detector with its data.
+    pub fn new() -> Xss {
+        Xss { names: Names::new() }
+    }
+}
+
+impl Default for Xss {
+    fn default() -> Self {
+        Xss::new()
+    }
+}
+
+impl Detector for Xss {
+    fn class(&self) -> Class {
+        Class::Xss
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    /// Code and markup have one of these.
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"<=(`:[");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        if input.is_json {
+            return;
+        }
+        let text = input.text;
+        let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
+        if input.groups.has(b'<') {
+            let mut reader = Reader::new(text, &self.names, found, is_file);
+            if reader.data() {
+                reader.seen_through();
+            }
+            let runs = reader.runs;
+            if !runs && input.groups.has(b'+') && !input.groups.has(b' ') {
+                // A form's spaces, which nobody has decoded.
+                let spaced: Vec<u8> = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect();
+                Reader::new(&spaced, &self.names, found, is_file).data();
+            }
+            if !runs && text.len() <= STRIPPED_BYTES_MAX {
+                self.without_tags(text, found);
+            }
+        }
+        if is_file {
+            return;
+        }
+        if input.groups.has(b'=') {
+            self.attributes(input, found);
+        }
+        if input.groups.has(b':') {
+            self.address(text, found);
+        }
+        self.code(input, found);
+        if input.groups.has(b'{') {
+            self.templates(text, found);
+        }
+    }
+}
+
+impl Xss {
+    /// In a tag of the page: behind the first quote of each sort, or without one.
+    fn attributes(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let Some(first) = first_event(text) else {
+            return self.other_attributes(input, found);
+        };
+        let before = &text[..first];
+        let begins = before.is_empty()
+            || before.ends_with(b"/")
+            || before.last().is_some_and(|b| *b <= b' ' || matches!(b, b'"' | b'\'' | b'`'));
+        if !begins || memchr::memchr(b'<', before).is_some() {
+            return;
+        }
+        let is_quoted = memchr::memchr3(b'"', b'\'', b'`', before).is_some();
+        if is_quoted {
+            found.add(QUOTE_BREAK_OUT, Span::new(0, first));
+        }
+        let mut reader = Reader::new(text, &self.names, found, false);
+        reader.is_quoted = is_quoted;
+        reader.in_tag(first);
+    }
+
+    /// The text as a filter leaves it that takes tags out: `"o<x>nclick=...`.
+    fn without_tags(&self, text: &[u8], found: &mut Found<'_>) {
+        let glued = |at: usize| at > 0 && text[at - 1].is_ascii_alphanumeric();
+        let is_cut = memchr::memchr_iter(b'<', text).any(|at| {
+            let end = memchr::memchr(b'>', &text[at..]).map(|len| at + len + 1);
+            glued(at)
+                && end.and_then(|end| text.get(end)).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'(')
+        });
+        if !is_cut {
+            return;
+        }
+        let mut plain = Vec::with_capacity(text.len());
+        let mut in_tag = false;
+        for &b in text {
+            match b {
+                b'<' => in_tag = true,
+                b'>' if in_tag => in_tag = false,
+                _ if !in_tag => plain.push(b),
+                _ => {}
+            }
+        }
+        let Some(at) = first_event(&plain) else { return };
+        let value = memchr::memchr(b'=', &plain[at..]).map_or(plain.len(), |len| at + len + 1);
+        if walk_code(&plain, value, &self.names).effects.any(Effects::SINKS) {
+            found.add(EVENT_SINK, Span::new(0, text.len()));
+        }
+    }
+
+    /// Behind a quote, attributes that are not events: `" style=...`, `' href=javascript:...`.
+    fn other_attributes(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        for quote in [b'"', b'\''] {
+            if !input.groups.has(quote) {
+                continue;
+            }
+            let Some(at) = memchr::memchr(quote, input.text) else { continue };
+            if memchr::memchr(b'<', &input.text[..at]).is_none() {
+                Reader::new(input.text, &self.names, found, false).in_tag(at + 1);
+            }
+        }
+    }
+
+    /// The value is an address, or has one behind `=`, a quote or white space.
+    fn address(&self, text: &[u8], found: &mut Found<'_>) {
+        let (at, kind) = match scheme(text) {
+            Some(whole) => (0, whole),
+            None => match inner_scheme(text) {
+                Some((at, inner)) => (at, inner),
+                None => return,
+            },
+        };
+        let (scheme, from) = kind;
+        let span = Span::new(at, text.len());
+        match scheme {
+            Scheme::Image => {}
+            Scheme::Data if at == 0 => found.add(DATA_URL, span),
+            Scheme::Data => found.add_loose(DATA_URL, span),
+            Scheme::Script => {
+                let outcome = walk_code(text, at + from, &self.names);
+                let kind = script_url(&outcome);
+                let is_mention = outcome.is_demo && is_sentence(&text[..at]);
+                let sinks = outcome.effects.any(Effects::SINKS);
+                match (sinks || outcome.holds) && !is_mention {
+                    true => found.add(kind, span),
+                    false => found.add_loose(kind, span),
+                }
+            }
+        }
+    }
+}
+
+/// True if a document, an SVG drawing for example, has a script, an event handler or an address that is a script.
+pub(super) fn runs_script(document: &[u8]) -> bool {
+    let mut name: &[u8] = b"";
+    Lexer::new(document, Start::Data, 0).any(|token| {
+        let bytes = token.span.of(document);
+        match token.kind {
+            TokenKind::StartTag => name_is(bytes, "script"),
+            TokenKind::AttributeName => {
+                name = bytes;
+                false
+            }
+            TokenKind::AttributeValue { .. } => {
+                (event_name(name).is_some() && !bytes.is_empty())
+                    || matches!(scheme(bytes), Some((Scheme::Script, _)))
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Where the first name of an event handler with a value stands.
+fn first_event(text: &[u8]) -> Option<usize> {
+    for at in memchr::memchr_iter(b'=', text) {
+        let head = &text[..at];
+        let name_end = head.iter().rposition(|b| !matches!(b, 0..=b' ')).map_or(0, |last| last + 1);
+        let head = &head[head.len().min(name_end).saturating_sub(40)..name_end];
+        let start = head.iter().rposition(|b| !b.is_ascii_alphanumeric()).map_or(0, |last| last + 1);
+        // Behind a backslash, `n` and `t` are what is left of white space.
+        let is_escape =
+            start > 0 && head[start - 1] == b'\\' && matches!(head.get(start), Some(b'n' | b't' | b'r'));
+        let start = start + usize::from(is_escape);
+        if event_name(&head[start..]).is_some() {
+            return Some(name_end - (head.len() - start));
+        }
+    }
+    None
+}
+
+/// The first script or data address in the middle of a text.
+fn inner_scheme(text: &[u8]) -> Option<(usize, (Scheme, usize))> {
+    for at in memchr::memchr_iter(b':', text).take(WALKS_MAX) {
+        let head = &text[..at];
+        let start = head.iter().rposition(|b| !b.is_ascii_alphabetic()).map_or(0, |last| last + 1);
+        let begins = start == 0
+            || matches!(
+                text[start - 1],
+                b'=' | b'"' | b'\'' | b' ' | b'(' | b'>' | b'\n' | b'/' | b'`' | b','
+            );
+        if begins
+            && at - start >= 4
+            && let Some(found) = scheme(&text[start..])
+        {
+            return Some((start, found));
+        }
+    }
+    None
+}
+
+/// Signs and words of which an attack has at least one.
+const HINTS: &[Hint] = &[
+    Hint::text("<"),
+    Hint::word("alert"),
+    Hint::word("confirm"),
+    Hint::word("prompt"),
+    Hint::word("eval"),
+    Hint::text("script:"),
+    Hint::text("data:"),
+    Hint::text("mocha:"),
+    Hint::text("constructor"),
+    Hint::text("settimeout"),
+    Hint::text("setinterval"),
+    Hint::word("function"),
+    Hint::word("fetch"),
+    Hint::word("import"),
+    Hint::word("document"),
+    Hint::word("window"),
+    Hint::word("location"),
+    Hint::word("self"),
+    Hint::word("top"),
+    Hint::word("parent"),
+    Hint::word("frames"),
+    Hint::text("globalthis"),
+    Hint::text("fromcharcode"),
+    Hint::text("innerhtml"),
+    Hint::text("atob"),
+    Hint::text("unescape"),
+    Hint::text("xmlhttprequest"),
+    Hint::text("__proto__"),
+    Hint::text("expression"),
+    Hint::text("-moz-binding"),
+    Hint::text("behavior"),
+    Hint::text("[]"),
+    Hint::text("\"-"),
+    Hint::text("'-"),
+    Hint::text("\"+"),
+    Hint::text("'+"),
+    Hint::text("\";"),
+    Hint::text("';"),
+    Hint::text("="),
+];

@@ -1,0 +1,136 @@
+use std::collections::HashMap;
+
+/// `data/js-names.tsv` and `data/html-names.tsv`, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Names {
+    script: HashMap<&'static [u8], Group>,
+    markup: HashMap<&'static [u8], Markup>,
+}
+
+/// What a name of JavaScript stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Shows that a script runs.
+    Dialog,
+    /// Runs text as code.
+    Execute,
+    /// Runs a function later, or text as code.
+    Timer,
+    /// Makes markup of text.
+    WriteCall,
+    /// Sends something out.
+    Send,
+    /// Makes text of something less readable.
+    Decode,
+    /// The page, or what holds all names.
+    Global,
+    /// The page's address, which leads elsewhere if it is set.
+    Location,
+    /// The user's data.
+    Data,
+    /// Set to markup.
+    Markup,
+    /// Set to an address.
+    Target,
+    /// Called with an address.
+    Navigate,
+    /// Leads to the constructor of functions.
+    Constructor,
+    /// Leads to prototypes, or changes what objects mean.
+    Reflect,
+    /// Calls a function that is given.
+    Indirect,
+    /// What examples have.
+    Demo,
+    Any,
+}
+
+/// What a name of HTML stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Markup {
+    /// An element that text has.
+    Text,
+    /// An element that loads or frames another document, or a plug-in.
+    Frame,
+    /// An element of another namespace.
+    Foreign,
+    /// An element that changes what the page means, or that is no more.
+    Page,
+    /// An attribute with an address.
+    Url,
+}
+
+const NAME_BYTES_MAX: usize = 32;
+
+impl Names {
+    pub fn new() -> Names {
+        let mut names = Names { script: HashMap::new(), markup: HashMap::new() };
+        for (name, group) in lines(include_str!("../../../data/js-names.tsv")) {
+            let group = match group {
+                "dialog" => Group::Dialog,
+                "execute" => Group::Execute,
+                "timer" => Group::Timer,
+                "write-call" => Group::WriteCall,
+                "send" => Group::Send,
+                "decode" => Group::Decode,
+                "global" => Group::Global,
+                "location" => Group::Location,
+                "data" => Group::Data,
+                "markup" => Group::Markup,
+                "target" => Group::Target,
+                "navigate" => Group::Navigate,
+                "constructor" => Group::Constructor,
+                "reflect" => Group::Reflect,
+                "indirect" => Group::Indirect,
+                "demo" => Group::Demo,
+                _ => Group::Any,
+            };
+            names.script.insert(name.as_bytes(), group);
+        }
+        for (name, group) in lines(include_str!("../../../data/html-names.tsv")) {
+            let group = match group {
+                "frame" => Markup::Frame,
+                "foreign" => Markup::Foreign,
+                "page" => Markup::Page,
+                "url" => Markup::Url,
+                _ => Markup::Text,
+            };
+            names.markup.insert(name.as_bytes(), group);
+        }
+        names
+    }
+
+    /// What a name is in JavaScript.
+    pub fn script(&self, name: &[u8]) -> Group {
+        self.script.get(name).copied().unwrap_or(Group::Any)
+    }
+
+    /// What an element is; `None` for one that HTML does not know.
+    pub fn element(&self, name: &[u8]) -> Option<Markup> {
+        self.lower(name).filter(|group| *group != Markup::Url)
+    }
+
+    /// True for an attribute that has an address.
+    pub fn is_url_attribute(&self, name: &[u8]) -> bool {
+        let local = name.iter().rposition(|&b| b == b':').map_or(name, |colon| &name[colon + 1..]);
+        let mut with_mark = [0; NAME_BYTES_MAX];
+        let Some(with_mark) = with_mark.get_mut(..local.len() + 1) else { return false };
+        with_mark[0] = b'@';
+        with_mark[1..].copy_from_slice(local);
+        self.lower(with_mark) == Some(Markup::Url)
+    }
+
+    fn lower(&self, name: &[u8]) -> Option<Markup> {
+        let mut lower = [0; NAME_BYTES_MAX];
+        let mut len = 0;
+        for b in name.iter().filter(|&&b| b != 0) {
+            *lower.get_mut(len)? = b.to_ascii_lowercase();
+            len += 1;
+        }
+        self.markup.get(&lower[..len]).copied()
+    }
+}
+
+fn lines(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t'))
+}

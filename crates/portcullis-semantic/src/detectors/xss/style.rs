@@ -1,0 +1,83 @@
+//! Styles that run or load something.
+
+/// Bytes of a style that are looked at.
+const STYLE_BYTES_MAX: usize = 2_048;
+
+/// What a style does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `expression(...)`, `behavior:`, `-moz-binding:`, `url(javascript:...)`
+    Runs,
+    /// `@import`
+    Imports,
+}
+
+/// What `style` does, comments, escapes and odd bytes taken out.
+pub(super) fn style(style: &[u8]) -> Option<Style> {
+    let mut plain = [0u8; STYLE_BYTES_MAX];
+    let mut len = 0;
+    let mut rest = &style[..style.len().min(STYLE_BYTES_MAX)];
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        let b = match (first, tail) {
+            (b'/', [b'*', after @ ..]) => {
+                rest = memchr::memmem::find(after, b"*/").map_or(&[][..], |end| &after[end + 2..]);
+                continue;
+            }
+            (b'\\', _) => {
+                let digits = tail.iter().take(6).take_while(|b| b.is_ascii_hexdigit()).count();
+                if digits == 0 {
+                    continue;
+                }
+                let code = tail[..digits]
+                    .iter()
+                    .fold(0u32, |code, b| code << 4 | (*b as char).to_digit(16).unwrap_or(0));
+                rest = &tail[digits..];
+                if rest.first().is_some_and(u8::is_ascii_whitespace) {
+                    rest = &rest[1..];
+                }
+                u8::try_from(code).unwrap_or(b'?')
+            }
+            (0..=0x20 | 0x7F.., _) => continue,
+            _ => *first,
+        };
+        plain[len] = b.to_ascii_lowercase();
+        len += 1;
+    }
+    let plain = &plain[..len];
+    let has = |wanted: &[u8]| memchr::memmem::find(plain, wanted).is_some();
+    if has(b"expression(")
+        || has(b"-moz-binding:")
+        || has(b"behavior:url(")
+        || has(b"behaviour:url(")
+        || has(b"javascript:")
+        || has(b"vbscript:")
+        || has(b"url(data:text/html")
+    {
+        return Some(Style::Runs);
+    }
+    (has(b"@import'") || has(b"@import\"") || has(b"@importurl(")).then_some(Style::Imports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles() {
+        for runs in [
+            "width: expression(alert(1))",
+            "x:exp/**/ression(alert(1))",
+            "x:e\\78 pression(1)",
+            "x:\\65 xpression\\28 1)",
+            "behavior: url(x.htc)",
+            "-moz-binding:url(x)",
+            "background:url('javascript:alert(1)')",
+        ] {
+            assert_eq!(style(runs.as_bytes()), Some(Style::Runs), "{runs}");
+        }
+        assert_eq!(style(b"@import 'x.css'"), Some(Style::Imports));
+        assert_eq!(style(b"color: red; background: url(\"/img/x.png\") /* expression( */"), None);
+        assert_eq!(style(b"scroll-behavior: smooth"), None);
+    }
+}

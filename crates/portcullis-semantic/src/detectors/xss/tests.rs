@@ -1,0 +1,247 @@
+use std::sync::LazyLock;
+
+use crate::{Analysis, Class, Detectors, Level, Location, Place};
+
+static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+
+/// The kinds found in `text`, loose ones with `~`.
+fn kinds(text: &str) -> String {
+    let mut analysis = Analysis::new();
+    analysis.value(&DETECTORS, Location::new(Place::Query, b"q"), text.as_bytes());
+    let names: Vec<String> = analysis
+        .findings()
+        .iter()
+        .filter(|f| f.kind.id.starts_with("xss."))
+        .map(|f| format!("{}{}", f.kind.id.trim_start_matches("xss."), if f.loose { "~" } else { "" }))
+        .collect();
+    names.join(" ")
+}
+
+/// True if the XSS detector blocks `text`.
+fn blocks(text: &str) -> bool {
+    let mut analysis = Analysis::new();
+    analysis.value(&DETECTORS, Location::new(Place::Query, b"q"), text.as_bytes());
+    analysis.scores(&DETECTORS).any(|score| score.class == Class::Xss && score.blocks(Level::Balanced))
+}
+
+/// `text` has all of `wanted` and is blocked.
+#[track_caller]
+fn check(text: &str, wanted: &str) {
+    let have = kinds(text);
+    for kind in wanted.split_whitespace() {
+        assert!(have.split_whitespace().any(|k| k == kind), "{text}\n  wanted {kind}\n  have   {have}");
+    }
+    assert!(blocks(text), "{text}\n  passes with {have}");
+}
+
+/// `text` is let through.
+#[track_caller]
+fn passes(text: &str) {
+    assert!(!blocks(text), "{text}: {}", kinds(text));
+}
+
+#[test]
+fn scripts() {
+    check("<script>alert(1)</script>", "script-sink");
+    check("\"><ScRiPt >top['al'+'ert'](1)</sCrIpT>", "script-sink break-out");
+    check("<script src=//a.example/x>", "script-source");
+    check("</title><script>foo()</script>", "script-code break-out");
+    check("<script>x", "script-code");
+    check("<script/x>\u{2028}parent.frames[0].x=1", "script-code slash");
+}
+
+#[test]
+fn handlers() {
+    check("<img src=x onerror=alert(1)>", "event-sink");
+    check("<svg/onload=alert`1`", "event-sink slash half-open");
+    check("<made-up onwhatever='a(b)'>", "event-code");
+    check("<x onpointerrawupdate=1>", "event-attribute");
+    check("<img src=x onerror=alert;throw 1>", "event-sink");
+    check("<video><source onerror=\"parent['eval'](name)\">", "event-sink");
+    check("<img src onerror=window?.alert?.(1)>", "event-sink");
+    check("\" onmouseover=\"alert(1)", "event-sink quote-break-out");
+    check("' autofocus onfocus=fetch('//a.example') x='", "event-sink quote-break-out");
+    check("x onclick=confirm(1)", "event-sink");
+    check("<a onclick=\"&#97;lert(1)\">", "event-sink");
+}
+
+#[test]
+fn addresses() {
+    check("<a href=javascript:alert(1)>", "script-url");
+    check("<a href=\"jav&#x09;ascript:alert(1)\">", "script-url");
+    check("<iframe src=j&Tab;a&Tab;v&Tab;a&Tab;script:alert(1)>", "script-url");
+    check("javascript:alert(1)", "script-url");
+    check("JaVaScRiPt://%0aalert(1)", "script-url");
+    check("\" href=\"javascript:alert(1)", "script-url");
+    check("<object data=\"data:text/html;base64,PHNjcmlwdD4=\">", "data-url plugin");
+    check("<form><button formaction=javascript:alert(1)>", "script-url");
+    check("<svg><animate xlink:href=#a attributeName=href values=javascript:alert(1) />", "script-url");
+    check("<meta http-equiv=refresh content='0;url=javascript:alert(1)'>", "script-url refresh");
+    check("<iframe srcdoc='<b>'>", "srcdoc");
+    check("<base href=//a.example>", "base");
+}
+
+#[test]
+fn styles() {
+    check("<div style=\"width:exp/**/ression(alert(1))\">", "style-runs");
+    check(
+        "<style>@import '//a.example/x.css';</style><link rel=stylesheet href=//a.example>",
+        "style-import link",
+    );
+}
+
+#[test]
+fn hidden() {
+    check("<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">", "event-sink");
+    check("<!--<img src=\"--><img src=x onerror=alert(1)//\">", "event-sink");
+    check("<svg><style><img src=x onerror=alert(1)></style>", "event-sink hidden-markup");
+    check("<scr<script>ipt>alert(1)</scr</script>ipt>", "script-sink hidden-markup");
+}
+
+#[test]
+fn code() {
+    check("';alert(1)//", "js-break-out js-comment-end");
+    check("\"-alert(1)-\"", "js-break-out");
+    check("'}};alert(1);{{'", "js-break-out");
+    check("`-alert(1)-`", "js-break-out");
+    check("'-foo()-'", "js-break-out-call");
+    check("a=prompt,a()", "js-indirect");
+    check("[]['filter']['constructor']('x')()", "js-reflect");
+    check("self[\"al\"+\"ert\"](1)", "js-computed");
+    check("[][(![]+[])[+[]]+(![]+[])[!+[]+!+[]]+(![]+[])[+!+[]]+(!![]+[])[+[]]]()", "js-obfuscated");
+    check("{{constructor.constructor('alert(1)')()}}", "client-template");
+}
+
+#[test]
+fn text_passes() {
+    passes(
+        "<p>Some <b>bold</b> and <a href=\"https://a.example/?a=1&amp;b=2\" target=\"_blank\">link</a></p>",
+    );
+    passes("<img src=\"https://a.example/x.png\" alt=\"a > b\" class=\"wide\"><br/><hr />");
+    passes("how to prevent <script>alert(1)</script>");
+    passes("<script> tag in html meaning");
+    passes("javascript: void(0) error");
+    passes("a < b and c > d, <3 you");
+    passes("onclick vs addEventListener");
+    passes("Vec<String> and HashMap<K, V>");
+    passes("alert me when in stock (price < $50)");
+    passes("const x = async () => { await fetch(\"/api\"); };");
+    passes("function add(a,b){return a+b;}");
+    passes("console.log(`v=${v}`)");
+    passes("Hi {{first_name}}, your order #{{order.id}} ships {{ship_date | date: \"%B %d\"}}");
+    passes(".btn { color: red; background: url(\"/img/x.png\") } /* main */");
+    passes("O'Reilly; \"quoted\" - (see below)");
+    passes("print(\"hello %s\" % name)");
+}
+
+/// Case, white space, slashes, quotes and encodings keep a detection.
+#[test]
+fn mutations() {
+    let spaces = [" ", "/", "\t", "\n", "\x0c", " / "];
+    let calls = [
+        "alert(1)",
+        "alert`1`",
+        "(alert)(1)",
+        "top.alert(1)",
+        "a=alert;a(1)",
+        "window['alert'](1)",
+        "eval(name)",
+    ];
+    let names = ["onerror", "ONERROR", "oNeRrOr", "ontoggle", "onanimationstart"];
+    let tags = ["img src", "svg", "IMG SRC='x'", "x", "details open"];
+    let mut count = 0;
+    for space in spaces {
+        for call in calls {
+            for name in names {
+                for tag in tags {
+                    for quote in ["", "'", "\""] {
+                        if call.contains(quote) && !quote.is_empty() {
+                            continue;
+                        }
+                        for end in [">", "", "//"] {
+                            let text = format!("<{tag}{space}{name}={quote}{call}{quote}{end}");
+                            assert!(blocks(&text), "{text:?}: {}", kinds(&text));
+                            count += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(count > 3_000);
+}
+
+#[test]
+fn what_filters_leave() {
+    check("\"o<x>nmouseover=alert<x>(1)//", "event-sink");
+    check("<img+src=x+onerror=alert(1)>", "event-sink");
+    check("<div @click=\"_b.constructor`alert(1)`()\">", "client-template");
+    check("<img src='//a.example?", "dangling half-open");
+    check("prompt(1)>", "js-dialog");
+}
+
+#[test]
+fn programs_and_articles_pass() {
+    passes("\"use strict\";\nObject.defineProperty(exports, \"__esModule\", { value: true });");
+    passes("# Usage\n\nCall it:\n\n```js\nconst x = require('x');\ndocument.write('a');\n```\n");
+    passes("alert: system (down)");
+    passes("prompt (optional)");
+    passes("setTimeout(() => {}, 100)");
+    passes("<Foo onChange={x} />");
+    passes("data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciPjwvc3ZnPg==");
+    passes("<pre>x</pre><script src=\"../../x.js\" async></script>");
+    passes("<a href=\"javascript:void(0);\" class=\"btn\">x</a>");
+    passes("constructor(query: string) { this.query = query }");
+}
+
+/// Text with formatting never fires: every element of text, attributes that say how it looks, addresses that lead elsewhere.
+#[test]
+fn formatted_text_passes() {
+    let elements =
+        ["p", "b", "h2", "li", "td", "a", "img", "span", "blockquote", "figure", "code", "pre", "video"];
+    let attributes = [
+        "",
+        " class=\"wide one\"",
+        " style=\"color: red; background: url('/x.png')\"",
+        " href=\"https://a.example/?a=1&amp;b=2#c\"",
+        " src=\"https://a.example/x.png\" alt=\"it's a > b\"",
+        " title='say \"hi\" (now)' target=_blank rel=noopener",
+        " data-settings='{\"on\":true,\"f\":\"g(h)\"}'",
+    ];
+    let texts = ["", "plain text", "a &lt; b &amp;&amp; c", "f(x) = y; z", "\"quoted\" - it's (so)", "<br/>"];
+    let mut count = 0;
+    for element in elements {
+        for attribute in attributes {
+            for text in texts {
+                for end in [format!("</{element}>"), String::new()] {
+                    passes(&format!("<{element}{attribute}>{text}{end}"));
+                    passes(&format!("Some words before.\n<{element}{attribute}>{text}{end} and behind."));
+                    count += 2;
+                }
+            }
+        }
+    }
+    assert_eq!(count, 13 * 7 * 6 * 2 * 2);
+}
+
+/// A detection survives each encoding that is taken off, and two of them.
+#[test]
+fn encodings() {
+    let payloads =
+        ["<svg onload=alert(1)>", "\"><script>eval(name)</script>", "<a href=javascript:alert(1)>x</a>"];
+    let percent = |text: &str| text.bytes().map(|b| format!("%{b:02x}")).collect::<String>();
+    let entity = |text: &str| text.bytes().map(|b| format!("&#{b};")).collect::<String>();
+    let escape = |text: &str| text.bytes().map(|b| format!("\\u{b:04x}")).collect::<String>();
+    for payload in payloads {
+        for text in [
+            percent(payload),
+            entity(payload),
+            escape(payload),
+            percent(&percent(payload)),
+            percent(&entity(payload)),
+            entity(&escape(payload)),
+        ] {
+            assert!(blocks(&text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The scheme of an address, as browsers find it: white space and control characters do not count.
+
+/// A scheme that runs something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// `javascript:` and what old browsers knew beside it.
+    Script,
+    /// `data:` with a type that is a document or a script.
+    Data,
+    /// `data:` with an image that may have scripts, which most elements do not run.
+    Image,
+}
+
+/// How many bytes a scheme may be spread over.
+const SCHEME_BYTES_MAX: usize = 96;
+
+/// Places in a list of addresses (`srcset`, `values`, `content`) that are tried.
+const PLACES_MAX: usize = 12;
+
+/// The scheme that `value` begins with, and where what it runs begins.
+pub(super) fn scheme(value: &[u8]) -> Option<(Scheme, usize)> {
+    let mut name = [0u8; 16];
+    let mut len = 0;
+    for (at, &b) in value.iter().enumerate().take(SCHEME_BYTES_MAX) {
+        match b {
+            0..=0x20 | 0x7F.. => {}
+            b':' if len > 0 => return known(&name[..len], &value[at + 1..]).map(|scheme| (scheme, at + 1)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'+' if len < name.len() => {
+                name[len] = b.to_ascii_lowercase();
+                len += 1;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn known(name: &[u8], rest: &[u8]) -> Option<Scheme> {
+    match name {
+        b"javascript" | b"vbscript" | b"vbs" | b"livescript" | b"mocha" | b"jscript" | b"x-javascript" => {
+            Some(Scheme::Script)
+        }
+        b"feed" | b"view-source" | b"jar" => scheme(rest).map(|(inner, _)| inner),
+        b"data" => data(rest),
+        _ => None,
+    }
+}
+
+/// What a data URL is, by its type.
+fn data(rest: &[u8]) -> Option<Scheme> {
+    let end = rest.iter().take(80).position(|&b| matches!(b, b',' | b';')).unwrap_or(rest.len().min(80));
+    let media_type = rest[..end].trim_ascii();
+    let has = |wanted: &[u8]| media_type.windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted));
+    if has(b"svg") {
+        Some(Scheme::Image)
+    } else if has(b"html") || has(b"xml") || has(b"script") {
+        Some(Scheme::Data)
+    } else {
+        None
+    }
+}
+
+/// The first scheme in a list of addresses: behind its beginning, `;`, `,`, `=`, `(`, a quote or white space.
+pub(super) fn scheme_in_list(value: &[u8]) -> Option<(Scheme, usize)> {
+    if let Some(found) = scheme(value) {
+        return Some(found);
+    }
+    let mut places = 0;
+    for (at, &b) in value.iter().enumerate() {
+        let begins = matches!(b, b';' | b',' | b'=' | b'(' | b'\'' | b'"' | b' ');
+        let letter = value.get(at + 1).is_some_and(|b| matches!(b | 0x20, b'j' | b'v' | b'l' | b'm' | b'd'));
+        if begins && letter {
+            places += 1;
+            if places > PLACES_MAX {
+                return None;
+            }
+            if let Some((scheme, used)) = scheme(&value[at + 1..]) {
+                return Some((scheme, at + 1 + used));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &[u8], want: Option<Scheme>) {
+        assert_eq!(scheme_in_list(value).map(|(scheme, _)| scheme), want, "{}", value.escape_ascii());
+    }
+
+    #[test]
+    fn schemes() {
+        check(b"javascript:alert(1)", Some(Scheme::Script));
+        check(b" \x01\x1fJaVa\tsc\nript\r:alert(1)", Some(Scheme::Script));
+        check(b"\xE2\x80\x84vbscript:x", Some(Scheme::Script));
+        check(b"0;url=javascript:alert(1)", Some(Scheme::Script));
+        check(b"http://a/;javascript:b", Some(Scheme::Script));
+        check(b"data:text/html,<b>", Some(Scheme::Data));
+        check(b"data: image/svg+xml;base64,x", Some(Scheme::Image));
+        check(b"feed:javascript:x", Some(Scheme::Script));
+    }
+
+    #[test]
+    fn others() {
+        check(b"https://javascript:80/", None);
+        check(b"data:image/png;base64,x", None);
+        check(b"/javascript:x", None);
+        check(b"java script", None);
+        check(b"mailto:a@b", None);
+    }
+}

@@ -1,0 +1,303 @@
+//! External entities, inclusions and entity bombs of XML.
+//!
+//! A document type with an entity of its own has hardly an honest use in a request: external entities read files and send
+//! requests, entities made of entities fill the memory. XInclude and XSLT's `document()` do the same without a document type.
+
+use portcullis_types::Span;
+
+use super::scan::{has_at, is_word, run, skip_space};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/vulnerabilities/XML_External_Entity_%28XXE%29_Processing";
+    ENTITY_EXTERNAL "xxe.entity-external" Critical "an entity whose content comes from a file or another server";
+    ENTITY_PARAMETER "xxe.entity-parameter" Critical "a parameter entity: it builds other declarations";
+    ENTITY_BOMB "xxe.entity-bomb" Critical "an entity made of many entities, which grows when it is read";
+    ENTITY "xxe.entity" Error "a document that declares entities of its own";
+    DOCTYPE_EXTERNAL "xxe.doctype-external" Critical "a document type that is loaded from elsewhere";
+    DOCTYPE_SUBSET "xxe.doctype-subset" Warning "a document type with declarations of its own";
+    ELEMENT "xxe.element" Notice "declares an element or an attribute list";
+    REFERENCE "xxe.reference" Warning "refers to an entity that XML does not know by itself";
+    REFERENCE_PARAMETER "xxe.reference-parameter" Error "a parameter entity is inserted";
+    XINCLUDE "xxe.xinclude" Critical "XInclude inserts a file or another document";
+    STYLESHEET "xxe.stylesheet" Warning "a style sheet of XSLT";
+    STYLESHEET_READS "xxe.stylesheet-reads" Error "a style sheet that reads documents or asks for the processor";
+    STYLESHEET_RUNS "xxe.stylesheet-runs" Critical "a style sheet that runs functions of PHP, Java or .NET";
+    STYLESHEET_LINK "xxe.stylesheet-link" Error "a style sheet, schema or import is loaded from a local or encoded address";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Xxe;
+
+impl Detector for Xxe {
+    fn class(&self) -> Class {
+        Class::Xxe
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        KINDS
+    }
+
+    fn needs(&self) -> ByteGroups {
+        const NEEDS: ByteGroups = ByteGroups::of(b"<!");
+        NEEDS
+    }
+
+    fn hints(&self) -> &'static [Hint] {
+        HINTS
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() || matches!(place, Place::XmlDoctype | Place::RawBody)
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        // Declarations in prose are an article about XML: they hold only in what is a document from its beginning.
+        let start = skip_space(text, 0);
+        let is_document = matches!(text.get(start), Some(b'<' | b'"' | b'\'' | b']' | 0xEF))
+            || matches!(input.location.place, Place::XmlDoctype | Place::RawBody);
+        let mut scan = Scan { text, is_loose: !is_document, found };
+        for at in memchr::memchr_iter(b'<', text) {
+            match text.get(at + 1) {
+                Some(b'!') => scan.declaration(at),
+                Some(b'/' | b' ' | b'\n') | None => {}
+                Some(_) => scan.element(at),
+            }
+        }
+        if matches!(input.location.place, Place::XmlDoctype) {
+            scan.external_id(skip_name(text, start), 0);
+        }
+    }
+}
+
+struct Scan<'s, 't, 'f> {
+    text: &'t [u8],
+    is_loose: bool,
+    found: &'s mut Found<'f>,
+}
+
+impl Scan<'_, '_, '_> {
+    fn add(&mut self, kind: crate::KindId, from: usize, to: usize) {
+        let span = Span::new(from, to.min(self.text.len()));
+        match self.is_loose {
+            true => self.found.add_loose(kind, span),
+            false => self.found.add(kind, span),
+        }
+    }
+
+    fn declaration(&mut self, at: usize) {
+        let text = self.text;
+        let body = at + 2;
+        if has_at(text, body, b"entity") && text.get(body + 6).is_some_and(u8::is_ascii_whitespace) {
+            self.entity(at, skip_space(text, body + 6));
+        } else if has_at(text, body, b"doctype") {
+            self.doctype(at, skip_space(text, body + 7));
+        } else if has_at(text, body, b"element") || has_at(text, body, b"attlist") {
+            self.add(ELEMENT, at, at + 40);
+        }
+    }
+
+    fn entity(&mut self, at: usize, name: usize) {
+        let text = self.text;
+        let mut next = name;
+        let is_parameter = matches!(text.get(next), Some(b'%'))
+            || has_at(text, next, b"&#37;")
+            || has_at(text, next, b"&#x25;");
+        if is_parameter {
+            self.add(ENTITY_PARAMETER, at, at + 80);
+            next = skip_space(text, run(text, next, 8, |b| !b.is_ascii_whitespace()));
+        }
+        next = skip_space(text, skip_name(text, next));
+        if has_at(text, next, b"system") || has_at(text, next, b"public") {
+            self.add(ENTITY_EXTERNAL, at, at + 120);
+            return;
+        }
+        let Some(quote @ (b'"' | b'\'')) = text.get(next).copied() else { return };
+        let value = &text[next + 1..];
+        let value = &value[..memchr::memchr(quote, value).unwrap_or(value.len())];
+        self.add(ENTITY, at, next + value.len() + 2);
+        let references =
+            memchr::memchr2_iter(b'&', b'%', value).filter(|&sign| reference(value, sign).is_some()).count();
+        if references >= 3 {
+            self.add(ENTITY_BOMB, at, next + value.len() + 2);
+        }
+    }
+
+    fn doctype(&mut self, at: usize, name: usize) {
+        let text = self.text;
+        let next = skip_space(text, skip_name(text, name));
+        self.external_id(next, at);
+        let end = run(text, next, 400, |b| !matches!(b, b'[' | b'>'));
+        if text.get(end) == Some(&b'[') {
+            self.add(DOCTYPE_SUBSET, at, end + 1);
+            self.references(end + 1);
+        }
+    }
+
+    /// `SYSTEM "uri"` or `PUBLIC "id" "uri"`, unless it names a document type of the W3C, as HTML does.
+    fn external_id(&mut self, at: usize, from: usize) {
+        let text = self.text;
+        let is_public = has_at(text, at, b"public");
+        if !is_public && !has_at(text, at, b"system") {
+            return;
+        }
+        let end = run(text, at, 300, |b| !matches!(b, b'[' | b'>'));
+        let id = &text[at..end];
+        let has = |word: &[u8]| memchr::memmem::find(id, word).is_some();
+        let is_known =
+            has(b"-//W3C//DTD") || has(b"-//IETF//DTD") || has(b"about:legacy-compat") || has(b"-//Apple");
+        if !is_known {
+            self.add(DOCTYPE_EXTERNAL, from, end);
+        }
+    }
+
+    /// References to entities in a document type and behind it, as far as they are near.
+    fn references(&mut self, from: usize) {
+        let text = self.text;
+        for sign in memchr::memchr2_iter(b'%', b'&', &text[from..]).map(|at| from + at).take(64) {
+            let Some(end) = reference(text, sign) else { continue };
+            let kind = if text[sign] == b'%' { REFERENCE_PARAMETER } else { REFERENCE };
+            self.add(kind, sign, end);
+        }
+    }
+
+    fn element(&mut self, at: usize) {
+        let text = self.text;
+        let end = run(text, at + 1, 80, |b| is_word(b) || matches!(b, b':' | b'-' | b'.'));
+        let name = &text[at + 1..end];
+        let (prefix, local) = match memchr::memchr(b':', name) {
+            Some(colon) => (&name[..colon], &name[colon + 1..]),
+            None => (&b""[..], name),
+        };
+        let tag_end = run(text, end, 2_000, |b| b != b'>');
+        let tag = &text[end..tag_end];
+        let has = |word: &[u8]| tag.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+        let is_xslt = prefix.eq_ignore_ascii_case(b"xsl");
+        let is_include =
+            local.eq_ignore_ascii_case(b"include") && !prefix.is_empty() && !is_xslt && has(b"href");
+        if is_include || has(b"http://www.w3.org/2001/XInclude") {
+            self.add(XINCLUDE, at, tag_end);
+        }
+        if has(b"http://www.w3.org/1999/XSL/Transform")
+            || is_xslt && local.eq_ignore_ascii_case(b"stylesheet")
+        {
+            self.add(STYLESHEET, at, tag_end);
+        }
+        if is_xslt && (has(b"document(") || has(b"unparsed-text(") || has(b"system-property(")) {
+            self.add(STYLESHEET_READS, at, tag_end);
+        }
+        if is_xslt
+            && (local.eq_ignore_ascii_case(b"include") || local.eq_ignore_ascii_case(b"import"))
+            && has(b"href")
+        {
+            self.add(STYLESHEET_READS, at, tag_end);
+        }
+        let runs = has(b"php:function")
+            || has(b"http://php.net/xsl")
+            || has(b"urn:schemas-microsoft-com:xslt")
+            || has(b"xalan/java")
+            || has(b"rt:exec")
+            || has(b"java.lang.Runtime")
+            || has(b"http://exslt.org/common\" extension");
+        let is_script = prefix.eq_ignore_ascii_case(b"msxsl")
+            || local.eq_ignore_ascii_case(b"document") && prefix.eq_ignore_ascii_case(b"exploit");
+        if is_xslt && runs || is_script {
+            self.add(STYLESHEET_RUNS, at, tag_end);
+        }
+        let links =
+            has(b"schemaLocation=") || has(b"xlink:href=") || name.first() == Some(&b'?') && has(b"href=");
+        if links && (has(b"file:/") || has(b"expect:") || has(b"php:") || has(b"gopher:") || has(b"jar:")) {
+            self.add(STYLESHEET_LINK, at, tag_end);
+        }
+    }
+}
+
+fn skip_name(text: &[u8], at: usize) -> usize {
+    run(text, at, 200, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'[' | b'>'))
+}
+
+/// The end of a reference to an entity at `at`, if it is one that XML does not know by itself.
+fn reference(text: &[u8], at: usize) -> Option<usize> {
+    let end = run(text, at + 1, 64, |b| is_word(b) || matches!(b, b'-' | b'.'));
+    let name = &text[at + 1..end];
+    let is_name = name.first().is_some_and(u8::is_ascii_alphabetic) && text.get(end) == Some(&b';');
+    let is_known = matches!(name, b"lt" | b"gt" | b"amp" | b"quot" | b"apos" | b"nbsp" | b"copy");
+    (is_name && !is_known).then_some(end + 1)
+}
+
+const HINTS: &[Hint] = &[
+    Hint::text("<!entity"),
+    Hint::text("<!doctype"),
+    Hint::text("<!element"),
+    Hint::text("<!attlist"),
+    Hint::text("xinclude"),
+    Hint::text(":include"),
+    Hint::text("<xsl:"),
+    Hint::text("/xsl/transform"),
+    Hint::text("<msxsl:"),
+    Hint::text("schemalocation="),
+    Hint::text("xlink:href=\"file"),
+    Hint::text("xlink:href=\"expect"),
+    Hint::text("xlink:href=\"php"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::Class::Xxe;
+    use crate::Place;
+    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
+
+    #[test]
+    fn entities() {
+        blocks(
+            Xxe,
+            "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY x SYSTEM \"file:///x\">]><a>&x;</a>",
+            "entity-external doctype-subset reference",
+        );
+        blocks(
+            Xxe,
+            "<!DOCTYPE a [<!ENTITY % p SYSTEM 'http://a.example/x.dtd'> %p;]>",
+            "entity-parameter entity-external reference-parameter",
+        );
+        blocks(Xxe, "<!DOCTYPE a PUBLIC \"any\" \"http://a.example/x.dtd\"><a/>", "doctype-external");
+        blocks(
+            Xxe,
+            "<!DOCTYPE z [<!ENTITY a \"x\"><!ENTITY b \"&a;&a;&a;&a;\">]><z>&b;</z>",
+            "entity-bomb entity",
+        );
+        blocks_at(Xxe, Place::Text, "  <!doctype a[<!entity x system 'file:///x'>]>", "entity-external");
+    }
+
+    #[test]
+    fn inclusions() {
+        blocks(
+            Xxe,
+            "<a xmlns:xi=\"http://www.w3.org/2001/XInclude\"><xi:include parse=\"text\" href=\"file:///x\"/></a>",
+            "xinclude",
+        );
+        blocks(
+            Xxe,
+            "<xsl:stylesheet xmlns:php=\"http://php.net/xsl\"><xsl:value-of select=\"php:function('x')\"/></xsl:stylesheet>",
+            "stylesheet stylesheet-runs",
+        );
+        blocks(
+            Xxe,
+            "<xsl:stylesheet version=\"1.0\"><xsl:copy-of select=\"document('/x')\"/></xsl:stylesheet>",
+            "stylesheet-reads",
+        );
+    }
+
+    #[test]
+    fn ordinary() {
+        passes(Xxe, "<!DOCTYPE html><html><body>Hello &amp; welcome</body></html>");
+        passes(
+            Xxe,
+            "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd\">",
+        );
+        passes(Xxe, "<?xml version=\"1.0\"?><order><id>5</id><note>a &lt; b</note></order>");
+        passes(Xxe, "In XML one writes <!ENTITY name \"value\"> inside the document type.");
+        passes_at(Xxe, Place::XmlText, "a", "<svg xmlns:xlink=\"x\"><image xlink:href=\"pic.png\"/></svg>");
+    }
+}

@@ -1,0 +1,234 @@
+//! What body parsers find, as values for the detectors.
+
+use portcullis_http::body::{Arg, BodySink};
+
+use crate::detectors::protocol;
+use crate::limits::{FILE_BYTES_MAX, LITERALS_MAX, XML_TEXT_BYTES_MAX};
+use crate::{Analysis, Class, Detectors, Location, Place};
+
+/// A name that is more than a word, or one that objects of JavaScript have without being told.
+pub(crate) fn is_odd_name(name: &[u8]) -> bool {
+    let is_inherited = |word: &[u8]| memchr::memmem::find(name, word).is_some();
+    // Letters and the usual joints make words, but two dots make a path.
+    if memchr::memmem::find(name, b"..").is_some() || name.first() == Some(&b'/') {
+        return true;
+    }
+    if is_inherited(b"__proto__") || is_inherited(b"constructor") || is_inherited(b"lassLoader") {
+        return true;
+    }
+    !name
+        .iter()
+        .all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'[' | b']' | b':' | b'/'))
+}
+
+/// A long name without a value is a value that nobody named.
+const LONG_NAME_BYTES: usize = 12;
+
+/// The value of a JSON key `query` (or `...query`) that is a document of GraphQL.
+fn is_document(name: &[u8], value: &[u8]) -> bool {
+    name.ends_with(b"query") && memchr::memchr(b'{', value).is_some() && memchr::memchr(b'"', value).is_some()
+}
+
+/// The label of a character set in which ASCII is written with other bytes, if `line` names one: EBCDIC and UTF-7. No browser
+/// sends them; UTF-16 is seen by its zeros and decoded.
+pub(crate) fn hides_ascii(line: &[u8]) -> Option<&[u8]> {
+    let at = line.windows(8).position(|part| part.eq_ignore_ascii_case(b"charset="))? + 8;
+    let label = line[at..].trim_ascii_start();
+    let label = label.strip_prefix(b"\"").unwrap_or(label);
+    let end = label
+        .iter()
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')))
+        .unwrap_or(label.len());
+    let label = &label[..end];
+    let begins = |start: &[u8]| label.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    let is_hidden = [
+        &b"utf-7"[..],
+        b"utf7",
+        b"ibm",
+        b"ebcdic",
+        b"cp037",
+        b"cp500",
+        b"cp875",
+        b"cp1026",
+        b"cp1140",
+        b"x-ibm",
+        b"unicode-1-1-utf-7",
+    ];
+    // Code pages of DOS are called so, too, and are supersets of ASCII.
+    let is_dos = [
+        &b"ibm437"[..],
+        b"ibm850",
+        b"ibm852",
+        b"ibm855",
+        b"ibm857",
+        b"ibm858",
+        b"ibm860",
+        b"ibm861",
+        b"ibm862",
+        b"ibm863",
+        b"ibm865",
+        b"ibm866",
+        b"ibm869",
+    ];
+    let is_one = |list: &[&[u8]]| list.iter().any(|start| begins(start));
+    (is_one(&is_hidden) && !is_one(&is_dos)).then_some(label)
+}
+
+/// Gives what a body parser finds to the detectors.
+pub(crate) struct Leaves<'a> {
+    analysis: &'a mut Analysis,
+    detectors: &'a Detectors,
+    place: Place,
+    /// Text of the XML element that is open, or content of the file.
+    text: Vec<u8>,
+    name: Vec<u8>,
+}
+
+impl<'a> Leaves<'a> {
+    pub fn new(analysis: &'a mut Analysis, detectors: &'a Detectors, place: Place) -> Leaves<'a> {
+        Leaves { analysis, detectors, place, text: Vec::new(), name: Vec::new() }
+    }
+
+    /// A name that is more than a word may be a text that its first `=` cut in two.
+    fn odd_name(&mut self, name: &[u8], value: &[u8]) {
+        self.value(Place::Name, b"", name);
+        // `name[KEY]`: PHP and others make a key of what stands in brackets, which some pages paste into statements.
+        if let Some(open) = memchr::memchr(b'[', name) {
+            let close = memchr::memrchr(b']', name).filter(|close| *close > open).unwrap_or(name.len());
+            let key = &name[open + 1..close];
+            if !key.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'[' | b']')) {
+                self.value(Place::Name, b"", key);
+            }
+        }
+        let is_cut = name.iter().any(|b| matches!(b, b' ' | b'<' | b'"' | b'\'' | b'(' | b'|' | b'{'));
+        if is_cut && !value.is_empty() && matches!(self.place, Place::Query | Place::Form) {
+            let mut whole = std::mem::take(&mut self.text);
+            whole.clear();
+            for part in [name, b"=", value] {
+                whole.extend_from_slice(part);
+            }
+            self.value(Place::Name, b"", &whole);
+            whole.clear();
+            self.text = whole;
+        }
+    }
+
+    fn value(&mut self, place: Place, name: &[u8], value: &[u8]) {
+        self.analysis.value(self.detectors, Location::new(place, name), value);
+    }
+
+    /// The strings that stand in a document of GraphQL.
+    pub fn literals(&mut self, name: &[u8], document: &[u8]) {
+        let mut at = 0;
+        for _ in 0..LITERALS_MAX {
+            let Some(open) = document.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) else { return };
+            let start = at + open + 1;
+            let mut end = start;
+            while document.get(end).is_some_and(|b| *b != b'"') {
+                end += if document[end] == b'\\' { 2 } else { 1 };
+            }
+            let end = end.min(document.len());
+            self.value(self.place, name, &document[start..end]);
+            at = end + 1;
+        }
+    }
+
+    /// Ends the XML text that is collected.
+    pub fn flush(&mut self) {
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            let name = std::mem::take(&mut self.name);
+            self.value(Place::XmlText, &name, &text);
+            (self.text, self.name) = (text, name);
+            self.text.clear();
+        }
+    }
+}
+
+impl BodySink for Leaves<'_> {
+    fn arg(&mut self, arg: Arg<'_>) {
+        self.value(self.place, arg.name, arg.value);
+        if is_odd_name(arg.name) || arg.value.is_empty() && arg.name.len() >= LONG_NAME_BYTES {
+            self.odd_name(arg.name, arg.value);
+        }
+        if self.place == Place::Json && is_document(arg.name, arg.value) {
+            self.literals(arg.name, arg.value);
+        }
+    }
+
+    fn arg_reading(&mut self, name: &[u8], value: &[u8]) {
+        self.value(self.place, name, value);
+    }
+
+    fn name_reading(&mut self, name: &[u8]) {
+        self.value(Place::Name, b"", name);
+    }
+
+    fn xml_reading(&mut self, text: &[u8]) {
+        self.value(Place::XmlText, b"", text);
+    }
+
+    fn part_header(&mut self, part_name: &[u8], line: &[u8]) {
+        self.value(Place::PartHeader, part_name, line);
+        if let Some(charset) = hides_ascii(line) {
+            let location = Location::new(Place::PartHeader, part_name);
+            self.analysis.note(self.detectors, location, Class::Protocol, protocol::HIDDEN_CHARSET, charset);
+        }
+    }
+
+    fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
+        self.value(Place::FileName, field_name, filename);
+        self.name.clear();
+        self.name.extend_from_slice(field_name);
+        self.text.clear();
+    }
+
+    fn file_data(&mut self, data: &[u8]) {
+        let room = FILE_BYTES_MAX.saturating_sub(self.text.len());
+        let (seen, left_out) = data.split_at(data.len().min(room));
+        self.text.extend_from_slice(seen);
+        self.analysis.left_out += left_out.len() as u64;
+    }
+
+    fn file_end(&mut self, _size: u64) {
+        let text = std::mem::take(&mut self.text);
+        let name = std::mem::take(&mut self.name);
+        self.value(Place::FileContent, &name, &text);
+        (self.text, self.name) = (text, name);
+        self.text.clear();
+    }
+
+    fn xml_start(&mut self, name: &[u8]) {
+        self.flush();
+        self.name.clear();
+        self.name.extend_from_slice(name);
+    }
+
+    fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
+        self.value(Place::XmlAttribute, name, value);
+    }
+
+    fn xml_text(&mut self, text: &[u8]) {
+        let room = XML_TEXT_BYTES_MAX.saturating_sub(self.text.len());
+        self.text.extend_from_slice(&text[..text.len().min(room)]);
+        if text.len() > room {
+            self.flush();
+        }
+    }
+
+    fn xml_end(&mut self, _name: &[u8]) {
+        self.flush();
+    }
+
+    fn xml_comment(&mut self, text: &[u8]) {
+        self.value(Place::XmlText, b"", text);
+    }
+
+    fn xml_doctype(&mut self, text: &[u8]) {
+        self.value(Place::XmlDoctype, b"", text);
+    }
+
+    fn xml_instruction(&mut self, _target: &[u8], data: &[u8]) {
+        self.value(Place::XmlText, b"", data);
+    }
+}

@@ -1,0 +1,139 @@
+//! Strings of Protocol Buffers messages, without their schema, also in frames of gRPC.
+
+use crate::decode::inflate;
+use crate::limits::{INFLATED_BYTES_MAX, PROTOBUF_DEPTH_MAX};
+
+/// True for the media types of Protocol Buffers and gRPC.
+pub(crate) fn is_type(content_type: &[u8]) -> bool {
+    let has = |word: &[u8]| content_type.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    has(b"application/grpc") && !has(b"+json") || has(b"protobuf") || has(b"application/proto")
+}
+
+/// Calls `emit` with each length-delimited field that is text. A field that is a message, too, is also gone into. False if
+/// the body is not what its type says, to its end.
+pub(crate) fn strings(content_type: &[u8], body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
+    let is_framed =
+        content_type.get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/grpc"));
+    if !is_framed {
+        return message(body, emit);
+    }
+    // A frame: one byte (packed or not), the length in four, the message.
+    let (mut rest, mut is_sound, mut room) = (body, true, INFLATED_BYTES_MAX);
+    while let [packed, a, b, c, d, tail @ ..] = rest {
+        let len = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        let frame = &tail[..len.min(tail.len())];
+        is_sound &= frame.len() == len;
+        is_sound &= match *packed {
+            0 => message(frame, emit),
+            _ => match inflate(frame, room) {
+                Some((inflated, is_all)) => {
+                    room -= (inflated.len() as u64).min(room);
+                    message(&inflated, emit) && is_all
+                }
+                None => false,
+            },
+        };
+        rest = &tail[frame.len()..];
+    }
+    is_sound && rest.is_empty()
+}
+
+/// False if something in it is no field.
+fn message(body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
+    // Ends of the messages that are open, innermost last; a depth, not the input, bounds it.
+    let mut ends = [0usize; PROTOBUF_DEPTH_MAX];
+    let mut depth = 1;
+    ends[0] = body.len();
+    let (mut at, mut is_sound) = (0, true);
+    while depth > 0 {
+        let end = ends[depth - 1];
+        let field = if at < end { field(&body[..end], at) } else { None };
+        let Some((from, to, is_bytes)) = field else {
+            // Bytes that are neither text nor a message are a field's own affair.
+            is_sound &= depth > 1 || at >= end;
+            at = end;
+            depth -= 1;
+            continue;
+        };
+        if is_bytes {
+            let content = &body[from..to];
+            if std::str::from_utf8(content)
+                .is_ok_and(|text| !text.chars().any(|c| c.is_control() && !c.is_whitespace()))
+            {
+                emit(content);
+            } else if depth < PROTOBUF_DEPTH_MAX {
+                ends[depth] = to;
+                depth += 1;
+                at = from;
+                continue;
+            }
+        }
+        at = to;
+    }
+    is_sound
+}
+
+/// The field at `at`: where its content begins and ends, and whether it is length-delimited.
+fn field(body: &[u8], at: usize) -> Option<(usize, usize, bool)> {
+    let (key, next) = varint(body, at)?;
+    let end = |len: usize| next.checked_add(len).filter(|end| *end <= body.len());
+    match key & 7 {
+        0 => varint(body, next).map(|(_, end)| (next, end, false)),
+        1 => Some((next, end(8)?, false)),
+        5 => Some((next, end(4)?, false)),
+        2 => {
+            let (len, from) = varint(body, next)?;
+            let to = from.checked_add(usize::try_from(len).ok()?).filter(|to| *to <= body.len())?;
+            Some((from, to, true))
+        }
+        _ => None,
+    }
+}
+
+fn varint(body: &[u8], at: usize) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    for (index, &b) in body.get(at..)?.iter().take(10).enumerate() {
+        value |= u64::from(b & 0x7F) << (7 * index);
+        if b & 0x80 == 0 {
+            return Some((value, at + index + 1));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(content_type: &str, body: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        strings(content_type.as_bytes(), body, &mut |text| {
+            found.push(String::from_utf8_lossy(text).into_owned())
+        });
+        found
+    }
+
+    #[test]
+    fn messages() {
+        // 1: 150, 2: "testing", 3: message with 1: 1 and 2: "inner", 4: fixed32
+        let body = b"\x08\x96\x01\x12\x07testing\x1A\x09\x08\x01\x12\x05inner\x25\x01\x02\x03\x04";
+        assert_eq!(all("application/x-protobuf", body), ["testing", "inner"]);
+        let framed = [&[0, 0, 0, 0, body.len() as u8][..], body].concat();
+        assert_eq!(all("application/grpc+proto", &framed), ["testing", "inner"]);
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut packer, body).unwrap();
+        let packed = packer.finish().unwrap();
+        let framed = [&[1, 0, 0, 0, packed.len() as u8], packed.as_slice()].concat();
+        assert_eq!(all("application/grpc", &framed), ["testing", "inner"]);
+    }
+
+    #[test]
+    fn any_bytes() {
+        for seed in 0..64u8 {
+            let body: Vec<u8> =
+                (0..200u8).map(|i| i.wrapping_mul(seed).wrapping_add(seed >> 1) ^ (i >> 2)).collect();
+            all("application/grpc", &body);
+            all("application/protobuf", &body);
+        }
+    }
+}
