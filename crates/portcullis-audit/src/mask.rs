@@ -3,6 +3,8 @@
 //! What cannot be hidden exactly is hidden whole: a value whose bytes were not found, a body in which a value is written
 //! in another way than the rules saw it.
 
+use portcullis_types::percent_decode;
+
 use crate::Record;
 
 /// Values looked for in one body; with more of them it is hidden whole.
@@ -109,7 +111,7 @@ impl Secrets {
         for pair in text.split_mut(|byte| *byte == self.separator) {
             let Some(equals) = pair.iter().position(|&byte| byte == b'=') else { continue };
             let (name, value) = pair.split_at_mut(equals);
-            self.mask(Place::Arg, &percent_decoded(name), &mut value[1..]);
+            self.mask(Place::Arg, &percent_decode(name, true), &mut value[1..]);
         }
     }
 
@@ -156,26 +158,6 @@ fn replace(text: &mut [u8], old: &[u8], new: &[u8]) -> bool {
         text[at..at + old.len()].copy_from_slice(new);
     }
     !places.is_empty()
-}
-
-fn percent_decoded(text: &[u8]) -> Vec<u8> {
-    let hex = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, tail)) = rest.split_first() {
-        let pair = tail.first_chunk().and_then(|&[high, low]| Some(hex(high)? << 4 | hex(low)?));
-        match pair.filter(|_| byte == b'%') {
-            Some(decoded) => {
-                out.push(decoded);
-                rest = &tail[2..];
-            }
-            None => {
-                out.push(if byte == b'+' { b' ' } else { byte });
-                rest = tail;
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

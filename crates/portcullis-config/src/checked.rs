@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use portcullis_types::{Class, Level, Place};
+
 /// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an index that
 /// exists. Files it names may still be missing; whoever opens them says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,9 +110,15 @@ pub struct Route {
     pub failure: Failure,
 }
 
-/// Everything that decides what the compiled rules are. Equal policies are compiled once.
+/// Everything that decides what is inspected and how. Equal policies are compiled once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
+    /// Which detection runs.
+    pub mode: Mode,
+    /// How sure the semantic detector must be; the default where it does not run.
+    pub level: Level,
+    /// What it does about single classes, and what it leaves alone; empty where it does not run.
+    pub semantic: Semantic,
     /// Files before the CRS, may hold `*`.
     pub setup: Vec<PathBuf>,
     /// Folder of the CRS.
@@ -129,6 +137,63 @@ pub struct Policy {
     pub request_body: Body,
     /// Response body settings that override the rule files.
     pub response_body: Body,
+}
+
+/// Which detection runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The rules of the policy.
+    #[default]
+    Crs,
+    /// The semantic detector; the policy has no rules of its own.
+    Semantic,
+    /// Both.
+    Both,
+}
+
+impl Mode {
+    /// The semantic detector runs.
+    pub fn has_semantic(self) -> bool {
+        self != Mode::Crs
+    }
+
+    /// The rules of the policy run.
+    pub fn has_rules(self) -> bool {
+        self != Mode::Semantic
+    }
+}
+
+/// What the semantic detector does about single classes of attacks, and what it leaves alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Semantic {
+    /// Classes for which something else is done than to block.
+    pub classes: Vec<(Class, ClassAction)>,
+    /// Findings that do not count.
+    pub exclude: Vec<Exclusion>,
+}
+
+/// What is done about findings of a class that pass the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClassAction {
+    /// The request is blocked.
+    Block,
+    /// It goes on, with an event.
+    Log,
+    /// Nothing.
+    Off,
+}
+
+/// Findings that do not count: those to which all that is said here applies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Exclusion {
+    /// The class.
+    pub class: Option<Class>,
+    /// The place of the value.
+    pub place: Option<Place>,
+    /// The name of the value; `*` stands for any text.
+    pub name: Option<String>,
+    /// A prefix of the path, or with `*` the whole path.
+    pub path: Option<String>,
 }
 
 /// Body settings; none means as the rule files say.

@@ -1,20 +1,55 @@
 //! Single settings from their raw to their checked form, where nothing but the value itself can be wrong.
 
+use portcullis_types::Level;
+
 use crate::checked::*;
 use crate::raw;
 
-pub(crate) fn default_mode(site: &raw::Site) -> raw::Mode {
-    if site.rules.is_some() { raw::Mode::Crs } else { raw::Mode::Off }
+/// The mode of a site's routes that name none.
+pub(crate) fn site_mode(site: &raw::Site) -> raw::Mode {
+    site.mode.unwrap_or(if site.rules.is_some() { raw::Mode::Crs } else { raw::Mode::Semantic })
 }
 
-pub(crate) fn route_policy(route: &raw::Route, site: &raw::Site, base: &Policy) -> Option<Policy> {
-    let mode = route.mode.or(site.mode).unwrap_or(default_mode(site));
-    (mode == raw::Mode::Crs).then(|| Policy {
+/// The policy of a route; `semantic` is what it says of the semantic detector itself.
+pub(crate) fn route_policy(
+    route: &raw::Route,
+    site: &raw::Site,
+    base: &Policy,
+    semantic: Option<Semantic>,
+) -> Option<Policy> {
+    let policy = Policy {
+        semantic: semantic.unwrap_or_else(|| base.semantic.clone()),
+        level: route.level.as_ref().map_or(base.level, |given| level(given.value)),
         engine: route.engine.map(engine).or(base.engine),
         request_body: route.request_body.as_ref().map_or(base.request_body, request_body),
         response_body: route.response_body.as_ref().map_or(base.response_body, response_body),
         ..base.clone()
-    })
+    };
+    in_mode(route.mode.unwrap_or(site_mode(site)), policy)
+}
+
+/// `policy` with what `mode` uses of it, so that policies which do the same are equal.
+pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
+    match mode {
+        raw::Mode::Off => None,
+        raw::Mode::Crs => {
+            let (level, semantic) = (Level::default(), Semantic::default());
+            Some(Policy { mode: Mode::Crs, level, semantic, ..policy })
+        }
+        raw::Mode::Both => Some(Policy { mode: Mode::Both, ..policy }),
+        raw::Mode::Semantic => {
+            let Policy { level, semantic, engine, request_body, response_body, .. } = policy;
+            let mode = Mode::Semantic;
+            Some(Policy { mode, level, semantic, engine, request_body, response_body, ..Policy::default() })
+        }
+    }
+}
+
+pub(crate) fn level(raw: raw::Level) -> Level {
+    match raw {
+        raw::Level::Balanced => Level::Balanced,
+        raw::Level::Strict => Level::Strict,
+    }
 }
 
 pub(crate) fn host_pattern(text: &str) -> Option<HostPattern> {

@@ -3,20 +3,27 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use portcullis_types::Level;
+
 use crate::check::{ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
 use crate::error::ConfigError;
-use crate::upstream;
+use crate::{hint, upstream};
+
+/// Where a proxy without a document listens unless told otherwise.
+pub const LISTEN: &str = "127.0.0.1:8080";
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
-    /// `--listen`.
-    pub listen: String,
+    /// `--listen`; [`LISTEN`] by default.
+    pub listen: Option<String>,
     /// `--upstream`.
     pub upstream: String,
-    /// `--mode`: `crs` or `off`; by default `crs` if a CRS folder is given.
+    /// `--mode`: `semantic`, `crs`, `both` or `off`; by default `crs` if rules are given, `semantic` if not.
     pub mode: Option<String>,
+    /// `--level`: `balanced` or `strict`.
+    pub level: Option<String>,
     /// `--crs`.
     pub crs: Option<PathBuf>,
     /// `--paranoia`.
@@ -51,7 +58,8 @@ impl Config {
                 ConfigError::plain("command line", message, Some("write `127.0.0.1:8080`".to_string()))
             })
         };
-        let listen = address("--listen", &flags.listen)?;
+        let listen_text = flags.listen.unwrap_or_else(|| LISTEN.to_string());
+        let listen = address("--listen", &listen_text)?;
         let admin = flags.admin.as_deref().map(|text| address("--admin", text)).transpose()?;
         let (endpoint, is_tls) = match upstream::parse_url(&flags.upstream) {
             Ok(parsed) => parsed,
@@ -59,21 +67,16 @@ impl Config {
                 return wrong(format!("--upstream: {message}"), Some("write `http://127.0.0.1:9000`"));
             }
         };
-        let has_rules = flags.crs.is_some() || !flags.include.is_empty() || !flags.setup.is_empty();
-        let inspects = match flags.mode.as_deref() {
-            None => has_rules,
-            Some("off") => false,
-            Some("crs") if has_rules => true,
-            Some("crs") => {
-                return wrong(
-                    "--mode crs needs --crs DIR".to_string(),
-                    Some("`make crs` lays the CRS out in .portcullis/crs"),
-                );
-            }
-            Some(mode) => {
-                return wrong(format!("--mode: unknown value `{mode}`"), Some("known here: `crs`, `off`"));
-            }
+        let policy = PolicyFlags {
+            mode: flags.mode,
+            level: flags.level,
+            crs: flags.crs,
+            paranoia: flags.paranoia,
+            detect_only: flags.detect_only,
+            setup: flags.setup,
+            include: flags.include,
         };
+        let policy = policy.policy()?;
         let compat = match flags.http_compat.as_deref() {
             None | Some("strict") => Compat::Strict,
             Some("apache") => Compat::Apache,
@@ -84,37 +87,23 @@ impl Config {
                 );
             }
         };
-        if flags.paranoia.is_some_and(|level| !(1..=4).contains(&level)) {
-            return wrong("--paranoia is 1 to 4".to_string(), None);
-        }
         if flags.workers.is_some_and(|workers| !(1..=1024).contains(&workers)) {
             return wrong("--workers must be 1 to 1024".to_string(), None);
         }
-        let policies = match inspects {
-            true => vec![Policy {
-                setup: flags.setup,
-                crs: flags.crs,
-                paranoia: flags.paranoia,
-                include: flags.include,
-                engine: flags.detect_only.then_some(Engine::DetectionOnly),
-                ..Policy::default()
-            }],
-            false => Vec::new(),
-        };
         let mut upstream = Upstream::new("default".to_string(), vec![endpoint]);
         upstream.tls = is_tls.then(UpstreamTls::default);
         let route = Route {
             name: "/".to_string(),
             path: "/".to_string(),
             upstream: 0,
-            policy: inspects.then_some(0),
+            policy: policy.as_ref().map(|_| 0),
             failure: Failure::default(),
         };
         Ok(Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
             admin,
             listeners: vec![Listener {
-                name: flags.listen,
+                name: listen_text,
                 address: listen,
                 tls: None,
                 proxy_protocol: false,
@@ -127,7 +116,7 @@ impl Config {
                 routes: vec![route],
             }],
             upstreams: vec![upstream],
-            policies,
+            policies: policy.into_iter().collect(),
             client_address: ClientAddress::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
@@ -140,5 +129,85 @@ impl Config {
             redact_names: Vec::new(),
             block_page: None,
         })
+    }
+}
+
+/// The flags that say what is inspected; `run`, `explain`, `rules` and `evaluate` share them.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyFlags {
+    /// `--mode`.
+    pub mode: Option<String>,
+    /// `--level`.
+    pub level: Option<String>,
+    /// `--crs`.
+    pub crs: Option<PathBuf>,
+    /// `--paranoia`.
+    pub paranoia: Option<u8>,
+    /// `--detect-only`.
+    pub detect_only: bool,
+    /// `--setup`.
+    pub setup: Vec<PathBuf>,
+    /// `--rules`.
+    pub include: Vec<PathBuf>,
+}
+
+impl PolicyFlags {
+    /// The policy they stand for; none in mode `off`.
+    pub fn policy(self) -> Result<Option<Policy>, ConfigError> {
+        let wrong =
+            |message: String, hint: Option<String>| Err(ConfigError::plain("command line", message, hint));
+        let has_rules = self.crs.is_some() || !self.include.is_empty() || !self.setup.is_empty();
+        let mode = match self.mode.as_deref() {
+            None if has_rules => Some(Mode::Crs),
+            None | Some("semantic") => Some(Mode::Semantic),
+            Some("crs") => Some(Mode::Crs),
+            Some("both") => Some(Mode::Both),
+            Some("off") => None,
+            Some(other) => {
+                let hint = hint::suggest(other, &["semantic", "crs", "both", "off"]);
+                return wrong(format!("--mode: unknown value `{other}`"), Some(hint));
+            }
+        };
+        let level = match self.level.as_deref().map(|name| (name, Level::from_name(name))) {
+            None => Level::default(),
+            Some((_, Some(level))) if mode.is_some_and(Mode::has_semantic) => level,
+            Some((_, Some(_))) => {
+                let hint = "add `--mode semantic` or `--mode both`".to_string();
+                return wrong(
+                    "--level is for the semantic detector, which does not run".to_string(),
+                    Some(hint),
+                );
+            }
+            Some((other, None)) => {
+                let hint =
+                    hint::suggest(other, &Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>());
+                return wrong(format!("--level: unknown value `{other}`"), Some(hint));
+            }
+        };
+        if self.paranoia.is_some_and(|level| !(1..=4).contains(&level)) {
+            return wrong("--paranoia is 1 to 4".to_string(), None);
+        }
+        match mode {
+            Some(mode) if mode.has_rules() && !has_rules => {
+                let mode = if mode == Mode::Crs { "crs" } else { "both" };
+                let hint = "`make crs` lays the CRS out in .portcullis/crs".to_string();
+                return wrong(format!("--mode {mode} needs --crs DIR"), Some(hint));
+            }
+            Some(Mode::Semantic) if has_rules || self.paranoia.is_some() => {
+                let hint = "use `--mode both` to have them run beside the semantic detector".to_string();
+                return wrong("--mode semantic does not read rules".to_string(), Some(hint));
+            }
+            _ => {}
+        }
+        Ok(mode.map(|mode| Policy {
+            mode,
+            level,
+            setup: self.setup,
+            crs: self.crs,
+            paranoia: self.paranoia,
+            include: self.include,
+            engine: self.detect_only.then_some(Engine::DetectionOnly),
+            ..Policy::default()
+        }))
     }
 }

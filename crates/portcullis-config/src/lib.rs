@@ -44,6 +44,7 @@ mod hint;
 mod node;
 mod policy;
 mod raw;
+mod semantic;
 mod spanned;
 mod store;
 mod syntax;
@@ -52,8 +53,9 @@ mod upstream;
 
 pub use checked::*;
 pub use error::{ConfigError, Mistake};
-pub use flags::Flags;
+pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use policy::RuleSource;
+pub use portcullis_types::{Class, Level, Place};
 
 /// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

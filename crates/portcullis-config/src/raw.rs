@@ -119,8 +119,13 @@ pub(crate) struct Site {
     /// Routes by path prefix; the longest prefix wins.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// `crs`: inspect with the rules below. `off`: forward without inspection.
+    /// `semantic`: parse what requests say. `crs`: inspect with the rules below. `both`: the one beside the other. `off`:
+    /// forward without inspection. Default: `crs` with `rules`, `semantic` without.
     pub mode: Option<Mode>,
+    /// How sure the semantic detector must be. Default: `balanced`.
+    pub level: Option<Spanned<Level>>,
+    /// What the semantic detector does about single classes of attacks, and what it leaves alone.
+    pub semantic: Option<Spanned<Semantic>>,
     /// What a match of a disruptive rule does. Default: `blocking`, unless the rule files say otherwise.
     pub engine: Option<Engine>,
     /// The rules.
@@ -149,6 +154,10 @@ pub(crate) struct Route {
     /// As at the site; default: as the site.
     pub mode: Option<Mode>,
     /// As at the site; default: as the site.
+    pub level: Option<Spanned<Level>>,
+    /// As at the site, in place of what stands there; default: as the site.
+    pub semantic: Option<Spanned<Semantic>>,
+    /// As at the site; default: as the site.
     pub engine: Option<Engine>,
     /// As at the site; default: as the site.
     pub request_body: Option<RequestBody>,
@@ -162,10 +171,61 @@ pub(crate) struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
+    /// The semantic detector, without the rules of `rules`.
+    Semantic,
     /// The rules of `rules`.
     Crs,
+    /// Both, combined.
+    Both,
     /// No inspection.
     Off,
+}
+
+/// How sure the semantic detector must be to block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Level {
+    /// Almost no false alarms.
+    Balanced,
+    /// More attacks are caught, with a few more false alarms.
+    Strict,
+}
+
+/// What the semantic detector does about single classes of attacks, and what it leaves alone.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Semantic {
+    /// By class, for example `{ xss = "log", ssrf = "off" }`. Default: `block`.
+    #[serde(default)]
+    pub classes: BTreeMap<String, Spanned<ClassAction>>,
+    /// Findings that do not count.
+    #[serde(default)]
+    pub exclude: Vec<Spanned<Exclude>>,
+}
+
+/// What is done about findings of a class that pass the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ClassAction {
+    /// The request is blocked.
+    Block,
+    /// It goes on, with an event.
+    Log,
+    /// Nothing.
+    Off,
+}
+
+/// Findings that do not count: those to which all that is said here applies.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Exclude {
+    /// The class; default: every class.
+    pub class: Option<Spanned<String>>,
+    /// Place and name of the value as events show them, for example `form:comment`, `header:X-*`, `json:*.html`, `*:q`, or a
+    /// place alone. Default: every value.
+    pub location: Option<Spanned<String>>,
+    /// Path of the request: a prefix, or the whole path if there is a `*` in it. Default: every path.
+    pub path: Option<Spanned<String>>,
 }
 
 /// What a match of a disruptive rule does.

@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use portcullis_types::{Phase, RuleId, Severity, Span};
+use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde::{Serialize, Serializer};
 
 use crate::{
-    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, NotInspected, Timestamp,
-    UpstreamError,
+    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome, NotInspected,
+    Timestamp, UpstreamError,
 };
 
 /// Version of the JSON form, the `schema` member of every event.
@@ -53,6 +53,12 @@ pub struct Event {
     /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX).
     #[serde(skip_serializing_if = "is_zero")]
     pub matches_omitted: u32,
+    /// What the semantic detector found, in the order of the request; also what stays below the threshold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// Findings beyond [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub findings_omitted: u32,
     /// Name of the HTTP-level refusal, when the request was not acceptable HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Cow<'static, str>>,
@@ -90,11 +96,22 @@ impl Event {
             scores: Scores::default(),
             matches: Vec::new(),
             matches_omitted: 0,
+            findings: Vec::new(),
+            findings_omitted: 0,
             refusal: None,
             ambiguities: Vec::new(),
             upstream_error: None,
             exceptions: Vec::new(),
             coverage: Coverage::default(),
+        }
+    }
+
+    /// Adds a finding, or counts it when there are [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX) already.
+    pub fn push_finding(&mut self, finding: Finding) {
+        if self.findings.len() < crate::limits::FINDINGS_MAX {
+            self.findings.push(finding);
+        } else {
+            self.findings_omitted = self.findings_omitted.saturating_add(1);
         }
     }
 
@@ -118,8 +135,12 @@ impl Event {
         let headers: usize =
             self.request.headers.iter().map(|h| size_of::<Header>() + h.name.len() + h.value.len()).sum();
         let forwarded: usize = self.client.forwarded_for.iter().map(|a| size_of::<String>() + a.len()).sum();
+        let findings: usize =
+            self.findings.iter().map(|f| size_of::<Finding>() + f.name.len() + f.evidence.len()).sum();
         size_of::<Event>()
             + matches
+            + findings
+            + self.scores.semantic.len() * size_of::<SemanticScore>()
             + headers
             + forwarded
             + self.request.target.len()
@@ -230,7 +251,10 @@ pub struct Verdict {
     /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rule_id_opt")]
     pub rule_id: Option<RuleId>,
-    /// Its phase.
+    /// The class of the semantic detector's findings that decided, or would have.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "class_opt")]
+    pub class: Option<Class>,
+    /// The phase of the rule or the findings.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "phase_opt")]
     pub phase: Option<Phase>,
     /// One sentence for a person.
@@ -240,12 +264,13 @@ pub struct Verdict {
 
 impl Default for Verdict {
     fn default() -> Verdict {
-        Verdict { action: Action::Pass, status: None, rule_id: None, phase: None, reason: String::new() }
+        let (action, reason) = (Action::Pass, String::new());
+        Verdict { action, status: None, rule_id: None, class: None, phase: None, reason }
     }
 }
 
-/// Anomaly scores in the sense of the CRS; absent where the rules kept none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// Anomaly scores in the sense of the CRS, absent where the rules kept none; and those of the semantic detector.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scores {
     /// What is compared with the inbound threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -262,6 +287,32 @@ pub struct Scores {
     /// Non-zero scores by attack class: `sql_injection`, `xss`, ...
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_class: BTreeMap<Cow<'static, str>, i64>,
+    /// Scores of the semantic detector, one for each value and class with findings, highest over the threshold first; at
+    /// most [`limits::SEMANTIC_SCORES_MAX`](crate::limits::SEMANTIC_SCORES_MAX).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub semantic: Vec<SemanticScore>,
+}
+
+/// How sure the semantic detector is of one class in one value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SemanticScore {
+    /// The class.
+    #[serde(serialize_with = "class")]
+    pub class: Class,
+    /// Where the value stands.
+    #[serde(serialize_with = "place")]
+    pub place: Place,
+    /// The value's name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Logarithm of the odds that it is an attack.
+    #[serde(serialize_with = "hundredths")]
+    pub points: f32,
+    /// The score from which the level blocks.
+    #[serde(serialize_with = "hundredths")]
+    pub threshold: f32,
+    /// What came of it.
+    pub outcome: FindingOutcome,
 }
 
 impl Scores {
@@ -335,6 +386,40 @@ pub struct RuleMatch {
     pub points: i64,
 }
 
+/// Something that the semantic detector found in a value.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The class of attack.
+    #[serde(serialize_with = "class")]
+    pub class: Class,
+    /// What was found: `sqli.union`.
+    pub kind: &'static str,
+    /// Where the value stands.
+    #[serde(serialize_with = "place")]
+    pub place: Place,
+    /// The value's name: of a parameter, field, header, cookie, JSON path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Decoding steps from the value to the bytes that were looked at, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decoded: Vec<&'static str>,
+    /// Its bytes in the decoded value, before escaping and cutting.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span_opt")]
+    pub span: Option<Span>,
+    /// Those bytes; see [`text`](crate::text()).
+    pub evidence: String,
+    /// It stands in text that is not of its language otherwise, and weighs less.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub loose: bool,
+    /// What it adds to the score of its class.
+    #[serde(serialize_with = "hundredths")]
+    pub points: f32,
+    /// What it means, in plain language.
+    pub reason: &'static str,
+    /// Where to read more.
+    pub reference: &'static str,
+}
+
 /// A condition under which inspection could not do its full work.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exception {
@@ -385,6 +470,23 @@ fn phase<S: Serializer>(phase: &Phase, s: S) -> Result<S::Ok, S::Error> {
 
 fn phase_opt<S: Serializer>(phase: &Option<Phase>, s: S) -> Result<S::Ok, S::Error> {
     phase.map(Phase::number).serialize(s)
+}
+
+fn class<S: Serializer>(class: &Class, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(class.name())
+}
+
+fn class_opt<S: Serializer>(class: &Option<Class>, s: S) -> Result<S::Ok, S::Error> {
+    class.map(Class::name).serialize(s)
+}
+
+fn place<S: Serializer>(place: &Place, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(place.name())
+}
+
+/// Weights and scores have no more meaning than two digits show.
+fn hundredths<S: Serializer>(number: &f32, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_f64((f64::from(*number) * 100.0).round() / 100.0)
 }
 
 fn severity<S: Serializer>(severity: &Option<Severity>, s: S) -> Result<S::Ok, S::Error> {

@@ -38,12 +38,13 @@ mod text;
 mod time;
 
 pub use event::{
-    Client, Coverage, Event, Exception, Header, Request, Response, RuleInfo, RuleMatch, SCHEMA_VERSION,
-    Scores, Server, Verdict,
+    Client, Coverage, Event, Exception, Finding, Header, Request, Response, RuleInfo, RuleMatch,
+    SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
 pub use modsecurity::{modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message};
 pub use names::{
-    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, NotInspected, UpstreamError,
+    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome, NotInspected,
+    UpstreamError,
 };
 pub use redact::{REDACTED, Redactor, RedactorNames};
 pub use text::text;

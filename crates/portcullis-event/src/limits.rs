@@ -16,5 +16,9 @@ pub const REQUEST_TOKEN_BYTES_MAX: usize = 256;
 pub const HEADER_VALUE_BYTES_MAX: usize = 1024;
 /// Matches in an event; the rest is counted in `matches_omitted`.
 pub const MATCHES_MAX: usize = 256;
+/// Findings of the semantic detector in an event; the rest is counted in `findings_omitted`.
+pub const FINDINGS_MAX: usize = 64;
+/// Scores of the semantic detector in an event, highest first.
+pub const SEMANTIC_SCORES_MAX: usize = 16;
 /// Addresses of a forwarding chain.
 pub const FORWARDED_FOR_MAX: usize = 16;

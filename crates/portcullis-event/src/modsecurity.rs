@@ -2,21 +2,59 @@
 
 use std::fmt::Write as _;
 
-use portcullis_types::Severity;
+use portcullis_types::{Phase, Severity};
 
-use crate::{Action, Event, RuleMatch, Verdict};
+use crate::{Action, Event, Finding, FindingOutcome, RuleMatch, SemanticScore, Verdict};
 
 /// Bytes of the operator's argument that a line shows, as in ModSecurity 2.
 const ARGUMENT_BYTES_MAX: usize = 252;
 
-/// One line for each match of `event`, each ended by a newline.
+/// The id by which lines name the semantic detector, in the range of the product's own rules.
+const SEMANTIC_ID: &str = "9000200";
+
+/// One line for each match of `event`, and one for each score of the semantic detector that passes its threshold, each ended
+/// by a newline.
 pub fn modsecurity_lines(event: &Event) -> String {
     let mut out = String::new();
     for rule_match in &event.matches {
         write_line(event, rule_match, &mut out);
         out.push('\n');
     }
+    let passes =
+        |score: &&SemanticScore| matches!(score.outcome, FindingOutcome::Blocked | FindingOutcome::Detected);
+    for score in event.scores.semantic.iter().filter(passes) {
+        write_score(event, score, &mut out);
+        out.push('\n');
+    }
     out
+}
+
+/// A score as if a rule with the id [`SEMANTIC_ID`] had matched.
+fn write_score(event: &Event, score: &SemanticScore, out: &mut String) {
+    write_begin(event, out);
+    let phase = event.verdict.phase.map_or(2, Phase::number);
+    let _ = match score.outcome {
+        FindingOutcome::Blocked => {
+            let status = event.verdict.status.unwrap_or(403);
+            write!(out, "Access denied with code {status} (phase {phase}). ")
+        }
+        _ => write!(out, "Warning. "),
+    };
+    let colon = if score.name.is_empty() { "" } else { ":" };
+    let (class, place, name) = (score.class, score.place.name(), escaped(&score.name));
+    let _ = write!(out, "Semantic detector found {class} at {place}{colon}{name}.");
+    field(out, "file", "semantic");
+    field(out, "line", "0");
+    field(out, "id", SEMANTIC_ID);
+    field(out, "msg", class.title());
+    let of_value = |finding: &&Finding| {
+        (finding.class, finding.place, &finding.name) == (score.class, score.place, &score.name)
+    };
+    let kinds: Vec<&str> = event.findings.iter().filter(of_value).map(|finding| finding.kind).collect();
+    optional(out, "data", Some(&kinds.join(" ")));
+    field(out, "severity", Severity::Critical.name());
+    field(out, "tag", &format!("attack-{class}"));
+    write_end(event, out);
 }
 
 /// The line for one match, without a newline:
@@ -36,6 +74,13 @@ pub fn modsecurity_line(event: &Event, rule_match: &RuleMatch) -> String {
 }
 
 fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
+    write_begin(event, out);
+    write_decision(&event.verdict, m, out);
+    write_message(m, out);
+    write_end(event, out);
+}
+
+fn write_begin(event: &Event, out: &mut String) {
     let client = &event.client;
     let _ = write!(
         out,
@@ -45,8 +90,9 @@ fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
         client.port,
         client.addr
     );
-    write_decision(&event.verdict, m, out);
-    write_message(m, out);
+}
+
+fn write_end(event: &Event, out: &mut String) {
     field(out, "hostname", &event.server.host);
     field(out, "uri", path(&event.request.target));
     field(out, "unique_id", &event.request_id);

@@ -66,6 +66,21 @@ names! {
 }
 
 names! {
+    /// What came of the semantic detector's findings of one class.
+    FindingOutcome {
+        /// The request was blocked for them.
+        Blocked "blocked",
+        /// They pass the threshold; the request went on, for the engine only detects, their class is only logged or
+        /// something else had decided.
+        Detected "detected",
+        /// They pass the threshold, but their class is off here, or an exclusion takes them out.
+        Excluded "excluded",
+        /// They stay below the threshold.
+        Below "below",
+    }
+}
+
+names! {
     /// Whether verdicts were enforced.
     EngineMode {
         /// `SecRuleEngine On`.
@@ -88,6 +103,8 @@ names! {
         MediaType "media_type",
         /// A content coding we do not decode.
         ContentCoding "content_coding",
+        /// The rest of an uploaded file of which the semantic detector looks at the beginning.
+        FileRest "file_rest",
         /// After a protocol upgrade, for instance WebSocket frames.
         Upgraded "upgraded",
         /// The engine is off for this site, route or transaction.

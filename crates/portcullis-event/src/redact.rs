@@ -1,7 +1,8 @@
 use aho_corasick::{AhoCorasick, MatchKind};
+use portcullis_types::{Place, percent_decode};
 
 use crate::scrub::{Pairs, scrub, secret_spans};
-use crate::{Event, RuleMatch, limits, text::CUT_MARK};
+use crate::{Event, Finding, RuleMatch, limits, text::CUT_MARK};
 
 /// Stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -168,6 +169,31 @@ impl Redactor {
         for rule_match in &mut event.matches {
             self.redact_match(rule_match, &known);
         }
+        for finding in &mut event.findings {
+            self.redact_finding(finding, &known);
+        }
+    }
+
+    /// True if what stands at `place` under `name` is a secret.
+    fn is_secret_place(&self, place: Place, name: &[u8]) -> bool {
+        match place {
+            Place::Header | Place::ResponseHeader => self.is_secret_header(name),
+            Place::Cookie => self.is_secret_cookie(name),
+            _ => self.is_secret_arg(name),
+        }
+    }
+
+    fn redact_finding(&self, finding: &mut Finding, known: &Known) {
+        // Evidence is a part of its value: where the raw text around a secret was looked at, it may be a part of that.
+        let is_secret =
+            self.is_secret_place(finding.place, finding.name.as_bytes()) || known.has_part(&finding.evidence);
+        let pairs = if finding.place == Place::Cookie { Pairs::Cookie } else { Pairs::Form };
+        if is_secret {
+            REDACTED.clone_into(&mut finding.evidence);
+            finding.span = None;
+        } else if self.clean(&mut finding.evidence, pairs, known) {
+            finding.span = None;
+        }
     }
 
     fn redact_match(&self, m: &mut RuleMatch, known: &Known) {
@@ -202,10 +228,8 @@ impl Redactor {
         let target = event.request.target.as_bytes();
         for span in secret_spans(target, self, Pairs::Form) {
             let raw = &target[span];
-            let mut decoded = Vec::with_capacity(raw.len());
-            percent_decode(raw, &mut decoded);
             known.push(raw.to_vec());
-            known.push(decoded);
+            known.push(percent_decode(raw, true));
         }
         known.retain(|secret| secret.len() >= KNOWN_SECRET_BYTES_MIN);
         known.sort();
@@ -270,24 +294,6 @@ fn strike_userinfo(target: &mut String) {
     }
 }
 
-pub(crate) fn percent_decode(raw: &[u8], out: &mut Vec<u8>) {
-    let hex = |b: u8| char::from(b).to_digit(16);
-    let mut i = 0;
-    while i < raw.len() {
-        let pair = (raw.get(i + 1).and_then(|&b| hex(b)), raw.get(i + 2).and_then(|&b| hex(b)));
-        match (raw[i], pair) {
-            (b'%', (Some(high), Some(low))) => {
-                out.push((high * 16 + low) as u8);
-                i += 3;
-                continue;
-            }
-            (b'+', _) => out.push(b' '),
-            (other, _) => out.push(other),
-        }
-        i += 1;
-    }
-}
-
 /// Values to strike out wherever they stand.
 struct Known(Option<(AhoCorasick, Vec<Vec<u8>>)>);
 
@@ -302,6 +308,16 @@ impl Known {
             .build(&secrets)
             .ok();
         Known(search.map(|search| (search, secrets)))
+    }
+
+    /// True if `text`, of useful length, is within a secret.
+    fn has_part(&self, text: &str) -> bool {
+        let Some((_, secrets)) = &self.0 else { return false };
+        let part = text.as_bytes();
+        part.len() >= KNOWN_SECRET_BYTES_MIN
+            && secrets
+                .iter()
+                .any(|secret| secret.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part)))
     }
 
     fn strike(&self, text: &str) -> Option<String> {

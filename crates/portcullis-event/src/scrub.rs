@@ -5,7 +5,9 @@
 
 use std::ops::Range;
 
-use crate::redact::{REDACTED, Redactor, percent_decode};
+use portcullis_types::percent_decode;
+
+use crate::redact::{REDACTED, Redactor};
 
 /// Longest name looked at before a separator.
 const NAME_BYTES_MAX: usize = 128;
@@ -63,8 +65,7 @@ pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Ve
 fn pair(text: &[u8], equals: usize, redactor: &Redactor, pairs: Pairs) -> Option<Range<usize>> {
     let start = equals + 1;
     let raw = name_before(text, equals, |b| matches!(b, b'&' | b'?' | b';' | b',' | b'=' | b'"' | b'\''));
-    let mut name = Vec::with_capacity(raw.len());
-    percent_decode(raw, &mut name);
+    let name = percent_decode(raw, true);
     if name == b"name" && text.get(start) == Some(&b'"') {
         let quoted = &text[start + 1..];
         let quoted = &quoted[..quoted.len().min(NAME_BYTES_MAX)];

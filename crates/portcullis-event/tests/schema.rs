@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portcullis_event::{
-    Action, DetectionMode, EngineMode, Event, Exception, ExceptionCause, ExceptionPolicy, Header,
-    NotInspected, Redactor, RuleInfo, RuleMatch, SCHEMA_VERSION, Timestamp, UpstreamError, modsecurity_lines,
-    text,
+    Action, DetectionMode, EngineMode, Event, Exception, ExceptionCause, ExceptionPolicy, Finding,
+    FindingOutcome, Header, NotInspected, Redactor, RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore,
+    Timestamp, UpstreamError, modsecurity_lines, text,
 };
-use portcullis_types::{Phase, RuleId, Severity, Span};
+use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
 
 fn full() -> Event {
@@ -98,6 +98,39 @@ fn full() -> Event {
         points: 0,
     });
     event.matches_omitted = 2;
+    event.verdict.class = Some(Class::Sqli);
+    let (place, name) = (Place::Query, "id".to_string());
+    event.scores.semantic.push(SemanticScore {
+        class: Class::Sqli,
+        place,
+        name: name.clone(),
+        points: 5.625,
+        threshold: 1.0,
+        outcome: FindingOutcome::Blocked,
+    });
+    event.push_finding(Finding {
+        class: Class::Sqli,
+        kind: "sqli.union-select",
+        place,
+        name,
+        decoded: vec!["base64"],
+        span: Some(Span::new(2, 14)),
+        evidence: "union select".into(),
+        loose: true,
+        points: 4.875,
+        reason: "the result of another SELECT is added by UNION",
+        reference: "https://owasp.org/www-community/attacks/SQL_Injection",
+    });
+    // At the address of a secret, and one that is part of a secret of the target.
+    for (place, name, evidence) in [
+        (Place::Cookie, "session", "' or 1=1"),
+        (Place::QueryString, "", "abcde"),
+        (Place::RawBody, "", "pwd=x' or 1"),
+    ] {
+        let finding = event.findings[0].clone();
+        event.push_finding(Finding { place, name: name.into(), evidence: evidence.into(), ..finding });
+    }
+    event.findings_omitted = 3;
     event.ambiguities = vec!["charset".into(), "name_escape".into()];
     event.exceptions =
         vec![Exception { cause: ExceptionCause::RequestBodyOverLimit, policy: ExceptionPolicy::DetectOnly }];
@@ -208,6 +241,6 @@ fn the_json_form_does_not_change_silently() {
 fn the_modsecurity_form_does_not_change_silently() {
     let lines = modsecurity_lines(&full());
     check_snapshot("modsecurity.log", &lines);
-    assert_eq!(lines.lines().count(), 2, "a value cannot begin a line");
-    assert_eq!(lines.matches("[id \"").count(), 2, "a value cannot begin a field");
+    assert_eq!(lines.lines().count(), 3, "a value cannot begin a line");
+    assert_eq!(lines.matches("[id \"").count(), 3, "a value cannot begin a field");
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use portcullis_engine::{Interruption, Match};
 use portcullis_event::{Action, Coverage, Event, RuleMatch, Scores, Server, Verdict, limits, text};
 use portcullis_http::message::RequestHead;
+use portcullis_types::{Class, Phase};
 
 use crate::inspection::{Inspection, Outcome};
 use crate::inspector::engine_mode;
@@ -52,6 +53,12 @@ impl Inspection {
         }
         let dropped = u32::try_from(self.transaction.matches_dropped()).unwrap_or(u32::MAX);
         event.matches_omitted = event.matches_omitted.saturating_add(dropped);
+        if let Some(semantic) = &self.semantic {
+            let (findings, dropped) = semantic.findings();
+            findings.for_each(|finding| event.push_finding(finding));
+            event.findings_omitted = event.findings_omitted.saturating_add(dropped);
+            event.scores.semantic = semantic.scores();
+        }
         event.refusal = self.refusal.map(|refusal| Cow::Borrowed(refusal.name()));
         let ambiguities = self.transaction.body_ambiguities();
         event.ambiguities = ambiguities.iter().map(|ambiguity| Cow::Borrowed(ambiguity.name())).collect();
@@ -65,6 +72,7 @@ impl Inspection {
 
     pub(crate) fn verdict(&self, action: Action, outcome: &Outcome) -> Verdict {
         let by = self.interrupted_by();
+        let semantic = self.semantic_verdict();
         let status = match &self.interruption {
             Some(Interruption::Deny { status } | Interruption::Redirect { status, .. }) => Some(*status),
             Some(Interruption::Drop | Interruption::Proxy { .. }) => None,
@@ -78,22 +86,33 @@ impl Inspection {
             action,
             status,
             rule_id: by.map(|(rule, _)| rule),
-            phase: by.map(|(_, phase)| phase),
+            class: semantic.as_ref().map(|(class, ..)| *class),
+            phase: by.map(|(_, phase)| phase).or(semantic.map(|(_, phase)| phase)),
             reason: self.reason(outcome),
         }
     }
 
     fn reason(&self, outcome: &Outcome) -> String {
-        if let (Some(_), Some(last)) =
-            (&self.interruption, self.transaction.matches().iter().rfind(|m| m.disruptive))
-        {
+        let by_rule = self.interruption.as_ref().filter(|_| self.interrupted_by().is_some());
+        if let (Some(_), Some(last)) = (by_rule, self.transaction.matches().iter().rfind(|m| m.disruptive)) {
             return text(self.transaction.view(last).msg, limits::MESSAGE_BYTES_MAX);
         }
         match (&self.refusal, &outcome.rejection) {
             (Some(refusal), _) => refusal.explanation().to_string(),
             (None, Some(rejection)) => rejection.reason.clone(),
-            (None, None) => String::new(),
+            (None, None) => {
+                let semantic = self.semantic.as_ref().filter(|_| self.semantic_verdict().is_some());
+                let reason = semantic.and_then(|semantic| semantic.reason());
+                reason.map_or(String::new(), |reason| text(reason.as_bytes(), limits::MESSAGE_BYTES_MAX))
+            }
         }
+    }
+
+    /// The class and phase of the findings that decided, or would have; nothing if something else decided.
+    fn semantic_verdict(&self) -> Option<(Class, Phase)> {
+        let semantic = self.semantic.as_ref()?;
+        let is_other = self.interruption.is_some() && !semantic.has_blocked();
+        semantic.decision().filter(|_| !is_other)
     }
 
     fn scores(&self) -> Scores {

@@ -4,16 +4,20 @@ use std::time::Duration;
 
 use portcullis_engine::{
     Answer, BodyPlan, Interruption, KeepFiles, KeptFile, Progress, Question, QuestionId, RequestLine,
-    ResponseEdits, RuleEngine, RuleIndex, Scratch, Transaction,
+    ResponseEdits, RuleEngine, RuleIndex, Transaction,
 };
-use portcullis_event::{Action, Client, Coverage, Event, Exception, NotInspected, Timestamp, UpstreamError};
+use portcullis_event::{
+    Action, Client, Coverage, DetectionMode, Event, Exception, FindingOutcome, NotInspected, Timestamp,
+    UpstreamError,
+};
 use portcullis_http::body::Ambiguities;
 use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
-use portcullis_types::{Phase, RuleId};
+use portcullis_types::{Class, Phase, RuleId};
 
 use crate::coded::CodedBody;
-use crate::inspector::{Inspector, PolicyNames};
+use crate::inspector::{Inspector, PolicyNames, Scratch};
+use crate::semantic::{Buffers, ScoredValue, SemanticRun};
 
 /// What to do after a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +92,8 @@ pub struct Report {
     pub event: Option<Event>,
     /// Rules with a logged match, each as often as it matched.
     pub matched_rules: Vec<RuleId>,
+    /// Classes of which the semantic detector found something, each once, with what came of it.
+    pub findings: Vec<(Class, FindingOutcome)>,
     /// What was looked at and what was not.
     pub coverage: Coverage,
     /// Where applications could read the request body differently.
@@ -109,6 +115,10 @@ pub struct Inspection {
     pub(crate) names: PolicyNames,
     pub(crate) connection: Connection,
     pub(crate) transaction: Transaction,
+    pub(crate) semantic: Option<Box<SemanticRun>>,
+    /// Buffers of the semantic detector while it does not run.
+    spare: Buffers,
+    phase: Phase,
     pub(crate) request: portcullis_event::Request,
     pub(crate) host: String,
     pub(crate) refusal: Option<Refusal>,
@@ -137,8 +147,19 @@ impl Inspection {
             utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
+        let transaction = Transaction::new(plan, collections, scratch.engine, &about);
+        let mut spare = scratch.semantic;
+        let semantic = match &inspector.semantic {
+            Some(semantic) if transaction.rule_engine() != RuleEngine::Off => {
+                Some(Box::new(SemanticRun::new(semantic, std::mem::take(&mut spare))))
+            }
+            _ => None,
+        };
         Inspection {
-            transaction: Transaction::new(plan, collections, scratch, &about),
+            transaction,
+            semantic,
+            spare,
+            phase: Phase::RequestHeaders,
             inspector,
             names,
             connection,
@@ -168,6 +189,9 @@ impl Inspection {
             target: head.target(),
             protocol: head.version_bytes(),
         };
+        if let Some(semantic) = &mut self.semantic {
+            semantic.request_head(head);
+        }
         let progress = self.transaction.request_head(line, head.fields());
         self.step(progress)
     }
@@ -185,17 +209,18 @@ impl Inspection {
     pub fn request_body(&mut self, chunk: &[u8]) {
         if let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() {
             self.request_body_seen += chunk.len() as u64;
-            let Inspection { request_coded, transaction, .. } = self;
-            request_coded.feed(chunk, limit_bytes, &mut |data| transaction.request_body(data));
+            let Inspection { request_coded, transaction, semantic, .. } = self;
+            let take = &mut |data: &[u8]| show(transaction, semantic, data);
+            request_coded.feed(chunk, limit_bytes, take);
         }
     }
 
     /// Why rules do not see what the request body says: a content coding that is not undone here, or is not what it says.
     /// `complete`: the whole body has been shown.
     pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
-        let Inspection { request_coded, transaction, .. } = self;
+        let Inspection { request_coded, transaction, semantic, .. } = self;
         if complete {
-            request_coded.finish(&mut |data| transaction.request_body(data));
+            request_coded.finish(&mut |data| show(transaction, semantic, data));
         }
         request_coded.error()
     }
@@ -211,6 +236,10 @@ impl Inspection {
             return Step::Continue;
         }
         self.request_coding_error(!truncated);
+        self.phase = Phase::RequestBody;
+        if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
+            semantic.request_end(truncated);
+        }
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
     }
@@ -220,6 +249,7 @@ impl Inspection {
         if self.interruption.is_some() {
             return Step::Continue;
         }
+        self.phase = Phase::ResponseHeaders;
         self.head_bytes += head.received_len() as u64;
         self.response_coded = CodedBody::new(head.header("content-encoding"));
         let version = head.version().as_str().as_bytes();
@@ -268,6 +298,7 @@ impl Inspection {
         if !truncated {
             response_coded.finish(&mut |data| transaction.response_body(data));
         }
+        self.phase = Phase::ResponseBody;
         let over = matches!(response_coded.error(), Some(CodingError::TooLarge | CodingError::Bomb));
         let progress = self.transaction.response_end(truncated || over);
         self.step(progress)
@@ -353,6 +384,11 @@ impl Inspection {
         self.transaction.keep_trace(watched);
     }
 
+    /// The values in which the semantic detector found something, the worst first; nothing where it does not run.
+    pub fn semantic_values(&self) -> Option<Vec<ScoredValue>> {
+        self.semantic.as_ref().map(|semantic| semantic.explain())
+    }
+
     /// The engine's transaction, for explanations.
     pub fn transaction(&self) -> &Transaction {
         &self.transaction
@@ -373,17 +409,20 @@ impl Inspection {
             .collect();
         self.audit(action, outcome);
         let event = self.event(action, outcome, &coverage);
+        let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
+        let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
         let kept_files = self.transaction.kept_files();
         Report {
             kept_files,
             action,
             event,
             matched_rules,
+            findings,
             coverage,
             ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),
             patterns_unusable: self.transaction.patterns_unusable(),
-            scratch: self.transaction.into_scratch(),
+            scratch: Scratch { engine: self.transaction.into_scratch(), semantic: buffers },
         }
     }
 
@@ -399,12 +438,33 @@ impl Inspection {
     fn step(&mut self, progress: Progress) -> Step {
         match progress {
             Progress::Ask => Step::Ask,
-            Progress::Done(None) => Step::Continue,
-            Progress::Done(Some(interruption)) => {
-                self.interruption = Some(interruption.clone());
-                Step::Interrupt(interruption)
-            }
+            Progress::Done(None) => match self.semantic_decision() {
+                Some(interruption) => self.interrupt(interruption),
+                None => Step::Continue,
+            },
+            Progress::Done(Some(interruption)) => self.interrupt(interruption),
         }
+    }
+
+    fn interrupt(&mut self, interruption: Interruption) -> Step {
+        self.interruption = Some(interruption.clone());
+        Step::Interrupt(interruption)
+    }
+
+    /// What the semantic detector says when the rules of a request phase have let the request through.
+    fn semantic_decision(&mut self) -> Option<Interruption> {
+        let engine = self.transaction.rule_engine();
+        let is_off = engine == RuleEngine::Off || self.transaction.is_allowed(self.phase);
+        // A refused request has its answer already.
+        if self.phase > Phase::RequestBody || is_off || self.refusal.is_some() {
+            return None;
+        }
+        let Inspection { semantic, transaction, inspector, .. } = self;
+        let semantic = semantic.as_mut()?;
+        if inspector.mode == DetectionMode::Both {
+            semantic.weigh_rules(|name| transaction.tx_number(name));
+        }
+        semantic.decide(self.phase, engine == RuleEngine::On)
     }
 
     fn action(&self, outcome: &Outcome) -> Action {
@@ -416,6 +476,9 @@ impl Inspection {
             None if self.refusal.is_some() => Action::Refuse,
             None if outcome.rejection.is_some() => Action::Deny,
             None if self.transaction.matches().iter().any(|found| found.log) => Action::Detect,
+            None if self.semantic.as_ref().is_some_and(|semantic| semantic.decision().is_some()) => {
+                Action::Detect
+            }
             None => Action::Pass,
         }
     }
@@ -434,6 +497,11 @@ impl Inspection {
         let reason = if over { NotInspected::OverLimit } else { self.response_skip };
         body(self.response_body_seen, outcome.response_body_bytes, &self.response_coded, reason);
         coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
+        if let Some(semantic) = &self.semantic {
+            let left_out = semantic.bytes_left_out().min(coverage.bytes_inspected);
+            coverage.bytes_inspected -= left_out;
+            coverage.not_inspected(NotInspected::FileRest, left_out);
+        }
         coverage
     }
 
@@ -447,5 +515,17 @@ impl Inspection {
         } else {
             NotInspected::OverLimit
         }
+    }
+}
+
+/// True if the rules see the request body, and so the semantic detector does.
+fn is_shown(transaction: &Transaction) -> bool {
+    transaction.request_body_plan() != BodyPlan::Skip
+}
+
+fn show(transaction: &mut Transaction, semantic: &mut Option<Box<SemanticRun>>, data: &[u8]) {
+    transaction.request_body(data);
+    if let Some(semantic) = semantic {
+        semantic.request_body(data);
     }
 }

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use portcullis_engine::{Collections, Plan, RuleEngine, Scratch};
+use portcullis_engine::{Collections, Plan, RuleEngine};
 use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
 use portcullis_types::RuleId;
 
 use crate::audit::{AuditNames, AuditSink};
 use crate::inspection::{Connection, Inspection};
+use crate::semantic::{Buffers, Semantic};
 
 /// What events say about the policy.
 #[derive(Clone, Debug)]
@@ -18,12 +19,20 @@ pub struct PolicyNames {
     pub generation: u64,
 }
 
+/// Buffers of a finished inspection, for the next one of the same thread.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(crate) engine: portcullis_engine::Scratch,
+    pub(crate) semantic: Buffers,
+}
+
 /// A policy ready to inspect: a plan, and what events need beside it. Shared by all workers, never changed.
 #[derive(Debug)]
 pub struct Inspector {
     pub(crate) plan: Arc<Plan>,
     pub(crate) rules: Vec<Arc<RuleInfo>>,
     pub(crate) mode: DetectionMode,
+    pub(crate) semantic: Option<Semantic>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) collections: Arc<dyn Collections>,
     pub(crate) audit: Option<AuditNames>,
@@ -33,7 +42,22 @@ impl Inspector {
     /// An inspector that runs SecLang rules.
     pub fn new(plan: Arc<Plan>, redactor: Arc<Redactor>, collections: Arc<dyn Collections>) -> Inspector {
         let rules = plan.rules.iter().map(|rule| Arc::new(rule_info(&plan, rule))).collect();
-        Inspector { plan, rules, mode: DetectionMode::Crs, redactor, collections, audit: None }
+        Inspector {
+            plan,
+            rules,
+            mode: DetectionMode::Crs,
+            semantic: None,
+            redactor,
+            collections,
+            audit: None,
+        }
+    }
+
+    /// The same with the semantic detector beside the rules (`Both`) or, where the plan has only the product's own, in
+    /// their place (`Semantic`); `mode` is what events say.
+    pub fn with_semantic(mut self, mode: DetectionMode, semantic: Semantic) -> Inspector {
+        (self.mode, self.semantic) = (mode, Some(semantic));
+        self
     }
 
     /// The same, with audit records and debug lines going to `sink`.
@@ -50,6 +74,11 @@ impl Inspector {
         scratch: Scratch,
     ) -> Inspection {
         Inspection::new(Arc::clone(self), names.clone(), connection, scratch)
+    }
+
+    /// Which detection runs.
+    pub fn mode(&self) -> DetectionMode {
+        self.mode
     }
 
     /// The plan.

@@ -1,7 +1,7 @@
 //! The facade: phases in, verdict and event out.
 //!
 //! ```text
-//! Inspector (a policy: plan, names, redaction) --begin--> Inspection
+//! Inspector (a policy: plan, detectors, names, redaction) --begin--> Inspection
 //!   request_head > request_body* > request_end > response_head > response_body* > response_end   each may say Interrupt,
 //!     or Ask: questions > answer* > resume, which says how it goes on
 //!   finish --> Report { verdict, event, rule ids, coverage, buffers for the next one }
@@ -14,14 +14,19 @@ mod audit;
 mod coded;
 mod debug;
 mod event;
+mod evidence;
 mod inspection;
 mod inspector;
+mod semantic;
+mod semantic_policy;
 
 pub use audit::AuditSink;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
-pub use inspector::{Inspector, PolicyNames};
+pub use inspector::{Inspector, PolicyNames, Scratch};
 pub use portcullis_engine::{
     Answer, BodyLimitAction, BodyPlan, Interruption, KeptFile, Origin, Question, QuestionId, ResponseEdits,
-    Scanner, Scratch,
+    Scanner,
 };
 pub use portcullis_http::coding::CodingError;
+pub use semantic::{ScoredValue, Semantic};
+pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};

@@ -69,8 +69,10 @@ catalogue! {
         "Request bodies that applications are known to read differently, by what makes them so.";
     RULE_MATCHES Counter "portcullis_rule_matches_total" ["rule_id"]
         "Transactions in which a rule matched, by rule id.";
+    SEMANTIC_FINDINGS Counter "portcullis_semantic_findings_total" ["class", "outcome"]
+        "Requests in which the semantic detector found something of a class, by what came of it.";
     BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []
-        "Bytes of requests and responses that rules could see.";
+        "Bytes of requests and responses that rules or the semantic detector could see.";
     BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]
         "Bytes of requests and responses that passed without inspection.";
     EXCEPTIONS Counter "portcullis_exceptions_total" ["cause", "policy"]

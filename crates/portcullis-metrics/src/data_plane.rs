@@ -13,6 +13,10 @@ pub struct DataPlaneNames<'a> {
     pub refusals: &'a [&'static str],
     /// Kinds of ambiguous request bodies.
     pub ambiguities: &'a [&'static str],
+    /// Classes of attacks.
+    pub classes: &'a [&'static str],
+    /// What comes of the semantic detector's findings.
+    pub finding_outcomes: &'a [&'static str],
 }
 
 /// What became of a `pause`.
@@ -40,6 +44,9 @@ pub struct DataPlane {
     pub refused_requests: EnumCounters,
     /// Ambiguous request bodies, by index into [`DataPlaneNames::ambiguities`].
     pub ambiguous_bodies: EnumCounters,
+    /// Requests with findings of the semantic detector: by index into [`DataPlaneNames::classes`], then into
+    /// [`DataPlaneNames::finding_outcomes`].
+    pub semantic_findings: Vec<EnumCounters>,
     /// Bytes that rules could see.
     pub bytes_inspected: Counter,
     /// Bytes that they could not, by index into [`DataPlaneNames::not_inspected`].
@@ -68,6 +75,12 @@ impl DataPlane {
             connections_active: registry.gauge(&catalogue::CONNECTIONS_ACTIVE, &[]),
             refused_requests: registry.enum_counters(&catalogue::REFUSED_REQUESTS, &[], names.refusals),
             ambiguous_bodies: registry.enum_counters(&catalogue::AMBIGUOUS_BODIES, &[], names.ambiguities),
+            semantic_findings: {
+                let of = |class: &&'static str| {
+                    registry.enum_counters(&catalogue::SEMANTIC_FINDINGS, &[class], names.finding_outcomes)
+                };
+                names.classes.iter().map(of).collect()
+            },
             bytes_inspected: registry.counter(&catalogue::BYTES_INSPECTED, &[]),
             bytes_not_inspected: registry.enum_counters(
                 &catalogue::BYTES_NOT_INSPECTED,

@@ -88,6 +88,8 @@ const NAMES: DataPlaneNames<'_> = DataPlaneNames {
     upstream_errors: &["connect"],
     refusals: &["bad_method"],
     ambiguities: &["charset"],
+    classes: &["sqli", "xss"],
+    finding_outcomes: &["blocked", "below"],
 };
 
 #[test]

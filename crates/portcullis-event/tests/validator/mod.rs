@@ -104,6 +104,7 @@ fn is_type(kind: &str, value: &Value) -> bool {
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
         other => panic!("the validator does not know the type {other:?}"),
     }
 }

@@ -1,0 +1,81 @@
+//! What the semantic detector does about single classes, and what it leaves alone.
+
+use std::ops::Range;
+
+use portcullis_types::{Class, Place};
+
+use crate::check::Checker;
+use crate::checked::{ClassAction, Exclusion, Semantic};
+use crate::hint;
+use crate::raw;
+use crate::spanned::Spanned;
+
+pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic {
+    let mut classes = Vec::new();
+    for (name, action) in &raw.classes {
+        let Some(class) = Class::from_name(name) else {
+            let message = format!("there is no class `{name}`");
+            checker.wrong_with_hint(action.span.clone(), message, hint::suggest(name, Class::NAMES));
+            continue;
+        };
+        shown(checker, action.span.clone(), class.name(), class == Class::Leak);
+        match action.value {
+            raw::ClassAction::Block => {}
+            raw::ClassAction::Log => classes.push((class, ClassAction::Log)),
+            raw::ClassAction::Off => classes.push((class, ClassAction::Off)),
+        }
+    }
+    Semantic { classes, exclude: raw.exclude.iter().map(|each| exclusion(checker, each)).collect() }
+}
+
+fn exclusion(checker: &mut Checker<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {
+    if raw.class.is_none() && raw.location.is_none() && raw.path.is_none() {
+        let message = "an exclusion of everything".to_string();
+        let hint =
+            "say what it is for: `class`, `location` or `path`; `mode` switches the detector off".to_string();
+        checker.wrong_with_hint(raw.span.clone(), message, hint);
+    }
+    let class = raw.class.as_ref().and_then(|name| {
+        let class = Class::from_name(name);
+        if class.is_none() {
+            let message = format!("there is no class `{}`", name.value);
+            checker.wrong_with_hint(name.span.clone(), message, hint::suggest(name, Class::NAMES));
+        }
+        shown(checker, name.span.clone(), name, class == Some(Class::Leak));
+        class
+    });
+    let (place, name) = raw.location.as_ref().map_or((None, None), |text| location(checker, text));
+    if let Some(path) = raw.path.as_ref().filter(|path| !path.starts_with('/') && !path.starts_with('*')) {
+        checker.wrong(path.span.clone(), "a path begins with `/`".to_string());
+    }
+    Exclusion { class, place, name, path: raw.path.as_ref().map(|path| path.value.clone()) }
+}
+
+/// `PLACE`, `PLACE:NAME` or `*:NAME`.
+fn location(checker: &mut Checker<'_>, text: &Spanned<String>) -> (Option<Place>, Option<String>) {
+    let (place, name) = match text.split_once(':') {
+        Some((place, name)) => (place, Some(name.to_string())),
+        None => (text.value.as_str(), None),
+    };
+    if place == "*" {
+        return (None, name);
+    }
+    let known = Place::from_name(place);
+    if known.is_none() {
+        let names: Vec<&str> = Place::ALL.iter().map(|place| place.name()).collect();
+        let message = format!("there is no place `{place}`");
+        checker.wrong_with_hint(text.span.clone(), message, hint::suggest(place, &names));
+    }
+    let in_response = matches!(known, Some(Place::ResponseBody | Place::ResponseHeader));
+    shown(checker, text.span.clone(), place, in_response);
+    (known, name)
+}
+
+/// What concerns responses would change nothing: the detector is given requests only.
+fn shown(checker: &mut Checker<'_>, span: Range<usize>, what: &str, in_response: bool) {
+    if in_response {
+        let message = format!("`{what}` concerns responses, which the semantic detector does not see yet");
+        let hint = "leave it out; rules of the CRS inspect responses (`response_body`)".to_string();
+        checker.wrong_with_hint(span, message, hint);
+    }
+}

@@ -1,0 +1,159 @@
+//! What is done about single classes of attacks, and which findings do not count.
+
+use portcullis_types::{Class, Place};
+
+/// What is done about findings of a class that pass the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassAction {
+    /// The request is blocked.
+    Block,
+    /// It goes on, with an event.
+    Log,
+    /// Nothing.
+    Off,
+}
+
+/// Findings that do not count: those to which all that is said here applies.
+#[derive(Clone, Debug, Default)]
+pub struct Exclusion {
+    /// The class.
+    pub class: Option<Class>,
+    /// The place of the value.
+    pub place: Option<Place>,
+    /// The name of the value; `*` stands for any text. Names of headers are compared without regard to case.
+    pub name: Option<String>,
+    /// A prefix of the path, or with `*` the whole path.
+    pub path: Option<String>,
+}
+
+/// A policy for classes, locations and paths. The default blocks everything.
+#[derive(Clone, Debug, Default)]
+pub struct SemanticPolicy {
+    /// Classes for which something else is done than to block.
+    pub classes: Vec<(Class, ClassAction)>,
+    /// Findings that do not count.
+    pub exclusions: Vec<Exclusion>,
+}
+
+impl SemanticPolicy {
+    /// For each exclusion, whether it is for other paths than this one.
+    ///
+    /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded separators) is none
+    /// that a path pattern fits: nobody shall carry an exclusion to a path that it is not for.
+    pub(crate) fn elsewhere(&self, path: &[u8]) -> Vec<bool> {
+        if self.exclusions.iter().all(|exclusion| exclusion.path.is_none()) {
+            return Vec::new();
+        }
+        let is_plain = is_plain(path);
+        let fits = |pattern: &str| match pattern.contains('*') {
+            true => is_plain && glob(pattern.as_bytes(), path, false),
+            false => is_plain && path.starts_with(pattern.as_bytes()),
+        };
+        self.exclusions
+            .iter()
+            .map(|each| each.path.as_deref().is_some_and(|pattern| !fits(pattern)))
+            .collect()
+    }
+
+    /// What is done about a finding of `class` in this value.
+    pub(crate) fn action(&self, class: Class, place: Place, name: &[u8], elsewhere: &[bool]) -> ClassAction {
+        let is_header = matches!(place, Place::Header | Place::ResponseHeader);
+        let applies = |(at, exclusion): (usize, &Exclusion)| {
+            exclusion.class.is_none_or(|wanted| wanted == class)
+                && exclusion.place.is_none_or(|wanted| wanted == place)
+                && exclusion.name.as_deref().is_none_or(|pattern| glob(pattern.as_bytes(), name, is_header))
+                && !elsewhere.get(at).copied().unwrap_or(false)
+        };
+        if self.exclusions.iter().enumerate().any(applies) {
+            return ClassAction::Off;
+        }
+        self.classes
+            .iter()
+            .find(|(known, _)| *known == class)
+            .map_or(ClassAction::Block, |(_, action)| *action)
+    }
+}
+
+fn is_plain(path: &[u8]) -> bool {
+    let has = |word: &[u8]| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    let odd: [&[u8]; 9] = [b"/./", b"/../", b"//", b"\\", b";", b"%2e", b"%2f", b"%5c", b"%25"];
+    !odd.into_iter().any(has) && !path.ends_with(b"/..") && !path.ends_with(b"/.")
+}
+
+/// True if `pattern`, in which `*` stands for any text, is for all of `text`.
+fn glob(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
+    let same = |a: &[u8], b: &[u8]| if ignore_case { a.eq_ignore_ascii_case(b) } else { a == b };
+    let mut parts = pattern.split(|&b| b == b'*');
+    let first = parts.next().unwrap_or_default();
+    let Some((head, mut rest)) = text.split_at_checked(first.len()) else { return false };
+    if !same(first, head) {
+        return false;
+    }
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.len() >= part.len() && same(part, &rest[rest.len() - part.len()..]);
+        }
+        if part.is_empty() {
+            continue;
+        }
+        // The first place that fits leaves the most for the parts behind it.
+        match rest.windows(part.len()).position(|window| same(part, window)) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, text, fits) in [
+            ("q", "q", true),
+            ("q", "qq", false),
+            ("q*", "query", true),
+            ("*ry", "query", true),
+            ("*", "", true),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "a1c2b", false),
+            ("ab*ba", "aba", false),
+            ("*.html", "json.body.html", true),
+            ("/a/*/c", "/a/b/c", true),
+        ] {
+            assert_eq!(glob(pattern.as_bytes(), text.as_bytes(), false), fits, "{pattern} {text}");
+        }
+        assert!(glob(b"x-*", b"X-Forwarded-Host", true));
+        assert!(!glob(b"x-*", b"X-Forwarded-Host", false));
+    }
+
+    #[test]
+    fn an_exclusion_stays_on_its_path() {
+        let exclusion = |path: &str| Exclusion { path: Some(path.to_owned()), ..Exclusion::default() };
+        let policy = SemanticPolicy {
+            exclusions: vec![exclusion("/wiki/"), exclusion("/a/*/edit")],
+            ..Default::default()
+        };
+        for (path, elsewhere) in [
+            ("/wiki/Page", [false, true]),
+            ("/a/b/edit", [true, false]),
+            ("/admin", [true, true]),
+            ("/wiki/../admin", [true, true]),
+            ("/wiki/%2e%2E/admin", [true, true]),
+            ("/wiki/..;/admin", [true, true]),
+            ("/wiki\\..\\admin", [true, true]),
+            ("/wiki/..", [true, true]),
+        ] {
+            assert_eq!(policy.elsewhere(path.as_bytes()), elsewhere, "{path}");
+            let off = elsewhere.contains(&false);
+            let action = policy.action(Class::Sqli, Place::Query, b"q", &elsewhere);
+            assert_eq!(action, if off { ClassAction::Off } else { ClassAction::Block }, "{path}");
+        }
+    }
+}
