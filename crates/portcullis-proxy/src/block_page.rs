@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use portcullis_http::h1::reason_phrase;
+use portcullis_types::reason_phrase;
 
 use crate::StartError;
 

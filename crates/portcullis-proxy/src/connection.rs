@@ -49,7 +49,9 @@ pub(crate) async fn serve(
     tcp: TcpStream,
     peer: SocketAddr,
 ) {
-    let Some(mut connection) = Connection::open(worker, listener, tcp, peer).await else { return };
+    // Boxed, since a handshake needs far more room than what it leaves behind.
+    let opened = Box::pin(Connection::open(worker, listener, tcp, peer)).await;
+    let Some(mut connection) = opened else { return };
     connection.run().await;
 }
 
@@ -90,7 +92,7 @@ impl Connection {
             }
         };
         let tls = settings.tls.is_some();
-        let (input, output) = (Buffer::default(), Vec::new());
+        let (input, output) = (Buffer::new(Rc::clone(&worker.spares)), Vec::new());
         let began = Began::now();
         Some(Connection { worker, listener, stream, input, output, timer, peer, local, tls, began })
     }
@@ -110,7 +112,9 @@ impl Connection {
                 Incoming::Closed => return,
             };
             self.input.consume(head.received_len());
-            match exchange::run(self, &generation, *head, refused).await {
+            self.input.rest();
+            // Boxed, so that a connection that waits for its next request does not hold the room of one in flight.
+            match Box::pin(exchange::run(self, &generation, *head, refused)).await {
                 Next::Request => {}
                 Next::Close => return self.linger().await,
                 Next::Gone => return,
@@ -142,6 +146,7 @@ impl Connection {
                         return Incoming::Closed;
                     }
                     self.input.rest();
+                    self.output = Vec::new();
                     self.timer.arm_idle(timeouts.idle);
                 } else {
                     // From the first byte on there is one deadline for the whole head: a drip does not move it.

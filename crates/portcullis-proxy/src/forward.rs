@@ -1,6 +1,7 @@
 //! The request to an upstream, up to the head of its answer.
 
 use std::io::IoSlice;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -170,7 +171,8 @@ async fn acquire(
         if let Some(kept) = kept {
             return Ok((kept, endpoint, true));
         }
-        let connected = connect(group, endpoint, &connection.timer).await;
+        let connected =
+            connect(group, endpoint, &connection.timer, Rc::clone(&connection.worker.spares)).await;
         let mut pool = connection.worker.pool.borrow_mut();
         let endpoints = pool.group(group);
         match connected {

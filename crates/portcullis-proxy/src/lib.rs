@@ -22,9 +22,10 @@
 //! use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
 //! use portcullis_proxy::{Proxy, Services};
 //!
-//! // Nothing listens behind it, and no rules are loaded: the answer is a 502 of our own.
+//! // Nothing listens behind it, and nothing is inspected: the answer is a 502 of our own.
 //! let (listen, upstream) = ("127.0.0.1:0".to_string(), "http://127.0.0.1:1".to_string());
-//! let config = Config::from_flags(Flags { listen, upstream, workers: Some(1), ..Flags::default() })?;
+//! let (listen, mode) = (Some(listen), Some("off".to_string()));
+//! let config = Config::from_flags(Flags { listen, upstream, mode, workers: Some(1), ..Flags::default() })?;
 //! let registry = Registry::new();
 //! let names = DataPlaneNames {
 //!     verdicts: Action::NAMES,
@@ -32,6 +33,8 @@
 //!     upstream_errors: UpstreamError::NAMES,
 //!     refusals: &[],
 //!     ambiguities: &[],
+//!     classes: &[],
+//!     finding_outcomes: &[],
 //! };
 //! let metrics = DataPlane::new(&registry, "0", names);
 //! let on_event = Arc::new(|event: portcullis_event::Event| print!("{}", event.json_line()));

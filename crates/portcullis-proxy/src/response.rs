@@ -111,6 +111,7 @@ pub(crate) async fn pass_on(
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
             if upstream.input.unread().is_empty() {
                 let mut pool = connection.worker.pool.borrow_mut();
+                upstream.input.rest();
                 pool.group(group).put(endpoint, upstream, Instant::now());
             }
         }

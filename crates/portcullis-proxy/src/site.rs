@@ -6,6 +6,7 @@ use std::sync::Arc;
 use portcullis_config::{Failure, HostPattern};
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_metrics::RouteMetrics;
+use portcullis_types::percent_decode;
 
 use crate::upstream::Group;
 
@@ -104,7 +105,7 @@ fn is_unusual(path: &[u8]) -> bool {
 /// The path as a server may see it: percent-decoded twice, backslashes turned, path parameters cut, dot segments and
 /// empty segments taken out.
 fn resolved(path: &[u8]) -> Vec<u8> {
-    let decoded = percent_decoded(&percent_decoded(path));
+    let decoded = percent_decode(&percent_decode(path, false), false);
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in decoded.split(|byte| matches!(byte, b'/' | b'\\')) {
         let segment = segment.split(|byte| *byte == b';').next().unwrap_or_default();
@@ -123,24 +124,6 @@ fn resolved(path: &[u8]) -> Vec<u8> {
         path.push(b'/');
     }
     path
-}
-
-fn percent_decoded(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let [first, after @ ..] = rest {
-        let value = match rest {
-            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
-            _ => None,
-        };
-        out.push(value.unwrap_or(*first));
-        rest = if value.is_some() { &rest[3..] } else { after };
-    }
-    out
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use crate::StartError;
 use crate::block_page::BlockPage;
 use crate::budget::Budget;
+use crate::buffer::Spares;
 use crate::divert;
 use crate::local_time::LocalTime;
 use crate::lookups::{self, Lookups};
@@ -180,6 +181,7 @@ pub(crate) struct Shared {
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timers: Timers,
+    pub(crate) spares: Rc<Spares>,
     pub(crate) pool: RefCell<Pool>,
     pub(crate) budget: Rc<Budget>,
     pub(crate) lookups: Lookups,
@@ -199,6 +201,7 @@ impl Worker {
         Rc::new(Worker {
             shared,
             timers: Timers::default(),
+            spares: Rc::default(),
             pool: RefCell::default(),
             budget,
             lookups: Lookups::default(),

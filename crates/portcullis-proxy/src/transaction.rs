@@ -158,6 +158,11 @@ impl Transaction {
                 for ambiguity in report.ambiguities.iter() {
                     counters.ambiguous_bodies.inc(ambiguity as usize);
                 }
+                for (class, outcome) in report.findings {
+                    if let Some(of_class) = counters.semantic_findings.get(class as usize) {
+                        of_class.inc(outcome as usize);
+                    }
+                }
                 for rule in matched_rules {
                     generation.rule_matches.inc(rule.0);
                 }

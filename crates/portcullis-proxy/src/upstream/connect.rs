@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use portcullis_event::UpstreamError;
@@ -12,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::Group;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Spares};
 use crate::stream::Stream;
 use crate::timer::Timer;
 
@@ -51,13 +52,14 @@ pub(crate) async fn connect(
     group: &Arc<Group>,
     endpoint: usize,
     timer: &Timer,
+    spares: Rc<Spares>,
 ) -> Result<UpstreamConnection, Failed> {
     timer.arm(group.settings.connect_timeout);
     let failed_late = |_| Failed(UpstreamError::ConnectTimeout);
     let stream = timer.run(open(group, endpoint)).await.map_err(failed_late)??;
     Ok(UpstreamConnection {
         stream,
-        input: Buffer::default(),
+        input: Buffer::new(spares),
         parser: ResponseParser::new(Limits::default()),
     })
 }

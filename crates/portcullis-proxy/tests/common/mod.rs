@@ -212,6 +212,8 @@ impl Front {
             upstream_errors: UpstreamError::NAMES,
             refusals: &refusals,
             ambiguities: &ambiguities,
+            classes: &[],
+            finding_outcomes: &[],
         };
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&events);
