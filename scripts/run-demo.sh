@@ -43,7 +43,7 @@ wait_for() {
 target/release/demo-upstream "$upstream" &
 pids+=($!)
 wait_for "$upstream" "${pids[0]}" demo-upstream
-target/release/portcullis run --listen "$listen" --upstream "http://$upstream" --mode crs --crs .portcullis/crs \
+target/release/portcullis run --listen "$listen" --upstream "http://$upstream" --mode both --crs .portcullis/crs \
   --events "$events" --admin "$admin" &
 pids+=($!)
 wait_for "$listen" "${pids[1]}" portcullis
@@ -61,7 +61,7 @@ show() {
 # `localhost`, not the address: the CRS counts a numeric Host as a small oddity.
 base=http://localhost:${listen##*:}
 echo
-echo "Portcullis guards http://$upstream on $listen with the OWASP CRS."
+echo "Portcullis guards http://$upstream on $listen with the semantic detector and the OWASP CRS."
 show "$base/search?q=iron+and+oak"
 show "$base/search?q=1%27+UNION+SELECT+name,password+FROM+users--+"
 echo

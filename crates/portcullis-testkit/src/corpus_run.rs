@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::client::{Connection, Exchange, Failure};
 use crate::proxy::{Folder, Proxy};
-use crate::{TestkitError, base64, corpora, evasion};
+use crate::{TestkitError, base64, corpora, crs, evasion};
 
 /// What to send, and where to.
 #[derive(Clone, Debug, clap::Parser)]
@@ -136,7 +136,7 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
                     .map_err(|source| TestkitError::io(&setup, source))?;
                 flags.extend(["--setup".into(), setup.into()]);
             }
-            Some(Proxy::start(folder, flags)?)
+            Some(Proxy::start(folder, crs::rules()?, flags)?)
         }
     };
     let target = options.target.or(proxy.as_ref().map(Proxy::address));

@@ -9,12 +9,17 @@ pub const RULES_VARIABLE: &str = "PORTCULLIS_CRS";
 /// Names another folder with the regression tests.
 pub const TESTS_VARIABLE: &str = "PORTCULLIS_CRS_TESTS";
 
-const HOW: &str = "run make crs";
+const HOW: &str = "run make crs, or name another folder";
 
-/// The folder with `crs-setup.conf` and `rules/`: `PORTCULLIS_CRS`, or `.portcullis/crs` in the workspace.
+/// The folder with `crs-setup.conf` or its example, and `rules/`: `PORTCULLIS_CRS`, or `.portcullis/crs` in the workspace.
 pub fn rules() -> Result<PathBuf, TestkitError> {
-    let path = workspace::folder(RULES_VARIABLE, ".portcullis/crs");
-    match path.join("crs-setup.conf").is_file() && path.join("rules").is_dir() {
+    rules_in(workspace::folder(RULES_VARIABLE, ".portcullis/crs"))
+}
+
+/// `path`, if the CRS was extracted there.
+pub fn rules_in(path: PathBuf) -> Result<PathBuf, TestkitError> {
+    let has_setup = ["crs-setup.conf", "crs-setup.conf.example"].iter().any(|name| path.join(name).is_file());
+    match has_setup && path.join("rules").is_dir() {
         true => Ok(path),
         false => Err(TestkitError::Missing { what: "the CRS", path, how: HOW }),
     }
@@ -22,9 +27,16 @@ pub fn rules() -> Result<PathBuf, TestkitError> {
 
 /// The folder with the regression tests: `PORTCULLIS_CRS_TESTS`, or `.portcullis/crs-tests` in the workspace.
 pub fn tests() -> Result<PathBuf, TestkitError> {
-    let path = workspace::folder(TESTS_VARIABLE, ".portcullis/crs-tests");
+    tests_in(workspace::folder(TESTS_VARIABLE, ".portcullis/crs-tests"))
+}
+
+/// `path`, if it is a folder.
+pub fn tests_in(path: PathBuf) -> Result<PathBuf, TestkitError> {
     match path.is_dir() {
         true => Ok(path),
         false => Err(TestkitError::Missing { what: "the CRS regression tests", path, how: HOW }),
     }
 }
+
+/// Where a release of the CRS has its tests.
+pub const TESTS_IN_RELEASE: &str = "tests/regression/tests";

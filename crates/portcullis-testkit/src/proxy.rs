@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::process::Process;
 use crate::upstream::{Server, reflector::Reflector};
-use crate::{TestkitError, client, crs};
+use crate::{TestkitError, client};
 
 /// A running proxy with its back end.
 pub struct Proxy {
@@ -21,9 +21,9 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts `portcullis run` in mode `crs` with `extra` flags, its files in `folder`.
-    pub fn start(folder: Folder, extra: Vec<OsString>) -> Result<Self, TestkitError> {
-        let (program, rules) = (program()?, crs::rules()?);
+    /// Starts `portcullis run` in mode `crs` with the CRS in `rules` and `extra` flags, its files in `folder`.
+    pub fn start(folder: Folder, rules: PathBuf, extra: Vec<OsString>) -> Result<Self, TestkitError> {
+        let program = program()?;
         let reflector = Reflector::default();
         let backend = Server::start("127.0.0.1:0", move |request| reflector.answer(request))
             .map_err(|error| TestkitError::Run(format!("back end: {error}")))?;

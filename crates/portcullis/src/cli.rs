@@ -6,14 +6,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, explain, rules, run};
+use crate::{check, evaluate, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
 /// The exit code of a command line that cannot be followed; clap uses the same.
 pub const USAGE: u8 = 2;
 
-/// Portcullis, a web application firewall: a reverse proxy that runs the OWASP CRS and explains its verdicts.
+/// Portcullis, a web application firewall: a reverse proxy that parses requests for attacks, runs the OWASP CRS, and explains its
+/// verdicts.
 #[derive(Debug, Parser)]
 #[command(name = "portcullis", version, propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -29,8 +30,10 @@ pub enum Command {
     Run(run::Args),
     /// Read rule files or a configuration document and show every mistake in them
     Check(check::Args),
-    /// Run the rules over one request of a file and show why it would be blocked or let through
+    /// Inspect one request of a file and show why it would be blocked or let through
     Explain(explain::Args),
+    /// Run labelled requests through a policy and count what is caught and what is flagged wrongly
+    Evaluate(evaluate::Args),
     /// List the rules that would be loaded
     Rules(rules::Args),
 }

@@ -4,12 +4,15 @@
 
 mod check;
 mod cli;
+mod evaluate;
 mod explain;
+mod in_process;
 mod policy_args;
 mod request_file;
 mod rule_files;
 mod rules;
 mod run;
+mod semantic;
 
 use std::process::ExitCode;
 
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     match cli::Cli::parse().command {
         cli::Command::Run(args) => run::run(&args),
         cli::Command::Check(args) => check::run(&args),
+        cli::Command::Evaluate(args) => evaluate::run(&args),
         cli::Command::Explain(args) => explain::run(&args),
         cli::Command::Rules(args) => rules::run(&args),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use portcullis_config::{Config, Engine, Policy};
+use portcullis_config::{Config, Policy, PolicyFlags};
 use portcullis_load::{Loaded, load};
 
 use crate::cli::Failure;
@@ -14,8 +14,7 @@ pub struct PolicyArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["crs", "paranoia", "detect_only", "setup", "rules"],
-        required_unless_present_any = ["crs", "setup", "rules"],
+        conflicts_with_all = ["mode", "level", "crs", "paranoia", "detect_only", "setup", "rules"],
     )]
     config: Option<PathBuf>,
     /// The site whose policy it is; needed if the document has several policies
@@ -24,6 +23,12 @@ pub struct PolicyArgs {
     /// The route of that site; by default the first one with a policy
     #[arg(long, value_name = "NAME", requires = "site")]
     route: Option<String>,
+    /// semantic, crs or both; by default crs if rules are given, semantic if not
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// How sure the semantic detector must be: balanced (the default) or strict
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
     /// Folder of the CRS
     #[arg(long, value_name = "DIR")]
     crs: Option<PathBuf>,
@@ -42,26 +47,31 @@ pub struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// The rules, ready to run. A mistake in them is a failure with all of them in its message.
+    /// The rules of the policy, ready to run. A mistake in them is a failure with all of them in its message.
     pub fn load(&self) -> Result<Loaded, Failure> {
         load(&self.policy()?).map_err(Failure::failed)
     }
 
     /// The policy meant.
-    fn policy(&self) -> Result<Policy, Failure> {
+    pub fn policy(&self) -> Result<Policy, Failure> {
         match &self.config {
             Some(path) => {
                 let config = Config::from_file(path).map_err(Failure::failed)?;
                 self.policy_of(&config)
             }
-            None => Ok(Policy {
-                setup: self.setup.clone(),
-                crs: self.crs.clone(),
-                paranoia: self.paranoia,
-                include: self.rules.clone(),
-                engine: self.detect_only.then_some(Engine::DetectionOnly),
-                ..Policy::default()
-            }),
+            None => {
+                let flags = PolicyFlags {
+                    mode: self.mode.clone(),
+                    level: self.level.clone(),
+                    setup: self.setup.clone(),
+                    crs: self.crs.clone(),
+                    paranoia: self.paranoia,
+                    include: self.rules.clone(),
+                    detect_only: self.detect_only,
+                };
+                let policy = flags.policy().map_err(Failure::usage)?;
+                policy.ok_or_else(|| Failure::usage("mode off inspects nothing"))
+            }
         }
     }
 
@@ -84,7 +94,7 @@ impl PolicyArgs {
         let policy = site.routes.iter().filter(|route| fits(&route.name)).find_map(|route| route.policy);
         match policy {
             Some(policy) => Ok(config.policies[policy].clone()),
-            None => Err(Failure::usage(format!("site {wanted} has no such route with rules"))),
+            None => Err(Failure::usage(format!("site {wanted} has no such route that is inspected"))),
         }
     }
 }

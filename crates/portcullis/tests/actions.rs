@@ -210,7 +210,7 @@ fn refused_at_load() {
         let folder = tempfile::tempdir().unwrap();
         let rules = format!("SecAction \"id:1,{rule}\"");
         let (address, admin) = (free_address(), free_address());
-        let config = document(folder.path(), address, admin, free_address(), &rules, "");
+        let config = document(folder.path(), address, admin, free_address(), &served::rules(&rules), "");
         for verb in [vec!["check"], vec!["run", "--config"]] {
             let output = Command::new(program()).args(&verb).arg(&config).output().unwrap();
             let text = [output.stdout, output.stderr].concat();
@@ -220,4 +220,43 @@ fn refused_at_load() {
             assert!(text.contains("<directives>:"), "{text}");
         }
     }
+}
+
+/// `SecServerSignature` names the server in every answer, the upstream's and our own; empty, it takes the name away.
+#[test]
+fn the_server_has_the_name_that_the_rules_give() {
+    let app = application(|_| {
+        let mut answer = says("app");
+        answer.headers.push(("Server".to_owned(), "app/1.0".to_owned()));
+        answer
+    });
+    let deny = on("deny", 1, "phase:1,deny");
+    for (directive, named, of_upstream) in [
+        ("", None, Some("app/1.0")),
+        ("SecServerSignature \"Apache/2.4\"\n", Some("Apache/2.4"), Some("Apache/2.4")),
+        ("SecServerSignature \"\"\n", None, None),
+    ] {
+        let served = Served::start(&app, &format!("{directive}{deny}"), "");
+        let (passed, denied) = (served.get("/"), served.get("/deny"));
+        assert_eq!((passed.status(), denied.status()), (200, 403));
+        assert_eq!(passed.header("server").as_deref(), of_upstream, "{directive}");
+        if !directive.is_empty() {
+            assert_eq!(denied.header("server").as_deref(), named, "{directive}");
+        }
+        assert!(!denied.text().contains("app/1.0"));
+    }
+}
+
+/// A pattern that backtracks is given up at its limit, and the metric says so.
+#[test]
+fn patterns_that_are_given_up_are_counted() {
+    let app = application(|_| says("app"));
+    let rules = "SecPcreMatchLimit 100\n\
+                 SecRule ARGS:a \"@rx ^(?:(\\w+)+)(?=!)\\1?\" \"id:1,phase:1,deny\"\n\
+                 SecRule TX:MSC_PCRE_LIMITS_EXCEEDED \"@eq 1\" \"id:2,phase:2,deny,status:409\"";
+    let served = Served::start(&app, rules, "");
+    assert_eq!(served.get("/?a=x").status(), 200);
+    assert_eq!(served.metric("portcullis_pattern_errors_total{kind=\"limit\"}"), 0.0);
+    assert_eq!(served.get(&format!("/?a={}-!", "a".repeat(32))).status(), 409);
+    assert_eq!(served.metric("portcullis_pattern_errors_total{kind=\"limit\"}"), 1.0);
 }

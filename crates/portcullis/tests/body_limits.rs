@@ -160,7 +160,14 @@ fn more_than_a_gigabyte_is_an_error() {
     for directive in ["SecRequestBodyLimit", "SecResponseBodyLimit", "SecRequestBodyNoFilesLimit"] {
         let folder = tempfile::tempdir().unwrap();
         let rules = format!("{directive} 1073741825");
-        let config = document(folder.path(), free_address(), free_address(), free_address(), &rules, "");
+        let config = document(
+            folder.path(),
+            free_address(),
+            free_address(),
+            free_address(),
+            &served::rules(&rules),
+            "",
+        );
         let output = Command::new(program()).arg("check").arg(&config).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.code() == Some(1) && text.contains("1 GiB"), "{text}");

@@ -42,6 +42,17 @@ impl Running {
     }
 
     fn start_with(folder: &Path, upstream: &Server, store: &str, rules: &str) -> Running {
+        Running::start_within(&[], folder, upstream, store, rules)
+    }
+
+    /// `within`: a program with arguments that goes over into ours, such as `env NAME=value`.
+    fn start_within(
+        within: &[String],
+        folder: &Path,
+        upstream: &Server,
+        store: &str,
+        rules: &str,
+    ) -> Running {
         let (address, admin) = (free_address(), free_address());
         let config = folder.join(format!("{}.toml", address.port()));
         let text = format!(
@@ -53,8 +64,10 @@ impl Running {
             upstream.address()
         );
         std::fs::write(&config, text).unwrap();
-        let arguments: [OsString; 3] = ["run".into(), "--config".into(), config.into()];
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_portcullis"));
+        let run = [env!("CARGO_BIN_EXE_portcullis").into(), "run".into(), "--config".into(), config.into()];
+        let mut arguments = within.iter().map(OsString::from).chain(run);
+        let program = PathBuf::from(arguments.next().unwrap());
+        let arguments: Vec<OsString> = arguments.collect();
         let output = folder.join(format!("{}.output", address.port()));
         let mut process = Process::start(&program, &arguments, &output).unwrap();
         process.wait_for(address, PATIENCE).unwrap();
@@ -141,6 +154,39 @@ fn without_a_folder_they_end_with_the_process() {
     running.stop();
 }
 
+/// The file may not grow beyond 32 KiB, and writing on is an error as on a full disk.
+#[test]
+fn a_full_disk_costs_no_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = upstream();
+    let rules = format!(
+        "{RULES}\nSecAction \"id:9,phase:1,pass,nolog,setvar:'ip.big=%{{REQUEST_HEADERS.x-client}}{}'\"",
+        "x".repeat(2_000)
+    );
+    let limit = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
+    let within = ["sh", "-c", limit].map(str::to_owned);
+    let running = Running::start_within(&within, folder.path(), &upstream, "folder = \"data\"", &rules);
+    assert_eq!(running.hits("first", 2), [200, 200]);
+    until(|| running.metric("portcullis_store_file_bytes") > 0);
+    let mut client = 0;
+    until(|| {
+        client += 1;
+        assert_eq!(running.get("/hit", &format!("client-{client}")), 200);
+        running.metric("portcullis_store_persist_errors_total") > 0
+    });
+    // Counting goes on in memory, and nobody waits.
+    let began = Instant::now();
+    assert_eq!(running.hits("first", 4), [200, 200, 200, 429]);
+    assert!(began.elapsed() < Duration::from_secs(4));
+    assert!(running.metric("portcullis_store_records") > 10);
+    running.stop();
+    // What was written before is there, and nothing torn.
+    let running = Running::start(folder.path(), &upstream, "folder = \"data\"");
+    assert!(running.metric("portcullis_store_records") > 5);
+    assert_eq!(running.metric("portcullis_store_persist_errors_total"), 0);
+    running.stop();
+}
+
 #[test]
 fn the_rules_can_name_the_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -180,22 +226,14 @@ struct RedisServer {
 
 impl RedisServer {
     fn start(folder: &Path, address: SocketAddr) -> RedisServer {
-        let port = address.port().to_string();
+        RedisServer::start_with(folder, address, &["--port", &address.port().to_string()])
+    }
+
+    fn start_with(folder: &Path, address: SocketAddr, ports: &[&str]) -> RedisServer {
+        let port = address.port();
         let folder_text = folder.to_string_lossy().into_owned();
-        let arguments: Vec<OsString> = [
-            "--port",
-            &port,
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--dir",
-            &folder_text,
-        ]
-        .map(OsString::from)
-        .into();
+        let common = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &folder_text];
+        let arguments: Vec<OsString> = ports.iter().chain(&common).map(OsString::from).collect();
         let output = folder.join(format!("redis-{port}.output"));
         let mut process = Process::start(Path::new("redis-server"), &arguments, &output)
             .unwrap_or_else(|error| panic!("redis-server is needed (apt-get install redis-server): {error}"));
@@ -281,5 +319,43 @@ fn nodes_share_counts_through_redis() {
     until(|| second.counts("a", hits + 1));
     second.stop();
     later.stop();
+    drop(redis);
+}
+
+/// `rediss://`: the certificate is checked against the machine's authorities, which `SSL_CERT_FILE` names here.
+#[test]
+fn nodes_share_counts_over_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(path("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let address = free_address();
+    let tls = ["--port", "0", "--tls-port", &address.port().to_string(), "--tls-auth-clients", "no"];
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let files = ["--tls-cert-file", &cert, "--tls-key-file", &key];
+    let redis = RedisServer::start_with(folder.path(), address, &[tls.as_slice(), &files].concat());
+
+    let upstream = upstream();
+    let store = format!("redis = \"rediss://{address}\"");
+    let start = |authorities: &str| {
+        let within = ["env".to_owned(), format!("SSL_CERT_FILE={authorities}")];
+        Running::start_within(&within, folder.path(), &upstream, &store, SHARED_RULES)
+    };
+    let nodes = [start(&cert), start(&cert)];
+    until(|| nodes.iter().all(|node| node.metric("portcullis_store_redis_connected") == 1));
+    assert_eq!(nodes[0].hits("a", 3), [200; 3]);
+    until(|| nodes[1].counts("a", 3));
+
+    // A node that does not know who signed it shares nothing, and goes on alone.
+    let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(path("other.pem"), other.cert.pem()).unwrap();
+    let alone = start(&path("other.pem"));
+    until(|| alone.metric("portcullis_store_redis_failures_total") > 0);
+    assert_eq!(alone.metric("portcullis_store_redis_connected"), 0);
+    assert_eq!(alone.get("/hit", "a"), 200);
+    assert!(alone.counts("a", 1));
+    alone.stop();
+    nodes.into_iter().for_each(Running::stop);
     drop(redis);
 }

@@ -234,7 +234,7 @@ fn mistakes() {
     let files = Files::new(ATTACK);
     std::fs::write(files.0.path().join("bad.conf"), "SecRule ARGZ \"@rx a\" \"id:1\"\n").expect("writing");
     for (args, code, part) in [
-        (&["explain", "request.http"][..], 2, "--config"),
+        (&["explain", "request.http", "--site", "a"][..], 2, "--config"),
         (&["explain", "none.http", "--rules", "rules.conf"], 2, "cannot read none.http: "),
         (&["explain", "request.http", "--crs", "none"], 1, "make crs"),
         (&["explain", "request.http", "--rules", "bad.conf"], 1, "did you mean ARGS?"),

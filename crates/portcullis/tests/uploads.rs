@@ -118,7 +118,14 @@ fn refused_at_load() {
         ("SecUploadKeepFiles On\nSecUploadDir /nonexistent/uploads", "is no folder"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let config = document(folder.path(), free_address(), free_address(), free_address(), rules, "");
+        let config = document(
+            folder.path(),
+            free_address(),
+            free_address(),
+            free_address(),
+            &served::rules(rules),
+            "",
+        );
         let output = Command::new(program()).args(["run", "--config"]).arg(&config).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && text.contains(words), "{text}");

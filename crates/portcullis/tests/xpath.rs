@@ -79,7 +79,14 @@ fn refused_at_load() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let rules = format!("SecRule \"XML:{path}\" \"@rx x\" \"id:1,phase:2,deny\"");
-        let config = document(folder.path(), free_address(), free_address(), free_address(), &rules, "");
+        let config = document(
+            folder.path(),
+            free_address(),
+            free_address(),
+            free_address(),
+            &served::rules(&rules),
+            "",
+        );
         let output = Command::new(program()).arg("check").arg(&config).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(1), "{path}: {text}");

@@ -15,6 +15,8 @@ pub struct Suite {
     pub files: Vec<TestFile>,
     /// Files without a test; the runner names them.
     pub empty: Vec<PathBuf>,
+    /// Files that are no test files, with what is wrong with them.
+    pub unreadable: Vec<TestkitError>,
 }
 
 impl Suite {
@@ -47,10 +49,10 @@ pub fn read_folder(folder: &Path) -> Result<Suite, TestkitError> {
     let mut suite = Suite::default();
     for path in paths {
         let text = std::fs::read_to_string(&path).map_err(|source| TestkitError::io(&path, source))?;
-        let file = parse(&text, &path)?;
-        match file.tests.is_empty() {
-            true => suite.empty.push(path),
-            false => suite.files.push(file),
+        match parse(&text, &path) {
+            Ok(file) if file.tests.is_empty() => suite.empty.push(path),
+            Ok(file) => suite.files.push(file),
+            Err(error) => suite.unreadable.push(error),
         }
     }
     Ok(suite)
@@ -83,7 +85,11 @@ pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<TestFile, TestkitErro
 }
 
 fn stage(raw: RawStage) -> Result<Stage, String> {
-    let RawStage { input, output } = raw;
+    let (input, output) = match raw {
+        RawStage { input: Some(input), output: Some(output), stage: None } => (input, output),
+        RawStage { stage: Some(stage), input: None, output: None } => (stage.input, stage.output),
+        _ => return Err("a stage needs `input` and `output`".into()),
+    };
     let data = match (input.data, input.encoded_data) {
         (Some(text), _) => Some(template::expand(&text)?.into_bytes()),
         (None, Some(text)) => Some(base64::decode(&text).ok_or("`encoded_data` is not Base64")?),
@@ -163,6 +169,15 @@ struct RawTest {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawStage {
+    input: Option<RawInput>,
+    output: Option<RawOutput>,
+    /// Before CRS 4.1 a stage was wrapped once more.
+    stage: Option<RawWrapped>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawWrapped {
     input: RawInput,
     output: RawOutput,
 }
@@ -300,6 +315,18 @@ mod tests {
         for stage in ["{input: {urI: /}, output: {}}", "{input: {}, output: {log: {expect_id: [1]}}}"] {
             let text = format!("rule_id: 1\ntests:\n- stages: [{stage}]\n");
             assert!(parse(&text, "x.yaml").is_err(), "{stage}");
+        }
+    }
+
+    #[test]
+    fn stages_as_older_releases_wrap_them() {
+        let stage = one("      - stage:\n          input: {uri: /x}\n          output: {status: 400}\n");
+        assert_eq!((stage.input.uri.as_str(), stage.output.status), ("/x", 400));
+        for wrong in ["{input: {}}", "{stage: {input: {}, output: {}}, output: {}}"] {
+            assert!(
+                parse(&format!("rule_id: 1\ntests:\n- stages: [{wrong}]\n"), "x.yaml").is_err(),
+                "{wrong}"
+            );
         }
     }
 

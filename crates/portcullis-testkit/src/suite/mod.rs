@@ -37,6 +37,12 @@ pub use target::Profile;
     about = "Replays the CRS regression tests through Portcullis and judges the results."
 )]
 pub struct Options {
+    /// Another CRS than the pinned one: a release as it was extracted.
+    #[arg(long, value_name = "DIR")]
+    pub crs: Option<PathBuf>,
+    /// Its regression tests, if they are not in tests/regression/tests there.
+    #[arg(long, value_name = "DIR")]
+    pub tests: Option<PathBuf>,
     /// Only tests whose name begins so: `942` or `920100-4`.
     #[arg(long, default_value = "", value_name = "PREFIX")]
     pub filter: String,
@@ -75,9 +81,20 @@ pub struct Options {
     pub log: Option<PathBuf>,
 }
 
+impl Options {
+    fn rules(&self) -> Result<PathBuf, TestkitError> {
+        self.crs.clone().map_or_else(crs::rules, crs::rules_in)
+    }
+
+    fn tests(&self) -> Result<PathBuf, TestkitError> {
+        let of_release = || self.crs.as_ref().map(|crs| crs.join(crs::TESTS_IN_RELEASE));
+        self.tests.clone().or_else(of_release).map_or_else(crs::tests, crs::tests_in)
+    }
+}
+
 /// Runs the suite and prints the report. True if the outcome is the expected one.
 pub fn run(options: &Options) -> Result<bool, TestkitError> {
-    let suite = ftw::read_folder(&crs::tests()?)?;
+    let suite = ftw::read_folder(&options.tests()?)?;
     let read = suite.counts();
     println!("read {} tests, {} stages in {} files", read.0, read.1, suite.files.len());
     for path in &suite.empty {
@@ -102,7 +119,8 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
     }
 
     let mut good = true;
-    for trouble in log.troubles.iter().chain(&count_trouble(options, &suite)) {
+    let unreadable: Vec<String> = suite.unreadable.iter().map(|error| format!("not run: {error}")).collect();
+    for trouble in log.troubles.iter().chain(&unreadable).chain(&count_trouble(options, &suite)) {
         println!("TROUBLE {trouble}");
         good = false;
     }

@@ -48,7 +48,7 @@ impl Target {
         let workers = options.workers.to_string();
         let flags = ["--paranoia", "4", "--detect-only", "--http-compat", profile, "--workers", &workers];
         let flags = flags.map(OsString::from).into_iter().chain(["--setup".into(), setup.into()]);
-        Ok(Target::Own(Box::new(Proxy::start(folder, flags.collect())?)))
+        Ok(Target::Own(Box::new(Proxy::start(folder, options.rules()?, flags.collect())?)))
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -3,6 +3,7 @@
 mod inspect;
 mod not_run;
 mod print;
+mod semantic;
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -61,9 +62,11 @@ fn dns_answer(text: &str) -> Result<(String, Ipv4Addr), String> {
 fn explain(args: &Args) -> Result<String, Failure> {
     let file = read(&args.file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.file.display())))?;
-    let plan = args.policy.load()?.plan;
+    let policy = args.policy.policy()?;
+    let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let watched = args.rule.map(|id| find(&plan, id)).transpose()?;
-    let mut explanation = inspect::explain(plan, request_file::read(&file), args.client, watched, &args.dns);
+    let mut explanation =
+        inspect::explain(&policy, plan, request_file::read(&file), args.client, watched, &args.dns);
     if !args.all {
         let before = explanation.matches.len();
         explanation.matches.retain(Match::is_telling);
@@ -108,9 +111,11 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub struct Explanation {
     /// The request line as received.
     request: String,
-    /// Body bytes shown to the rules.
+    /// Which detection runs.
+    mode: portcullis_event::DetectionMode,
+    /// Body bytes shown to it.
     body_bytes_inspected: u64,
-    /// Body bytes that they did not see.
+    /// Body bytes that it did not see.
     body_bytes_not_inspected: u64,
     /// Remarks on the file and on the body.
     notes: Vec<String>,
@@ -121,6 +126,9 @@ pub struct Explanation {
     matches: Vec<Match>,
     /// Matches left out because they only keep the rule set's own books; `--all` shows them.
     matches_not_shown: usize,
+    /// What the semantic detector found, where it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    semantic: Option<semantic::Semantic>,
     /// Rules that did not run in the request phases, by reason.
     not_run: Vec<not_run::Group>,
     /// Values that rules were not shown.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use portcullis_event::{Action, EngineMode, Scores};
+use portcullis_event::{Action, DetectionMode, EngineMode, Scores};
 
 use super::not_run::Watched;
 use super::{Explanation, Match};
@@ -30,13 +30,17 @@ pub fn print(explanation: &Explanation) -> String {
         print_match(&mut out, found);
     }
     match (explanation.matches.len(), explanation.matches_not_shown) {
+        (0, _) if explanation.mode == DetectionMode::Semantic => {}
         (0, 0) => out.push_str("\nno rule matched\n"),
         (0, _) => out.push_str("\nno rule found anything\n"),
         _ => {}
     }
-    if explanation.matches_not_shown > 0 {
+    if explanation.matches_not_shown > 0 && explanation.mode != DetectionMode::Semantic {
         let n = explanation.matches_not_shown;
         let _ = writeln!(out, "\n{n} matches of rules without a message are not shown; --all shows them");
+    }
+    if let Some(semantic) = &explanation.semantic {
+        semantic.print(&mut out);
     }
     print_not_run(&mut out, explanation);
     if let Some(watched) = &explanation.watched {
@@ -161,6 +165,8 @@ fn print_verdict(out: &mut String, explanation: &Explanation) {
     }
     if let (Some(rule), Some(phase)) = (verdict.rule_id, verdict.phase) {
         let _ = write!(out, " by rule {rule} in phase {}", phase.number());
+    } else if let (Some(class), Some(phase)) = (verdict.class, verdict.phase) {
+        let _ = write!(out, " by findings of {class} in phase {}", phase.number());
     }
     if !verdict.reason.is_empty() {
         let _ = write!(out, ": {}", one_line(&verdict.reason));
@@ -177,7 +183,7 @@ fn print_verdict(out: &mut String, explanation: &Explanation) {
 }
 
 /// Control characters as escapes, so that a value stays in its line and cannot command the terminal.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
@@ -185,7 +191,8 @@ fn one_line(text: &str) -> String {
     out
 }
 
-fn shorten(text: &str) -> String {
+/// Cut to what fits a line.
+pub fn shorten(text: &str) -> String {
     match text.char_indices().nth(VALUE_CHARS_MAX) {
         Some((cut, _)) => format!("{}... ({} bytes)", &text[..cut], text.len()),
         None => text.to_owned(),

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use portcullis_admin::Health;
 use portcullis_config::Config;
-use portcullis_event::{Action, NotInspected, UpstreamError};
+use portcullis_event::{Action, FindingOutcome, NotInspected, UpstreamError};
 use portcullis_http::body::Ambiguity;
 use portcullis_http::message::Refusal;
 use portcullis_inspect::KeptFile;
@@ -26,6 +26,7 @@ use portcullis_log::{
 };
 use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
 use portcullis_proxy::{Proxy, Services};
+use portcullis_types::Class;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Failure;
@@ -186,6 +187,8 @@ fn data_plane(registry: &Registry) -> DataPlane {
         upstream_errors: UpstreamError::NAMES,
         refusals: &refusals,
         ambiguities: &ambiguities,
+        classes: Class::NAMES,
+        finding_outcomes: FindingOutcome::NAMES,
     };
     DataPlane::new(registry, env!("CARGO_PKG_VERSION"), names)
 }

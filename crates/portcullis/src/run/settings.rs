@@ -12,6 +12,7 @@ use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
 use crate::run::audit::Audit;
+use crate::semantic::SharedDetectors;
 
 /// Arguments of `portcullis run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -21,21 +22,25 @@ pub struct Args {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "listen", "upstream", "mode", "crs", "paranoia", "detect_only", "setup", "rules", "http_compat", "events",
+            "listen", "upstream", "mode", "level", "crs", "paranoia", "detect_only", "setup", "rules", "http_compat", "events",
             "error_log", "workers", "admin"
         ],
-        required_unless_present = "listen",
+        required_unless_present = "upstream",
     )]
     config: Option<PathBuf>,
-    /// Address and port to serve
+    /// Address and port to serve; by default 127.0.0.1:8080
     #[arg(long, value_name = "ADDR", requires = "upstream")]
     listen: Option<String>,
     /// The application: http://host:port or https://host:port
-    #[arg(long, value_name = "URL", requires = "listen")]
+    #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// crs (inspect with the rules) or off; by default crs if rules are given
+    /// semantic (parse what requests say), crs (inspect with the rules), both, or off; by default crs if rules are given,
+    /// semantic if not
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
+    /// How sure the semantic detector must be: balanced (the default) or strict
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
     /// Folder of the CRS: crs-setup.conf (or its .example) and rules/*.conf
     #[arg(long, value_name = "DIR")]
     crs: Option<PathBuf>,
@@ -73,9 +78,10 @@ impl Args {
     pub fn config(&self) -> Result<Config, Failure> {
         let Some(path) = &self.config else {
             let flags = Flags {
-                listen: self.listen.clone().unwrap_or_default(),
+                listen: self.listen.clone(),
                 upstream: self.upstream.clone().unwrap_or_default(),
                 mode: self.mode.clone(),
+                level: self.level.clone(),
                 crs: self.crs.clone(),
                 paranoia: self.paranoia,
                 detect_only: self.detect_only,
@@ -93,19 +99,26 @@ impl Args {
     }
 }
 
-/// Compiles the policies of a configuration, and keeps what outlives one: persistent collections.
+/// Compiles the policies of a configuration, and keeps what outlives one: persistent collections, detectors.
 pub struct Policies {
     registry: Arc<Registry>,
     store: Option<Arc<Store>>,
     audit: Arc<Audit>,
     /// Kept over reloads: rules that stay are not compiled again.
     patterns: Patterns,
+    detectors: SharedDetectors,
 }
 
 impl Policies {
     /// None compiled yet.
     pub fn new(registry: Arc<Registry>, audit: Arc<Audit>) -> Policies {
-        Policies { registry, store: None, audit, patterns: Patterns::default() }
+        Policies {
+            registry,
+            store: None,
+            audit,
+            patterns: Patterns::default(),
+            detectors: SharedDetectors::default(),
+        }
     }
 
     /// An inspector for each policy, in order. Warnings go to standard error.
@@ -122,11 +135,12 @@ impl Policies {
             plans.push(loaded.plan);
         }
         let store = self.store(&config.store, &plans);
-        let inspector = |plan| {
+        let inspector = |(plan, policy)| {
             let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
+            let inspector = self.detectors.attach(inspector, policy);
             self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
         };
-        plans.into_iter().map(inspector).collect()
+        plans.into_iter().zip(&config.policies).map(inspector).collect()
     }
 
     /// Writes what is left of the collections.

@@ -42,9 +42,14 @@ pub struct Served {
 impl Served {
     /// Starts before `application`. `directives` are the rules; `more` goes into the document behind them.
     pub fn start(application: &Server, directives: &str, more: &str) -> Served {
+        Served::start_site(application, &rules(directives), more)
+    }
+
+    /// The same with these lines in the table of the site.
+    pub fn start_site(application: &Server, site: &str, more: &str) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let (address, admin) = (free_address(), free_address());
-        let config = document(folder.path(), address, admin, application.address(), directives, more);
+        let config = document(folder.path(), address, admin, application.address(), site, more);
         let arguments: [OsString; 3] = ["run".into(), "--config".into(), config.into()];
         let output = folder.path().join("output");
         let mut process = Process::start(&program(), &arguments, &output).unwrap();
@@ -119,20 +124,25 @@ impl Served {
     }
 }
 
+/// The line of a site that has these rules.
+pub fn rules(directives: &str) -> String {
+    format!("rules = {{ directives = '''\n{directives}\n''' }}")
+}
+
 /// Writes a configuration document and says where.
 pub fn document(
     folder: &Path,
     address: SocketAddr,
     admin: SocketAddr,
     upstream: SocketAddr,
-    directives: &str,
+    site: &str,
     more: &str,
 ) -> PathBuf {
     let text = format!(
         "workers = 1\nadmin = {{ listen = \"{admin}\" }}\nevents = {{ file = \"events.jsonl\" }}\n\
          [[listeners]]\naddress = \"{address}\"\n\
          [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
-         rules = {{ directives = '''\n{directives}\n''' }}\n\
+         {site}\n\
          [upstreams.app]\nendpoints = [\"http://{upstream}\"]\n{more}\n"
     );
     let path = folder.join("portcullis.toml");

@@ -1,0 +1,116 @@
+//! `portcullis evaluate PATH...`: labelled requests through a policy, in process: what is caught, what is flagged wrongly, why.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use portcullis_config::{Class, Policy};
+use portcullis_evaluate::{Content, Engine, Outcome};
+use portcullis_event::{Action, FindingOutcome, Redactor, RedactorNames};
+use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch};
+use portcullis_store::Store;
+
+use crate::cli::{Failure, print};
+use crate::in_process::{self, Run};
+use crate::policy_args::PolicyArgs;
+use crate::semantic::SharedDetectors;
+
+/// Requests come from there, at the beginning of 2026.
+const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 50_000);
+const EPOCH_MILLIS: u64 = 1_767_225_600_000;
+
+/// Arguments of `portcullis evaluate`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    evaluation: portcullis_evaluate::Args,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+/// Prints the report. Exit code 1 if the rules do not load or a file cannot be read.
+pub fn run(args: &Args) -> ExitCode {
+    match evaluate(args) {
+        Ok(text) => print(&text),
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn evaluate(args: &Args) -> Result<String, Failure> {
+    let policy = args.policy.policy()?;
+    let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
+    // Whoever has the requests may see what is in them.
+    let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
+    let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
+    let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
+    let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
+    let mut engine = Inspected { inspector, names, policy, scratch: Some(Scratch::default()) };
+    portcullis_evaluate::run(&args.evaluation, &mut engine).map_err(Failure::failed)
+}
+
+/// The inspection of a policy.
+struct Inspected {
+    inspector: Arc<Inspector>,
+    names: PolicyNames,
+    policy: Policy,
+    scratch: Option<Scratch>,
+}
+
+impl Engine for Inspected {
+    fn describe(&self) -> String {
+        let level = match self.policy.mode.has_semantic() {
+            true => format!(", level {}", self.policy.level.name()),
+            false => String::new(),
+        };
+        format!("mode {}{level}", self.inspector.mode())
+    }
+
+    fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome {
+        let bytes = content.to_wire();
+        let scratch = self.scratch.take().unwrap_or_default();
+        let connection = in_process::connection(CLIENT, EPOCH_MILLIS, 0);
+        let started = Instant::now();
+        let (head, refusal) = in_process::parse(&bytes);
+        let inspection = self.inspector.begin(&self.names, connection, scratch);
+        let mut run = Run { inspection, notes: Vec::new(), dns: &[], body_bytes: 0, body_bytes_inspected: 0 };
+        run.phases(&head, refusal, bytes.get(head.received_len()..).unwrap_or_default());
+        let duration = started.elapsed();
+        let values = run.inspection.semantic_values().unwrap_or_default();
+        let report = run.inspection.finish(&Default::default());
+        self.scratch = Some(report.scratch);
+        let verdict = report.event.as_ref().map(|event| &event.verdict);
+        let stopped = matches!(report.action, Action::Deny | Action::Drop | Action::Redirect);
+        let is_of = |value: &&ScoredValue| class.is_none_or(|wanted| value.score.class == wanted);
+        let worst = values.iter().find(is_of);
+        let passes = worst.is_some_and(|value| value.score.outcome != FindingOutcome::Below);
+        // Rules of ours refuse bodies that cannot be read; that is no finding of an attack.
+        let unreadable = stopped && verdict.is_some_and(|verdict| verdict.status == Some(400));
+        let blocked = if class.is_some() { passes } else { stopped && !unreadable };
+        let by_rule = verdict.and_then(|verdict| verdict.rule_id).is_some();
+        let matches = report.event.iter().flat_map(|event| &event.matches);
+        let matches: Vec<(String, f32)> =
+            matches.map(|found| (found.rule.rule_id.to_string(), found.points as f32)).collect();
+        let at = |value: &ScoredValue| format!("{}:{}", value.score.place.name(), value.score.name);
+        Outcome {
+            blocked,
+            refused: refusal.map(|refusal| refusal.name()).or(unreadable.then_some("unreadable body")),
+            class: worst.filter(|_| !by_rule).map(|value| value.score.class),
+            duration,
+            points: worst.map_or(0.0, |value| value.score.points),
+            at: worst.map(at).unwrap_or_default(),
+            terms: worst
+                .map(|value| value.terms.clone())
+                .unwrap_or_default()
+                .into_iter()
+                .chain(matches)
+                .collect(),
+            rows: values.iter().map(row).collect(),
+        }
+    }
+}
+
+fn row(value: &ScoredValue) -> (Class, Vec<String>) {
+    let names = value.terms.iter().map(|(name, _)| name.clone());
+    (value.score.class, names.filter(|name| name != "bias").collect())
+}

@@ -1,0 +1,138 @@
+//! A request through an inspection, without a server: for `explain` and `evaluate`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use portcullis_engine::BodyPlan;
+use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser};
+use portcullis_http::message::Refusal;
+use portcullis_inspect::{Answer, Connection, Inspection, Question, Step};
+
+/// A connection from `client` at a time of which nothing but the clock is known.
+pub fn connection(client: SocketAddr, epoch_millis: u64, utc_offset_seconds: i32) -> Connection {
+    Connection {
+        client,
+        client_info: client.into(),
+        server: SocketAddr::from((Ipv4Addr::LOCALHOST, 80)),
+        request_id: "offline".to_owned(),
+        epoch_millis,
+        utc_offset_seconds,
+        tls: false,
+    }
+}
+
+/// The head of a request, and why it is refused, if it is.
+pub fn parse(bytes: &[u8]) -> (RequestHead, Option<Refusal>) {
+    let mut parser = RequestParser::new(Limits::default(), Compat::Strict);
+    let parsed = match parser.parse(bytes) {
+        Parsed::NeedMore => parser.end(bytes),
+        parsed => Some(parsed),
+    };
+    match parsed {
+        Some(Parsed::Head(head)) => (head, None),
+        Some(Parsed::Refused { partial, refusal }) => (partial, Some(refusal)),
+        Some(Parsed::NeedMore) | None => (RequestHead::default(), Some(Refusal::Incomplete)),
+    }
+}
+
+/// An inspection and what it is shown.
+pub struct Run<'a> {
+    /// The inspection.
+    pub inspection: Inspection,
+    /// Remarks on the request and on what was not asked.
+    pub notes: Vec<String>,
+    /// Answers to lookups.
+    pub dns: &'a [(String, Ipv4Addr)],
+    /// Bytes of the body, transfer coding removed.
+    pub body_bytes: u64,
+    /// Those of them that were shown.
+    pub body_bytes_inspected: u64,
+}
+
+impl Run<'_> {
+    /// The request phases over `head` and the bytes behind it; what they come to.
+    pub fn phases(&mut self, head: &RequestHead, refusal: Option<Refusal>, body: &[u8]) -> Step {
+        let step = self.inspection.request_head(head, refusal);
+        let step = self.settle(step);
+        if step != Step::Continue || refusal.is_some() {
+            return step;
+        }
+        let body = self.decode(head, body, &Limits::default());
+        self.body_bytes = body.len() as u64;
+        let mut truncated = false;
+        if let BodyPlan::Hold { limit_bytes, .. } = self.inspection.request_body_plan() {
+            let shown = body.len().min(usize::try_from(limit_bytes).unwrap_or(usize::MAX));
+            truncated = shown < body.len();
+            if truncated {
+                self.notes.push(format!("only {shown} of {} body bytes are within the limit", body.len()));
+            }
+            self.inspection.request_body(&body[..shown]);
+            self.body_bytes_inspected = shown as u64;
+        }
+        let step = self.inspection.request_end(truncated);
+        let step = self.settle(step);
+        if let Some(error) = self.inspection.request_body_error() {
+            self.notes.push(format!("the body could not be read: {error}"));
+        }
+        step
+    }
+
+    /// Answers what rules ask from what was given, and notes what nobody answers.
+    pub fn settle(&mut self, mut step: Step) -> Step {
+        while step == Step::Ask {
+            let mut answers = Vec::new();
+            for (id, question) in self.inspection.questions() {
+                let answer = match question {
+                    Question::Address(name) => match self.dns.iter().find(|(known, _)| known == name) {
+                        Some((_, address)) => Answer::Address(*address),
+                        None => {
+                            let note = "a rule looks up NAME in DNS: unanswered here, so it does not match; \
+                                        --dns NAME=ADDRESS answers it";
+                            self.notes.push(note.replace("NAME", name));
+                            Answer::Unknown
+                        }
+                    },
+                    Question::Scan { scanner, content } => {
+                        let size = content.len();
+                        self.notes.push(format!(
+                            "a rule has {scanner} scan an upload of {size} bytes: not done here, so it does not match"
+                        ));
+                        Answer::Unknown
+                    }
+                };
+                answers.push((id, answer));
+            }
+            for (id, answer) in answers {
+                self.inspection.answer(id, answer);
+            }
+            step = self.inspection.resume();
+        }
+        step
+    }
+
+    /// The body without its transfer coding.
+    fn decode(&mut self, head: &RequestHead, mut rest: &[u8], limits: &Limits) -> Vec<u8> {
+        let mut decoder = BodyDecoder::request(head.framing(), limits);
+        let mut body = Vec::new();
+        while !decoder.is_done() && !rest.is_empty() {
+            match decoder.decode(rest) {
+                Ok(decoded) => {
+                    body.extend_from_slice(decoded.data);
+                    if decoded.consumed == 0 {
+                        break;
+                    }
+                    rest = &rest[decoded.consumed..];
+                }
+                Err(error) => {
+                    self.notes.push(format!("the body's framing is broken: {}", error.explanation()));
+                    return body;
+                }
+            }
+        }
+        if !decoder.is_done() {
+            self.notes.push("the body is shorter than its framing says".to_owned());
+        } else if !rest.is_empty() {
+            self.notes.push(format!("{} bytes after the request were left alone", rest.len()));
+        }
+        body
+    }
+}

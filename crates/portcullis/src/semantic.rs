@@ -1,0 +1,44 @@
+//! The semantic detector of a policy.
+
+use std::sync::Arc;
+
+use portcullis_config::{Mode, Policy};
+use portcullis_event::DetectionMode;
+use portcullis_inspect::{ClassAction, Exclusion, Inspector, Semantic, SemanticPolicy};
+use portcullis_semantic::Detectors;
+
+/// The detectors of the process, built for the first policy that asks for them.
+#[derive(Debug, Default)]
+pub struct SharedDetectors(Option<Arc<Detectors>>);
+
+impl SharedDetectors {
+    /// `inspector` with the semantic detector, if `policy` asks for it.
+    pub fn attach(&mut self, inspector: Inspector, policy: &Policy) -> Inspector {
+        let mode = match policy.mode {
+            Mode::Crs => return inspector,
+            Mode::Semantic => DetectionMode::Semantic,
+            Mode::Both => DetectionMode::Both,
+        };
+        let detectors = Arc::clone(self.0.get_or_insert_with(|| Arc::new(Detectors::new())));
+        inspector.with_semantic(
+            mode,
+            Semantic { detectors, level: policy.level, policy: Arc::new(class_policy(policy)) },
+        )
+    }
+}
+
+fn class_policy(policy: &Policy) -> SemanticPolicy {
+    let action = |action| match action {
+        portcullis_config::ClassAction::Block => ClassAction::Block,
+        portcullis_config::ClassAction::Log => ClassAction::Log,
+        portcullis_config::ClassAction::Off => ClassAction::Off,
+    };
+    let exclusion = |raw: &portcullis_config::Exclusion| {
+        let portcullis_config::Exclusion { class, place, name, path } = raw.clone();
+        Exclusion { class, place, name, path }
+    };
+    SemanticPolicy {
+        classes: policy.semantic.classes.iter().map(|(class, given)| (*class, action(*given))).collect(),
+        exclusions: policy.semantic.exclude.iter().map(exclusion).collect(),
+    }
+}

@@ -1,0 +1,94 @@
+//! `portcullis evaluate` as a person calls it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const UNION: &str = "1' UNION SELECT name, password FROM users-- -";
+
+/// A set of values, one of requests, a folder of raw requests.
+fn corpus(folder: &Path) {
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let value = |text: &str, source: &str| serde_json::json!({ "p": text, "src": source }).to_string() + "\n";
+    write("attack/values.jsonl", value(UNION, "a") + &value("0 or sleep(5)#", "a") + &value("hello", "b"));
+    let request = |uri: &str, body: &str| {
+        let headers = [("Content-Type", "application/json")];
+        serde_json::json!({ "method": "POST", "uri": uri, "headers": headers, "body": body }).to_string()
+            + "\n"
+    };
+    let posts = request("/items", r#"{"title":"the union of select writers"}"#) + &request("/items", "{}");
+    write("benign/requests.jsonl", posts);
+    let raw = |target: &str| format!("GET {target} HTTP/1.1\nHost: app.example\n\n");
+    write("raw/1.black", raw("/?id=1%27%20UNION%20SELECT%20name%20FROM%20users--%20-"));
+    write("raw/2.white", raw("/?id=7"));
+    write("raw/3.white", raw("/?forbidden=1"));
+    write("rules.conf", "SecRule ARGS_NAMES \"@streq forbidden\" \"id:1,phase:1,deny,log\"\n".to_owned());
+}
+
+fn evaluate(arguments: &[&str]) -> (tempfile::TempDir, Output) {
+    let folder = tempfile::tempdir().unwrap();
+    corpus(folder.path());
+    let program = env!("CARGO_BIN_EXE_portcullis");
+    let mut command = Command::new(program);
+    let output = command.arg("evaluate").args(arguments).current_dir(folder.path()).output().unwrap();
+    (folder, output)
+}
+
+/// The numbers of a set: attacks, detected, benign, flagged.
+fn row(report: &str, set: &str) -> Vec<String> {
+    let line = report.lines().find(|line| line.split_whitespace().next() == Some(set));
+    let line = line.unwrap_or_else(|| panic!("no {set} in\n{report}")).replace(" %", "");
+    line.split_whitespace().skip(1).take(4).map(str::to_owned).collect()
+}
+
+#[test]
+fn counts_what_is_caught_and_what_is_flagged_wrongly() {
+    let (folder, output) = evaluate(&["attack", "benign", "raw", "--show", "1", "--missed", "missed.txt"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(0), ""));
+    assert!(text.starts_with("8 samples, mode semantic, level balanced, all classes\n"), "{text}");
+    assert_eq!(row(&text, "values.jsonl"), ["3", "66.67", "0", "-"]);
+    assert_eq!(row(&text, "requests.jsonl"), ["0", "-", "2", "0.00"]);
+    assert_eq!(row(&text, "raw"), ["1", "100.00", "2", "0.00"]);
+    assert!(text.contains("values.jsonl: missed or wrongly flagged\n  [b] hello\n      passed"), "{text}");
+    let missed = std::fs::read_to_string(folder.path().join("missed.txt")).unwrap();
+    assert_eq!(missed.matches("missed\n").count(), 1, "{missed}");
+}
+
+#[test]
+fn evaluates_rules_as_well() {
+    let (_folder, output) = evaluate(&["raw", "--rules", "rules.conf", "--show", "9"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("3 samples, mode crs, all classes\n"), "{text}");
+    assert_eq!(row(&text, "raw"), ["1", "0.00", "2", "50.00"]);
+    let (_folder, output) = evaluate(&["raw", "--rules", "rules.conf", "--mode", "both"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(row(&text, "raw"), ["1", "100.00", "2", "50.00"]);
+}
+
+#[test]
+fn writes_features_for_training() {
+    let (folder, output) = evaluate(&["attack", "--features", "features.tsv"]);
+    assert_eq!(output.status.code(), Some(0));
+    let features = std::fs::read_to_string(folder.path().join("features.tsv")).unwrap();
+    assert!(features.contains("#kind\tsqli\tsqli.union-select\tCRITICAL\n"), "{features}");
+    assert!(features.lines().any(|line| line.starts_with("1\t1\tvalues.jsonl\ta\tsqli\t")), "{features}");
+    assert!(features.lines().any(|line| line == "3\t1\tvalues.jsonl\tb\t-\t"), "{features}");
+}
+
+#[test]
+fn mistakes_say_what_to_do() {
+    for (arguments, message) in [
+        (&["none"][..], "none: "),
+        (&["rules.conf"], "attack or benign? Name it .black or .white, or give --label"),
+        (&["attack", "--class", "sql"], "there is no class called `sql`"),
+    ] {
+        let (_folder, output) = evaluate(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains(message), "{arguments:?}: {error}");
+    }
+}
