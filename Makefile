@@ -7,7 +7,7 @@ CRS_TESTS := 4674
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run test evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run test bench bench-counts evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -19,6 +19,8 @@ help:
 	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
 	@echo 'make differential      generated rules and requests through us, ModSecurity 2 and 3 (PAIRS=20000 SEED=1 ARGS=)'
+	@echo 'make bench             what inspecting a message costs, engine only (ARGS=--only json)'
+	@echo 'make bench-counts      the same in instructions, by callgrind (CASES="get json_1k")'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -60,6 +62,14 @@ corpus: crs
 differential:
 	$(CARGO) build --locked -p portcullis-differential
 	target/debug/differential --pairs $(PAIRS) --seed $(SEED) $(ARGS)
+
+bench: crs
+	$(CARGO) build --release --locked -p portcullis-bench
+	target/release/engine-bench $(ARGS)
+
+bench-counts: crs
+	$(CARGO) build --release --locked -p portcullis-bench
+	scripts/bench-counts.sh $(CASES)
 
 fuzz:
 	MINUTES=$(or $(MINUTES),10) scripts/fuzz.sh $(ARGS)

@@ -10,7 +10,7 @@ use portcullis_http::body::{Ambiguity, Json, JsonNames, Limits};
 fuzz_target!(|data: &[u8]| {
     let [names, seed, body @ ..] = data else { return };
     let names = if names & 1 == 0 { JsonNames::ModSecurity2 } else { JsonNames::ModSecurity3 };
-    let limits = Limits { arguments_max: usize::MAX, json_path_bytes_max: usize::MAX, ..Limits::default() };
+    let limits = Limits { arguments_max: usize::MAX, path_bytes_max: usize::MAX, ..Limits::default() };
     let new = || Json::with_names(limits.clone(), names);
     let report = same_in_any_chunks(body, *seed, new, Json::feed, Json::finish);
     // serde_json stops at 128 levels.

@@ -1,10 +1,12 @@
 //! Byte 0: the codings; byte 1: the size of the chunks; the rest: a coded body. Any chunking gives the same bytes and the
-//! same result, the limits hold, and values have second readings that are no longer than three times as long.
+//! same result, the limits hold, and values have second readings that are no longer than three times as long. The same body is
+//! decoded from a character set, whole and in chunks.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use portcullis_http::body::second_reading;
+use portcullis_http::body::transcode::{Foreign, Transcoder};
 use portcullis_http::coding::{CodingDecoder, CodingError, CodingLimits, codings};
 
 const LIMITS: CodingLimits = CodingLimits { bytes_max: 1 << 20, ratio_max: 100 };
@@ -30,4 +32,12 @@ fuzz_target!(|data: &[u8]| {
     if let Some(reading) = second_reading(body, None) {
         assert!(reading.len() <= 3 * body.len() && reading != body);
     }
+    let labels: [&[u8]; 6] = [b"utf-7", b"utf-16", b"utf-16be", b"utf-32", b"ibm037", b"ibm500"];
+    let Some(foreign) = Foreign::from_label(labels[usize::from(*chunk) % labels.len()]) else { return };
+    let text = foreign.decode(body);
+    let (mut pieces, mut transcoder) = (Vec::new(), Transcoder::new(foreign));
+    body.chunks(usize::from(*chunk) + 1).for_each(|chunk| transcoder.feed(chunk, &mut pieces));
+    transcoder.finish(&mut pieces);
+    assert_eq!(text, pieces);
+    assert!(text.len() <= 3 * body.len() + 3 && std::str::from_utf8(&text).is_ok());
 });

@@ -1,0 +1,185 @@
+//! The messages that are measured. Names stay, so that figures of different days can be compared.
+
+use crate::random::Random;
+
+/// A kind of exchange.
+pub struct Case {
+    pub name: &'static str,
+    /// Blocked with 403; all others must pass without a logged match.
+    pub blocked: bool,
+    /// How many different messages to go round.
+    pub variants: usize,
+    pub make: fn(&mut Random) -> Message,
+}
+
+/// The bytes of an exchange.
+#[derive(Default)]
+pub struct Message {
+    /// Request head as it comes over the wire.
+    pub head: Vec<u8>,
+    pub body: Vec<u8>,
+    /// Body of an HTML response; phases 3 and 4 run only if there is one.
+    pub response: Option<Vec<u8>>,
+}
+
+pub const CASES: &[Case] = &[
+    pass("get", 256, |random| {
+        get(&format!("/products?category=books&sort=price&page={}", random.below(100)))
+    }),
+    pass("get_5_args", 256, |random| {
+        let args: Vec<String> = ["a", "b", "c", "d", "e"].map(|k| format!("{k}={}", random.word(12))).into();
+        get(&format!("/search?{}", args.join("&")))
+    }),
+    pass("get_browser", 256, browser),
+    pass("json_1k", 128, |random| post("application/json", json(random, 1_000))),
+    pass("json_10k", 32, |random| post("application/json", json(random, 10_000))),
+    pass("json_1m", 2, json_1m),
+    pass("json_text_10k", 32, |random| json_text(random, 10_000)),
+    pass("json_text_1m", 2, |random| json_text(random, 1_000_000)),
+    pass("json_400_deep", 32, |random| {
+        let text = format!("{}\"{}\"{}", "{\"a\":".repeat(400), random.word(8), "}".repeat(400));
+        post("application/json", text)
+    }),
+    pass("form_950", 4, |random| {
+        let fields: Vec<String> = (0..950).map(|n| format!("field{n}={}", random.word(100))).collect();
+        post("application/x-www-form-urlencoded", fields.join("&"))
+    }),
+    pass("form_95", 16, |random| {
+        let fields: Vec<String> = (0..95).map(|n| format!("field{n}={}", random.word(100))).collect();
+        post("application/x-www-form-urlencoded", fields.join("&"))
+    }),
+    pass("multipart_3x10k", 8, multipart),
+    pass("near_miss_text", 64, near_miss),
+    pass("html_50k", 4, |random| Message { response: Some(html(random, 50_000)), ..get("/page") }),
+    block("sqli_get", |random| {
+        get(&format!("/search?q={}%27%20OR%20%271%27%3D%271%27%20--%20", random.below(1000)))
+    }),
+    block("xss_get", |random| {
+        get(&format!("/search?q=%3Cscript%3Ealert%28{}%29%3C%2Fscript%3E", random.below(1000)))
+    }),
+    block("rce_get", |random| get(&format!("/ping?host={}%3Bcat%20%2Fetc%2Fpasswd", random.word(6)))),
+    block("lfi_get", |random| {
+        get(&format!("/view?file=..%2F..%2F..%2F..%2Fetc%2Fpasswd%00{}", random.word(4)))
+    }),
+];
+
+const fn pass(name: &'static str, variants: usize, make: fn(&mut Random) -> Message) -> Case {
+    Case { name, blocked: false, variants, make }
+}
+
+const fn block(name: &'static str, make: fn(&mut Random) -> Message) -> Case {
+    Case { name, blocked: true, variants: 256, make }
+}
+
+const FEW_HEADERS: &str = "Host: shop.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) bench\r\n\
+     Accept: text/html,application/json;q=0.9,*/*;q=0.8\r\n";
+
+fn get(target: &str) -> Message {
+    Message { head: format!("GET {target} HTTP/1.1\r\n{FEW_HEADERS}\r\n").into_bytes(), ..Message::default() }
+}
+
+fn post(content_type: &str, body: impl Into<Vec<u8>>) -> Message {
+    let body = body.into();
+    let length = body.len();
+    let head = format!(
+        "POST /api HTTP/1.1\r\n{FEW_HEADERS}Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    Message { head: head.into_bytes(), body, response: None }
+}
+
+/// What a browser sends: fifteen headers, four cookies.
+fn browser(random: &mut Random) -> Message {
+    let head = format!(
+        "GET /articles/{}?ref=home&lang=en HTTP/1.1\r\nHost: shop.example.com\r\nConnection: keep-alive\r\n\
+         sec-ch-ua: \"Chromium\";v=\"126\", \"Not.A/Brand\";v=\"24\"\r\nsec-ch-ua-mobile: ?0\r\n\
+         sec-ch-ua-platform: \"Linux\"\r\nUpgrade-Insecure-Requests: 1\r\n\
+         User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36\r\n\
+         Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
+         Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n\
+         Referer: https://shop.example.com/articles/{}\r\nAccept-Encoding: gzip, deflate, br\r\n\
+         Accept-Language: en-GB,en;q=0.9,de;q=0.7\r\n\
+         Cookie: session={}; theme=dark; consent=yes; visit={}\r\n\r\n",
+        random.below(10_000),
+        random.below(10_000),
+        random.word(32),
+        random.below(1_000_000_000)
+    );
+    Message { head: head.into_bytes(), ..Message::default() }
+}
+
+/// An order with as many items as fit.
+fn json(random: &mut Random, length: usize) -> String {
+    let mut text = format!(
+        "{{\"id\":{},\"user\":{{\"name\":\"user {}\",\"email\":\"{}@example.com\",\"tags\":[\"{}\",\"{}\"]}},\"items\":[",
+        random.below(1_000_000),
+        random.word(6),
+        random.word(8),
+        random.word(5),
+        random.word(5)
+    );
+    let mut comma = "";
+    while text.len() < length - 20 {
+        let (sku, quantity, price) = (random.word(10), random.below(9) + 1, random.below(9_999));
+        text.push_str(&format!("{comma}{{\"sku\":\"{sku}\",\"qty\":{quantity},\"price\":{price}}}"));
+        comma = ",";
+    }
+    text + "]}"
+}
+
+/// As many fields as the limit on arguments allows.
+fn json_1m(random: &mut Random) -> Message {
+    let texts: Vec<String> = (0..900).map(|_| format!("\"{}\"", random.prose(1_100))).collect();
+    post("application/json", format!("[{}]", texts.join(",")))
+}
+
+/// One long text.
+fn json_text(random: &mut Random, length: usize) -> Message {
+    post("application/json", format!("{{\"text\":\"{}\"}}", random.prose(length)))
+}
+
+fn multipart(random: &mut Random) -> Message {
+    let mut body = String::new();
+    for n in 0..3 {
+        body.push_str(&format!(
+            "--frontier7461\r\nContent-Disposition: form-data; name=\"part{n}\"; filename=\"notes{n}.txt\"\r\n\
+             Content-Type: text/plain\r\n\r\n{}\r\n",
+            random.prose(10_000)
+        ));
+    }
+    body.push_str("--frontier7461--\r\n");
+    post("multipart/form-data; boundary=frontier7461", body)
+}
+
+/// Prose with the words that rules look for, used as people use them.
+fn near_miss(random: &mut Random) -> Message {
+    let pieces = [
+        "please select the union representative at the office where you work",
+        "they drop the table off at noon and update your address",
+        "the script for the play is on order, scene by scene",
+        "the shell company will echo the sentiment of our cat",
+        "insert the key and delete the old one",
+        "she had a cast of load bearing actors, if you exec the plan",
+        "the python and the perl of great price, and the java class begins at ten",
+    ];
+    let mut text = String::new();
+    while text.len() < 900 {
+        text.push_str(random.pick(&pieces));
+        text.push_str(" and then ");
+        text.push_str(&random.prose(30));
+        text.push_str(". ");
+    }
+    post("application/x-www-form-urlencoded", format!("comment={}&page=3", text.replace(' ', "+")))
+}
+
+fn html(random: &mut Random, length: usize) -> Vec<u8> {
+    let mut page = String::from("<!doctype html><html><head><title>Articles</title></head><body>\n");
+    while page.len() < length {
+        let (class, link) = (random.word(6), random.below(100_000));
+        page.push_str(&format!(
+            "<div class=\"{class}\"><a href=\"/articles/{link}\">{}</a><p>{}</p></div>\n",
+            random.prose(30),
+            random.prose(200)
+        ));
+    }
+    (page + "</body></html>\n").into_bytes()
+}

@@ -1,0 +1,114 @@
+//! One exchange through the facade that the proxy uses, without the proxy.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use portcullis_config::Policy;
+use portcullis_engine::NoCollections;
+use portcullis_event::{Action, Redactor};
+use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
+use portcullis_http::message::{RequestHead, ResponseHead};
+use portcullis_inspect::{Connection, Inspector, Outcome, PolicyNames, Scratch, Step};
+
+use portcullis_types::RuleId;
+
+use crate::cases::Message;
+
+/// A message with its heads parsed, which is not measured here.
+pub struct Prepared {
+    head: RequestHead,
+    body: Vec<u8>,
+    response: Option<(ResponseHead, Vec<u8>)>,
+}
+
+impl Prepared {
+    pub fn new(message: Message) -> Prepared {
+        let head = match RequestParser::new(Limits::default(), Compat::Strict).parse(&message.head) {
+            Parsed::Head(head) => head,
+            _ => panic!("no request head: {}", message.head.escape_ascii()),
+        };
+        let response = message.response.map(|body| {
+            let text = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            let parsed = ResponseParser::new(Limits::default()).parse(text.as_bytes());
+            (parsed.ok().flatten().unwrap_or_else(|| panic!("no response head")), body)
+        });
+        Prepared { head, body: message.body, response }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.head.received_len() + self.body.len() + self.response.as_ref().map_or(0, |(_, body)| body.len())
+    }
+}
+
+/// The engine with its rules, and buffers that exchanges share.
+pub struct Engine {
+    inspector: Arc<Inspector>,
+    names: PolicyNames,
+    connection: Connection,
+    scratch: Scratch,
+}
+
+/// What became of an exchange.
+#[derive(Debug)]
+pub struct Verdict {
+    pub action: Action,
+    /// Rules with a logged match.
+    pub rules: Vec<RuleId>,
+}
+
+/// The policy that is measured: the CRS as it is installed, and response bodies read, too.
+pub fn policy(crs: &Path, paranoia: u8) -> Policy {
+    Policy {
+        crs: Some(crs.to_owned()),
+        paranoia: Some(paranoia),
+        directives: Some("SecResponseBodyAccess On\n".to_owned()),
+        ..Policy::default()
+    }
+}
+
+impl Engine {
+    pub fn new(policy: &Policy) -> Result<Engine, portcullis_load::LoadError> {
+        let plan = portcullis_load::load(policy)?.plan;
+        let inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(NoCollections));
+        let client = "192.0.2.7:4711".parse().unwrap_or_else(|error| panic!("{error}"));
+        let connection = Connection {
+            client,
+            client_info: client.into(),
+            server: client,
+            request_id: "9tGzRkqYp3hW".to_owned(),
+            epoch_millis: 1_760_000_000_123,
+            utc_offset_seconds: 0,
+            tls: false,
+        };
+        let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
+        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Scratch::default() })
+    }
+
+    #[inline(never)]
+    pub fn exchange(&mut self, message: &Prepared) -> Verdict {
+        let scratch = std::mem::take(&mut self.scratch);
+        let mut inspection = self.inspector.begin(&self.names, self.connection.clone(), scratch);
+        let mut step = inspection.request_head(&message.head, None);
+        if step == Step::Continue {
+            inspection.request_body(&message.body);
+            step = inspection.request_end(false);
+        }
+        let mut outcome = Outcome { request_body_bytes: message.body.len() as u64, ..Outcome::default() };
+        if let (Step::Continue, Some((head, body))) = (&step, &message.response) {
+            step = inspection.response_head(head);
+            if step == Step::Continue && inspection.response_body_plan() != portcullis_inspect::BodyPlan::Skip
+            {
+                inspection.response_body(body);
+                step = inspection.response_end(false);
+            }
+            outcome.response_body_bytes = body.len() as u64;
+        }
+        outcome.status = Some(if step == Step::Continue { 200 } else { 403 });
+        let report = inspection.finish(&outcome);
+        self.scratch = report.scratch;
+        Verdict { action: report.action, rules: report.matched_rules }
+    }
+}
