@@ -10,7 +10,7 @@ use portcullis_inspect::{
     SemanticPolicy,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
-use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Kind, Level, kinds};
+use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Level, Profile, kinds};
 use portcullis_store::Store;
 use portcullis_types::Span;
 
@@ -23,18 +23,11 @@ kinds! {
 #[derive(Debug)]
 struct Suspicious;
 
+static PROFILE: Profile = Profile::new(Class::Sqli, KINDS).hints(&[Hint::text("suspicion")]);
+
 impl Detector for Suspicious {
-    fn class(&self) -> Class {
-        Class::Sqli
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        const HINTS: &[Hint] = &[Hint::text("suspicion")];
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -37,8 +37,8 @@ impl Detectors {
         let mut next = 0u16;
         for detector in &list {
             bases.push(next);
-            next += detector.kinds().len() as u16;
-            models.push(Model::new(detector.as_ref()).map_err(|error| (detector.class(), error))?);
+            next += detector.profile().kinds.len() as u16;
+            models.push(Model::new(detector.as_ref()).map_err(|error| (detector.profile().class, error))?);
         }
         Ok(Detectors { list, gate, models, bases })
     }
@@ -46,7 +46,7 @@ impl Detectors {
     /// All kinds, with the class and the number of their detector.
     pub fn kinds(&self) -> impl Iterator<Item = (usize, Class, &'static Kind)> + '_ {
         self.list.iter().enumerate().flat_map(|(number, detector)| {
-            detector.kinds().iter().map(move |kind| (number, detector.class(), kind))
+            detector.profile().kinds.iter().map(move |kind| (number, detector.profile().class, kind))
         })
     }
 
@@ -131,7 +131,8 @@ impl Analysis {
         kind: KindId,
         evidence: &[u8],
     ) {
-        let Some(number) = detectors.list.iter().position(|detector| detector.class() == class) else {
+        let Some(number) = detectors.list.iter().position(|detector| detector.profile().class == class)
+        else {
             return;
         };
         let before = self.findings.len();
@@ -164,7 +165,7 @@ impl Analysis {
         score: &Score,
     ) -> impl Iterator<Item = &'a Finding> {
         let base = detectors.bases[score.detector];
-        let features = base..base + detectors.list[score.detector].kinds().len() as u16;
+        let features = base..base + detectors.list[score.detector].profile().kinds.len() as u16;
         self.findings_in(score.value).iter().filter(move |finding| features.contains(&finding.feature))
     }
 
@@ -290,8 +291,8 @@ impl Analysis {
     ) -> Found<'a> {
         let detector = &detectors.list[number];
         Found {
-            class: detector.class(),
-            kinds: detector.kinds(),
+            class: detector.profile().class,
+            kinds: detector.profile().kinds,
             base: detectors.bases[number],
             value: self.values.len() as u32,
             text,

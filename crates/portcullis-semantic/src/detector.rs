@@ -10,19 +10,14 @@ use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 /// It is built once, shared by all threads and never changed. `detect` must take linear time in `input.text`, must not
 /// recurse as the input nests, and must not allocate where it finds nothing.
 pub trait Detector: Send + Sync + std::fmt::Debug {
-    /// What it finds.
-    fn class(&self) -> Class;
+    /// What it finds, and its gate.
+    fn profile(&self) -> &'static Profile;
 
-    /// Its kinds; [`KindId`]s count in this list. Ids are unique over all detectors.
-    fn kinds(&self) -> &'static [Kind];
-
-    /// Bytes of which at least one must be in the text.
-    fn needs(&self) -> ByteGroups {
-        ByteGroups::ANY
+    /// Words of which at least one must be in the text, where they are not known before the detector is built; with none
+    /// the text always passes.
+    fn hints(&self) -> &[Hint] {
+        self.profile().hints
     }
-
-    /// Words of which at least one must be in the text; with none the text always passes.
-    fn hints(&self) -> &[Hint];
 
     /// The places it looks at.
     fn reads(&self, place: Place) -> bool {
@@ -31,10 +26,42 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
 
     /// Looks at a text that passed the gate.
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>);
+}
 
+/// What is known of a detector before it sees a text.
+#[derive(Debug)]
+pub struct Profile {
+    /// What it finds.
+    pub class: Class,
+    /// Its kinds; [`KindId`]s count in this list. Ids are unique over all detectors.
+    pub kinds: &'static [Kind],
+    /// Bytes of which at least one must be in the text.
+    pub needs: ByteGroups,
+    /// Words of which at least one must be in the text; with none the text always passes.
+    pub hints: &'static [Hint],
     /// Learned weights (`weights/CLASS.tsv`); empty while there are none.
-    fn weights(&self) -> &'static str {
-        ""
+    pub weights: &'static str,
+}
+
+impl Profile {
+    /// A detector of `class` that looks at any text.
+    pub const fn new(class: Class, kinds: &'static [Kind]) -> Profile {
+        Profile { class, kinds, needs: ByteGroups::ANY, hints: &[], weights: "" }
+    }
+
+    /// The same, for texts with one of these bytes.
+    pub const fn needs(self, needs: ByteGroups) -> Profile {
+        Profile { needs, ..self }
+    }
+
+    /// The same, for texts with one of these words.
+    pub const fn hints(self, hints: &'static [Hint]) -> Profile {
+        Profile { hints, ..self }
+    }
+
+    /// The same, with learned weights.
+    pub const fn weights(self, weights: &'static str) -> Profile {
+        Profile { weights, ..self }
     }
 }
 

@@ -56,7 +56,7 @@ impl Gate {
             .ascii_case_insensitive(true)
             .build(&patterns)
             .expect("hint words are few");
-        let needs: Vec<ByteGroups> = detectors.iter().map(|detector| detector.needs()).collect();
+        let needs: Vec<ByteGroups> = detectors.iter().map(|detector| detector.profile().needs).collect();
         let needs_any = needs.iter().fold(ByteGroups::NONE, |all, &one| all.union(one));
         Gate { words, anywhere, as_word, needs, needs_any, without_hints, reads }
     }

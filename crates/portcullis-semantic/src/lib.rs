@@ -32,14 +32,14 @@
 //!    [`Detector`], tests of the form "this text has these kinds". Tokenizers without knowledge of attacks belong into
 //!    `portcullis-lex`. Lists of dangerous names are files under `data/` with their source.
 //! 2. Add its line to [`detectors::all`].
-//! 3. [`Detector::needs`] (bytes of which one must be there) and [`Detector::hints`] (words of which one must be there) are
+//! 3. [`Profile::needs`] (bytes of which one must be there) and [`Profile::hints`] (words of which one must be there) are
 //!    its gate: a value that passes neither costs nothing. Hints that occur in every second value are no gate.
 //! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What is found where the
 //!    structure held from the fragment's beginning is [`Found::add`]; what stands somewhere in foreign text is
 //!    [`Found::add_loose`], a feature with a weight of its own.
 //! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice is context).
 //!    When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`, which
-//!    [`Detector::weights`] returns.
+//!    [`Profile::weights`] holds.
 //!
 //! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told from the
 //! structure of a fragment is not told.
@@ -61,7 +61,7 @@ mod shape;
 
 pub use analysis::{Analysis, Detectors};
 pub use decode::Layer;
-pub use detector::{Detector, Found, Hint, Input};
+pub use detector::{Detector, Found, Hint, Input, Profile};
 pub use finding::{Finding, Kind, KindId, Layers, Value};
 pub use location::Location;
 pub use portcullis_types::{Class, Level, Place, Severity};

@@ -90,17 +90,17 @@ pub struct Model {
 impl Model {
     /// The model of `detector`, from its table.
     pub fn new(detector: &dyn Detector) -> Result<Model, WeightsError> {
-        Model::parse(detector, detector.weights())
+        Model::parse(detector, detector.profile().weights)
     }
 
     /// The model of `detector` from `table`: lines of a name, a tab and a number; `#` begins a comment.
     pub fn parse(detector: &dyn Detector, table: &str) -> Result<Model, WeightsError> {
         let mut model = Model {
-            class: detector.class(),
+            class: detector.profile().class,
             bias: -3.5,
             balanced: 0.0,
             strict: -1.0,
-            kinds: detector.kinds().iter().map(|kind| prior(kind.severity)).collect(),
+            kinds: detector.profile().kinds.iter().map(|kind| prior(kind.severity)).collect(),
             contexts: vec![0.0; CONTEXTS.len()],
         };
         for (index, line) in table.lines().enumerate() {
@@ -117,7 +117,7 @@ impl Model {
                 Some(plain) => (plain, 1),
                 None => (name, 0),
             };
-            let kind = detector.kinds().iter().position(|kind| kind.id == plain);
+            let kind = detector.profile().kinds.iter().position(|kind| kind.id == plain);
             let context = CONTEXTS.iter().position(|known| *known == name);
             match (name, kind, context) {
                 ("bias", _, _) => model.bias = weight,

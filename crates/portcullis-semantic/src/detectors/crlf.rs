@@ -6,7 +6,7 @@
 use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/CRLF_Injection";
@@ -26,22 +26,11 @@ pub struct Crlf;
 /// Lines that are looked at.
 const LINES_MAX: usize = 64;
 
+static PROFILE: Profile = Profile::new(Class::Crlf, KINDS).needs(ByteGroups::of(b"\r\\\x80")).hints(HINTS);
+
 impl Detector for Crlf {
-    fn class(&self) -> Class {
-        Class::Crlf
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"\r\\\x80");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

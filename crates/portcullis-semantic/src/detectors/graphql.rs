@@ -6,7 +6,7 @@
 use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run, skip_space, string_end};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/GraphQL_Cheat_Sheet.html";
@@ -34,38 +34,27 @@ const DIRECTIVES_MAX: u32 = 30;
 const OPERATIONS_MAX: u32 = 16;
 const FRAGMENTS_MAX: usize = 24;
 
+const HINTS: &[Hint] = &[
+    Hint::text("__schema"),
+    Hint::text("__type"),
+    Hint::word("query"),
+    Hint::word("mutation"),
+    Hint::word("subscription"),
+    Hint::word("fragment"),
+];
+
+static PROFILE: Profile = Profile::new(Class::Graphql, KINDS)
+    .needs(ByteGroups::of(b"{"))
+    .hints(HINTS)
+    .weights(include_str!("../../weights/graphql.tsv"));
+
 impl Detector for GraphQl {
-    fn class(&self) -> Class {
-        Class::Graphql
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"{");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        const HINTS: &[Hint] = &[
-            Hint::text("__schema"),
-            Hint::text("__type"),
-            Hint::word("query"),
-            Hint::word("mutation"),
-            Hint::word("subscription"),
-            Hint::word("fragment"),
-        ];
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {
         place.is_value() && !matches!(place, Place::Header | Place::Cookie | Place::FileContent)
-    }
-
-    fn weights(&self) -> &'static str {
-        include_str!("../../weights/graphql.tsv")
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -7,7 +7,7 @@
 use portcullis_types::Span;
 
 use super::scan::{is_one_of, run, skip_space};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/LDAP_Injection";
@@ -30,22 +30,11 @@ pub struct Ldap;
 /// A longer prefix is text of its own.
 const PREFIX_BYTES_MAX: usize = 64;
 
+static PROFILE: Profile = Profile::new(Class::Ldap, KINDS).needs(ByteGroups::of(b"()")).hints(HINTS);
+
 impl Detector for Ldap {
-    fn class(&self) -> Class {
-        Class::Ldap
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"()");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

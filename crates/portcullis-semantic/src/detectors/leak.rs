@@ -13,7 +13,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
 use portcullis_types::Span;
 
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use crate::{Class, Detector, Found, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://cwe.mitre.org/data/definitions/200.html";
@@ -76,21 +76,11 @@ impl Default for Leak {
     }
 }
 
+static PROFILE: Profile = Profile::new(Class::Leak, KINDS);
+
 impl Detector for Leak {
-    fn class(&self) -> Class {
-        Class::Leak
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        ByteGroups::ANY
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        &[]
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

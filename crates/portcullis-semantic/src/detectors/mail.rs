@@ -6,7 +6,7 @@
 
 use portcullis_types::Span;
 
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Layer, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/10-Testing_for_IMAP_SMTP_Injection";
@@ -148,22 +148,11 @@ const MAIL_NAMES: &[&[u8]] = &[
 #[derive(Debug)]
 pub struct Mail;
 
+static PROFILE: Profile = Profile::new(Class::Mail, KINDS).needs(ByteGroups::of(b"\n")).hints(HINTS);
+
 impl Detector for Mail {
-    fn class(&self) -> Class {
-        Class::Mail
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"\n");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

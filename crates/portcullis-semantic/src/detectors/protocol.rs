@@ -1,7 +1,7 @@
 //! Messages that two readers read differently. What is found here is noted while a body is taken apart; no
 //! text is looked at.
 
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://www.rfc-editor.org/rfc/rfc9110#name-content-type";
@@ -14,21 +14,11 @@ kinds! {
 #[derive(Debug)]
 pub struct Protocol;
 
+static PROFILE: Profile = Profile::new(Class::Protocol, KINDS).needs(ByteGroups::NONE);
+
 impl Detector for Protocol {
-    fn class(&self) -> Class {
-        Class::Protocol
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        ByteGroups::NONE
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        &[]
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, _place: Place) -> bool {

@@ -3,7 +3,7 @@
 use portcullis_types::Span;
 
 use super::scan::{is_word, run, skip_space};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/Prototype_Pollution_Prevention_Cheat_Sheet.html";
@@ -16,24 +16,14 @@ kinds! {
 #[derive(Debug)]
 pub struct Prototype;
 
+const HINTS: &[Hint] =
+    &[Hint::text("__proto__"), Hint::text("constructor"), Hint::text("__pro__proto__to__")];
+
+static PROFILE: Profile = Profile::new(Class::Prototype, KINDS).needs(ByteGroups::of(b"_.[:{")).hints(HINTS);
+
 impl Detector for Prototype {
-    fn class(&self) -> Class {
-        Class::Prototype
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"_.[:{");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        const HINTS: &[Hint] =
-            &[Hint::text("__proto__"), Hint::text("constructor"), Hint::text("__pro__proto__to__")];
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

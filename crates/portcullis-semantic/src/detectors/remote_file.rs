@@ -8,7 +8,7 @@ use portcullis_lex::url::{Host, Url, scheme_before};
 use portcullis_types::Span;
 
 use super::scan::is_one_of;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/11.2-Testing_for_Remote_File_Inclusion";
@@ -25,22 +25,11 @@ kinds! {
 #[derive(Debug)]
 pub struct RemoteFile;
 
+static PROFILE: Profile = Profile::new(Class::RemoteFile, KINDS).needs(ByteGroups::of(b":")).hints(HINTS);
+
 impl Detector for RemoteFile {
-    fn class(&self) -> Class {
-        Class::RemoteFile
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b":");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use portcullis_types::Span;
 
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/02-Configuration_and_Deployment_Management_Testing/04-Review_Old_Backup_and_Unreferenced_Files_for_Sensitive_Information";
@@ -162,21 +162,11 @@ impl Default for Scanner {
     }
 }
 
+static PROFILE: Profile = Profile::new(Class::Scanner, KINDS);
+
 impl Detector for Scanner {
-    fn class(&self) -> Class {
-        Class::Scanner
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        ByteGroups::ANY
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        &[]
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

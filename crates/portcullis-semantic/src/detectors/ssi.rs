@@ -6,7 +6,7 @@
 use portcullis_types::Span;
 
 use super::scan::{has_at, is_one_of, is_word, run, skip_space};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Server-Side_Includes_%28SSI%29_Injection";
@@ -21,22 +21,11 @@ kinds! {
 #[derive(Debug)]
 pub struct Ssi;
 
+static PROFILE: Profile = Profile::new(Class::Ssi, KINDS).needs(ByteGroups::of(b"<")).hints(HINTS);
+
 impl Detector for Ssi {
-    fn class(&self) -> Class {
-        Class::Ssi
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"<");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

@@ -7,7 +7,7 @@
 use portcullis_types::Span;
 
 use super::scan::{has_at, is_one_of, is_word, run, skip_space};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/XPATH_Injection";
@@ -27,22 +27,11 @@ kinds! {
 #[derive(Debug)]
 pub struct Xpath;
 
+static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|")).hints(HINTS);
+
 impl Detector for Xpath {
-    fn class(&self) -> Class {
-        Class::Xpath
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"(:@|");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -6,7 +6,7 @@
 use portcullis_types::Span;
 
 use super::scan::{has_at, is_word, run, skip_space};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/XML_External_Entity_%28XXE%29_Processing";
@@ -30,22 +30,11 @@ kinds! {
 #[derive(Debug)]
 pub struct Xxe;
 
+static PROFILE: Profile = Profile::new(Class::Xxe, KINDS).needs(ByteGroups::of(b"<!")).hints(HINTS);
+
 impl Detector for Xxe {
-    fn class(&self) -> Class {
-        Class::Xxe
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"<!");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

@@ -19,7 +19,7 @@ mod tests;
 use self::names::Names;
 use self::scan::{Fact, Scan};
 use super::command;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Code_Injection";
@@ -75,23 +75,12 @@ impl Default for Code {
     }
 }
 
+/// A call, a member, or a tag.
+static PROFILE: Profile = Profile::new(Class::Code, KINDS).needs(ByteGroups::of(b"(.[<_$`\"")).hints(HINTS);
+
 impl Detector for Code {
-    fn class(&self) -> Class {
-        Class::Code
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    /// A call, a member, or a tag.
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"(.[<_$`\"");
-        NEEDS
-    }
-
-    fn hints(&self) -> &[Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

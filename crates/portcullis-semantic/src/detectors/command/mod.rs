@@ -24,7 +24,7 @@ use self::call::Reader;
 use self::names::Group;
 pub(super) use self::names::Names;
 use self::positions::{Position, Positions, Sign};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
@@ -102,27 +102,18 @@ impl Default for Command {
     }
 }
 
+/// A command has an argument or a sign around it.
+static PROFILE: Profile = Profile::new(Class::Command, KINDS)
+    .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%="))
+    .weights(include_str!("../../../weights/command.tsv"));
+
 impl Detector for Command {
-    fn class(&self) -> Class {
-        Class::Command
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    /// A command has an argument or a sign around it.
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b" \n;|&`$<>(^\\+%=");
-        NEEDS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn hints(&self) -> &[Hint] {
         &self.hints
-    }
-
-    fn weights(&self) -> &'static str {
-        include_str!("../../../weights/command.tsv")
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -19,7 +19,7 @@ mod types;
 use portcullis_types::Span;
 
 use self::types::Types;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/Deserialization_Cheat_Sheet.html";
@@ -60,23 +60,13 @@ impl Default for Deserialization {
     }
 }
 
+/// Each form has a digit or one of the signs.
+static PROFILE: Profile =
+    Profile::new(Class::Deserialization, KINDS).needs(ByteGroups::of(b"0:!$@<.\n")).hints(HINTS);
+
 impl Detector for Deserialization {
-    fn class(&self) -> Class {
-        Class::Deserialization
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    /// Each form has a digit or one of the signs.
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"0:!$@<.\n");
-        NEEDS
-    }
-
-    fn hints(&self) -> &[Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     /// XML and JSON are looked at as a whole too: names of elements and the order of values tell.

@@ -13,7 +13,7 @@ mod lookup;
 use portcullis_types::Span;
 
 use self::lookup::{Event, Resolver};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
 kinds! {
     reference "https://logging.apache.org/security.html#CVE-2021-44228";
@@ -28,23 +28,13 @@ kinds! {
 #[derive(Debug)]
 pub struct Log4j;
 
+const HINTS: &[Hint] = &[Hint::text("${")];
+
+static PROFILE: Profile = Profile::new(Class::Log4j, KINDS).needs(ByteGroups::of(b"$")).hints(HINTS);
+
 impl Detector for Log4j {
-    fn class(&self) -> Class {
-        Class::Log4j
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"$");
-        NEEDS
-    }
-
-    fn hints(&self) -> &[Hint] {
-        const HINTS: &[Hint] = &[Hint::text("${")];
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -12,7 +12,7 @@ mod tests;
 use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run, skip_space, string_end};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
 use words::{HINTS, METHODS, is_credential, is_filter, operator};
 
 kinds! {
@@ -38,22 +38,11 @@ kinds! {
 #[derive(Debug)]
 pub struct NoSql;
 
+static PROFILE: Profile = Profile::new(Class::NoSql, KINDS).needs(ByteGroups::of(b"$;|&.'}")).hints(HINTS);
+
 impl Detector for NoSql {
-    fn class(&self) -> Class {
-        Class::NoSql
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"$;|&.'}");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -14,7 +14,7 @@ mod wrappers;
 use portcullis_lex::path::{Path, Root};
 use portcullis_types::Span;
 
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Layer, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
 use wrappers::{is_home, is_scheme, wrapper};
@@ -77,30 +77,18 @@ const TOKENS_MAX: usize = 256;
 /// A file that is no longer than this may be a field to the application.
 const FIELD_BYTES_MAX: usize = 96;
 
+static PROFILE: Profile = Profile::new(Class::Path, KINDS)
+    .needs(ByteGroups::of(b"./\\%"))
+    .hints(HINTS)
+    .weights(include_str!("../../../weights/path.tsv"));
+
 impl Detector for PathTraversal {
-    fn class(&self) -> Class {
-        Class::Path
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"./\\%");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {
         place.is_value() || place == Place::Path
-    }
-
-    fn weights(&self) -> &'static str {
-        include_str!("../../../weights/path.tsv")
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -19,7 +19,7 @@ mod walk;
 use self::names::Names;
 use self::quotes::Quotes;
 use self::walk::{Start, Walk};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/SQL_Injection";
@@ -105,27 +105,15 @@ impl Default for Sqli {
     }
 }
 
+/// Without any of these there is no structure: a value of words and spaces alone may still be `1 or 2`.
+static PROFILE: Profile = Profile::new(Class::Sqli, KINDS)
+    .needs(ByteGroups::of(b"'\"`()=<>|&;#*@+-/ \t\0\x01\xA0%^!"))
+    .hints(HINTS)
+    .weights(include_str!("../../../weights/sqli.tsv"));
+
 impl Detector for Sqli {
-    fn class(&self) -> Class {
-        Class::Sqli
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    /// Without any of these there is no structure: a value of words and spaces alone may still be `1 or 2`.
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"'\"`()=<>|&;#*@+-/ \t\0\x01\xA0%^!");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
-    }
-
-    fn weights(&self) -> &'static str {
-        include_str!("../../../weights/sqli.tsv")
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

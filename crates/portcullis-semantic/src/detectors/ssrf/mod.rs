@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use portcullis_lex::url::{Address, Host, Url, scheme_before};
 use portcullis_types::Span;
 
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 use judge::{
     embedded, is_metadata_path, is_outer, is_service_port, is_short, is_web, is_web_port, scheme_kind,
     v4_kind, v6_kind,
@@ -71,26 +71,17 @@ const URLS_MAX: usize = 64;
 /// A file that is no longer than this may be a field to the application.
 const FIELD_BYTES_MAX: usize = 96;
 
+static PROFILE: Profile = Profile::new(Class::Ssrf, KINDS)
+    .needs(ByteGroups::of(b"/\\"))
+    .weights(include_str!("../../../weights/ssrf.tsv"));
+
 impl Detector for Ssrf {
-    fn class(&self) -> Class {
-        Class::Ssrf
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"/\\");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
+    fn hints(&self) -> &[Hint] {
         &HINTS
-    }
-
-    fn weights(&self) -> &'static str {
-        include_str!("../../../weights/ssrf.tsv")
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

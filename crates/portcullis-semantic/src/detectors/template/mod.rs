@@ -22,7 +22,7 @@ use self::delimiters::{Delimiters, Form};
 use super::code::names::Names;
 use super::code::{self, scan::Fact};
 use super::command;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/18-Testing_for_Server-side_Template_Injection";
@@ -75,59 +75,48 @@ impl Default for Template {
     }
 }
 
+const HINTS: &[Hint] = &[
+    Hint::text("{{"),
+    Hint::text("{%"),
+    Hint::text("${"),
+    Hint::text("#{"),
+    Hint::text("*{"),
+    Hint::text("%{"),
+    Hint::text("@("),
+    Hint::text("@{"),
+    Hint::text("~{"),
+    Hint::text("<%"),
+    Hint::text("<#"),
+    Hint::text("[#"),
+    Hint::text("[["),
+    Hint::text("#set"),
+    Hint::text("{php"),
+    Hint::text("{$"),
+    Hint::text("{*"),
+    Hint::text("{0"),
+    Hint::text("{1"),
+    Hint::text("{2"),
+    Hint::text("{3"),
+    Hint::text("{4"),
+    Hint::text("{5"),
+    Hint::text("{6"),
+    Hint::text("{7"),
+    Hint::text("{8"),
+    Hint::text("{9"),
+    Hint::text("{system"),
+    Hint::text("{if"),
+    Hint::text("{fetch"),
+    Hint::text("$class"),
+];
+
+static PROFILE: Profile = Profile::new(Class::Template, KINDS)
+    .needs(ByteGroups::of(b"{[<#@"))
+    .hints(HINTS)
+    .weights(include_str!("../../../weights/template.tsv"));
+
 impl Detector for Template {
-    fn class(&self) -> Class {
-        Class::Template
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    fn weights(&self) -> &'static str {
-        include_str!("../../../weights/template.tsv")
-    }
-
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"{[<#@");
-        NEEDS
-    }
-
-    fn hints(&self) -> &[Hint] {
-        const HINTS: &[Hint] = &[
-            Hint::text("{{"),
-            Hint::text("{%"),
-            Hint::text("${"),
-            Hint::text("#{"),
-            Hint::text("*{"),
-            Hint::text("%{"),
-            Hint::text("@("),
-            Hint::text("@{"),
-            Hint::text("~{"),
-            Hint::text("<%"),
-            Hint::text("<#"),
-            Hint::text("[#"),
-            Hint::text("[["),
-            Hint::text("#set"),
-            Hint::text("{php"),
-            Hint::text("{$"),
-            Hint::text("{*"),
-            Hint::text("{0"),
-            Hint::text("{1"),
-            Hint::text("{2"),
-            Hint::text("{3"),
-            Hint::text("{4"),
-            Hint::text("{5"),
-            Hint::text("{6"),
-            Hint::text("{7"),
-            Hint::text("{8"),
-            Hint::text("{9"),
-            Hint::text("{system"),
-            Hint::text("{if"),
-            Hint::text("{fetch"),
-            Hint::text("$class"),
-        ];
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

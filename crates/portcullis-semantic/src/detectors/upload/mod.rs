@@ -15,7 +15,7 @@ mod name;
 mod tests;
 
 use self::name::Names;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/Unrestricted_File_Upload";
@@ -53,23 +53,12 @@ impl Default for Upload {
     }
 }
 
+/// A name's dot, or a line of directives or a tag in a content.
+static PROFILE: Profile = Profile::new(Class::Upload, KINDS).needs(ByteGroups::of(b".<\n%|_="));
+
 impl Detector for Upload {
-    fn class(&self) -> Class {
-        Class::Upload
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    /// A name's dot, or a line of directives or a tag in a content.
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b".<\n%|_=");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        &[]
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn reads(&self, place: Place) -> bool {

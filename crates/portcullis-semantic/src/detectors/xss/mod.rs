@@ -29,7 +29,7 @@ use self::names::Names;
 use self::script::walk_code;
 use self::url::{Scheme, scheme};
 use self::words::{event_name, is_sentence};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Kind, KindId, Place, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/xss/";
@@ -113,23 +113,12 @@ impl Default for Xss {
     }
 }
 
+/// Code and markup have one of these.
+static PROFILE: Profile = Profile::new(Class::Xss, KINDS).needs(ByteGroups::of(b"<=(`:[")).hints(HINTS);
+
 impl Detector for Xss {
-    fn class(&self) -> Class {
-        Class::Xss
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        KINDS
-    }
-
-    /// Code and markup have one of these.
-    fn needs(&self) -> ByteGroups {
-        const NEEDS: ByteGroups = ByteGroups::of(b"<=(`:[");
-        NEEDS
-    }
-
-    fn hints(&self) -> &'static [Hint] {
-        HINTS
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -1,16 +1,18 @@
 //! Markup: what its elements and attributes would run or load.
 
+mod attribute;
+
 use portcullis_lex::html::{Lexer, Raw, Start, Token, TokenKind, name_is};
 use portcullis_types::Span;
 
-use super::effects::{Effects, Outcome};
-use super::names::{Markup, Names};
-use super::script::{walk_code, walk_script};
-use super::style::{Style, style};
-use super::url::{Scheme, scheme, scheme_in_list};
-use super::words::{begins_code, event_name, has_words, is_directive, is_english, is_frame, is_sentence};
-use super::*;
-use crate::{Found, decode};
+use crate::Found;
+use crate::detectors::xss::effects::{Effects, Outcome};
+use crate::detectors::xss::names::{Markup, Names};
+use crate::detectors::xss::script::{walk_code, walk_script};
+use crate::detectors::xss::style::{Style, style};
+use crate::detectors::xss::url::{Scheme, scheme_in_list};
+use crate::detectors::xss::words::{begins_code, has_words, is_frame, is_sentence};
+use crate::detectors::xss::*;
 
 /// Scripts, handlers and addresses of one text that are walked; with more of them one more tells nothing new.
 const WALKS_MAX: usize = 48;
@@ -18,11 +20,8 @@ const WALKS_MAX: usize = 48;
 /// In a longer text a quote that does not end is a mistake, or one that decoding made.
 const DANGLING_BYTES_MAX: usize = 512;
 
-/// Bytes of an address that are cleaned as browsers do.
-const ADDRESS_BYTES_MAX: usize = 1_024;
-
 /// Reads the markup of one text.
-pub(super) struct Reader<'a, 'f, 'x, 't> {
+pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     text: &'t [u8],
     names: &'a Names,
     found: &'f mut Found<'x>,
@@ -188,153 +187,6 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
     }
 
-    fn attribute(&mut self, value: Span, quote: u8) {
-        let name = self.element.attribute.of(self.text);
-        let bytes = value.of(self.text);
-        let whole = Span::new(self.element.attribute.start as usize, value.end as usize);
-        if quote == 0 {
-            self.glued(value);
-        }
-        if let Some(handler) = event_name(name) {
-            self.handler(handler, value, whole);
-        } else if name_is(name, "style") {
-            match style(bytes) {
-                Some(Style::Runs) => self.run(STYLE_RUNS, whole, false),
-                Some(Style::Imports) => self.add(STYLE_IMPORT, whole, false),
-                None => {}
-            }
-        } else if name_is(name, "srcdoc") {
-            let is_markup = memchr::memchr2(b'<', b'&', bytes).is_some();
-            self.add(if is_markup { SRCDOC } else { FRAME }, whole, false);
-        } else if name_is(name, "language") || name_is(name, "type") || name_is(name, "contentscripttype") {
-            let names = |word: &[u8]| bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-            let in_style = name_is(self.element.name.of(self.text), "style");
-            self.element.is_script_language |= names(b"vbs") || (in_style && names(b"script"));
-        } else if name_is(name, "attributename") {
-            if event_name(bytes).is_some() {
-                self.run(EVENT_ATTRIBUTE, whole, false);
-            }
-        } else if is_directive(name) {
-            self.directive(value, whole);
-        } else if name_is(name, "http-equiv") {
-            self.element.is_refresh |= bytes.eq_ignore_ascii_case(b"refresh");
-        } else if name_is(name, "rel") {
-            let style = |part: &[u8]| {
-                part.eq_ignore_ascii_case(b"stylesheet") || part.eq_ignore_ascii_case(b"import")
-            };
-            self.element.has_style_relation |= bytes.split(u8::is_ascii_whitespace).any(style);
-        } else {
-            self.address(name, value, whole, quote);
-        }
-    }
-
-    /// An attribute whose value a client-side framework evaluates.
-    fn directive(&mut self, value: Span, whole: Span) {
-        let Some(outcome) = self.walk(value.start as usize, value.end as usize) else { return };
-        if outcome.leaves_scope() {
-            self.run_if(CLIENT_TEMPLATE, whole, &outcome);
-        }
-    }
-
-    /// A handler that is glued to a name or a value by a slash or a plus sign, which some filters read as white space.
-    fn glued(&mut self, span: Span) {
-        let bytes = span.of(self.text);
-        let Some(at) = first_event(bytes).filter(|&at| at > 0) else { return };
-        let Some(value) = memchr::memchr(b'=', &bytes[at..]) else { return };
-        let from = span.start as usize + at + value + 1;
-        if let Some(outcome) = self.walk(from, span.end as usize)
-            && outcome.effects.any(Effects::SINKS)
-        {
-            self.run_if(EVENT_SINK, span, &outcome);
-        }
-    }
-
-    fn address(&mut self, name: &[u8], value: Span, whole: Span, quote: u8) {
-        let bytes = value.of(self.text);
-        let is_address = self.names.is_url_attribute(name);
-        if is_address && !self.element.in_page {
-            self.element.has_source |= !name_is(name, "content") && !bytes.is_empty();
-            let bytes = bytes.trim_ascii_start();
-            let starts =
-                |start: &[u8]| bytes.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
-            self.element.has_foreign_source |= starts(b"http:")
-                || starts(b"https:")
-                || starts(b"//")
-                || starts(b"\\\\")
-                || starts(b"/\\")
-                || starts(b"ftp:");
-            self.element.is_local = quote != 0
-                && !self.element.has_foreign_source
-                && memchr::memchr(b':', bytes).is_none()
-                && memchr::memchr(b'/', bytes).is_some();
-            let loads = matches!(self.element.kind, None | Some(Markup::Frame | Markup::Page));
-            if quote == 0 && loads && self.element.has_foreign_source {
-                self.add(UNQUOTED_ADDRESS, whole, false);
-            }
-        }
-        if is_address && bytes.iter().take(24).any(|b| matches!(b, b'&' | b'\t' | b'\n' | b'\r')) {
-            // Browsers decode entities first and then take tabs and line ends out of an address. White space that is
-            // written as an entity would end the value if the whole text were decoded.
-            let mut plain = decode::entities(&bytes[..bytes.len().min(ADDRESS_BYTES_MAX)]);
-            plain.retain(|b| !matches!(b, b'\t' | b'\n' | b'\r'));
-            if let Some((Scheme::Script, at)) = scheme(&plain)
-                && walk_code(&plain, at, self.names).effects.any(Effects::SINKS)
-            {
-                self.run(SCRIPT_URL, whole, false);
-            }
-        }
-        let found = if is_address { scheme_in_list(bytes) } else { scheme(bytes) };
-        match found {
-            Some((Scheme::Script, at)) => {
-                let outcome = self.walk(value.start as usize + at, value.end as usize);
-                let Some(outcome) = outcome else { return };
-                let kind = script_url(&outcome);
-                if is_address || outcome.effects.any(Effects::SINKS) {
-                    self.run_if(kind, whole, &outcome);
-                }
-            }
-            Some((Scheme::Image, _)) if self.shows_images() => {}
-            Some((Scheme::Data | Scheme::Image, _)) if is_address && !name_is(name, "content") => {
-                self.run(DATA_URL, whole, false)
-            }
-            _ => {}
-        }
-    }
-
-    /// True for elements that show an image and run nothing of it.
-    fn shows_images(&self) -> bool {
-        let name = self.element.name.of(self.text);
-        self.element.in_page
-            || ["img", "image", "source", "input", "video", "link", "td", "table", "body"]
-                .iter()
-                .any(|known| name_is(name, known))
-    }
-
-    fn handler(&mut self, name: &[u8], value: Span, whole: Span) {
-        let bytes = value.of(self.text);
-        let start = match scheme(bytes) {
-            Some((Scheme::Script, at)) => value.start as usize + at,
-            _ => value.start as usize,
-        };
-        let Some(outcome) = self.walk(start, value.end as usize) else { return };
-        let kind = if outcome.effects.any(Effects::SINKS) {
-            EVENT_SINK
-        } else if self.element.in_page && !self.is_quoted {
-            // Without a quote of the page before it, `once = f(x)` is an assignment.
-            EVENT_ODD
-        } else if outcome.effects.any(Effects::ACTS) && !bytes.starts_with(b"{") {
-            EVENT_CODE
-        } else if is_english(name) || bytes.is_empty() {
-            return;
-        } else if self.element.in_page || bytes.starts_with(b"{") {
-            // In braces it is a component's property in many a code sample.
-            EVENT_ODD
-        } else {
-            EVENT_ATTRIBUTE
-        };
-        self.run_if(kind, whole, &outcome);
-    }
-
     fn script(&mut self, body: Span) {
         let bytes = body.of(self.text);
         let whole = Span::new(self.element.name.start as usize, body.end as usize);
@@ -433,7 +285,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
 }
 
 /// What a script in an address is.
-pub(super) fn script_url(outcome: &Outcome) -> KindId {
+pub(in crate::detectors::xss) fn script_url(outcome: &Outcome) -> KindId {
     if outcome.effects.any(Effects::SINKS) {
         SCRIPT_URL
     } else if outcome.tokens > 0 && !outcome.is_demo {

@@ -1,0 +1,230 @@
+//! Where an operand is expected: what it is, and what its name is known for.
+
+use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
+use portcullis_types::Span;
+
+use super::words::{Part, role};
+use super::{Clause, DEPTH_MAX, Expect, Operand, Walk};
+use crate::detectors::sqli::names::{Group, Names};
+use crate::detectors::sqli::*;
+
+impl Walk<'_, '_> {
+    /// The first token of a value as it stands.
+    pub(super) fn begin(&mut self, token: Token) -> bool {
+        self.expect = Expect::Operand;
+        self.begins_with_word = matches!(token.kind, TokenKind::Word(Word::Name));
+        match token.kind {
+            TokenKind::Word(word) => match role(word) {
+                Part::Statement if self.statement(word, token.span, STATEMENT) => true,
+                Part::Name | Part::Constant | Part::Unary => self.operand(token),
+                // `or 1=1`: the middle of an expression.
+                _ if self.peek().is_some_and(|next| next.kind == TokenKind::Open)
+                    && role(word) == Part::Filler =>
+                {
+                    self.operand(token)
+                }
+                Part::Statement => self.operand(token),
+                _ => {
+                    self.note(BARE_TAIL, token.span);
+                    self.operator(token)
+                }
+            },
+            TokenKind::Close
+            | TokenKind::Comma
+            | TokenKind::CloseBrace
+            | TokenKind::Operator(
+                Operator::Equal
+                | Operator::NotEqual
+                | Operator::Less
+                | Operator::Greater
+                | Operator::Pipes
+                | Operator::Ampersands
+                | Operator::Divide
+                | Operator::Star
+                | Operator::Bit
+                | Operator::Json,
+            ) => {
+                self.note(BARE_TAIL, token.span);
+                self.operator(token)
+            }
+            TokenKind::Semicolon => self.operator(token),
+            TokenKind::Other if self.word(token.span) == b"]" => self.operator(token),
+            _ => self.operand(token),
+        }
+    }
+
+    pub(super) fn operand(&mut self, token: Token) -> bool {
+        match token.kind {
+            TokenKind::Number => self.take(Operand::Number, token.span),
+            TokenKind::String { .. } => self.take(Operand::Text, token.span),
+            TokenKind::QuotedName(_) => {
+                self.name(token.span);
+                self.take(Operand::Name, token.span)
+            }
+            TokenKind::Variable => {
+                let text = self.word(token.span);
+                if text.starts_with(b"@") {
+                    let is_known = self.is_system_variable(text);
+                    self.note(if is_known { SYSTEM_VARIABLE } else { VARIABLE }, token.span);
+                }
+                self.take(Operand::Variable, token.span)
+            }
+            TokenKind::Operator(Operator::Star) => self.take(Operand::Complex, token.span),
+            TokenKind::Operator(
+                Operator::Plus | Operator::Minus | Operator::Not | Operator::Tilde | Operator::Match,
+            ) => true,
+            TokenKind::Open => {
+                self.open(false);
+                true
+            }
+            TokenKind::Close => {
+                // `f()`, or `count(*)` without its star.
+                let was_call = self.depth > 0 && self.stack[(self.depth - 1).min(DEPTH_MAX - 1)].is_call;
+                was_call && self.last == Operand::None && {
+                    self.close(token.span);
+                    true
+                }
+            }
+            TokenKind::Word(word) => self.operand_word(word, token.span),
+            // `master..xp_cmdshell`: the schema between the dots may be left out.
+            TokenKind::Dot => self.last == Operand::None,
+            _ => false,
+        }
+    }
+
+    fn operand_word(&mut self, word: Word, span: Span) -> bool {
+        let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
+        match role(word) {
+            Part::Constant => self.take(Operand::Literal, span),
+            Part::Unary => {
+                match word {
+                    // `select top 5 x`: the number belongs to the word.
+                    Word::Top if self.peek().is_some_and(|next| next.kind == TokenKind::Number) => {
+                        self.skip();
+                    }
+                    Word::Case => {
+                        self.note(CASE_WHEN, span);
+                        self.clause_keeps();
+                    }
+                    Word::Row | Word::Time | Word::Some | Word::Any if !before_open => {
+                        return self.take(Operand::Name, span);
+                    }
+                    _ => {}
+                }
+                true
+            }
+            Part::Name => {
+                self.name_operand(span);
+                true
+            }
+            Part::Statement if word == Word::Select => {
+                self.select(span);
+                true
+            }
+            // `if(...)`, `replace(...)`, `left(...)`, `insert(...)` are functions.
+            _ if before_open
+                && (!matches!(role(word), Part::Join | Part::Clause | Part::Compare)
+                    || matches!(word, Word::Like | Word::Glob | Word::Regexp)) =>
+            {
+                self.name_operand(span);
+                true
+            }
+            Part::Clause => match word {
+                Word::When => {
+                    self.join(span);
+                    true
+                }
+                Word::Values => true,
+                // `trim(both from x)`, `select x, from`: let pass what databases report as late errors.
+                Word::From if self.clause == Clause::Columns => {
+                    self.operator(Token { kind: TokenKind::Word(word), span })
+                }
+                // A column named like a word.
+                Word::Offset | Word::Limit | Word::Group | Word::Order
+                    if matches!(self.clause, Clause::Columns | Clause::Tables) =>
+                {
+                    self.take(Operand::Name, span)
+                }
+                _ => false,
+            },
+            Part::Statement if self.clause == Clause::Free => self.take(Operand::Name, span),
+            _ => false,
+        }
+    }
+
+    /// An operand was read.
+    pub(super) fn take(&mut self, operand: Operand, span: Span) -> bool {
+        self.expect = Expect::Operator;
+        if operand != Operand::Name {
+            self.only_words = false;
+        }
+        self.last = operand;
+        self.last_span = span;
+        if operand != Operand::Name
+            || !self.peek().is_some_and(|next| matches!(next.kind, TokenKind::Open | TokenKind::Dot))
+        {
+            self.compare(operand, span);
+        }
+        true
+    }
+
+    fn name_operand(&mut self, span: Span) {
+        let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
+        self.name(span);
+        self.take(Operand::Name, span);
+        if before_open {
+            self.only_words = false;
+        }
+    }
+
+    /// Notes what a name is known for. `span` is the last part of a qualified name.
+    pub(super) fn name(&mut self, span: Span) {
+        self.chooses = false;
+        let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
+        let text = bare(self.word(span));
+        let group = self.names.get(text).filter(|group| match group {
+            Group::Function(kind) => {
+                before_open
+                    || matches!(*kind, EXECUTE_FUNCTION | OUT_OF_BAND_FUNCTION | TIME_FUNCTION)
+                        && text.contains(&b'_')
+                    // `system_user` needs no parentheses where something is compared with it.
+                    || *kind == INFO_FUNCTION && self.comparing.is_some() && text.ends_with(b"_user")
+            }
+            Group::Schema | Group::Dual => !before_open,
+            Group::Variable => false,
+        });
+        let qualified = || {
+            // Two parts, as in `mysql.user`, `sys.tables`, `dbms_pipe.receive_message`.
+            let [dot, second] = self.peeks();
+            let second = second.filter(|_| dot.is_some_and(|dot| dot.kind == TokenKind::Dot))?;
+            let whole = Span { start: span.start, end: second.span.end };
+            self.names.get(self.word(whole)).map(|group| (group, whole))
+        };
+        match group.map(|group| (group, span)).or_else(qualified) {
+            Some((Group::Function(kind), span)) => {
+                self.chooses = kind == CONDITIONAL_FUNCTION;
+                self.note(kind, span);
+            }
+            Some((group, span)) => {
+                if let Some(kind) = Names::as_table(Some(group)) {
+                    self.note(kind, span);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// `@@version` and its like; an at sign doubled by chance is none.
+    pub(super) fn is_system_variable(&self, text: &[u8]) -> bool {
+        let Some(name) = text.strip_prefix(b"@@") else { return false };
+        matches!(self.names.get(bare(name)), Some(Group::Variable | Group::Function(INFO_FUNCTION)))
+    }
+}
+
+/// A name without its back-ticks, brackets or quotes.
+fn bare(name: &[u8]) -> &[u8] {
+    match name {
+        [b'`', inner @ .., b'`'] | [b'[', inner @ .., b']'] | [b'"', inner @ .., b'"'] => inner,
+        other => other,
+    }
+}

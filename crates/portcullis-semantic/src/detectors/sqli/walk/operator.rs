@@ -1,0 +1,158 @@
+//! Where an operator is expected: signs, strings and aliases. Words are in `clause`.
+
+use portcullis_lex::sql::{Operator, Token, TokenKind};
+use portcullis_types::Span;
+
+use super::{Clause, Expect, Operand, Start, Walk};
+use crate::detectors::sqli::*;
+
+impl Walk<'_, '_> {
+    pub(super) fn operator(&mut self, token: Token) -> bool {
+        match token.kind {
+            TokenKind::Operator(operator) => self.sign(operator, token.span),
+            TokenKind::Dot => {
+                self.expect = Expect::Operand;
+                self.last = Operand::None;
+                true
+            }
+            TokenKind::Open => self.open_after_operand(token.span),
+            TokenKind::Close | TokenKind::CloseBrace => {
+                self.close(token.span);
+                true
+            }
+            TokenKind::Other if self.word(token.span) == b"]" => {
+                self.close(token.span);
+                true
+            }
+            TokenKind::Comma => {
+                self.boundary();
+                self.expect = Expect::Operand;
+                self.aliased = false;
+                self.last = Operand::None;
+                self.only_words = false;
+                true
+            }
+            TokenKind::Semicolon => {
+                self.boundary();
+                self.depth = 0;
+                self.clause = Clause::Expression;
+                self.joined = false;
+                self.expect = Expect::Statement;
+                true
+            }
+            TokenKind::Word(word) => self.operator_word(word, token.span),
+            TokenKind::Number => self.clause == Clause::Free && self.take(Operand::Number, token.span),
+            TokenKind::String { closed, .. } => self.string_after_operand(closed, token.span),
+            TokenKind::QuotedName(_) => {
+                self.name(token.span);
+                self.alias()
+            }
+            TokenKind::Variable => {
+                let text = self.word(token.span);
+                if text == b"?" {
+                    // PostgreSQL's JSON operator, or a URL that was glued on.
+                    self.expect = Expect::Operand;
+                    return self.depth == 0 && self.start != Start::Raw;
+                }
+                if self.is_system_variable(text) {
+                    self.note(SYSTEM_VARIABLE, token.span);
+                }
+                self.alias()
+            }
+            _ => false,
+        }
+    }
+
+    fn sign(&mut self, operator: Operator, span: Span) -> bool {
+        self.only_words = false;
+        match operator {
+            Operator::Ampersands => self.join(span),
+            Operator::Pipes => {
+                // Concatenation in most dialects, OR in MySQL: a condition if a comparison follows.
+                self.boundary();
+                self.joined = true;
+                self.compared = false;
+                self.joined_at = span.start;
+                self.expect = Expect::Operand;
+                self.quote_sign(span);
+            }
+            _ if operator.is_comparison() || operator == Operator::Match => {
+                self.comparing = Some((self.last, self.last_span));
+                self.expect = Expect::Operand;
+                self.quote_sign(span);
+            }
+            Operator::Json => {
+                self.note(JSON_OPERATOR, span);
+                if self.joined {
+                    self.note(CONDITION, span);
+                }
+                self.expect = Expect::Operand;
+                self.last = Operand::Complex;
+            }
+            Operator::Not => {
+                return self.peek().is_some_and(|next| next.kind == TokenKind::Operator(Operator::Equal));
+            }
+            // A label among statements.
+            Operator::Colon if self.clause == Clause::Free => self.expect = Expect::Statement,
+            Operator::Colon => return false,
+            _ => {
+                self.expect = Expect::Operand;
+                self.quote_sign(span);
+            }
+        }
+        true
+    }
+
+    /// An operator right behind the quote that began the piece.
+    fn quote_sign(&mut self, span: Span) {
+        if self.tokens == 0 && self.start != Start::Raw {
+            self.note(QUOTE_SIGN, span);
+        }
+    }
+
+    pub(super) fn join(&mut self, span: Span) {
+        self.boundary();
+        self.joined = true;
+        self.compared = false;
+        self.joined_at = span.start;
+        self.expect = Expect::Operand;
+        self.last = Operand::None;
+        if self.tokens == 0 && self.start != Start::Raw {
+            self.note(QUOTE_WORD, span);
+        }
+    }
+
+    /// A second operand in a row: an alias, where there may be one.
+    pub(super) fn alias(&mut self) -> bool {
+        match self.clause {
+            Clause::Free => {
+                self.last = Operand::Name;
+                true
+            }
+            Clause::Columns | Clause::Tables if !self.aliased => {
+                self.aliased = true;
+                self.last = Operand::Name;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn string_after_operand(&mut self, closed: bool, span: Span) -> bool {
+        if self.clause == Clause::Free {
+            return self.take(Operand::Text, span);
+        }
+        match self.last {
+            // `'a' 'b'` is one string; an opening quote at the end may be the statement's own.
+            Operand::Text => true,
+            Operand::Name if matches!(self.clause, Clause::Columns | Clause::Tables) => self.alias(),
+            // `date '2024-01-01'`, `_utf8 'x'`
+            Operand::Name => {
+                self.last = Operand::Text;
+                self.last_span = span;
+                true
+            }
+            _ => !closed && self.start != Start::Raw,
+        }
+    }
+}
