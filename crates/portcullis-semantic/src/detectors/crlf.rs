@@ -43,6 +43,7 @@ impl Detector for Crlf {
             place,
             Place::PathSegment | Place::Header | Place::Cookie | Place::FileName | Place::HeaderName
         );
+        let takes_any_field = is_one_line || place == Place::Query;
         // Many lines are a text; the headers of a mail or a log in it are quoted.
         let lines = memchr::memchr_iter(b'\n', text).take(20).count();
         let is_loose = !is_one_line && lines > 12;
@@ -63,7 +64,7 @@ impl Detector for Crlf {
                 add(LOOK_ALIKE, next);
             }
             let line = next + text[next..].iter().take(4).take_while(|b| matches!(b, b' ' | b'\t')).count();
-            let Some(kind) = line_kind(text, line) else {
+            let Some(kind) = line_kind(text, line, takes_any_field) else {
                 if is_one_line && writing == Writing::Plain && next < text.len() && place != Place::Header {
                     add(ONE_LINE, next);
                 }
@@ -117,7 +118,7 @@ fn one(text: &[u8], at: usize) -> (usize, Writing) {
     }
 }
 
-fn line_kind(text: &[u8], line: usize) -> Option<KindId> {
+fn line_kind(text: &[u8], line: usize, takes_any_field: bool) -> Option<KindId> {
     let rest = text.get(line..)?;
     if rest.starts_with(b"HTTP/1.") || rest.starts_with(b"HTTP/2 ") {
         return Some(STATUS_LINE);
@@ -143,8 +144,31 @@ fn line_kind(text: &[u8], line: usize) -> Option<KindId> {
         }
         end += 1;
     }
-    let is_header = text.get(end) == Some(&b':') && HEADERS.contains(&&name[..len]);
+    if text.get(end) != Some(&b':') {
+        return None;
+    }
+    let body = &text[end + 1..];
+    let body = &body[..memchr::memchr2(b'\r', b'\n', body).unwrap_or(body.len())];
+    let name = &name[..len];
+    // Where no text stands, a field that nobody has heard of is one, too.
+    let is_header = HEADERS.contains(&name) && is_field_value(name, body.trim_ascii())
+        || takes_any_field && rest.len() > 3 && rest[..2].eq_ignore_ascii_case(b"x-");
     is_header.then_some(RESPONSE_HEADER)
+}
+
+/// `Location: Room 5` is a line of a letter; a field's value is what a browser can use. What is cut off may go on elsewhere.
+fn is_field_value(name: &[u8], value: &[u8]) -> bool {
+    let has = |byte: u8| memchr::memchr(byte, value).is_some();
+    match name {
+        b"location" => has(b'/') || has(b':') || has(b'%') || has(b'.') && !has(b' '),
+        b"setcookie" | b"setcookie2" | b"cookie" => has(b'='),
+        b"contentlength" => !value.is_empty() && value.iter().all(u8::is_ascii_digit),
+        b"contenttype" => has(b'/'),
+        b"refresh" => value.first().is_some_and(u8::is_ascii_digit),
+        b"link" => has(b'<'),
+        b"host" | b"connection" => !has(b' '),
+        _ => !value.is_empty(),
+    }
 }
 
 fn empty_line_before(text: &[u8], line: usize) -> bool {
@@ -245,12 +269,15 @@ mod tests {
         blocks(Crlf, "en\nContentLength: 0\n\nHTTP/1.1 200 OK", "response-header status-line");
         blocks(Crlf, "\u{560A}\u{560D}content-type:text/html", "look-alike response-header");
         blocks(Crlf, "a\\r\\nSet-Cookie: x=1", "response-header written");
+        blocks_at(Crlf, Place::Cookie, "en%0d%0aX-Any: 1", "response-header encoded");
+        blocks(Crlf, "1\r\nX-Any: 1", "response-header");
         blocks_at(Crlf, Place::PathSegment, "a\r\nX-XSS-Protection: 0", "response-header");
     }
 
     #[test]
     fn ordinary() {
         passes(Crlf, "Dear all,\r\n\r\nthe plan: we meet at noon.\r\nBring: cake.\r\n\r\nBest, Ann");
+        passes(Crlf, "Date: Monday\r\nLocation: Room 5\r\nLink: see below\r\nHost: the whole family\r\n");
         passes(Crlf, "C:\\new\\reports");
         passes_at(Crlf, Place::Json, "json.text", "line one\nline two\n<b>bold</b>");
     }

@@ -6,6 +6,7 @@
 
 use portcullis_types::Span;
 
+use super::purpose;
 use super::scan::{is_one_of, run, skip_space};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
@@ -46,7 +47,9 @@ impl Detector for Ldap {
         let prefix = text[..first].trim_ascii();
         // A name, a wildcard, nothing: what stands in the value of a comparison. Prose is none of it.
         let is_value = prefix.len() <= PREFIX_BYTES_MAX && prefix.iter().filter(|b| **b == b' ').count() <= 1;
-        let mut scan = Scan { text, is_loose: !is_value, found };
+        // The settings of a login hold whole filters; what breaks out of one does not begin with its parenthesis.
+        let is_setting = prefix.is_empty() && is_balanced(text) && purpose::takes_filters(input.location);
+        let mut scan = Scan { text, is_loose: !is_value || is_setting, found };
         scan.run(first);
     }
 }
@@ -171,6 +174,17 @@ impl Scan<'_, '_, '_> {
     }
 }
 
+/// Each parenthesis that closes was opened before, and none stays open.
+fn is_balanced(text: &[u8]) -> bool {
+    let step = |depth: i32, b: &u8| match b {
+        b'(' => Some(depth + 1),
+        b')' if depth == 0 => None,
+        b')' => Some(depth - 1),
+        _ => Some(depth),
+    };
+    text.iter().try_fold(0, step) == Some(0)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Filter {
     Operator,
@@ -245,7 +259,8 @@ const HINTS: &[Hint] = &[
 #[cfg(test)]
 mod tests {
     use crate::Class::Ldap;
-    use crate::detectors::testing::{blocks, passes};
+    use crate::Place;
+    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
 
     #[test]
     fn break_outs() {
@@ -257,6 +272,13 @@ mod tests {
         blocks(Ldap, "*))%00", "star-close nul");
         blocks(Ldap, "(&(objectClass=user)(uid=*))", "operator whole attribute");
         blocks(Ldap, "*(|(mail=*))", "operator attribute presence");
+    }
+
+    #[test]
+    fn filters_in_settings() {
+        passes_at(Ldap, Place::Form, "ldap_filter", "(cn=*)");
+        passes_at(Ldap, Place::Json, "login.userFilter", "(&(objectClass=person)(sAMAccountName={0}))");
+        blocks_at(Ldap, Place::Form, "*)(uid=*))(|(uid=*", "break-out");
     }
 
     #[test]

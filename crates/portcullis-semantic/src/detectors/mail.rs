@@ -285,6 +285,10 @@ fn is_field_body(name: &[u8], body: &[u8]) -> bool {
 /// One address of a mail, with a name before it or not: `a@b.example`, `A B <a@b.example>`.
 fn is_address(text: &[u8]) -> bool {
     let text = text.trim_ascii().trim_ascii_end();
+    // `From: Ann <a@b.example>` is a line of a whole mail.
+    if memchr::memchr(b':', text).is_some() {
+        return false;
+    }
     let text = text.strip_suffix(b">").and_then(|inner| inner.rsplit(|b| *b == b'<').next()).unwrap_or(text);
     let Some(at) = memchr::memchr(b'@', text) else { return false };
     let (local, domain) = (&text[..at], &text[at + 1..]);
@@ -333,6 +337,10 @@ mod tests {
             ("comment", "Hello,\nplease list the data.\nfrom: Berlin\nto: Paris\nThanks"),
             ("body", "On Monday you wrote:\n> From: joe@a.example\n> To: ann@b.example\nI agree."),
             ("text", "Forwarded mail\nFrom: joe@a.example\nTo: ann@b.example\nSubject: the plan\n\nHi Ann"),
+            (
+                "raw",
+                "From: Ann <ann@a.example>\r\nTo: Bob <bob@a.example>\r\nSubject: Re: order\r\n\r\n> text",
+            ),
             ("emails", "joe@a.example\nann@b.example\n"),
             ("yaml", "to: prod\nfrom: stage\nsubject: none\n"),
             ("notes", "1 select a seat\n2 check the list\n3 store the data"),

@@ -17,6 +17,7 @@ pub mod nosql;
 pub mod path;
 pub mod protocol;
 pub mod prototype;
+mod purpose;
 pub mod remote_file;
 mod scan;
 pub mod scanner;

@@ -5,7 +5,7 @@
 
 use portcullis_types::Span;
 
-use super::scan::{has_at, is_word, run, skip_space};
+use super::scan::{has_at, is_one_of, is_word, run, skip_space};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
@@ -125,7 +125,7 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// `SYSTEM "uri"` or `PUBLIC "id" "uri"`, unless it names a document type of the W3C, as HTML does.
+    /// `SYSTEM "uri"` or `PUBLIC "id" "uri"`, unless it names a document type that everybody's files begin with.
     fn external_id(&mut self, at: usize, from: usize) {
         let text = self.text;
         let is_public = has_at(text, at, b"public");
@@ -133,11 +133,7 @@ impl Scan<'_, '_, '_> {
             return;
         }
         let end = run(text, at, 300, |b| !matches!(b, b'[' | b'>'));
-        let id = &text[at..end];
-        let has = |word: &[u8]| memchr::memmem::find(id, word).is_some();
-        let is_known =
-            has(b"-//W3C//DTD") || has(b"-//IETF//DTD") || has(b"about:legacy-compat") || has(b"-//Apple");
-        if !is_known {
+        if !is_known_doctype(&text[at + 6..end], is_public) {
             self.add(DOCTYPE_EXTERNAL, from, end);
         }
     }
@@ -203,6 +199,73 @@ impl Scan<'_, '_, '_> {
     }
 }
 
+/// `ids` are the quoted strings behind PUBLIC or SYSTEM. The last one is an address: of a publisher of document types, or
+/// none at all. A public identifier alone proves nothing: parsers load what the address says.
+fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {
+    let mut strings = [&b""[..]; 2];
+    let mut at = 0;
+    for string in &mut strings {
+        let Some(open) = ids[at..].iter().position(|b| matches!(b, b'"' | b'\'')).map(|open| at + open)
+        else {
+            break;
+        };
+        let len = memchr::memchr(ids[open], &ids[open + 1..]).unwrap_or(ids.len() - open - 1);
+        *string = &ids[open + 1..open + 1 + len];
+        at = (open + len + 2).min(ids.len());
+    }
+    let (public, system) = if is_public { (strings[0], strings[1]) } else { (&b""[..], strings[0]) };
+    let host = ["http://", "https://"].iter().find_map(|scheme| system.strip_prefix(scheme.as_bytes()));
+    match host {
+        Some(rest) => {
+            let host = &rest[..rest
+                .iter()
+                .position(|b| matches!(b, b'/' | b'?' | b'#' | b'@' | b':'))
+                .unwrap_or(rest.len())];
+            rest.get(host.len()) == Some(&b'/') && is_one_of(host, PUBLISHERS)
+        }
+        // `-//W3C//DTD HTML 4.01//EN` without an address, or one beside the document.
+        None => {
+            let is_plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+            let is_legacy = system == b"about:legacy-compat";
+            is_legacy || public.starts_with(b"-//") && system.iter().all(is_plain)
+        }
+    }
+}
+
+/// Hosts that publish the document types of formats: W3C, OASIS, Apple's property lists, and what Java's frameworks begin
+/// their files with. From the formats' own specifications and manuals.
+const PUBLISHERS: &[&[u8]] = &[
+    b"www.w3.org",
+    b"w3.org",
+    b"www.apple.com",
+    b"www.oasis-open.org",
+    b"docs.oasis-open.org",
+    b"docbook.org",
+    b"www.docbook.org",
+    b"java.sun.com",
+    b"xmlns.jcp.org",
+    b"jakarta.ee",
+    b"www.hibernate.org",
+    b"hibernate.org",
+    b"hibernate.sourceforge.net",
+    b"mybatis.org",
+    b"www.springframework.org",
+    b"struts.apache.org",
+    b"tiles.apache.org",
+    b"jakarta.apache.org",
+    b"checkstyle.org",
+    b"www.puppycrawl.com",
+    b"www.gribuser.ru",
+    b"my.netscape.com",
+    b"www.rssboard.org",
+    b"www.openmobilealliance.org",
+    b"www.wapforum.org",
+    b"www.daisy.org",
+    b"www.musicxml.org",
+    b"dtd.nlm.nih.gov",
+    b"jats.nlm.nih.gov",
+];
+
 fn skip_name(text: &[u8], at: usize) -> usize {
     run(text, at, 200, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'[' | b'>'))
 }
@@ -256,6 +319,19 @@ mod tests {
             "<!DOCTYPE z [<!ENTITY a \"x\"><!ENTITY b \"&a;&a;&a;&a;\">]><z>&b;</z>",
             "entity-bomb entity",
         );
+        // A public identifier does not say where the document type is loaded from.
+        for address in [
+            "http://a.example/x.dtd",
+            "file:///etc/passwd",
+            "http://www.w3.org@a.example/",
+            "http://www.w3.org:80@a.example/",
+            "../../x",
+            "\\\\a\\b",
+        ] {
+            let document =
+                format!("<!DOCTYPE a PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"{address}\"><a/>");
+            blocks(Xxe, &document, "doctype-external");
+        }
         blocks_at(Xxe, Place::Text, "  <!doctype a[<!entity x system 'file:///x'>]>", "entity-external");
     }
 
@@ -285,6 +361,12 @@ mod tests {
             Xxe,
             "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd\">",
         );
+        passes(
+            Xxe,
+            "<!DOCTYPE hibernate-mapping PUBLIC \"-//Hibernate/Hibernate Mapping DTD 3.0//EN\" \"http://www.hibernate.org/dtd/hibernate-mapping-3.0.dtd\"><hibernate-mapping/>",
+        );
+        passes(Xxe, "<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN'>");
+        passes(Xxe, "<!DOCTYPE TS SYSTEM 'about:legacy-compat'><TS/>");
         passes(Xxe, "<?xml version=\"1.0\"?><order><id>5</id><note>a &lt; b</note></order>");
         passes(Xxe, "In XML one writes <!ENTITY name \"value\"> inside the document type.");
         passes_at(Xxe, Place::XmlText, "a", "<svg xmlns:xlink=\"x\"><image xlink:href=\"pic.png\"/></svg>");

@@ -106,7 +106,8 @@ impl Detector for PathTraversal {
         let is_whole = text[rest..].trim_ascii().is_empty()
             && path.spaces <= SPACES_MAX
             && path.separators > 0
-            && !first_has_space(text, &path);
+            && !first_has_space(text, &path)
+            && !is_prose(text, &path);
         if is_whole {
             self.note(input, &path, found, false);
             return;
@@ -263,6 +264,14 @@ fn is_asset(target: &[u8]) -> bool {
         b".md",
     ];
     ASSETS.iter().any(|end| target.ends_with(end))
+}
+
+/// `/etc/ is a directory`: a name that begins with a space, in a path of a system whose names have none.
+fn is_prose(text: &[u8], path: &Path) -> bool {
+    path.root == Root::Slash
+        && path.ups == 0
+        && path.spaces > 1
+        && memchr::memmem::find(path.span.of(text), b"/ ").is_some()
 }
 
 fn first_has_space(text: &[u8], path: &Path) -> bool {

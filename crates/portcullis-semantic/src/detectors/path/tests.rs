@@ -111,3 +111,11 @@ fn grammar_of_ordinary_paths() {
         }
     }
 }
+
+#[test]
+fn prose_that_begins_with_a_path() {
+    passes("/etc/ is a directory");
+    passes("/etc/ and /var/ belong to root");
+    let (have, blocks) = look(Place::Query, b"/etc/init.d/some file");
+    assert!(blocks, "{have}");
+}

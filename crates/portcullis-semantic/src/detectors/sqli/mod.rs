@@ -19,6 +19,7 @@ mod walk;
 use self::names::Names;
 use self::quotes::Quotes;
 use self::walk::{Start, Walk};
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
@@ -125,7 +126,11 @@ impl Detector for Sqli {
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         let mut walk = Walk::new(text, &self.names);
         walk.run(Start::Raw, 0);
+        if walk.is_ordinary_statement() && purpose::takes_statements(input.location) {
+            return;
+        }
         walk.commit(found, is_file);
+        let is_password = purpose::takes_password(input.location);
         for start in [Start::Quote(b'\''), Start::Quote(b'"'), Start::Quote(b'`')] {
             let Start::Quote(quote) = start else { continue };
             if !input.groups.has(quote) {
@@ -137,7 +142,8 @@ impl Detector for Sqli {
                     walks += 1;
                     walk.reset();
                     walk.run(start, place.at + 1);
-                    walk.commit(found, is_file || place.is_literal);
+                    let is_odd_password = is_password && walk.is_bare_comment();
+                    walk.commit(found, is_file || place.is_literal || is_odd_password);
                 }
             }
         }

@@ -93,3 +93,54 @@ fn what_lists_of_attacks_were_missed_for() {
     passes("label: declare your goods; goto the next desk");
     passes("begin with the basics, use master copies or goto page 5");
 }
+
+#[test]
+fn fields_that_take_statements() {
+    let look = |name: &str, text: &str| {
+        crate::detectors::testing::look(crate::Class::Sqli, crate::Place::Json, name, text.as_bytes())
+    };
+    for statement in [
+        "SELECT region, SUM(amount) FROM sales WHERE year = 2024 GROUP BY region ORDER BY 2 DESC",
+        "WITH t AS (SELECT a FROM b) SELECT * FROM t JOIN c ON t.a=c.a",
+        "select a from t1 union select a from t2 where name = 'O''Hara'",
+        "SELECT mean(\"v\") FROM \"cpu\" WHERE time > now() - 1h GROUP BY time(10m)",
+    ] {
+        assert!(!look("panels.0.rawSql", statement).1, "{statement}");
+    }
+    assert!(look("comment", "select a from t1 union select a from t2 where name = 'O''Hara'").1);
+    // A piece of a statement, or one that leaves the database, is an attack there, too.
+    for attack in [
+        "1 union select user, password from users",
+        "' or 1=1--",
+        "select load_file('/etc/passwd')",
+        "select 1; exec xp_cmdshell 'whoami'",
+    ] {
+        assert!(look("panels.0.rawSql", attack).1, "{attack}");
+    }
+    assert!(!look("new_password", "P@ss;w0rd'\"--").1);
+    assert!(look("new_password", "' or 1=1--").1);
+}
+
+#[test]
+fn payloads_that_a_text_speaks_of() {
+    for text in [
+        "The classic payload is ' OR '1'='1 and it still works somewhere",
+        "use `1=1` to test, then `' or 1=1--` if the first is filtered",
+    ] {
+        assert!(
+            !crate::detectors::testing::look(crate::Class::Sqli, crate::Place::Form, "text", text.as_bytes())
+                .1,
+            "{text}"
+        );
+    }
+    for text in [
+        "nice old post ' or '1'='1 ok",
+        "the nice post ' union select password from users where a='no one is here",
+    ] {
+        assert!(
+            crate::detectors::testing::look(crate::Class::Sqli, crate::Place::Form, "text", text.as_bytes())
+                .1,
+            "{text}"
+        );
+    }
+}

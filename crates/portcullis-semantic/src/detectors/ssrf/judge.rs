@@ -89,6 +89,22 @@ pub(super) fn is_service_port(port: u16) -> bool {
     PORTS.contains(&port)
 }
 
+/// The port that is the scheme's own: it says no more than the scheme.
+pub(super) fn is_own_port(scheme: &[u8], port: u16) -> bool {
+    const OWN: &[(&[u8], u16)] = &[
+        (b"ldap", 389),
+        (b"ldaps", 636),
+        (b"sftp", 22),
+        (b"ssh", 22),
+        (b"smtp", 25),
+        (b"imap", 143),
+        (b"pop3", 110),
+        (b"smb", 445),
+        (b"telnet", 23),
+    ];
+    OWN.iter().any(|(known, own)| *own == port && scheme.eq_ignore_ascii_case(known))
+}
+
 /// Ports that web servers of developers and intranets have.
 pub(super) fn is_web_port(port: u16) -> bool {
     matches!(port, 80 | 443 | 3000..=3010 | 4200 | 4321 | 5000 | 5001 | 5173 | 8000..=8010 | 8080..=8090 | 8443 | 8888 | 9000)

@@ -16,10 +16,11 @@ use std::sync::LazyLock;
 use portcullis_lex::url::{Address, Host, Url, scheme_before};
 use portcullis_types::Span;
 
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 use judge::{
-    embedded, is_metadata_path, is_outer, is_service_port, is_short, is_web, is_web_port, scheme_kind,
-    v4_kind, v6_kind,
+    embedded, is_metadata_path, is_outer, is_own_port, is_service_port, is_short, is_web, is_web_port,
+    scheme_kind, v4_kind, v6_kind,
 };
 use names::{Group, Names};
 
@@ -91,7 +92,7 @@ impl Detector for Ssrf {
         }
         let text = input.text;
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
-        let is_page = is_page(input);
+        let is_page = is_page(input) || purpose::names_own_service(input.location);
         let mut urls = 0;
         for colon in memchr::memchr_iter(b':', text) {
             let next = text.get(colon + 1).copied();
@@ -143,7 +144,7 @@ impl Ssrf {
             let host = Host::read(bytes);
             hosts += 1;
             let is_first = hosts == 1;
-            if is_first && host.port.is_some_and(is_service_port) {
+            if is_first && host.port.is_some_and(|port| is_service_port(port) && !is_own_port(scheme, port)) {
                 add(SERVICE_PORT);
             }
             let Some(kind) = self.host_kind(&host) else {
@@ -157,14 +158,16 @@ impl Ssrf {
             if !is_first && matches!(kind, SHORT_NAME) {
                 continue;
             }
-            let is_plain = matches!(kind, LOOPBACK | PRIVATE | SHORT_NAME | INTERNAL_NAME);
+            let is_disguised =
+                host.is_disguised || matches!(host.address, Some(Address::V4 { is_odd: true, .. }));
+            let is_plain = !is_disguised && matches!(kind, LOOPBACK | PRIVATE | SHORT_NAME | INTERNAL_NAME);
             let is_callback = host.port.is_some_and(is_web_port) && is_callback(url.path.of(text));
             if (is_page || is_callback) && is_plain && !url.is_confused {
                 add(LOCAL_PAGE);
                 continue;
             }
             add(kind);
-            if host.is_disguised || matches!(host.address, Some(Address::V4 { is_odd: true, .. })) {
+            if is_disguised {
                 add(DISGUISED);
             }
             if kind != COLLECTOR && host.port.is_some_and(|port| !is_web_port(port)) {

@@ -69,6 +69,28 @@ fn ordinary() {
     passes(Place::Query, "share", "https://medium.example/@ann/post?x=1#top");
 }
 
+#[test]
+fn settings_of_an_installation() {
+    for url in
+        ["http://localhost:3000/api/hooks", "http://192.168.1.20:8123/api/webhook/a", "http://grafana:3000"]
+    {
+        passes(Place::Json, "settings.webhook_url", url);
+        passes(Place::Form, "baseUrl", url);
+    }
+    passes(Place::Form, "ldap_uri", "ldap://ldap.corp.example.com:389");
+    // The name does not excuse what no installation has there.
+    for url in [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://0x7f.1/",
+        "gopher://127.0.0.1:25/_EHLO",
+        "http://127.0.0.1:6379/",
+    ] {
+        let (have, blocks) = look(Place::Json, "webhook_url", url);
+        assert!(blocks, "{url}: {have}");
+    }
+    check("http://192.168.1.20:8123/api/webhook/a", "private port");
+}
+
 /// An internal address stays one in every notation.
 #[test]
 fn notation_does_not_hide() {

@@ -186,10 +186,37 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `what does ' or 1=1 -- mean`: words, a quote that stands by itself, a bare condition, and words behind the comment.
-    /// Anything that would read data is not an example.
+    /// The value is a whole statement that reads or changes rows: what an application that takes statements is for. Commands,
+    /// files, other machines and waiting are not.
+    pub(in crate::detectors::sqli) fn is_ordinary_statement(&self) -> bool {
+        let has = |kind: KindId| {
+            self.clean_facts[usize::from(kind.0)].is_some() || self.loose_facts[usize::from(kind.0)].is_some()
+        };
+        const DANGERS: &[KindId] = &[
+            EXECUTE_FUNCTION,
+            FILE_FUNCTION,
+            INTO_FILE,
+            OUT_OF_BAND_FUNCTION,
+            TIME_FUNCTION,
+            ERROR_FUNCTION,
+            PROCEDURE_ANALYSE,
+            VERSION_COMMENT,
+            SCIENTIFIC,
+        ];
+        (self.has(STATEMENT) || self.has(STATEMENT_PLAIN))
+            && !self.has(UNBALANCED)
+            && !DANGERS.iter().any(|kind| has(*kind))
+    }
+
+    /// A quote, a comment and nothing else: no condition, no statement. In a password it cuts off nothing that matters.
+    pub(in crate::detectors::sqli) fn is_bare_comment(&self) -> bool {
+        self.tokens == 0
+    }
+
+    /// `what does ' or 1=1 -- mean`, ``the `' or '1'='1` of every book``: words, a quote that stands by itself or behind a sign
+    /// that quotes, a bare condition, and words where the piece ends. Anything that would read data is not an example.
     fn is_quoted_example(&self) -> bool {
-        if !matches!(self.start, Start::Quote(_)) || !self.ended || self.from < 2 {
+        if !matches!(self.start, Start::Quote(_)) || self.from < 2 {
             return false;
         }
         let harmless = |kind: KindId| {
@@ -205,16 +232,24 @@ impl Walk<'_, '_> {
                     | QUOTE_WORD
                     | QUOTE_SIGN
                     | UNBALANCED
+                    | REOPENED
             )
         };
         let only_harmless =
             (0..KINDS.len()).all(|kind| self.clean_facts[kind].is_none() || harmless(KindId(kind as u16)));
+        if !only_harmless {
+            return false;
+        }
         let before = &self.text[..self.from - 1];
-        let words_before = before.split(u8::is_ascii_whitespace).filter(|word| is_lower_word(word)).count();
-        let words_after = self.text[self.comment_at as usize..]
-            .split(u8::is_ascii_whitespace)
-            .any(|word| word.len() >= 3 && is_lower_word(word));
-        only_harmless && before.ends_with(b" ") && words_before >= 2 && words_after
+        let words =
+            |text: &[u8]| text.split(u8::is_ascii_whitespace).filter(|word| is_lower_word(word)).count();
+        // Where it ends: the comment, what does not fit, or the string that is left open.
+        let rest = &self.text[if self.ended { self.comment_at } else { self.last_span.start } as usize..];
+        let words_after = match self.ended {
+            true => rest.split(u8::is_ascii_whitespace).any(|word| word.len() >= 3 && is_lower_word(word)),
+            false => words(rest) >= 2,
+        };
+        matches!(before.last(), Some(b' ' | b'`' | b'(' | b'"')) && words(before) >= 2 && words_after
     }
 }
 
