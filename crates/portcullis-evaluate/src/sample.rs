@@ -64,18 +64,25 @@ impl Content {
     pub fn summary(&self) -> String {
         let text = match self {
             Content::Value { bytes, .. } => bytes.escape_ascii().to_string(),
-            Content::Request { method, uri, body, .. } => {
-                format!(
-                    "{method} {} {}",
-                    String::from_utf8_lossy(uri),
-                    body[..body.len().min(400)].escape_ascii()
-                )
+            Content::Request { method, uri, headers, body } => {
+                let mut line = format!("{method} {}", String::from_utf8_lossy(uri));
+                for (name, value) in headers.iter().filter(|(name, value)| tells(name, value)) {
+                    line.push_str(&format!(" [{name}: {}]", value.escape_ascii()));
+                }
+                format!("{line} {}", body[..body.len().min(400)].escape_ascii())
             }
             Content::Raw(bytes) => bytes[..bytes.len().min(500)].escape_ascii().to_string(),
         };
         let end = text.char_indices().nth(300).map_or(text.len(), |(at, _)| at);
         text[..end].to_owned()
     }
+}
+
+/// A header field that is more than what every browser sends: it may be what the request is about.
+fn tells(name: &str, value: &[u8]) -> bool {
+    let is_sign = |b: &u8| !b.is_ascii_alphanumeric() && !b" -_./:=,".contains(b);
+    let is_agent = value.starts_with(b"Mozilla/5.0 (");
+    !is_agent && !name.to_ascii_lowercase().starts_with("accept") && value.iter().any(is_sign)
 }
 
 /// Reads what `path` names.

@@ -89,7 +89,8 @@ impl Analysis {
             self.note(detectors, at, Class::Protocol, protocol::AMBIGUOUS_BODY, text.as_bytes());
         }
         // What a parser could not read to its end may still mean something to another one.
-        if report.error.is_some() && !is_lines || is_ambiguous {
+        // What only looks like a type may be a text.
+        if report.error.is_some() && !is_lines || is_ambiguous || named.is_none() {
             self.untyped(detectors, body);
         } else if processor != Processor::Multipart {
             self.parts(detectors, body);

@@ -5,7 +5,7 @@ use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
 use crate::analysis::{SEGMENT, is_odd_path};
 use crate::leaves::{Leaves, is_odd_name};
-use crate::{Analysis, Detectors, Location, Place};
+use crate::{Analysis, ByteGroups, Detectors, Location, Place};
 
 impl Analysis {
     /// Looks at the request line and the header fields. `fields` are names and values in order.
@@ -44,13 +44,13 @@ impl Analysis {
             None => (target, None),
         };
         self.value(detectors, Location::of(Place::Path), path);
-        if is_odd_path(path) {
+        if is_odd_path(path) || may_be_coded(path) {
             let mut end = 0;
             let mut is_first = true;
             for segment in path.split(|&b| b == b'/') {
                 let start = end;
                 end += segment.len() + 1;
-                if !is_odd_path(segment) {
+                if !is_odd_path(segment) && !may_be_coded(segment) {
                     continue;
                 }
                 self.value(detectors, SEGMENT, segment);
@@ -76,15 +76,74 @@ impl Analysis {
 
     fn cookies(&mut self, detectors: &Detectors, header: &[u8]) {
         let found = parse_cookies(header, CookieFormat::V0, None);
+        let mut is_cut = found.nameless > 0;
         for cookie in &found.cookies {
-            let name = cookie.name.of(header);
-            self.value(detectors, Location::new(Place::Cookie, name), cookie.value.of(header));
+            let (name, value) = (cookie.name.of(header), cookie.value.of(header));
+            self.value(detectors, Location::new(Place::Cookie, name), value);
             if is_odd_name(name) {
                 self.value(detectors, Location::of(Place::Name), name);
             }
+            // A semicolon ends a cookie also in the middle of a tag, a quote or a command line: `a=x;id`.
+            let has_value =
+                memchr::memchr(b'=', &header[cookie.name.end as usize..]).is_some_and(|at| at == 0);
+            is_cut |= !has_value || ByteGroups::of(value).intersects(TEXT_SIGNS);
         }
-        if found.nameless > 0 {
+        if is_cut {
             self.value(detectors, Location::of(Place::Cookie), header);
+        }
+    }
+}
+
+/// Signs that cookies do not have, and texts in which a semicolon is no end do.
+const TEXT_SIGNS: ByteGroups = ByteGroups::of(b"<>'`(|$&;\\");
+
+/// Letters of both cases and nothing that Base64 does not have: perhaps a text in it, which no sign shows.
+fn may_be_coded(path: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| path.iter().any(is);
+    path.len() >= CODED_BYTES_MIN
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && path.iter().all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_' | b'+' | b'='))
+}
+
+/// Shorter ones are words.
+const CODED_BYTES_MIN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use super::*;
+    use crate::Level;
+
+    static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+
+    /// The class that blocks such a request at `balanced`, or nothing.
+    fn verdict(target: &str, cookie: &str) -> &'static str {
+        let mut analysis = Analysis::new();
+        let fields = [(&b"Cookie"[..], cookie.as_bytes())];
+        analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), fields.into_iter());
+        let worst = analysis.worst(&DETECTORS, Level::Balanced);
+        worst.filter(|worst| worst.blocks(Level::Balanced)).map_or("", |worst| worst.class.name())
+    }
+
+    #[test]
+    fn coded_segments() {
+        // `<script>alert(1)</script>` and `;cat /etc/passwd`, padding or not.
+        assert_eq!(verdict("/PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg", ""), "xss");
+        assert_eq!(verdict("/a/O2NhdCAvZXRjL3Bhc3N3ZA==/b", ""), "command");
+        for path in ["/Users/Ann/ProfileSettings", "/assets/index-DzYQ2bXk.js", "/v/dQw4w9WgXcQ", "/A/b"] {
+            assert_eq!(verdict(path, ""), "", "{path}");
+        }
+    }
+
+    #[test]
+    fn cookies_that_a_semicolon_cuts() {
+        assert_eq!(verdict("/", "a=1;id"), "command");
+        assert_eq!(verdict("/", "a=<p style=\"x:1;y:2\" onmouseover=\"alert(1)\">"), "xss");
+        for header in ["a=1; b=2; theme=dark", "sid=abc%3D; _ga=GA1.2.3.4", "flag; a=b", "v={\"a\":1}; id=5"]
+        {
+            assert_eq!(verdict("/", header), "", "{header}");
         }
     }
 }
