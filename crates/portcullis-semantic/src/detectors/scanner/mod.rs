@@ -2,18 +2,19 @@
 //! dumps, consoles.
 //!
 //! What it does: compares the agent and the path of a request with a list of names. A name proves little about intent, so a
-//! console that some publish is only context; nobody publishes `.git/config`.
+//! console that some publish is only context, a service that only its administrators should reach blocks at `strict`; nobody
+//! publishes `.git/config`.
 //!
 //! Why it is dangerous: what is left behind tells passwords and source code, and a scan is the first step of most attacks.
 //!
 //! References: <https://owasp.org/www-project-web-security-testing-guide/>, section 4.2.4.
 
-use std::collections::HashSet;
+mod names;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use portcullis_types::Span;
 
 use crate::{Class, Detector, Found, Input, Place, Profile, kinds};
+use names::{Group, Names};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/02-Configuration_and_Deployment_Management_Testing/04-Review_Old_Backup_and_Unreferenced_Files_for_Sensitive_Information";
@@ -21,12 +22,17 @@ kinds! {
     SURVEY "scanner.survey" Error "a tool that maps networks or tests sites says its name";
     LEFT_BEHIND "scanner.left-behind" Critical "asks for a file or folder that nobody publishes";
     PROBE "scanner.probe" Critical "asks for an address that is known for what it leaks or runs";
+    EXPOSED "scanner.exposed" Error "asks for a service that only its machine and its administrators should reach";
     CONSOLE "scanner.console" Warning "asks for a console or a page of an administrator";
+    ARCHIVE "scanner.archive" Critical "asks for an archive or a dump of the whole site";
     COPY "scanner.copy" Critical "asks for the copy of a script that an editor or an administrator left";
 }
 
 /// Bytes of a segment, and of an agent, that are looked at.
 const NAME_BYTES_MAX: usize = 64;
+
+/// Folders above an archive of a whole site; deeper ones hold downloads.
+const ARCHIVE_DEPTH_MAX: usize = 2;
 
 /// Bytes of a path that are looked at.
 const PATH_BYTES_MAX: usize = 512;
@@ -59,56 +65,22 @@ const SCRIPTS: [&[u8]; 21] = [
 /// See the module.
 #[derive(Debug)]
 pub struct Scanner {
-    leaves: HashSet<&'static [u8]>,
-    /// Leaves that end with `*`.
-    beginnings: Vec<&'static [u8]>,
-    paths: Vec<&'static [u8]>,
-    consoles: Vec<&'static [u8]>,
-    suffixes: Vec<&'static [u8]>,
-    /// Agents, and whether each is a tool for attacks.
-    agents: AhoCorasick,
-    is_attack: Vec<bool>,
+    names: Names,
 }
 
 impl Scanner {
     /// The detector with its data.
     pub fn new() -> Scanner {
-        let (mut leaves, mut beginnings) = (HashSet::new(), Vec::new());
-        let (mut paths, mut consoles, mut suffixes) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut agents, mut is_attack) = (Vec::new(), Vec::new());
-        let lines =
-            include_str!("../../data/scanner-names.tsv").lines().filter(|line| !line.starts_with('#'));
-        for (name, group) in lines.filter_map(|line| line.split_once('\t')) {
-            let bytes = name.as_bytes();
-            match (group, name.strip_suffix('*')) {
-                ("leaf", Some(beginning)) => beginnings.push(beginning.as_bytes()),
-                ("leaf", None) => {
-                    leaves.insert(bytes);
-                }
-                ("path", _) => paths.push(bytes),
-                ("console", _) => consoles.push(bytes),
-                ("suffix", _) => suffixes.push(bytes),
-                (group, _) => {
-                    agents.push(name);
-                    is_attack.push(group == "agent");
-                }
-            }
-        }
-        let agents = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::DFA))
-            .ascii_case_insensitive(true)
-            .build(agents)
-            .expect("the names of agents are few");
-        Scanner { leaves, beginnings, paths, consoles, suffixes, agents, is_attack }
+        Scanner { names: Names::new() }
     }
 
     fn agent(&self, text: &[u8], found: &mut Found<'_>) {
-        for hit in self.agents.find_overlapping_iter(text) {
+        for (span, is_attack) in self.names.agents(text) {
             // A name begins a word: `nuclei`, but not `pronuclei`.
-            let begins = hit.start() == 0 || !text[hit.start() - 1].is_ascii_alphanumeric();
+            let start = span.start as usize;
+            let begins = start == 0 || !text[start - 1].is_ascii_alphanumeric();
             if begins {
-                let kind = if self.is_attack[hit.pattern().as_usize()] { AGENT } else { SURVEY };
-                found.add(kind, Span::new(hit.start(), hit.end()));
+                found.add(if is_attack { AGENT } else { SURVEY }, span);
             }
         }
     }
@@ -118,37 +90,39 @@ impl Scanner {
         let len = plain(&path[..path.len().min(PATH_BYTES_MAX)], &mut buffer);
         let path = &buffer[..len];
         let whole = Span::new(0, len);
-        for segment in
-            path.split(|&b| b == b'/').filter(|segment| segment.len() >= 3 && segment.len() <= NAME_BYTES_MAX)
-        {
-            let is_leaf = self.leaves.contains(segment)
-                || self
-                    .beginnings
-                    .iter()
-                    .any(|beginning| segment.starts_with(beginning) && segment.len() > beginning.len());
-            if is_leaf {
-                found.add(LEFT_BEHIND, whole);
-            }
+        let mut segments = path
+            .split(|&b| b == b'/')
+            .filter(|segment| segment.len() >= 3 && segment.len() <= NAME_BYTES_MAX);
+        if segments.any(|segment| self.names.is_left_behind(segment)) {
+            found.add(LEFT_BEHIND, whole);
         }
         if self.is_copy(path) {
             found.add(COPY, whole);
         }
-        let has = |names: &[&[u8]]| {
-            names.iter().any(|name| match name.ends_with(b"/") {
-                true => memchr::memmem::find(path, name).is_some(),
-                false => path.ends_with(name),
-            })
-        };
-        if has(&self.paths) {
-            found.add(PROBE, whole);
-        } else if has(&self.consoles) {
-            found.add(CONSOLE, whole);
+        if self.is_archive(path) {
+            found.add(ARCHIVE, whole);
         }
+        match self.names.address(path) {
+            Some(Group::Probe) => found.add(PROBE, whole),
+            Some(Group::Exposed) => found.add(EXPOSED, whole),
+            Some(Group::Console) => found.add(CONSOLE, whole),
+            None => {}
+        }
+    }
+
+    /// `/backup.zip`, `/db/dump.sql.gz`: a name for all there is, and near the root.
+    fn is_archive(&self, path: &[u8]) -> bool {
+        let name = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
+        let depth = path.iter().filter(|b| **b == b'/').count();
+        let Some(dot) = memchr::memchr(b'.', name) else { return false };
+        depth <= ARCHIVE_DEPTH_MAX
+            && self.names.is_store(&name[..dot])
+            && self.names.is_archive(&name[dot + 1..])
     }
 
     /// `index.php.bak`, `.index.php.swp`, `config.yml~`: a script's name with a suffix.
     fn is_copy(&self, path: &[u8]) -> bool {
-        let Some(rest) = self.suffixes.iter().find_map(|suffix| path.strip_suffix(*suffix)) else {
+        let Some(rest) = self.names.without_suffix(path) else {
             return false;
         };
         let Some(dot) = rest.iter().rposition(|&b| b == b'.') else { return false };
@@ -237,7 +211,16 @@ mod tests {
         path("/index.php.bak", "copy");
         path("/.index.php.swp", "copy");
         path("/inc/db.inc~", "copy");
+        path("/config/database.yml", "left-behind");
+        path("/old/_phpinfo.php", "left-behind");
+        path("/backup.zip", "archive");
+        path("/db/dump.sql.gz", "archive");
         path("/actuator/heapdump", "probe");
+        path("/app/actuator/gateway/routes/x", "probe");
+        path("/HNAP1/", "probe");
+        path("/server-status", "probe");
+        path("/debug/pprof/heap", "probe");
+        path("/web.config", "probe");
         path("/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php", "probe");
     }
 
@@ -254,8 +237,30 @@ mod tests {
             "/phpmyadmin",
             "/v1.0/users/~me",
             "/archive.1",
+            "/downloads/files/2024/release.zip",
+            "/app-1.2.tar.gz",
+            "/docs/server-status",
+            "/admin/config.yml",
+            "/config.json",
+            "/manager/html",
+            "/solr/admin/cores",
+            "/.well-known/acme-challenge/abc",
+            "/cgi-bin/koha/opac-search.pl",
         ] {
             path_passes(text);
+        }
+    }
+
+    #[test]
+    fn strict_closes_services() {
+        let detectors = crate::Detectors::new();
+        for (text, is_blocked) in
+            [("/manager/html", true), ("/solr/admin/cores", true), ("/phpmyadmin", false)]
+        {
+            let mut analysis = crate::Analysis::new();
+            analysis.value(&detectors, crate::Location::of(Place::Path), text.as_bytes());
+            let worst = analysis.worst(&detectors, crate::Level::Strict).unwrap();
+            assert_eq!(worst.blocks(crate::Level::Strict), is_blocked, "{text}");
         }
     }
 
