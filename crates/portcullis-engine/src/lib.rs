@@ -36,6 +36,7 @@ mod operator;
 mod outside;
 mod patterns;
 mod plan;
+mod prepare;
 mod rbl;
 mod record;
 mod rewrite;

@@ -7,6 +7,9 @@ mod bytes;
 mod restrict;
 mod words;
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use portcullis_types::ByteSet;
 use regex_syntax::hir::Hir;
 
@@ -91,21 +94,69 @@ impl Gate {
     }
 }
 
+/// What is known of a pattern or a word list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    /// For any text.
+    pub any: Gate,
+    /// For texts of the bytes of an alphabet only; `None` if nothing matches in those.
+    pub within: Option<Gate>,
+}
+
+impl Gates {
+    /// Gates that hold nothing back.
+    pub fn open() -> Gates {
+        Gates { any: Gate::open(), within: Some(Gate::open()) }
+    }
+
+    /// For a pattern.
+    pub fn of_hir(hir: &Hir, alphabet: &ByteSet) -> Gates {
+        Gates { any: Gate::of_hir(hir), within: Gate::of_hir_within(hir, alphabet) }
+    }
+
+    /// For whatever has the gate `any`; `alphabet` has both cases of each letter.
+    pub fn of_gate(any: Gate, alphabet: &ByteSet) -> Gates {
+        Gates { within: any.within(alphabet), any }
+    }
+}
+
+/// Gates, kept once they are derived.
+#[derive(Debug, Default)]
+pub(crate) struct GatesCell(OnceLock<Box<(ByteSet, Gates)>>);
+
+impl GatesCell {
+    /// Kept for the first alphabet that is asked for, which in practice is the only one.
+    pub(crate) fn get_or_derive(&self, alphabet: &ByteSet, derive: impl Fn() -> Gates) -> Cow<'_, Gates> {
+        let known = self.0.get_or_init(|| Box::new((*alphabet, derive())));
+        if known.0 == *alphabet { Cow::Borrowed(&known.1) } else { Cow::Owned(derive()) }
+    }
+}
+
 /// How often a byte of ordinary text is this one (letters: either case). Only relations matter: what is taken for rare is
 /// preferred as a condition.
 pub(crate) fn frequency(byte: u8) -> f64 {
+    FREQUENCIES[usize::from(byte)]
+}
+
+const FREQUENCIES: [f64; 256] = {
     const LETTERS: [f64; 26] = [
         0.065, 0.012, 0.022, 0.034, 0.10, 0.018, 0.016, 0.049, 0.056, 0.003, 0.008, 0.032, 0.019, 0.054,
         0.060, 0.015, 0.002, 0.048, 0.051, 0.073, 0.022, 0.008, 0.019, 0.003, 0.016, 0.002,
     ];
-    match byte.to_ascii_lowercase() {
-        letter @ b'a'..=b'z' => LETTERS[usize::from(letter - b'a')],
-        b'0'..=b'9' => 0.02,
-        b' ' => 0.14,
-        b'/' | b'-' | b'.' | b',' => 0.012,
-        b'_' | b'=' | b'&' | b'"' | b':' | b'+' => 0.008,
-        b'\t'..=b'\r' => 0.004,
-        0x80..=0xff => 0.001,
-        _ => 0.002,
+    let mut frequencies = [0.0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        frequencies[byte] = match (byte as u8).to_ascii_lowercase() {
+            letter @ b'a'..=b'z' => LETTERS[(letter - b'a') as usize],
+            b'0'..=b'9' => 0.02,
+            b' ' => 0.14,
+            b'/' | b'-' | b'.' | b',' => 0.012,
+            b'_' | b'=' | b'&' | b'"' | b':' | b'+' => 0.008,
+            b'\t'..=b'\r' => 0.004,
+            0x80..=0xff => 0.001,
+            _ => 0.002,
+        };
+        byte += 1;
     }
-}
+    frequencies
+};

@@ -33,6 +33,7 @@ mod backtrack;
 mod class;
 mod cursor;
 mod escape;
+mod lazy;
 mod linear;
 mod node;
 mod parser;

@@ -1,12 +1,20 @@
 //! `@pm`, `@pmFromFile`: is one of many words in the value?
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use portcullis_types::Span;
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use portcullis_types::{ByteSet, Span};
+
+use crate::gate::GatesCell;
+use crate::{Gate, Gates};
 
 /// Word lists with at most this many bytes become a DFA (about 5 ns a byte here, memory up to a megabyte or two);
 /// longer ones a contiguous NFA (half the speed; for the CRS's 5,000 words 1.6 MB instead of 78 MB).
 const DFA_WORD_BYTES_MAX: usize = 8 << 10;
+/// Lists with at most this many bytes always have an automaton: even at eight words for each byte its state ids fit.
+const SURE_WORD_BYTES_MAX: usize = 64 << 20;
 
 /// A set of words, found in one pass over the value whatever their number. ASCII letters match both cases.
 ///
@@ -22,8 +30,10 @@ const DFA_WORD_BYTES_MAX: usize = 8 << 10;
 /// assert_eq!(words.find(b"idle"), None);
 /// ```
 pub struct WordSet {
-    automaton: AhoCorasick,
     words: Vec<Vec<u8>>,
+    /// Built when it is first asked.
+    automaton: OnceLock<AhoCorasick>,
+    gates: GatesCell,
 }
 
 /// The words of a set are too many for an automaton (its state ids are 31 bits).
@@ -41,35 +51,53 @@ impl fmt::Display for WordSetError {
 impl std::error::Error for WordSetError {}
 
 impl WordSet {
-    /// Builds the set; empty words are left out.
+    /// The set of `words`; empty ones are left out. Its automaton is built when it is first asked, or by
+    /// [`WordSet::prepare`].
     pub fn new(words: impl IntoIterator<Item = Vec<u8>>) -> Result<WordSet, WordSetError> {
         let words: Vec<Vec<u8>> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        let bytes: usize = words.iter().map(Vec::len).sum();
-        let kind =
-            if bytes <= DFA_WORD_BYTES_MAX { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA };
-        let automaton = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .kind(Some(kind))
-            .build(&words)
-            .map_err(|error| WordSetError { message: error.to_string() })?;
-        Ok(WordSet { automaton, words })
+        let automaton = OnceLock::new();
+        if byte_count(&words) > SURE_WORD_BYTES_MAX {
+            let built = build(&words).map_err(|error| WordSetError { message: error.to_string() })?;
+            let _ = automaton.set(built);
+        }
+        Ok(WordSet { words, automaton, gates: GatesCell::default() })
+    }
+
+    /// Builds the automaton now.
+    pub fn prepare(&self) {
+        self.automaton();
+    }
+
+    /// What a text must have before a word can be found in it.
+    pub fn gates(&self, alphabet: &ByteSet) -> Cow<'_, Gates> {
+        self.gates.get_or_derive(alphabet, || Gates::of_gate(Gate::of_texts(&self.words), alphabet))
+    }
+
+    /// # Panics
+    ///
+    /// Never, unless [`SURE_WORD_BYTES_MAX`] is wrong.
+    fn automaton(&self) -> &AhoCorasick {
+        self.automaton.get_or_init(|| match build(&self.words) {
+            Ok(automaton) => automaton,
+            Err(error) => unreachable!("{} bytes of words: {error}", byte_count(&self.words)),
+        })
     }
 
     /// Where the first word is found.
     pub fn find(&self, hay: &[u8]) -> Option<Span> {
-        self.automaton.find(hay).map(|found| Span::new(found.start(), found.end()))
+        self.automaton().find(hay).map(|found| Span::new(found.start(), found.end()))
     }
 
     /// As [`WordSet::find`], with the word as the rule spells it: what ModSecurity puts into `TX:0`.
     pub fn find_word(&self, hay: &[u8]) -> Option<(Span, &[u8])> {
-        let found = self.automaton.find(hay)?;
+        let found = self.automaton().find(hay)?;
         let word = self.words.get(found.pattern().as_usize())?;
         Some((Span::new(found.start(), found.end()), word))
     }
 
     /// True if any word is found.
     pub fn is_match(&self, hay: &[u8]) -> bool {
-        self.automaton.is_match(hay)
+        self.automaton().is_match(hay)
     }
 
     /// The words, as given and in that order.
@@ -77,10 +105,22 @@ impl WordSet {
         &self.words
     }
 
-    /// Heap bytes of the automaton.
+    /// Heap bytes of the automaton; 0 before it is built.
     pub fn memory_bytes(&self) -> usize {
-        self.automaton.memory_usage()
+        self.automaton.get().map_or(0, AhoCorasick::memory_usage)
     }
+}
+
+fn byte_count(words: &[Vec<u8>]) -> usize {
+    words.iter().map(Vec::len).sum()
+}
+
+fn build(words: &[Vec<u8>]) -> Result<AhoCorasick, aho_corasick::BuildError> {
+    let kind = match byte_count(words) {
+        ..=DFA_WORD_BYTES_MAX => AhoCorasickKind::DFA,
+        _ => AhoCorasickKind::ContiguousNFA,
+    };
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(kind)).build(words)
 }
 
 impl fmt::Debug for WordSet {

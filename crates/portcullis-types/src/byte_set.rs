@@ -22,11 +22,17 @@ impl ByteSet {
     /// The bytes `low` to `high`, both included.
     pub const fn range(low: u8, high: u8) -> ByteSet {
         let mut set = ByteSet::EMPTY;
-        let mut b = low as u16;
-        while b <= high as u16 {
-            set = set.with(b as u8);
-            b += 1;
+        if low > high {
+            return set;
         }
+        let (first, last) = ((low >> 6) as usize, (high >> 6) as usize);
+        let mut word = first;
+        while word <= last {
+            set.0[word] = u64::MAX;
+            word += 1;
+        }
+        set.0[first] &= u64::MAX << (low & 63);
+        set.0[last] &= u64::MAX >> (63 - (high & 63));
         set
     }
 
@@ -67,6 +73,14 @@ impl ByteSet {
         ByteSet([!self.0[0], !self.0[1], !self.0[2], !self.0[3]])
     }
 
+    /// The set with both cases of each of its ASCII letters.
+    pub const fn in_both_cases(mut self) -> ByteSet {
+        const UPPER: u64 = ByteSet::range(b'A', b'Z').0[1];
+        let letters = self.0[1] & (UPPER | UPPER << 32);
+        self.0[1] |= (letters & UPPER) << 32 | letters >> 32;
+        self
+    }
+
     /// True if `byte` is in the set.
     pub const fn contains(&self, byte: u8) -> bool {
         self.0[(byte >> 6) as usize] >> (byte & 63) & 1 == 1
@@ -84,12 +98,40 @@ impl ByteSet {
 
     /// The members in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255).filter(|&b| self.contains(b))
+        [0u8, 64, 128, 192].into_iter().zip(self.0).flat_map(|(base, mut word)| {
+            std::iter::from_fn(move || {
+                let bit = word.trailing_zeros() as u8;
+                word &= word.wrapping_sub(1);
+                (bit < 64).then(|| base + bit)
+            })
+        })
     }
 }
 
 impl std::fmt::Debug for ByteSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.iter().map(|b| std::ascii::escape_default(b).to_string())).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_members_and_cases_of_every_set() {
+        for low in 0..=255u8 {
+            for high in 0..=255u8 {
+                let set = ByteSet::range(low, high);
+                assert!(set.iter().eq(low..=high), "{low} {high}");
+                let both = set.in_both_cases();
+                for byte in 0..=255u8 {
+                    assert_eq!(set.contains(byte), (low..=high).contains(&byte));
+                    let other = byte ^ 0x20;
+                    let cased = byte.is_ascii_alphabetic() && set.contains(other);
+                    assert_eq!(both.contains(byte), set.contains(byte) || cased, "{low} {high} {byte}");
+                }
+            }
+        }
     }
 }

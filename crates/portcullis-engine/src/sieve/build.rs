@@ -1,8 +1,9 @@
 //! Load time: from a plan to its sieve.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use portcullis_match::{Gate, WordFinder};
+use portcullis_match::{Gate, Gates, WordFinder};
 use portcullis_types::{ByteSet, Variable};
 
 use crate::operator::{Operator, Pattern};
@@ -11,7 +12,7 @@ use crate::store::Class;
 use crate::{ChainId, Template};
 
 use super::lanes::{ClassLanes, Origin, Source, origin, side};
-use super::{BLOCK_BITS, Block, Candidate, Finder, Further, Gates, Side, Sieve, classes};
+use super::{BLOCK_BITS, Block, Candidate, Finder, Further, Side, Sieve, classes};
 
 /// Word lists that one finder has numbers for.
 const LISTS_MAX: usize = u16::MAX as usize;
@@ -25,7 +26,7 @@ impl Sieve {
         let blocks = looks.len().div_ceil(BLOCK_BITS);
         let not_plain = classes::not_plain();
         let mut sieve = Sieve { not_plain, width: blocks * Block::default().len(), ..Sieve::default() };
-        let mut gates = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
+        let mut builders = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
         for (phase, steps) in plan.steps.iter().enumerate() {
             let mut bits = vec![0u64; steps.len().div_ceil(64)];
             for step in 0..steps.len() {
@@ -33,7 +34,10 @@ impl Sieve {
             }
             sieve.always[phase] = bits;
         }
-        for (place, looks) in &looks {
+        let plain = classes::plain_bytes();
+        let derived: Vec<Cow<Gates>> =
+            looks.iter().map(|(place, _)| gates_of(&plan.links[place.link as usize], &plain)).collect();
+        for ((place, looks), derived) in looks.iter().zip(&derived) {
             let of_response = looks.iter().all(|look| look.side == Side::Response);
             let of_request = looks.iter().all(|look| look.side == Side::Request);
             sieve.always[usize::from(place.phase)][place.step as usize / 64] &= !(1 << (place.step % 64));
@@ -44,12 +48,11 @@ impl Sieve {
                 // Of both messages: no finder knows all of its values.
                 _ => None,
             };
-            let (any, plain) = both_gates(link);
-            gates[0].enter(Some(any), side);
-            gates[1].enter(plain, side);
+            builders[0].enter(Some(&derived.any), side);
+            builders[1].enter(derived.within.as_ref(), side);
             sieve.enter(plan, place, link, looks);
         }
-        sieve.gates = gates.map(GatesBuilder::finish);
+        sieve.gates = builders.map(GatesBuilder::finish);
         let Sieve { lanes, gates, .. } = &mut sieve;
         lanes.complete(plan, |candidate| gates[0].further[candidate].length_min as usize);
         sieve
@@ -175,31 +178,21 @@ fn looks(plan: &Plan, link: &Link) -> Option<Vec<Look>> {
 }
 
 /// What a value must have for the operator of `link` to match: any value, and one of plain bytes.
-fn both_gates(link: &Link) -> (Gate, Option<Gate>) {
-    let plain = classes::plain_bytes();
+fn gates_of<'a>(link: &'a Link, plain: &ByteSet) -> Cow<'a, Gates> {
     match &link.operator {
+        _ if link.negated => Cow::Owned(Gates::open()),
         Operator::Rx(Pattern::Fixed(regex))
         | Operator::RxGlobal(Pattern::Fixed(regex))
-        | Operator::Verify(_, regex)
-            if !link.negated =>
-        {
-            regex.gates(&plain)
-        }
-        _ => {
-            let gate = gate(link);
-            let plain = gate.within(&plain);
-            (gate, plain)
-        }
+        | Operator::Verify(_, regex) => regex.gates(plain),
+        Operator::Pm(words) => words.gates(plain),
+        operator => Cow::Owned(Gates::of_gate(gate(operator), plain)),
     }
 }
 
-fn gate(link: &Link) -> Gate {
-    if link.negated {
-        return Gate::open();
-    }
+/// For operators that are neither patterns nor word lists.
+fn gate(operator: &Operator) -> Gate {
     let literal = |template: &Template| template.as_literal().map_or_else(Gate::open, Gate::of_text);
-    match &link.operator {
-        Operator::Pm(words) => Gate::of_texts(words.words()),
+    match operator {
         Operator::Contains(text)
         | Operator::ContainsWord(text)
         | Operator::StrMatch(text)
@@ -238,20 +231,21 @@ fn is_pure(link: &Link) -> bool {
 }
 
 /// [`Gates`] in the making.
-struct GatesBuilder {
-    gates: Gates,
-    words: [WordLists; 2],
+struct GatesBuilder<'a> {
+    gates: super::Gates,
+    words: [WordLists<'a>; 2],
 }
 
-impl GatesBuilder {
-    fn new(blocks: usize) -> GatesBuilder {
+impl<'a> GatesBuilder<'a> {
+    fn new(blocks: usize) -> GatesBuilder<'a> {
         let possible = vec![Block::default(); blocks];
         let without = vec![[[u64::MAX; 4]; 64]; blocks];
-        GatesBuilder { gates: Gates { possible, without, ..Gates::default() }, words: Default::default() }
+        let gates = super::Gates { possible, without, ..super::Gates::default() };
+        GatesBuilder { gates, words: Default::default() }
     }
 
     /// The next candidate. `None`: it matches in none of these texts.
-    fn enter(&mut self, gate: Option<Gate>, side: Option<Side>) {
+    fn enter(&mut self, gate: Option<&'a Gate>, side: Option<Side>) {
         let at = self.gates.further.len();
         let Some(gate) = gate else { return self.gates.further.push(Further::default()) };
         let (block, word, bit) = (at / BLOCK_BITS, at % BLOCK_BITS / 64, 1 << (at % 64));
@@ -267,41 +261,45 @@ impl GatesBuilder {
         self.gates.further.push(Further {
             length_min: gate.length_min.try_into().unwrap_or(u32::MAX),
             classes: several.into(),
-            lists: side.map(|side| self.words[side as usize].enter(gate.words)).unwrap_or_default(),
+            lists: side.map(|side| self.words[side as usize].enter(&gate.words)).unwrap_or_default(),
         });
     }
 
-    fn finish(self) -> Gates {
-        Gates { finders: self.words.map(WordLists::finish), ..self.gates }
+    fn finish(self) -> super::Gates {
+        super::Gates { finders: self.words.map(WordLists::finish), ..self.gates }
     }
 }
 
 /// Numbers for words and the lists that they stand in.
 #[derive(Default)]
-struct WordLists {
-    words: HashMap<Vec<u8>, usize>,
+struct WordLists<'a> {
+    words: HashMap<&'a [u8], usize>,
+    /// By the word's number.
+    texts: Vec<&'a [u8]>,
     lists_of: Vec<Vec<u16>>,
-    known: HashMap<Vec<Vec<u8>>, u16>,
+    known: HashMap<&'a [Vec<u8>], u16>,
 }
 
-impl WordLists {
+impl<'a> WordLists<'a> {
     /// The numbers of `lists`; those beyond what can be numbered are left out.
-    fn enter(&mut self, lists: Vec<Vec<Vec<u8>>>) -> Box<[u16]> {
-        lists.into_iter().filter_map(|list| self.enter_list(list)).collect()
+    fn enter(&mut self, lists: &'a [Vec<Vec<u8>>]) -> Box<[u16]> {
+        lists.iter().filter_map(|list| self.enter_list(list)).collect()
     }
 
-    fn enter_list(&mut self, list: Vec<Vec<u8>>) -> Option<u16> {
-        if let Some(&known) = self.known.get(&list) {
+    fn enter_list(&mut self, list: &'a [Vec<u8>]) -> Option<u16> {
+        if let Some(&known) = self.known.get(list) {
             return Some(known);
         }
         if self.known.len() >= LISTS_MAX {
             return None;
         }
         let number = self.known.len() as u16;
-        for word in &list {
-            let next = self.words.len();
-            let at = *self.words.entry(word.clone()).or_insert(next);
-            self.lists_of.resize(self.lists_of.len().max(at + 1), Vec::new());
+        for word in list {
+            let at = *self.words.entry(word).or_insert(self.texts.len());
+            if at == self.texts.len() {
+                self.texts.push(word);
+                self.lists_of.push(Vec::new());
+            }
             self.lists_of[at].push(number);
         }
         self.known.insert(list, number);
@@ -309,12 +307,8 @@ impl WordLists {
     }
 
     fn finish(self) -> Finder {
-        let mut words = vec![b"".as_slice(); self.words.len()];
-        for (word, &at) in &self.words {
-            words[at] = word;
-        }
         Finder {
-            words: WordFinder::new(&words),
+            words: WordFinder::new(&self.texts),
             lists_of: self.lists_of.into_iter().map(Vec::into_boxed_slice).collect(),
             list_count: self.known.len(),
         }

@@ -3,14 +3,14 @@
 use portcullis_types::ByteSet;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::frequency;
+use super::FREQUENCIES;
 
 /// Sets kept of one pattern, the rarest.
 const SETS_MAX: usize = 12;
 /// Conditions made of an alternation.
 const OF_ALTERNATIVES_MAX: usize = 4;
 
-/// The sets, rarest first.
+/// The sets, rarest first. Either letter case counts as both: the texts are looked at without regard to it.
 pub(super) fn required(hir: &Hir) -> Vec<ByteSet> {
     let mut sets = walk(hir);
     sets.truncate(SETS_MAX);
@@ -21,13 +21,16 @@ pub(super) fn required(hir: &Hir) -> Vec<ByteSet> {
 fn walk(hir: &Hir) -> Vec<ByteSet> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Vec::new(),
-        HirKind::Literal(text) => tidy(text.0.iter().map(|&byte| fold(ByteSet::EMPTY.with(byte))).collect()),
+        HirKind::Literal(text) => {
+            let bytes = ByteSet::of(&text.0.to_ascii_lowercase());
+            tidy(bytes.iter().map(|byte| ByteSet::EMPTY.with(byte).in_both_cases()).collect())
+        }
         HirKind::Class(Class::Bytes(class)) => {
             let set = class
                 .ranges()
                 .iter()
                 .fold(ByteSet::EMPTY, |set, range| set.union(ByteSet::range(range.start(), range.end())));
-            vec![fold(set)]
+            vec![set.in_both_cases()]
         }
         HirKind::Class(Class::Unicode(_)) => Vec::new(),
         HirKind::Repetition(repetition) if repetition.min > 0 => walk(&repetition.sub),
@@ -38,18 +41,27 @@ fn walk(hir: &Hir) -> Vec<ByteSet> {
     }
 }
 
-/// Either letter case counts as both: the texts are looked at without regard to it.
-fn fold(set: ByteSet) -> ByteSet {
-    set.iter().fold(set, |set, byte| set.with(byte.to_ascii_lowercase()).with(byte.to_ascii_uppercase()))
-}
-
 /// How often a byte of ordinary text is in `set`, in millionths.
-fn weight(set: &ByteSet) -> u64 {
-    let all: f64 = set.iter().filter(|byte| !byte.is_ascii_uppercase()).map(frequency).sum();
-    (all * 1e6) as u64
+fn weight(set: &ByteSet) -> u32 {
+    const WEIGHTS: [u32; 256] = {
+        let mut weights = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            if !(byte as u8).is_ascii_uppercase() {
+                weights[byte] = (FREQUENCIES[byte] * 1e6) as u32;
+            }
+            byte += 1;
+        }
+        weights
+    };
+    set.iter().map(|byte| WEIGHTS[usize::from(byte)]).sum()
 }
 
+/// Rarest first, and without what follows from another.
 fn tidy(mut sets: Vec<ByteSet>) -> Vec<ByteSet> {
+    if sets.len() < 2 {
+        return sets;
+    }
     sets.sort_by_cached_key(weight);
     let mut kept: Vec<ByteSet> = Vec::new();
     for set in sets {

@@ -3,6 +3,7 @@
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::frequency;
+use crate::WordFinder;
 
 /// Texts that a part of a pattern is spelled out to, at most.
 const SPELLED_MAX: usize = 64;
@@ -19,6 +20,9 @@ const LISTS_MAX: usize = 3;
 /// A list whose words begin at more places of a text than this is not worth looking for.
 const WEIGHT_MAX: f64 = 0.008;
 
+/// Lists shorter than this are compared word by word.
+const FEW: usize = 16;
+
 type Words = Vec<Vec<u8>>;
 
 /// The lists, rarest first.
@@ -26,32 +30,35 @@ pub(super) fn required(hir: &Hir) -> Vec<Words> {
     let Spelled { exact, mut lists } = walk(hir);
     lists.extend(exact);
     lists.retain(are_words);
-    let mut lists: Vec<Words> = lists.into_iter().map(without_redundant).filter(is_useful).collect();
-    lists.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
-    lists.dedup();
-    lists.truncate(LISTS_MAX);
-    lists
+    let lists: Vec<Words> = lists.into_iter().map(without_redundant).filter(is_useful).collect();
+    let mut weighed: Vec<(f64, Words)> = lists.into_iter().map(|list| (weight(&list), list)).collect();
+    weighed.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    weighed.dedup();
+    weighed.truncate(LISTS_MAX);
+    weighed.into_iter().map(|(_, list)| list).collect()
 }
 
-/// Words that hold another one of the list say nothing beyond it.
+/// Words that hold another one of the list say nothing beyond it. All have two bytes or more and are in lower case.
 pub(super) fn without_redundant(mut words: Words) -> Words {
     words.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     words.dedup();
-    let mut kept: Words = Vec::with_capacity(words.len());
-    let mut known: std::collections::HashSet<Vec<u8>> = std::collections::HashSet::new();
-    let mut lengths: Vec<usize> = Vec::new();
-    for word in words {
-        let holds = |&length: &usize| word.windows(length).any(|window| known.contains(window));
-        if lengths.iter().any(holds) {
-            continue;
-        }
-        if lengths.last() != Some(&word.len()) {
-            lengths.push(word.len());
-        }
-        known.insert(word.clone());
-        kept.push(word);
-    }
-    kept
+    let redundant: Vec<bool> = if words.len() < FEW {
+        let holds_one_of = |word: &Vec<u8>, shorter: &[Vec<u8>]| {
+            shorter.iter().any(|inner| word.windows(inner.len()).any(|window| window == inner.as_slice()))
+        };
+        words.iter().enumerate().map(|(at, word)| holds_one_of(word, &words[..at])).collect()
+    } else {
+        let finder = WordFinder::new(&words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let holds_other = |(own, word): (u32, &Vec<u8>)| {
+            let mut other = false;
+            finder.find(word, |found| other |= found != own);
+            other
+        };
+        (0..).zip(&words).map(holds_other).collect()
+    };
+    let mut redundant = redundant.into_iter();
+    words.retain(|_| redundant.next() == Some(false));
+    words
 }
 
 /// What is shorter is no word to look for.
@@ -87,8 +94,9 @@ impl Spelled {
 
     /// The rarest list, the texts themselves included.
     fn best(self) -> Option<Words> {
-        let all = self.lists.into_iter().chain(self.exact);
-        all.filter(are_words).min_by(|a, b| weight(a).total_cmp(&weight(b)))
+        let all = self.lists.into_iter().chain(self.exact).filter(are_words);
+        let weighed = all.map(|words| (weight(&words), words));
+        weighed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, words)| words)
     }
 }
 
@@ -164,7 +172,7 @@ fn crossed(left: &Words, right: &Words) -> Option<Words> {
 fn of_sequence(parts: &[Hir]) -> Spelled {
     let mut lists: Vec<Words> = Vec::new();
     let mut run: Words = vec![Vec::new()];
-    let mut best: Option<Words> = None;
+    let mut best: Option<(f64, Words)> = None;
     let mut is_whole = true;
     for part in parts {
         let Spelled { exact, lists: inner } = walk(part);
@@ -174,19 +182,21 @@ fn of_sequence(parts: &[Hir]) -> Spelled {
             (Some(longer), _) => longer,
             (None, rest) => {
                 is_whole = false;
-                lists.extend(best.take());
+                lists.extend(best.take().map(|(_, words)| words));
                 rest.unwrap_or_else(|| vec![Vec::new()])
             }
         };
-        let rarer = best.as_ref().is_none_or(|best| weight(&run) < weight(best));
-        if rarer && are_words(&run) {
-            best = Some(run.clone());
+        if are_words(&run) {
+            let weight = weight(&run);
+            if best.as_ref().is_none_or(|(best, _)| weight < *best) {
+                best = Some((weight, run.clone()));
+            }
         }
     }
     if is_whole {
         return Spelled { exact: Some(run), lists };
     }
-    lists.extend(best);
+    lists.extend(best.map(|(_, words)| words));
     Spelled { exact: None, lists }
 }
 

@@ -21,6 +21,9 @@ pub(super) fn lower(parsed: &Parsed) -> Result<Hir, RegexError> {
 /// As [`lower`], after what is only written as if it needed backtracking has been written otherwise; `None` if that is not
 /// all of it.
 pub(super) fn lower_exactly(parsed: &Parsed) -> Option<Hir> {
+    if parsed.backtracks.is_none() {
+        return node(&parsed.node).ok().map(|(hir, _)| hir);
+    }
     let mut tree = parsed.node.clone();
     simplify_possessive(&mut tree, true);
     is_regular(&tree).then(|| node(&tree).ok().map(|(hir, _)| hir)).flatten()

@@ -1,8 +1,13 @@
-use super::backtrack::{Backtracker, Budget, Exhausted};
-use crate::Gate;
+use std::borrow::Cow;
+
 use portcullis_types::ByteSet;
 
-use super::{Captures, NFA_BYTES_MAX, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
+use super::backtrack::{Backtracker, Budget, Exhausted};
+use super::lazy::Lazy;
+use crate::Gates;
+use crate::gate::GatesCell;
+
+use super::{Captures, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
 
 /// A pattern on the engine that it needs: automata where they can run it, or else a backtracking machine under a [`Budget`].
 ///
@@ -19,43 +24,50 @@ pub struct Pcre {
     engine: Engine,
     pattern: Box<[u8]>,
     flags: RegexFlags,
+    gates: GatesCell,
 }
 
 enum Engine {
-    Linear(Box<Regex>),
+    Linear(Lazy),
     Backtracking(Box<Backtracker>),
 }
 
 impl Pcre {
-    /// Compiles `pattern`.
+    /// Reads `pattern`. Its automaton is built when it is first asked, or by [`Pcre::prepare`].
     pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
         let parsed = parser::parse(pattern, flags)?;
         let engine = match linear::lower_exactly(&parsed) {
-            Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir, NFA_BYTES_MAX)?)),
+            Some(hir) => Engine::Linear(Lazy::new(pattern, hir)?),
             None => Engine::Backtracking(Box::new(Backtracker::new(&parsed)?)),
         };
-        Ok(Pcre { engine, pattern: pattern.into(), flags })
+        Ok(Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::default() })
     }
 
     /// As [`Pcre::new`], for patterns that are made while a request waits: with a smaller limit of what they compile to.
     pub fn small(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
         let parsed = parser::parse(pattern, flags)?;
         let engine = match linear::lower_exactly(&parsed) {
-            Some(hir) => Engine::Linear(Box::new(Regex::from_hir(pattern, &hir, SMALL_NFA_BYTES_MAX)?)),
+            Some(hir) => Engine::Linear(Lazy::built(Regex::from_hir(pattern, &hir, SMALL_NFA_BYTES_MAX)?)),
             None => Engine::Backtracking(Box::new(Backtracker::small(&parsed)?)),
         };
-        Ok(Pcre { engine, pattern: pattern.into(), flags })
+        Ok(Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::default() })
     }
 
-    /// What a text must have before the pattern can match in it, and what a text of the bytes of `alphabet` only, which may be
-    /// impossible. Derived anew each time, and open for a pattern that backtracks.
-    pub fn gates(&self, alphabet: &ByteSet) -> (Gate, Option<Gate>) {
-        let parsed = parser::parse(&self.pattern, self.flags).ok();
-        let hir = parsed.filter(|_| !self.backtracks()).and_then(|parsed| linear::lower_exactly(&parsed));
-        match hir {
-            Some(hir) => (Gate::of_hir(&hir), Gate::of_hir_within(&hir, alphabet)),
-            None => (Gate::open(), Some(Gate::open())),
+    /// Builds the automaton now.
+    pub fn prepare(&self) {
+        if let Engine::Linear(lazy) = &self.engine {
+            lazy.regex(&self.pattern, self.flags);
         }
+    }
+
+    /// What a text must have before the pattern can match in it: open for a pattern that backtracks.
+    pub fn gates(&self, alphabet: &ByteSet) -> Cow<'_, Gates> {
+        self.gates.get_or_derive(alphabet, || match &self.engine {
+            Engine::Linear(lazy) => lazy
+                .with_hir(&self.pattern, self.flags, |hir| Gates::of_hir(hir, alphabet))
+                .unwrap_or_else(Gates::open),
+            Engine::Backtracking(_) => Gates::open(),
+        })
     }
 
     /// True if matching may need more than linear time, and therefore may end with [`Exhausted`].
@@ -71,7 +83,7 @@ impl Pcre {
     /// Whether the pattern matches somewhere in `hay`.
     pub fn test(&self, hay: &[u8], budget: &mut Budget) -> Result<bool, Exhausted> {
         match &self.engine {
-            Engine::Linear(regex) => Ok(regex.is_match(hay)),
+            Engine::Linear(lazy) => Ok(lazy.regex(&self.pattern, self.flags).is_match(hay)),
             Engine::Backtracking(engine) => engine.search(hay, 0, budget, &mut Captures::default()),
         }
     }
@@ -86,7 +98,7 @@ impl Pcre {
         out: &mut Captures,
     ) -> Result<bool, Exhausted> {
         match &self.engine {
-            Engine::Linear(regex) => Ok(regex.captures_from(hay, from, out)),
+            Engine::Linear(lazy) => Ok(lazy.regex(&self.pattern, self.flags).captures_from(hay, from, out)),
             Engine::Backtracking(engine) => engine.search(hay, from.min(hay.len()), budget, out),
         }
     }
@@ -99,15 +111,15 @@ impl Pcre {
     /// How many capture groups [`Pcre::search`] can fill, 0 to 9.
     pub fn group_count(&self) -> usize {
         match &self.engine {
-            Engine::Linear(regex) => regex.group_count(),
+            Engine::Linear(lazy) => lazy.group_count(),
             Engine::Backtracking(engine) => engine.group_count(),
         }
     }
 
-    /// Heap bytes of the compiled pattern, without caches.
+    /// Heap bytes of the compiled pattern, without caches; 0 before it is built.
     pub fn memory_bytes(&self) -> usize {
         match &self.engine {
-            Engine::Linear(regex) => regex.memory_bytes(),
+            Engine::Linear(lazy) => lazy.regex_if_built().map_or(0, Regex::memory_bytes),
             Engine::Backtracking(engine) => engine.memory_bytes(),
         }
     }

@@ -99,6 +99,15 @@ impl Args {
     }
 }
 
+/// Builds the automata of `plans` on a thread of its own: requests are served meanwhile, and build what they need themselves.
+fn prepare(plans: &[Arc<Plan>]) {
+    let plans = plans.to_vec();
+    let thread = std::thread::Builder::new().name("prepare".to_owned());
+    if let Err(error) = thread.spawn(move || plans.iter().for_each(|plan| plan.prepare())) {
+        eprintln!("portcullis: automata are built as requests need them: no thread: {error}");
+    }
+}
+
 /// Compiles the policies of a configuration, and keeps what outlives one: persistent collections, detectors.
 pub struct Policies {
     registry: Arc<Registry>,
@@ -134,6 +143,7 @@ impl Policies {
             }
             plans.push(loaded.plan);
         }
+        prepare(&plans);
         let store = self.store(&config.store, &plans);
         let inspector = |(plan, policy)| {
             let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
