@@ -328,7 +328,12 @@ fn zones(payload: &serde_json::Value) -> Vec<(Label, Content)> {
                 }
                 "REFERER" => request("GET", b"/".to_vec(), vec![("Referer".to_owned(), bytes)], Vec::new()),
                 _ => {
-                    let (name, value) = value.split_once(':').unwrap_or(("X-Value", &value));
+                    // Without a name of its own it is a value; a colon may stand in that.
+                    let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+                    let (name, value) = value
+                        .split_once(':')
+                        .filter(|(name, _)| is_name(name))
+                        .unwrap_or(("X-Value", &value));
                     let field = (name.trim().to_owned(), value.trim().as_bytes().to_vec());
                     request("GET", b"/".to_vec(), vec![field], Vec::new())
                 }

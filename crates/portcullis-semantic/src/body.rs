@@ -89,8 +89,10 @@ impl Analysis {
             self.note(detectors, at, Class::Protocol, protocol::AMBIGUOUS_BODY, text.as_bytes());
         }
         // What a parser could not read to its end may still mean something to another one.
-        // What only looks like a type may be a text.
-        if report.error.is_some() && !is_lines || is_ambiguous || named.is_none() {
+        // What only looks like a type may be a text; so may a form with signs that no browser sends in one.
+        let is_text = named.is_none()
+            || processor == Processor::UrlEncoded && memchr::memchr2(b'<', b'\'', body).is_some();
+        if report.error.is_some() && !is_lines || is_ambiguous || is_text {
             self.untyped(detectors, body);
         } else if processor != Processor::Multipart {
             self.parts(detectors, body);

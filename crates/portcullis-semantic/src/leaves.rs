@@ -100,7 +100,7 @@ impl<'a> Leaves<'a> {
                 self.value(Place::Name, b"", key);
             }
         }
-        let is_cut = name.iter().any(|b| matches!(b, b' ' | b'<' | b'"' | b'\'' | b'(' | b'|' | b'{'));
+        let is_cut = name.iter().any(|b| matches!(b, b' ' | b'<' | b'>' | b'"' | b'\'' | b'(' | b'|' | b'{'));
         if is_cut && !value.is_empty() && matches!(self.place, Place::Query | Place::Form) {
             let mut whole = std::mem::take(&mut self.text);
             whole.clear();

@@ -66,8 +66,8 @@ impl Analysis {
         }
         let Some(query) = query else { return };
         self.value(detectors, Location::of(Place::QueryString), query);
-        // Browsers encode it: who sends a tag as it is means all of the query, whatever `&` and `=` there are in it.
-        if memchr::memchr(b'<', query).is_some() {
+        // Browsers encode them: who sends a tag or a quote as it is means all of the query, whatever `&` and `=` are in it.
+        if memchr::memchr3(b'<', b'\'', b'"', query).is_some() {
             self.value(detectors, Location::of(Place::Query), query);
         }
         let mut sink = Leaves::new(self, detectors, Place::Query);

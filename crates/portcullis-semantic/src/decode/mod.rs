@@ -104,7 +104,7 @@ pub(crate) fn unwrap(
     if groups.has(b'{') || groups.has(b'[') {
         structured::json(text, &mut |form| emit(Layer::Json, form));
     }
-    if groups.has(b'=') && (groups.has(b'&') || groups.has(b'?')) {
+    if groups.has(b'?') || groups.has(b'=') && groups.has(b'&') {
         structured::parameters(text, &mut |form| emit(Layer::Parameter, form));
     }
 }
@@ -204,6 +204,7 @@ mod tests {
     #[test]
     fn escapes() {
         check(b"\\u0027\\x6f\\u{72} \\047 C:\\new", Layer::Escape, &["'or ' C:\\new"]);
+        check(b"\\74b\\76", Layer::Escape, &["<b>"]);
         check(b"C:\\temp", Layer::Escape, &[]);
     }
 
@@ -245,6 +246,8 @@ mod tests {
         check(br#"{"a":["x' or 1",2]}"#, Layer::Json, &["x' or 1", "2"]);
         check(b"http://a.example/?id=1%27&x=2", Layer::Parameter, &["1'", "2"]);
         check(b"a=1&b=2", Layer::Parameter, &["1", "2"]);
+        check(b"http://a.example/?alert(1)", Layer::Parameter, &["alert(1)"]);
+        check(b"and/or?", Layer::Parameter, &[]);
         check(b"fish & chips", Layer::Parameter, &[]);
     }
 }

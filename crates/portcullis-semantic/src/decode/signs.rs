@@ -152,6 +152,10 @@ pub(super) fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
             [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
                 Some((u32::from(a - b'0') << 6 | u32::from(b - b'0') << 3 | u32::from(c - b'0'), 3))
             }
+            // Two digits are a sign of ASCII: `\74img`.
+            [a @ b'4'..=b'7', b @ b'0'..=b'7', ..] => {
+                Some((u32::from(a - b'0') << 3 | u32::from(b - b'0'), 2))
+            }
             _ => None,
         };
         match code {

@@ -39,6 +39,12 @@ pub(super) fn parameters(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
         _ => return,
     };
     let query = &query[..memchr(b'#', query).unwrap_or(query.len())];
+    if memchr(b'=', query).is_none() && query.len() < text.len() {
+        if !query.is_empty() {
+            emit(query);
+        }
+        return;
+    }
     parse_query(query, b'&', &limits(), &mut Values(emit));
 }
 

@@ -38,6 +38,7 @@ kinds! {
     SCRIPT_SOURCE "xss.script-source" Critical "a script element that loads its code from elsewhere";
     SCRIPT_LOCAL "xss.script-local" Error "a script element that loads its code from the same site";
     SCRIPT_EMPTY "xss.script-empty" Error "a script element without code, or with what cannot be read as code or text";
+    SCRIPT_ENDED "xss.script-ended" Warning "the script element ends in the value";
     SCRIPT_TAG "xss.script-tag" Notice "a script tag before text that is not code";
     EVENT_SINK "xss.event-sink" Critical "an event handler whose code shows, sends, loads or hides something";
     EVENT_CODE "xss.event-code" Critical "an event handler with code";
@@ -45,13 +46,19 @@ kinds! {
     EVENT_ODD "xss.event-odd" Error "something like an event handler behind a quote, without code";
     SCRIPT_URL "xss.script-url" Critical "an address that is a script, which shows, sends, loads or hides something";
     SCRIPT_URL_CALL "xss.script-url-call" Critical "an address that is a script";
+    HIDDEN_SCHEME "xss.hidden-scheme" Critical "the address is a script, and references, white space or comments hide it";
     SCRIPT_URL_INERT "xss.script-url-inert" Notice "an address that is a script which does nothing";
     DATA_URL "xss.data-url" Critical "an address that is a document of its own";
     SRCDOC "xss.srcdoc" Critical "a frame whose document stands in an attribute";
     STYLE_RUNS "xss.style-runs" Critical "a style that runs a script";
+    STYLE_HIDDEN "xss.style-hidden" Critical "a style whose letters are written as numbers";
     STYLE_IMPORT "xss.style-import" Error "a style that loads another one";
     PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
     FRAME "xss.frame" Warning "an element that loads a document";
+    FRAME_BARE "xss.frame-bare" Error "a frame with another site's document and without the attributes of one that is to be seen";
+    DATA_BINDING "xss.data-binding" Critical "an element that shows what another element holds, as markup";
+    CHARSET "xss.charset" Critical "a character set in which the signs of markup are written with other bytes";
+    ALONE "xss.alone" Warning "the element is all of the value";
     BASE "xss.base" Critical "changes what relative addresses of the page mean";
     REFRESH "xss.refresh" Critical "sends the page's visitor elsewhere";
     LINK "xss.link" Error "loads a style or a document";
@@ -90,6 +97,9 @@ const WALKS_MAX: usize = 12;
 
 /// A text that is longer is not looked at without its tags.
 const STRIPPED_BYTES_MAX: usize = 512;
+
+/// A text that is longer is not read as one of seven bits.
+const SEVEN_BITS_BYTES_MAX: usize = 4_096;
 
 /// A file that is no longer than this may be a field.
 const FIELD_BYTES_MAX: usize = 96;
@@ -141,6 +151,9 @@ impl Detector for Xss {
             if !runs && text.len() <= STRIPPED_BYTES_MAX {
                 self.without_tags(text, found);
             }
+        }
+        if let Some(plain) = seven_bits(text) {
+            Reader::new(&plain, &self.names, found, is_file).data();
         }
         if is_file {
             return;
@@ -251,6 +264,18 @@ impl Xss {
     }
 }
 
+/// Text of seven bits, as a reader of `us-ascii` makes it of bytes that have eight: `\xBCscript\xBE` is a tag. `None` if no tag
+/// shows itself so.
+fn seven_bits(text: &[u8]) -> Option<Vec<u8>> {
+    let opens = |at: usize| text.get(at + 1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'/');
+    let is_one = memchr::memchr_iter(0xBC, text).any(opens) && memchr::memchr(0xBE, text).is_some();
+    if !is_one || text.len() > SEVEN_BITS_BYTES_MAX {
+        return None;
+    }
+    // Written as UTF-8 the byte has another one before it.
+    Some(text.iter().filter(|b| **b != 0xC2).map(|b| b & 0x7F).collect())
+}
+
 /// True if a document, an SVG drawing for example, has a script, an event handler or an address that is a script.
 pub(super) fn runs_script(document: &[u8]) -> bool {
     let mut name: &[u8] = b"";
@@ -312,6 +337,7 @@ fn inner_scheme(text: &[u8]) -> Option<(usize, (Scheme, usize))> {
 /// Signs and words of which an attack has at least one.
 const HINTS: &[Hint] = &[
     Hint::text("<"),
+    Hint::text("script"),
     Hint::word("alert"),
     Hint::word("confirm"),
     Hint::word("prompt"),

@@ -3,24 +3,44 @@
 /// Bytes of a style that are looked at.
 const STYLE_BYTES_MAX: usize = 2_048;
 
+/// Numbers for ASCII signs from which a style hides something; a single one may be an icon's.
+const HIDDEN_LETTERS: usize = 3;
+
 /// What a style does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// `expression(...)`, `behavior:`, `-moz-binding:`, `url(javascript:...)`
     Runs,
+    /// ASCII letters as numbers, which only filters do not read
+    Hides,
     /// `@import`
     Imports,
 }
 
-/// What `style` does, comments, escapes and odd bytes taken out.
+/// What `style` does, comments, escapes and odd bytes taken out; with comments in strings, as browsers have them not, or without.
 pub(super) fn style(style: &[u8]) -> Option<Style> {
+    let first = read(style, false);
+    let has_both =
+        || memchr::memmem::find(style, b"/*").is_some() && memchr::memchr2(b'"', b'\'', style).is_some();
+    if first != Some(Style::Runs) && has_both() {
+        return read(style, true).or(first);
+    }
+    first
+}
+
+fn read(style: &[u8], has_strings: bool) -> Option<Style> {
+    let mut string = None;
     let mut plain = [0u8; STYLE_BYTES_MAX];
     let mut len = 0;
+    let mut hidden = 0;
     let mut rest = &style[..style.len().min(STYLE_BYTES_MAX)];
     while let [first, tail @ ..] = rest {
         rest = tail;
+        if has_strings && matches!(first, b'"' | b'\'') && string.is_none_or(|open| open == first) {
+            string = if string.is_some() { None } else { Some(first) };
+        }
         let b = match (first, tail) {
-            (b'/', [b'*', after @ ..]) => {
+            (b'/', [b'*', after @ ..]) if string.is_none() => {
                 rest = memchr::memmem::find(after, b"*/").map_or(&[][..], |end| &after[end + 2..]);
                 continue;
             }
@@ -36,6 +56,7 @@ pub(super) fn style(style: &[u8]) -> Option<Style> {
                 if rest.first().is_some_and(u8::is_ascii_whitespace) {
                     rest = &rest[1..];
                 }
+                hidden += usize::from((0x28..0x7F).contains(&code));
                 u8::try_from(code).unwrap_or(b'?')
             }
             (0..=0x20 | 0x7F.., _) => continue,
@@ -56,6 +77,9 @@ pub(super) fn style(style: &[u8]) -> Option<Style> {
     {
         return Some(Style::Runs);
     }
+    if hidden >= HIDDEN_LETTERS {
+        return Some(Style::Hides);
+    }
     (has(b"@import'") || has(b"@import\"") || has(b"@importurl(")).then_some(Style::Imports)
 }
 
@@ -68,6 +92,7 @@ mod tests {
         for runs in [
             "width: expression(alert(1))",
             "x:exp/**/ression(alert(1))",
+            "no:y(\"*//*\");x:exp/*z*//*/*/ression(alert(1))",
             "x:e\\78 pression(1)",
             "x:\\65 xpression\\28 1)",
             "behavior: url(x.htc)",
@@ -77,6 +102,8 @@ mod tests {
             assert_eq!(style(runs.as_bytes()), Some(Style::Runs), "{runs}");
         }
         assert_eq!(style(b"@import 'x.css'"), Some(Style::Imports));
+        assert_eq!(style(b"\\63\\6f \\6c or:red"), Some(Style::Hides));
+        assert_eq!(style(b"content: \"\\f101 \\201C \\41\""), None);
         assert_eq!(style(b"color: red; background: url(\"/img/x.png\") /* expression( */"), None);
         assert_eq!(style(b"scroll-behavior: smooth"), None);
     }

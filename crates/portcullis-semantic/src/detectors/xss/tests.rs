@@ -245,3 +245,47 @@ fn encodings() {
         }
     }
 }
+
+#[test]
+fn what_hides_a_script() {
+    check("<a href=\"java&#115;cript:x\">", "hidden-scheme");
+    check("<iframe src=j&#97;vasc ript:x>", "hidden-scheme");
+    check("<img src=\"javas<!-- -->cript:alert(1)\">", "script-url");
+    check("<b style='no:y(\"*//*\");x:ex/*z*//*/*/pression(alert(1))'>", "style-runs");
+    check("<i style=\"\\63\\6f\\6c or:red\">", "style-hidden");
+    check("\u{bc}script\u{be}alert(1)\u{bc}/script\u{be}", "script-sink");
+    check("<meta charset=x-mac-farsi>", "charset");
+    check("<meta http-equiv=content-type content='text/html; charset=utf-7'>", "charset");
+    check("<svg><script>/* <![CDATA[*]]><![CDATA[/]]>alert(1)-/*/</script>", "script-sink");
+    passes("<a href=\"&#109;&#97;&#105;&#108;&#116;&#111;&#58;a@b.example\">mail</a>");
+    passes("<meta charset=\"windows-1251\"><p>x</p>");
+    passes("mix 2\u{bc} cups of flour and \u{be} of sugar, \u{bc}cup of milk");
+}
+
+#[test]
+fn what_is_no_more() {
+    check("<!DOCTYPE x [<!ATTLIST img onerror CDATA \"alert(1)\">]><img>", "event-attribute");
+    check("<x xmlns:ev='x' ev:event='load' ev:handler='a#b'/>", "event-attribute");
+    check("<x:template x:ontimer=\"$x:alert(1)\">", "event-sink");
+    check("<span datasrc=#a datafld=b dataformatas=html></span>", "data-binding");
+    check("<?import namespace=\"t\" implementation=\"a.htc\">", "plugin");
+}
+
+#[test]
+fn an_element_alone() {
+    check("<iframe src=\"http://a.example/\"></iframe>", "frame frame-bare");
+    check("\"><link rel=stylesheet href=http://a.example/a.css>", "link alone");
+    check("<style>@import'//a.example/a.css';</style>", "style-import alone");
+    check("<script>%(x)s</script>", "script-empty script-ended");
+    passes(
+        "<iframe width=\"560\" height=\"315\" src=\"https://video.example/embed/x\" allowfullscreen></iframe>",
+    );
+    passes("<p>Two fonts:</p><link rel=stylesheet href=\"https://fonts.example/css\"><p>Text</p>");
+    passes("How does <script> work in HTML?");
+}
+
+#[test]
+fn code_before_the_end_of_a_script() {
+    check("alert(a.source)</script>", "js-dialog js-whole");
+    check("setTimeout(location.hash.slice(1))", "js-execute js-whole");
+}

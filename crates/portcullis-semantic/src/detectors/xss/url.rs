@@ -41,6 +41,8 @@ fn known(name: &[u8], rest: &[u8]) -> Option<Scheme> {
             Some(Scheme::Script)
         }
         b"feed" | b"view-source" | b"jar" => scheme(rest).map(|(inner, _)| inner),
+        // A document in an archive, for Internet Explorer.
+        b"mhtml" => Some(Scheme::Data),
         b"data" => data(rest),
         _ => None,
     }
@@ -60,6 +62,14 @@ fn data(rest: &[u8]) -> Option<Scheme> {
     }
 }
 
+/// True if `value` is the beginning of a script's scheme, of four letters or more, and nothing else.
+pub(super) fn begins_scheme(value: &[u8]) -> bool {
+    let begins = |name: &[u8]| {
+        (4..=name.len()).contains(&value.len()) && name[..value.len()].eq_ignore_ascii_case(value)
+    };
+    begins(b"javascript") || begins(b"vbscript")
+}
+
 /// The first scheme in a list of addresses: behind its beginning, `;`, `,`, `=`, `(`, a quote or white space.
 pub(super) fn scheme_in_list(value: &[u8]) -> Option<(Scheme, usize)> {
     if let Some(found) = scheme(value) {
@@ -67,7 +77,7 @@ pub(super) fn scheme_in_list(value: &[u8]) -> Option<(Scheme, usize)> {
     }
     let mut places = 0;
     for (at, &b) in value.iter().enumerate() {
-        let begins = matches!(b, b';' | b',' | b'=' | b'(' | b'\'' | b'"' | b' ');
+        let begins = matches!(b, b';' | b',' | b'=' | b'(' | b'\'' | b'"' | b' ' | b':');
         let letter = value.get(at + 1).is_some_and(|b| matches!(b | 0x20, b'j' | b'v' | b'l' | b'm' | b'd'));
         if begins && letter {
             places += 1;
@@ -106,6 +116,8 @@ mod tests {
     #[test]
     fn others() {
         check(b"https://javascript:80/", None);
+        check(b"java\xC3script:javascript:x", Some(Scheme::Script));
+        assert!(begins_scheme(b"JavaSc") && !begins_scheme(b"jav") && !begins_scheme(b"javax"));
         check(b"data:image/png;base64,x", None);
         check(b"/javascript:x", None);
         check(b"java script", None);

@@ -5,6 +5,11 @@ use portcullis_lex::html::name_is;
 /// The name of an event handler, without a namespace. Any `on...` is one: browsers get new ones every year.
 pub(super) fn event_name(name: &[u8]) -> Option<&[u8]> {
     let name = name.strip_prefix(b"\"").or(name.strip_prefix(b"'")).unwrap_or(name);
+    // `x:ontimer`; a framework's `v-on:only` has a hyphen in what stands before the colon.
+    let name = match name.iter().rposition(|&b| b == b':') {
+        Some(colon) if colon > 0 && name[..colon].iter().all(u8::is_ascii_alphanumeric) => &name[colon + 1..],
+        _ => name,
+    };
     let [b'o' | b'O', b'n' | b'N', rest @ ..] = name else { return None };
     let letters = rest.iter().filter(|&&b| b != 0).count();
     let plain = rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, 0 | b'-' | b'_' | b':'));

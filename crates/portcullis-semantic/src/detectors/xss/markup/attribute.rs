@@ -3,18 +3,18 @@
 use portcullis_lex::html::name_is;
 use portcullis_types::Span;
 
-use super::{Reader, script_url};
+use super::{Reader, script_url, without_seams};
 use crate::decode;
 use crate::detectors::xss::effects::Effects;
 use crate::detectors::xss::names::Markup;
 use crate::detectors::xss::script::walk_code;
 use crate::detectors::xss::style::{Style, style};
-use crate::detectors::xss::url::{Scheme, scheme, scheme_in_list};
+use crate::detectors::xss::url::{Scheme, begins_scheme, scheme, scheme_in_list};
 use crate::detectors::xss::words::{event_name, is_directive, is_english};
 use crate::detectors::xss::*;
 
 /// Bytes of an address that are cleaned as browsers do.
-const ADDRESS_BYTES_MAX: usize = 1_024;
+const ADDRESS_BYTES_MAX: usize = 4_096;
 
 impl Reader<'_, '_, '_, '_> {
     pub(super) fn attribute(&mut self, value: Span, quote: u8) {
@@ -29,6 +29,7 @@ impl Reader<'_, '_, '_, '_> {
         } else if name_is(name, "style") {
             match style(bytes) {
                 Some(Style::Runs) => self.run(STYLE_RUNS, whole, false),
+                Some(Style::Hides) => self.add(STYLE_HIDDEN, whole, false),
                 Some(Style::Imports) => self.add(STYLE_IMPORT, whole, false),
                 None => {}
             }
@@ -43,6 +44,14 @@ impl Reader<'_, '_, '_, '_> {
             if event_name(bytes).is_some() {
                 self.run(EVENT_ATTRIBUTE, whole, false);
             }
+        } else if name_is(name, "ev:event") || name_is(name, "ev:handler") || self.listens(name) {
+            self.run(EVENT_ATTRIBUTE, whole, false);
+        } else if name_is(name, "implementation") && name_is(self.element.name.of(self.text), "import") {
+            self.run(PLUGIN, whole, false);
+        } else if name_is(name, "dataformatas") || name_is(name, "datasrc") && bytes.starts_with(b"#") {
+            self.add(DATA_BINDING, whole, false);
+        } else if name_is(name, "charset") && hides_markup(bytes) {
+            self.add(CHARSET, whole, false);
         } else if is_directive(name) {
             self.directive(value, whole);
         } else if name_is(name, "http-equiv") {
@@ -55,6 +64,11 @@ impl Reader<'_, '_, '_, '_> {
         } else {
             self.address(name, value, whole, quote);
         }
+    }
+
+    /// `<listener event=...>` of XML Events.
+    fn listens(&self, name: &[u8]) -> bool {
+        name_is(name, "event") && name_is(self.element.name.of(self.text), "listener")
     }
 
     /// An attribute whose value a client-side framework evaluates.
@@ -101,16 +115,14 @@ impl Reader<'_, '_, '_, '_> {
                 self.add(UNQUOTED_ADDRESS, whole, false);
             }
         }
-        if is_address && bytes.iter().take(24).any(|b| matches!(b, b'&' | b'\t' | b'\n' | b'\r')) {
-            // Browsers decode entities first and then take tabs and line ends out of an address. White space that is
-            // written as an entity would end the value if the whole text were decoded.
-            let mut plain = decode::entities(&bytes[..bytes.len().min(ADDRESS_BYTES_MAX)]);
-            plain.retain(|b| !matches!(b, b'\t' | b'\n' | b'\r'));
-            if let Some((Scheme::Script, at)) = scheme(&plain)
-                && walk_code(&plain, at, self.names).effects.any(Effects::SINKS)
-            {
-                self.run(SCRIPT_URL, whole, false);
+        if name_is(name, "content") {
+            let at = bytes.windows(8).position(|part| part.eq_ignore_ascii_case(b"charset="));
+            if at.is_some_and(|at| hides_markup(&bytes[at + 8..])) {
+                self.add(CHARSET, whole, false);
             }
+        }
+        if is_address {
+            self.hidden_scheme(bytes, whole);
         }
         let found = if is_address { scheme_in_list(bytes) } else { scheme(bytes) };
         match found {
@@ -125,6 +137,42 @@ impl Reader<'_, '_, '_, '_> {
             Some((Scheme::Image, _)) if self.shows_images() => {}
             Some((Scheme::Data | Scheme::Image, _)) if is_address && !name_is(name, "content") => {
                 self.run(DATA_URL, whole, false)
+            }
+            _ => {}
+        }
+    }
+
+    /// Browsers decode references first and then take tabs and line ends out of an address. White space that is written as a
+    /// reference would end the value if the whole text were decoded. Comments and sections are seams in a data island.
+    fn hidden_scheme(&mut self, bytes: &[u8], whole: Span) {
+        let head = &bytes[..bytes.len().min(ADDRESS_BYTES_MAX)];
+        // Netscape ran `&{...}`.
+        if let Some(code) = head.strip_prefix(b"&{") {
+            if walk_code(code, 0, self.names).effects.any(Effects::SINKS) {
+                self.run(SCRIPT_URL, whole, false);
+            }
+            return;
+        }
+        let has_seams = memchr::memmem::find(head, b"<!").is_some();
+        if !has_seams && !head.iter().take(24).any(|b| matches!(b, b'&' | b'\t' | b'\n' | b'\r')) {
+            return;
+        }
+        let mut plain = decode::entities(head);
+        plain.retain(|b| !matches!(b, b'\t' | b'\n' | b'\r'));
+        if has_seams {
+            plain = without_seams(&plain);
+        }
+        match scheme(&plain) {
+            Some((Scheme::Script, at)) => {
+                if walk_code(&plain, at, self.names).effects.any(Effects::SINKS) {
+                    self.run(SCRIPT_URL, whole, false);
+                } else if !matches!(scheme(bytes), Some((Scheme::Script, _))) {
+                    self.run(HIDDEN_SCHEME, whole, false);
+                }
+            }
+            // White space cut it off.
+            None if head.contains(&b'#') && begins_scheme(plain.trim_ascii()) => {
+                self.run(HIDDEN_SCHEME, whole, false);
             }
             _ => {}
         }
@@ -163,4 +211,25 @@ impl Reader<'_, '_, '_, '_> {
         };
         self.run_if(kind, whole, &outcome);
     }
+}
+
+/// Character sets in which other bytes than those of ASCII, or other letters, make tags.
+fn hides_markup(label: &[u8]) -> bool {
+    let label = label.trim_ascii();
+    let begins = |start: &str| {
+        label.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+    };
+    [
+        "utf-7",
+        "utf7",
+        "unicode-1-1-utf-7",
+        "x-imap4",
+        "x-mac-farsi",
+        "mac-farsi",
+        "x-mac-arabic",
+        "x-mac-hebrew",
+        "hz-gb",
+    ]
+    .iter()
+    .any(|start| begins(start))
 }

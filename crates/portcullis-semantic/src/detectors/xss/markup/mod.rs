@@ -17,6 +17,9 @@ use crate::detectors::xss::*;
 /// Scripts, handlers and addresses of one text that are walked; with more of them one more tells nothing new.
 const WALKS_MAX: usize = 48;
 
+/// A value that is longer is more than one element.
+const ALONE_BYTES_MAX: usize = 256;
+
 /// In a longer text a quote that does not end is a mistake, or one that decoding made.
 const DANGLING_BYTES_MAX: usize = 512;
 
@@ -166,8 +169,19 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         let bytes = span.of(self.text);
         let starts =
             |start: &[u8]| bytes.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
-        let is_style = starts(b"xml-stylesheet") || starts(b"import ");
-        if style(bytes) == Some(Style::Runs) || matches!(scheme_in_list(bytes), Some((Scheme::Script, _))) {
+        let is_style = starts(b"xml-stylesheet");
+        let mut words = bytes.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let mut name: &[u8] = b"";
+        // `<!ATTLIST img onerror CDATA "..">`: each element of that name has the handler.
+        let declares =
+            words.any(|word| event_name(std::mem::replace(&mut name, word)).is_some() && word == b"CDATA");
+        if declares && memchr::memmem::find(bytes, b"ATTLIST").is_some() {
+            self.run(EVENT_ATTRIBUTE, span, false);
+        } else if starts(b"import ") && memchr::memmem::find(bytes, b"implementation").is_some() {
+            self.run(PLUGIN, span, false);
+        } else if style(bytes) == Some(Style::Runs)
+            || matches!(scheme_in_list(bytes), Some((Scheme::Script, _)))
+        {
             self.run(STYLE_RUNS, span, false);
         } else if is_style {
             self.add(LINK, span, false);
@@ -193,23 +207,54 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         if !self.may_walk() {
             return;
         }
-        let outcome = walk_script(&self.text[..body.end as usize], body.start as usize, self.names);
+        let mut outcome = walk_script(&self.text[..body.end as usize], body.start as usize, self.names);
+        if memchr::memmem::find(bytes, b"<![CDATA[").is_some() {
+            // In a drawing the marks of a section are not part of the script.
+            let plain = without_seams(bytes);
+            let drawn = walk_script(&plain, 0, self.names);
+            outcome.effects.insert(drawn.effects);
+            outcome.is_demo &= drawn.is_demo;
+        }
         let loads = self.element.has_source;
         if outcome.effects.any(Effects::SINKS) || self.element.is_script_language {
             self.run_if(SCRIPT_SINK, whole, &outcome);
-        } else if (outcome.effects.any(Effects::ACTS) || outcome.holds) && begins_code(bytes) {
+            return;
+        }
+        let is_said = is_sentence(&self.text[..self.element.name.start as usize]);
+        let acts = outcome.effects.any(Effects::ACTS);
+        if (acts || outcome.holds && !is_said) && begins_code(bytes) {
             self.run_if(SCRIPT_CODE, whole, &outcome);
         } else if !loads {
-            let is_text = is_sentence(&self.text[..self.element.name.start as usize]) || has_words(bytes);
+            let is_text = is_said || has_words(bytes);
             self.add(if is_text { SCRIPT_TAG } else { SCRIPT_EMPTY }, whole, false);
+            let after = self.text[body.end as usize..].strip_prefix(b"</").unwrap_or_default();
+            if !is_text
+                && !bytes.trim_ascii().is_empty()
+                && after.get(..6).is_some_and(|name| name.eq_ignore_ascii_case(b"script"))
+            {
+                self.add(SCRIPT_ENDED, whole, false);
+            }
         }
     }
 
     fn style(&mut self, body: Span) {
         match style(body.of(self.text)) {
             Some(Style::Runs) => self.run(STYLE_RUNS, body, false),
-            Some(Style::Imports) => self.add(STYLE_IMPORT, body, false),
+            Some(Style::Hides) => self.add(STYLE_HIDDEN, body, false),
+            Some(Style::Imports) => {
+                self.add(STYLE_IMPORT, body, false);
+                self.alone(body);
+            }
             None => {}
+        }
+    }
+
+    /// A short value has the element and nothing before it but what ends a tag of the page.
+    fn alone(&mut self, element: Span) {
+        let before = self.text[..self.element.name.start as usize].strip_suffix(b"<").unwrap_or_default();
+        let is_end = |b: &u8| matches!(b, b'"' | b'\'' | b'>' | b' ' | b'-' | b'/');
+        if self.text.len() <= ALONE_BYTES_MAX && before.iter().all(is_end) {
+            self.add(ALONE, element, false);
         }
     }
 
@@ -237,10 +282,14 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             self.add(REFRESH, element.name, false);
         } else if is("link") && element.has_style_relation {
             self.add(LINK, element.name, false);
+            self.alone(element.name);
         } else if (is("form") || is("button") || is("input")) && element.has_foreign_source {
             self.add(FORM, element.name, false);
         } else if element.kind == Some(Markup::Frame) && element.has_source {
             self.add(if is_frame(name) { FRAME } else { PLUGIN }, element.name, false);
+            if is_frame(name) && element.has_foreign_source && element.attributes == 1 {
+                self.add(FRAME_BARE, element.name, false);
+            }
         } else if element.kind == Some(Markup::Frame) {
             self.add(PAGE_ELEMENT, element.name, false);
         } else if name.len() > 7 && name[name.len() - 7..].eq_ignore_ascii_case(b":script") {
@@ -293,4 +342,21 @@ pub(in crate::detectors::xss) fn script_url(outcome: &Outcome) -> KindId {
     } else {
         SCRIPT_URL_INERT
     }
+}
+
+/// `text` as one who takes comments and the marks of sections out of it reads it: `javas<!-- -->cript`, `javas]]><![CDATA[cript`.
+pub(super) fn without_seams(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, tail)) = rest.split_first() {
+        if let Some(after) = rest.strip_prefix(b"<!--") {
+            rest = memchr::memmem::find(after, b"-->").map_or(&[][..], |end| &after[end + 3..]);
+        } else if let Some(after) = rest.strip_prefix(b"<![CDATA[").or(rest.strip_prefix(b"]]>")) {
+            rest = after;
+        } else {
+            out.push(*first);
+            rest = tail;
+        }
+    }
+    out
 }

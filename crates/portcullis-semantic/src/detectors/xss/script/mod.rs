@@ -122,7 +122,8 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
             continue;
         }
         skips = false;
-        let is_end = (token.kind == TokenKind::Binary && bytes[0] == b'>')
+        let ends_tag = bytes[0] == b'>' || text[token.span.start as usize..].starts_with(b"</");
+        let is_end = (token.kind == TokenKind::Binary && ends_tag)
             || (token.kind == TokenKind::Other && bytes[0] == b'#');
         if is_end && walk.ends_before_markup() {
             walk.out.ends_in_markup = true;
@@ -168,8 +169,18 @@ impl Walk<'_> {
         self.out.ends_in_comment = false;
         self.out.ends_in_string = false;
         self.out.tokens += 1;
-        if std::mem::take(&mut self.in_timer) && matches!(kind, T::String { .. } | T::Template { .. }) {
-            self.out.effects.insert(Effects::EXECUTE);
+        if std::mem::take(&mut self.in_timer) {
+            let is_text = match kind {
+                T::String { .. } | T::Template { .. } => true,
+                // What the page's address or name holds is a text.
+                T::Name => {
+                    bytes == b"name" || matches!(self.names.script(bytes), Group::Location | Group::Decode)
+                }
+                _ => false,
+            };
+            if is_text {
+                self.out.effects.insert(Effects::EXECUTE);
+            }
         }
         if std::mem::take(&mut self.behind_space) && kind == T::Name {
             self.out.is_worded = true;
