@@ -41,6 +41,9 @@ const HINTS: &[Hint] = &[
     Hint::word("mutation"),
     Hint::word("subscription"),
     Hint::word("fragment"),
+    // A document may begin with its bracket; a deep one ends so.
+    Hint::text("}}}}}"),
+    Hint::text("} } } }"),
 ];
 
 static PROFILE: Profile = Profile::new(Class::Graphql, KINDS)
@@ -272,6 +275,7 @@ mod tests {
     #[test]
     fn cost() {
         check(&format!("query {{ {} id {} }}", "a { ".repeat(20), "} ".repeat(20)), "deep");
+        check(&format!("{}id{}", "{a".repeat(20), "}".repeat(20)), "deep");
         let aliases: String = (0..40).map(|i| format!("a{i}: login(pin: {i}) {{ ok }} ")).collect();
         check(&format!("mutation {{ {aliases} }}"), "aliases");
         check("query { ...A } fragment A on T { b ...B } fragment B on T { c ...A }", "circular");

@@ -7,7 +7,7 @@
 use portcullis_types::Span;
 
 use super::purpose;
-use super::scan::{is_one_of, run, skip_space};
+use super::scan::{is_one_of, is_word, run, skip_space};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
@@ -18,6 +18,7 @@ kinds! {
     COMPARISON "ldap.comparison" Notice "a comparison in parentheses";
     PRESENCE "ldap.presence" Warning "a filter that holds for every entry with the attribute";
     ATTRIBUTE "ldap.attribute" Warning "an attribute of directories";
+    SUBSTRING "ldap.substring" Warning "asks whether a secret begins so, as one guesses it letter by letter";
     STAR_CLOSE "ldap.star-close" Warning "a wildcard, and the filter is closed";
     NUL "ldap.nul" Error "the filter is closed, and NUL cuts off the rest";
     RULE "ldap.rule" Error "a matching rule by its number";
@@ -169,6 +170,14 @@ impl Scan<'_, '_, '_> {
         }
         if rest.get(sign) == Some(&b'*') && matches!(rest.get(sign + 1), Some(b')') | None) {
             self.add(PRESENCE, at, end + sign + 1);
+        } else if let Some(close) = memchr::memmem::find(&rest[..rest.len().min(64)], b"*)")
+            && rest[sign..close].iter().all(|b| is_word(*b))
+            && is_one_of(
+                plain,
+                &[b"password", b"userpassword", b"unicodepwd", b"sambantpassword", b"pass", b"pwd"],
+            )
+        {
+            self.add(SUBSTRING, at, end + close + 1);
         }
         true
     }
@@ -271,6 +280,7 @@ mod tests {
         blocks(Ldap, "a)(!(&(b=c)", "break-out operator");
         blocks(Ldap, "*))%00", "star-close nul");
         blocks(Ldap, "(&(objectClass=user)(uid=*))", "operator whole attribute");
+        blocks(Ldap, "(password=X*)", "substring attribute whole");
         blocks(Ldap, "*(|(mail=*))", "operator attribute presence");
     }
 
@@ -290,6 +300,7 @@ mod tests {
         passes(Ldap, "1) apples 2) pears (green) 3) plums");
         passes(Ldap, "(555) 123-4567");
         passes(Ldap, "(*) required field");
+        passes(Ldap, "(cn=John*)");
         passes(Ldap, "Smith (cn=common name) and others");
     }
 }

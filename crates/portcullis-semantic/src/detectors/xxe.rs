@@ -23,7 +23,8 @@ kinds! {
     STYLESHEET "xxe.stylesheet" Warning "a style sheet of XSLT";
     STYLESHEET_READS "xxe.stylesheet-reads" Error "a style sheet that reads documents or asks for the processor";
     STYLESHEET_RUNS "xxe.stylesheet-runs" Critical "a style sheet that runs functions of PHP, Java or .NET";
-    STYLESHEET_LINK "xxe.stylesheet-link" Error "a style sheet, schema or import is loaded from a local or encoded address";
+    STYLESHEET_LINK "xxe.stylesheet-link" Error "a style sheet or schema is loaded from a local address";
+    LINK "xxe.link" Critical "a picture, style sheet or schema is loaded by a scheme that runs, reads or unpacks";
 }
 
 /// See the module.
@@ -191,10 +192,13 @@ impl Scan<'_, '_, '_> {
         if is_xslt && runs || is_script {
             self.add(STYLESHEET_RUNS, at, tag_end);
         }
-        let links =
-            has(b"schemaLocation=") || has(b"xlink:href=") || name.first() == Some(&b'?') && has(b"href=");
-        if links && (has(b"file:/") || has(b"expect:") || has(b"php:") || has(b"gopher:") || has(b"jar:")) {
-            self.add(STYLESHEET_LINK, at, tag_end);
+        let links = has(b"schemaLocation=") || has(b"xlink:href=") || text[at + 1] == b'?' && has(b"href=");
+        if links && has(b"file:/") {
+            // Editors write where a schema lies on their machine; nobody draws a picture from there.
+            self.add(if has(b"schemaLocation=") { STYLESHEET_LINK } else { LINK }, at, tag_end);
+        }
+        if links && (has(b"expect:") || has(b"php:") || has(b"gopher:") || has(b"jar:") || has(b"netdoc:")) {
+            self.add(LINK, at, tag_end);
         }
     }
 }
@@ -290,6 +294,7 @@ const HINTS: &[Hint] = &[
     Hint::text("/xsl/transform"),
     Hint::text("<msxsl:"),
     Hint::text("schemalocation="),
+    Hint::text("<?xml-stylesheet"),
     Hint::text("xlink:href=\"file"),
     Hint::text("xlink:href=\"expect"),
     Hint::text("xlink:href=\"php"),
@@ -352,6 +357,13 @@ mod tests {
             "<xsl:stylesheet version=\"1.0\"><xsl:copy-of select=\"document('/x')\"/></xsl:stylesheet>",
             "stylesheet-reads",
         );
+    }
+
+    #[test]
+    fn links() {
+        blocks(Xxe, "<svg><image xlink:href=\"expect://ls\"></image></svg>", "link");
+        blocks(Xxe, "<?xml-stylesheet type=\"text/xsl\" href=\"file:///etc/passwd\"?><a/>", "link");
+        passes(Xxe, "<a xsi:schemaLocation=\"urn:a file:///C:/work/a.xsd\"/>");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
-use words::{HINTS, METHODS, is_credential, is_filter, operator};
+use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/05.6-Testing_for_NoSQL_Injection";
@@ -22,17 +22,22 @@ kinds! {
     KEY_MATCHES "nosql.key-matches" Error "an operator that takes a pattern, as a key";
     KEY_JOINS "nosql.key-joins" Warning "an operator that joins conditions, as a key";
     KEY_RUNS "nosql.key-runs" Critical "an operator that runs JavaScript, as a key";
+    KEY_REACHES "nosql.key-reaches" Error "a stage that reads or writes another collection, as a key";
     KEY_OTHER "nosql.key-other" Notice "another operator, as a key";
     TRUE_COMPARISON "nosql.true-comparison" Warning "an operator compared with nothing, which holds for every document";
     CREDENTIAL "nosql.credential" Warning "an operator where a user's name or password belongs";
     WHOLE "nosql.whole" Error "the value is nothing but an operator and its operand";
     BREAK_OUT "nosql.break-out" Error "ends a string or object and goes on with a key";
+    SPLICE "nosql.splice" Error "closes an object of the query, and a string before it or another object behind it";
     SCRIPT_CONDITION "nosql.script-condition" Critical "a quote or `||`, and a condition of JavaScript that is always true";
     SCRIPT_RETURN "nosql.script-return" Critical "ends the expression and returns another";
     SCRIPT_WAITS "nosql.script-waits" Critical "ends the expression and waits";
     SCRIPT_FIELD "nosql.script-field" Critical "asks for a field of the document (`this.x`)";
     METHOD "nosql.method" Error "calls a method of a collection";
 }
+
+/// A longer text that begins with a bracket is code.
+const SPLICE_BYTES_MAX: usize = 256;
 
 /// See the module.
 #[derive(Debug)]
@@ -45,9 +50,18 @@ impl Detector for NoSql {
         &PROFILE
     }
 
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() || place == Place::RawBody
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         let first = skip_space(text, 0);
+        if input.location.place == Place::RawBody {
+            let is_json = matches!(text.get(first), Some(b'{' | b'['));
+            Scan { text, is_loose: !is_json, found }.empty_operands();
+            return;
+        }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
         let is_loose = !opens && text.len() > 160 || input.location.place == Place::FileContent;
         let mut scan = Scan { text, is_loose, found };
@@ -58,6 +72,7 @@ impl Detector for NoSql {
             scan.keys(first);
         }
         if !input.is_json {
+            scan.splice(first);
             scan.script(first);
             scan.methods();
         }
@@ -90,7 +105,13 @@ impl Scan<'_, '_, '_> {
                 continue;
             }
             match operator(&text[at + 1..end]) {
+                // `password[$exists]`: whatever it asks of a password, no form does.
+                Some(KEY_OTHER) if is_secret(&text[..at]) => {
+                    self.add(KEY_COMPARES, at, end);
+                    self.add(CREDENTIAL, 0, end);
+                }
                 Some(KEY_OTHER) | None => {}
+                Some(KEY_REACHES) => self.add(KEY_REACHES, at, end),
                 Some(KEY_RUNS) => self.add(KEY_RUNS, at, end),
                 // A filter in a JSON body may be the interface; in a form or query it is none.
                 Some(kind) if text[at - at.min(1)] == b'.' || is_filter(text) => {
@@ -165,6 +186,62 @@ impl Scan<'_, '_, '_> {
             if breaks && !matches!(head, b"\"" | b"'") {
                 self.add(BREAK_OUT, first, operand + 1);
             }
+        }
+    }
+
+    /// `"password": {"$nin": []}`: nothing below the operator, so that no value of the body shows it.
+    fn empty_operands(&mut self) {
+        let text = self.text;
+        for at in memchr::memchr_iter(b'$', text).take(64) {
+            let end = run(text, at + 1, 24, is_word);
+            let is_key = at > 0 && text[at - 1] == b'"' && text.get(end) == Some(&b'"');
+            let colon = skip_space(text, end + 1);
+            let operand = skip_space(text, colon + 1);
+            let is_empty = match text.get(operand) {
+                Some(b'[') => text.get(skip_space(text, operand + 1)) == Some(&b']'),
+                Some(b'{') => text.get(skip_space(text, operand + 1)) == Some(&b'}'),
+                _ => false,
+            };
+            let is_operator = operator(&text[at + 1..end]).is_some();
+            if is_key
+                && is_operator
+                && text.get(colon) == Some(&b':')
+                && is_empty
+                && is_credential(&text[..at])
+            {
+                self.add(KEY_COMPARES, at, operand + 1);
+                self.add(CREDENTIAL, at, operand + 1);
+            }
+        }
+    }
+
+    /// `' } ], $comment: 'x'`, `}, { password: /.*/ }`: out of an object that the value did not open, into another key.
+    fn splice(&mut self, first: usize) {
+        let text = self.text;
+        let mut at = skip_space(text, first + usize::from(matches!(text.get(first), Some(b'\'' | b'"'))));
+        let mut closed = 0;
+        while matches!(text.get(at), Some(b'}' | b']')) {
+            closed += 1;
+            at = skip_space(text, at + 1);
+        }
+        if closed == 0 || text.get(at) != Some(&b',') || text.len() > SPLICE_BYTES_MAX {
+            return;
+        }
+        let mut key = skip_space(text, at + 1);
+        let opens = text.get(key) == Some(&b'{');
+        key = skip_space(text, key + usize::from(opens));
+        let is_quoted = matches!(text.get(key), Some(b'\'' | b'"'));
+        let end = run(text, key + usize::from(is_quoted), 40, |b| is_word(b) || matches!(b, b'$' | b'.'));
+        let colon = skip_space(text, end + usize::from(is_quoted));
+        if end == key || text.get(colon) != Some(&b':') {
+            return;
+        }
+        let was_quoted = matches!(text.get(first), Some(b'\'' | b'"'));
+        if was_quoted || opens {
+            self.add(SPLICE, first, colon + 1);
+        }
+        if text.get(skip_space(text, colon + 1)) == Some(&b'/') && opens {
+            self.add(KEY_MATCHES, key, colon + 1);
         }
     }
 

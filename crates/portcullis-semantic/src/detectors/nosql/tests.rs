@@ -14,6 +14,22 @@ fn operators() {
 }
 
 #[test]
+fn operators_of_a_body() {
+    blocks_at(
+        NoSql,
+        Place::RawBody,
+        "{\"user\":\"a\",\"password\": {\"$nin\": [] }}",
+        "key-compares credential",
+    );
+    blocks_at(NoSql, Place::Name, "filter.$or.1.password.$exists", "key-compares credential");
+    blocks(NoSql, "' } ], $comment:'x'", "splice break-out");
+    blocks(NoSql, "}, { password : /.*/ }", "splice key-matches");
+    passes_at(NoSql, Place::RawBody, "", "{\"tags\": {\"$in\": []}, \"schema\": {\"$type\": {}}}");
+    passes(NoSql, "}, { a: 1 }");
+    passes(NoSql, "], b: 2");
+}
+
+#[test]
 fn scripts() {
     blocks(NoSql, "' || 'a'=='a", "script-condition");
     blocks(NoSql, "'; return true; var x='", "script-return");

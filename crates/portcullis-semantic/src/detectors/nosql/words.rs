@@ -1,14 +1,23 @@
 //! Operators, methods and names that the detector knows.
 
-use super::{KEY_COMPARES, KEY_JOINS, KEY_MATCHES, KEY_OTHER, KEY_RUNS};
+use super::{KEY_COMPARES, KEY_JOINS, KEY_MATCHES, KEY_OTHER, KEY_REACHES, KEY_RUNS};
 use crate::detectors::scan::{is_one_of, is_word, run};
 use crate::{Hint, KindId};
 
 /// The last name before an operator is that of a login's field.
 pub(super) fn is_credential(before: &[u8]) -> bool {
+    last_word(before).is_some_and(|word| is_one_of(word, CREDENTIALS))
+}
+
+/// The same, for a field that is secret.
+pub(super) fn is_secret(before: &[u8]) -> bool {
+    last_word(before)
+        .is_some_and(|word| is_one_of(word, &[b"pass", b"passwd", b"password", b"pwd", b"token", b"secret"]))
+}
+
+fn last_word(before: &[u8]) -> Option<&[u8]> {
     let tail = &before[before.len().saturating_sub(40)..];
-    let mut words = tail.rsplit(|b| !is_word(*b)).filter(|word| !word.is_empty());
-    words.next().is_some_and(|word| is_one_of(word, CREDENTIALS))
+    tail.rsplit(|b| !is_word(*b)).find(|word| !word.is_empty())
 }
 
 const CREDENTIALS: &[&[u8]] = &[
@@ -48,9 +57,11 @@ pub(super) fn operator(name: &[u8]) -> Option<KindId> {
         b"regex" => Some(KEY_MATCHES),
         b"or" | b"and" | b"nor" | b"not" => Some(KEY_JOINS),
         b"where" | b"function" | b"accumulator" => Some(KEY_RUNS),
+        b"lookup" | b"graphLookup" | b"unionWith" | b"out" | b"merge" => Some(KEY_REACHES),
         b"expr" | b"mod" | b"text" | b"exists" | b"all" | b"elemMatch" | b"size" | b"comment"
-        | b"jsonSchema" | b"type" | b"lookup" | b"match" | b"project" | b"group" | b"unionWith" | b"out"
-        | b"merge" | b"nearSphere" | b"options" => Some(KEY_OTHER),
+        | b"jsonSchema" | b"type" | b"match" | b"project" | b"group" | b"nearSphere" | b"options" => {
+            Some(KEY_OTHER)
+        }
         _ => None,
     }
 }
@@ -109,6 +120,15 @@ pub(super) const HINTS: &[Hint] = &[
     Hint::text("$all"),
     Hint::text("$size"),
     Hint::text("$mod"),
+    Hint::text("$lookup"),
+    Hint::text("$graphlookup"),
+    Hint::text("$unionwith"),
+    Hint::text("$out"),
+    Hint::text("$merge"),
+    Hint::text("$type"),
+    Hint::text("},{"),
+    Hint::text("}, {"),
+    Hint::text("} , {"),
     Hint::text("return"),
     Hint::text("sleep("),
     Hint::text("new date"),
