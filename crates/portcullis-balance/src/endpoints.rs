@@ -42,7 +42,7 @@ pub struct Policy {
     pub balance: Balance,
     /// Its share grows over this time after it has come back; not with [`Balance::Hash`].
     pub slow_start: Option<Duration>,
-    /// None: no endpoint is ejected.
+    /// None: no endpoint is ejected. An ejected one is asked only where there is no other.
     pub ejection: Option<EjectionSettings>,
     /// None: no breaker.
     pub breaker: Option<BreakerSettings>,
@@ -66,7 +66,7 @@ pub struct Ask<'a> {
 /// Why no endpoint was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// All are down, ejected, behind an open breaker, or were tried.
+    /// All are down, behind an open breaker, or were tried.
     Unavailable,
     /// All that are available have as many requests as they may.
     Full,
@@ -216,12 +216,19 @@ impl Endpoints {
         self.members.iter().filter(|member| is_good(&member.endpoint)).count()
     }
 
-    fn is_available(&self, index: usize, ask: &Ask<'_>) -> bool {
+    /// Whether an endpoint can be asked; `ejected`: although it is ejected.
+    fn is_available(&self, index: usize, ask: &Ask<'_>, ejected: bool) -> bool {
         let endpoint = &self.members[index].endpoint;
         endpoint.is_healthy()
-            && !endpoint.is_ejected()
+            && (ejected || !endpoint.is_ejected())
             && !ask.tried.contains(&index)
             && self.policy.breaker.as_ref().is_none_or(|settings| endpoint.breaker.admits(settings, ask.now))
+    }
+
+    /// The best priority among the endpoints that can be asked.
+    fn tier(&self, ask: &Ask<'_>, ejected: bool) -> Option<u32> {
+        let available = (0..self.members.len()).filter(|index| self.is_available(*index, ask, ejected));
+        available.map(|index| self.members[index].priority).min()
     }
 
     fn has_room(&self, index: usize) -> bool {
@@ -230,15 +237,19 @@ impl Endpoints {
 
     fn pick(&self, rotation: &mut Rotation, ask: &Ask<'_>) -> Result<usize, Refused> {
         if let Some(index) = ask.preferred
-            && self.is_available(index, ask)
+            && self.is_available(index, ask, false)
             && self.has_room(index)
         {
             return Ok(index);
         }
-        let available = (0..self.members.len()).filter(|index| self.is_available(*index, ask));
-        let tier = available.map(|index| self.members[index].priority).min().ok_or(Refused::Unavailable)?;
+        // That an endpoint is ejected is a guess from the past: rather one of those than none.
+        let (tier, ejected) = match self.tier(ask, false) {
+            Some(tier) => (tier, false),
+            None => (self.tier(ask, true).ok_or(Refused::Unavailable)?, true),
+        };
         let may = |index: &usize| {
-            self.members[*index].priority == tier && self.is_available(*index, ask) && self.has_room(*index)
+            let is_of_tier = self.members[*index].priority == tier;
+            is_of_tier && self.is_available(*index, ask, ejected) && self.has_room(*index)
         };
         let found = match (self.policy.balance, ask.key, &self.ring) {
             (Balance::Hash, Some(key), Some(ring)) => ring.walk(key).find(may),

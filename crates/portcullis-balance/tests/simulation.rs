@@ -156,7 +156,18 @@ impl World {
         let index = grant.endpoint;
         let member = &self.group.members()[index];
         assert!(member.endpoint.is_healthy(), "seed {}: an unhealthy endpoint was asked", self.seed);
-        assert!(!member.endpoint.is_ejected(), "seed {}: an ejected endpoint was asked", self.seed);
+        if member.endpoint.is_ejected() {
+            let mut others = self.group.members().iter().map(|other| &other.endpoint);
+            let is_choice = |other: &&Arc<Endpoint>| {
+                let open = self.policy.breaker.is_some() && other.breaker_state() != BreakerState::Closed;
+                other.is_healthy() && !other.is_ejected() && !open
+            };
+            assert!(
+                !others.any(|other| is_choice(&other)),
+                "seed {}: an ejected endpoint was asked",
+                self.seed
+            );
+        }
         if self.policy.breaker.is_some() {
             let state = member.endpoint.breaker_state();
             assert_ne!(state, BreakerState::Open, "seed {}", self.seed);
@@ -165,7 +176,7 @@ impl World {
         let better = self.group.members().iter().find(|other| {
             other.priority < member.priority && other.endpoint.is_healthy() && !other.endpoint.is_ejected()
         });
-        if self.policy.breaker.is_none() {
+        if self.policy.breaker.is_none() && !member.endpoint.is_ejected() {
             assert!(better.is_none(), "seed {}: a backup was asked before its time", self.seed);
         }
         self.active[index] += 1;
@@ -191,7 +202,7 @@ impl World {
 
     fn refused(&mut self, refused: Refused) {
         let members = self.group.members().iter();
-        let up = members.filter(|member| member.endpoint.is_healthy() && !member.endpoint.is_ejected());
+        let up = members.filter(|member| member.endpoint.is_healthy());
         let possible = up.filter(|member| {
             self.policy.breaker.is_none() || member.endpoint.breaker_state() == BreakerState::Closed
         });
@@ -203,7 +214,8 @@ impl World {
             }
             Refused::Full => {
                 let limit = self.policy.active_max.expect("a limit");
-                let least = possible.map(|member| (member.priority, member.endpoint.active() < limit)).min();
+                let rank = |member: &Member| (member.endpoint.is_ejected(), member.priority);
+                let least = possible.map(|member| (rank(member), member.endpoint.active() < limit)).min();
                 // A false sorts before a true: none of the best tier has room.
                 assert!(least.is_none_or(|(_, room)| !room), "seed {}: full with room left", self.seed);
             }

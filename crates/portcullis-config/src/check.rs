@@ -1,6 +1,6 @@
 //! Raw document to [`Config`]: every mistake is reported, not only the first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::raw;
 use crate::semantic;
 use crate::spanned::Spanned;
 use crate::store;
-use crate::upstream;
+use crate::upstream::{self, Upstream};
 
 /// Collects mistakes while the parts of a document are turned into checked settings.
 pub(crate) struct Checker<'a> {
@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
     /// The checked settings; meaningless when there are mistakes.
     pub(crate) fn config(&mut self, document: raw::Document) -> Config {
         let admin = document.admin.and_then(|admin| self.address(&admin.listen));
-        self.upstreams = self.upstreams(document.upstreams);
+        self.upstreams = upstream::check(self, document.upstreams);
         let client_address = self.client_address(document.client_address);
         let mut listeners = self.listeners(document.listeners, &client_address);
         let sites = self.sites(document.sites, &mut listeners);
@@ -171,51 +171,6 @@ impl<'a> Checker<'a> {
                 None
             }
         }
-    }
-
-    fn upstreams(&mut self, raw: BTreeMap<String, raw::Upstream>) -> Vec<Upstream> {
-        let mut upstreams = Vec::new();
-        for (name, group) in raw {
-            let mut endpoints = Vec::new();
-            let mut tls = None;
-            if group.endpoints.is_empty() {
-                self.wrong(group.endpoints.span.clone(), format!("the upstream `{name}` has no endpoint"));
-            }
-            for text in group.endpoints.iter() {
-                match upstream::parse_url(text) {
-                    Ok((_, is_tls)) if *tls.get_or_insert(is_tls) != is_tls => {
-                        self.wrong(text.span.clone(), format!("the endpoints of `{name}` mix http and https"))
-                    }
-                    Ok((endpoint, _)) => endpoints.push(endpoint),
-                    Err(message) => self.wrong(text.span.clone(), message),
-                }
-            }
-            let is_tls = tls == Some(true);
-            if let (false, Some(settings)) = (is_tls, &group.tls) {
-                self.wrong_with_hint(
-                    settings.span.clone(),
-                    format!("`{name}` has TLS settings, but its endpoints are plain http"),
-                    "write `https://` in the endpoints or drop `tls`".to_string(),
-                );
-            }
-            let settings = group.tls.map(|tls| tls.value).unwrap_or_default();
-            let default = Upstream::new(name, endpoints);
-            upstreams.push(Upstream {
-                tls: is_tls.then(|| UpstreamTls {
-                    ca: settings.ca.map(|ca| self.path(&ca)),
-                    name: settings.name.map(|name| name.value),
-                }),
-                connect_timeout: group.connect_timeout.map_or(default.connect_timeout, |time| time.0),
-                read_timeout: group.read_timeout.map_or(default.read_timeout, |time| time.0),
-                write_timeout: group.write_timeout.map_or(default.write_timeout, |time| time.0),
-                idle_timeout: group.idle_timeout.map_or(default.idle_timeout, |time| time.0),
-                idle_connections_max: group
-                    .idle_connections
-                    .map_or(default.idle_connections_max, |number| number as usize),
-                ..default
-            });
-        }
-        upstreams
     }
 
     fn client_address(&mut self, raw: raw::ClientAddress) -> ClientAddress {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use portcullis_types::{Class, Level, Place};
 
+use crate::upstream::Upstream;
+
 /// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an index that
 /// exists. Files it names may still be missing; whoever opens them says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,45 +266,6 @@ pub enum OpenOrClosed {
     Open,
     /// Refuse.
     Closed,
-}
-
-/// A group of equal endpoints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream {
-    /// Its name, unique.
-    pub name: String,
-    /// At least one.
-    pub endpoints: Vec<Endpoint>,
-    /// TLS, for `https` endpoints.
-    pub tls: Option<UpstreamTls>,
-    /// To connect, TLS included.
-    pub connect_timeout: Duration,
-    /// Longest silence while a response is awaited or read.
-    pub read_timeout: Duration,
-    /// Longest time without progress while a request is sent.
-    pub write_timeout: Duration,
-    /// How long an unused connection is kept.
-    pub idle_timeout: Duration,
-    /// Unused connections kept for each endpoint and worker.
-    pub idle_connections_max: usize,
-}
-
-/// One endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// Host name or address, without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-}
-
-/// TLS towards endpoints.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamTls {
-    /// PEM file of the only authorities to trust.
-    pub ca: Option<PathBuf>,
-    /// Name to verify and to ask for.
-    pub name: Option<String>,
 }
 
 /// Where client addresses come from.

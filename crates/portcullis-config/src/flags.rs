@@ -8,7 +8,8 @@ use portcullis_types::Level;
 use crate::check::{ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
 use crate::error::ConfigError;
-use crate::{hint, upstream};
+use crate::hint;
+use crate::upstream::{self, Upstream, UpstreamTls};
 
 /// Where a proxy without a document listens unless told otherwise.
 pub const LISTEN: &str = "127.0.0.1:8080";

@@ -55,7 +55,9 @@ pub use checked::*;
 pub use error::{ConfigError, Mistake};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use policy::RuleSource;
+pub use portcullis_balance::{Balance, BreakerSettings, EjectionSettings};
 pub use portcullis_types::{Class, Level, Place};
+pub use upstream::{Endpoint, HashBy, Upstream, UpstreamTls};
 
 /// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

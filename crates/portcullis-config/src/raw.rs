@@ -8,6 +8,10 @@ use serde::Deserialize;
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 
+mod upstream;
+
+pub(crate) use upstream::*;
+
 /// A Portcullis configuration document.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -359,36 +363,6 @@ pub(crate) enum OpenOrClosed {
     Open,
     /// Refuse the request and count it.
     Closed,
-}
-
-/// A group of equal endpoints.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Upstream {
-    /// `http://host:port` or `https://host:port`, all of one scheme; taken in turn.
-    pub endpoints: Spanned<Vec<Spanned<String>>>,
-    /// TLS towards the endpoints; only with `https`.
-    pub tls: Option<Spanned<UpstreamTls>>,
-    /// Time to connect, TLS included. Default: 5s.
-    pub connect_timeout: Option<Time>,
-    /// Longest silence of the endpoint while its response is awaited or read. Default: 60s.
-    pub read_timeout: Option<Time>,
-    /// Longest time without progress while the request is sent. Default: 60s.
-    pub write_timeout: Option<Time>,
-    /// How long an unused connection is kept. Default: 60s.
-    pub idle_timeout: Option<Time>,
-    /// Unused connections kept for each endpoint and worker. Default: 64.
-    pub idle_connections: Option<u32>,
-}
-
-/// TLS towards endpoints.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct UpstreamTls {
-    /// PEM file with the only certificate authorities to trust. Default: those of the system.
-    pub ca: Option<String>,
-    /// Name the certificate must bear and that is asked for (SNI). Default: the host of the endpoint.
-    pub name: Option<Spanned<String>>,
 }
 
 /// Where the address of the client comes from.

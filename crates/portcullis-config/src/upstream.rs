@@ -1,15 +1,91 @@
-//! Endpoint addresses, and the defaults of a group.
+//! `upstreams`: groups of endpoints, checked.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::checked::{Endpoint, Upstream};
+use portcullis_balance::{Balance, BreakerSettings, EjectionSettings};
+
+use crate::check::Checker;
+use crate::raw;
+use crate::spanned::Spanned;
+
+/// A group of endpoints that serve the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name, unique.
+    pub name: String,
+    /// At least one.
+    pub endpoints: Vec<Endpoint>,
+    /// How an endpoint is chosen.
+    pub balance: Balance,
+    /// What [`Balance::Hash`] goes by; none otherwise.
+    pub hash_by: Option<HashBy>,
+    /// The share of an endpoint that comes back grows over this time.
+    pub slow_start: Option<Duration>,
+    /// When endpoints that fail are left out.
+    pub ejection: Option<EjectionSettings>,
+    /// The circuit breaker of each endpoint.
+    pub breaker: Option<BreakerSettings>,
+    /// TLS, for `https` endpoints.
+    pub tls: Option<UpstreamTls>,
+    /// To connect, TLS included.
+    pub connect_timeout: Duration,
+    /// Longest silence while a response is awaited or read.
+    pub read_timeout: Duration,
+    /// Longest time without progress while a request is sent.
+    pub write_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// Unused connections kept for each endpoint and worker.
+    pub idle_connections_max: usize,
+}
+
+/// One endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Its share of the requests, at least 1.
+    pub weight: u32,
+    /// Those of a higher number wait until none of a lower one is available.
+    pub priority: u32,
+}
+
+/// The part of a request whose hash chooses the endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HashBy {
+    /// The address of the client.
+    Client,
+    /// The first header of this name.
+    Header(String),
+    /// The first cookie of this name.
+    Cookie(String),
+}
+
+/// TLS towards endpoints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// PEM file of the only authorities to trust.
+    pub ca: Option<PathBuf>,
+    /// Name to verify and to ask for.
+    pub name: Option<String>,
+}
 
 impl Upstream {
-    /// A plain group with the default timeouts.
+    /// A plain group with the default settings.
     pub(crate) fn new(name: String, endpoints: Vec<Endpoint>) -> Self {
         Upstream {
             name,
             endpoints,
+            balance: Balance::default(),
+            hash_by: None,
+            slow_start: None,
+            ejection: Some(EjectionSettings::default()),
+            breaker: None,
             tls: None,
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(60),
@@ -18,14 +94,199 @@ impl Upstream {
             idle_connections_max: 64,
         }
     }
-}
 
-impl Upstream {
     /// The endpoint with this address, if the group has it and speaks that scheme. Names compare in any ASCII case.
     pub fn endpoint_at(&self, https: bool, host: &str, port: u16) -> Option<usize> {
         let is_it = |endpoint: &Endpoint| endpoint.port == port && endpoint.host.eq_ignore_ascii_case(host);
         self.endpoints.iter().position(is_it).filter(|_| self.tls.is_some() == https)
     }
+}
+
+impl Endpoint {
+    fn new(host: &str, port: u16) -> Self {
+        Endpoint { host: host.to_string(), port, weight: 1, priority: 0 }
+    }
+}
+
+/// Host and port as in a URL.
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+pub(crate) fn check(checker: &mut Checker<'_>, raw: BTreeMap<String, raw::Upstream>) -> Vec<Upstream> {
+    raw.into_iter().map(|(name, group)| check_one(checker, name, group)).collect()
+}
+
+fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> Upstream {
+    let (endpoints, is_tls) = endpoints(checker, &name, group.endpoints);
+    if let (false, Some(settings)) = (is_tls, &group.tls) {
+        checker.wrong_with_hint(
+            settings.span.clone(),
+            format!("`{name}` has TLS settings, but its endpoints are plain http"),
+            "write `https://` in the endpoints or drop `tls`".to_string(),
+        );
+    }
+    let settings = group.tls.map(|tls| tls.value).unwrap_or_default();
+    let (balance, hash_by) = balance(checker, group.balance, group.hash_by);
+    if let (Balance::Hash, Some(time)) = (balance, &group.slow_start) {
+        let message = "slow_start has no effect on `balance = \"hash\"`, which decides by the key alone";
+        checker.wrong(time.span.clone(), message.to_string());
+    }
+    let default = Upstream::new(name, endpoints);
+    Upstream {
+        balance,
+        hash_by,
+        slow_start: group.slow_start.map(|time| time.value.0),
+        ejection: ejection(checker, group.ejection),
+        breaker: group.breaker.map(|breaker| self::breaker(checker, breaker)),
+        tls: is_tls.then(|| UpstreamTls {
+            ca: settings.ca.map(|ca| checker.path(&ca)),
+            name: settings.name.map(|name| name.value),
+        }),
+        connect_timeout: group.connect_timeout.map_or(default.connect_timeout, |time| time.0),
+        read_timeout: group.read_timeout.map_or(default.read_timeout, |time| time.0),
+        write_timeout: group.write_timeout.map_or(default.write_timeout, |time| time.0),
+        idle_timeout: group.idle_timeout.map_or(default.idle_timeout, |time| time.0),
+        idle_connections_max: group
+            .idle_connections
+            .map_or(default.idle_connections_max, |number| number as usize),
+        ..default
+    }
+}
+
+/// The endpoints of the group `name`, and whether they speak TLS.
+fn endpoints(
+    checker: &mut Checker<'_>,
+    name: &str,
+    raw: Spanned<Vec<Spanned<raw::Endpoint>>>,
+) -> (Vec<Endpoint>, bool) {
+    let mut endpoints: Vec<Endpoint> = Vec::new();
+    let mut tls = None;
+    if raw.is_empty() {
+        checker.wrong(raw.span, format!("the upstream `{name}` has no endpoint"));
+    }
+    for Spanned { value: given, span } in raw.value {
+        let (endpoint, is_tls) = match parse_url(&given.url) {
+            Ok(parsed) => parsed,
+            Err(message) => {
+                checker.wrong(span, message);
+                continue;
+            }
+        };
+        if *tls.get_or_insert(is_tls) != is_tls {
+            checker.wrong(span, format!("the endpoints of `{name}` mix http and https"));
+            continue;
+        }
+        if endpoints.iter().any(|other| (&other.host, other.port) == (&endpoint.host, endpoint.port)) {
+            let message = format!("`{name}` has the endpoint {endpoint} twice");
+            checker.wrong_with_hint(span, message, "give it a `weight` for a larger share".to_string());
+            continue;
+        }
+        let weight = number(checker, given.weight, 1..=1000, "weight", 1);
+        endpoints.push(Endpoint { weight, priority: given.priority.unwrap_or(0), ..endpoint });
+    }
+    (endpoints, tls == Some(true))
+}
+
+fn balance(
+    checker: &mut Checker<'_>,
+    balance: Option<Spanned<raw::Balance>>,
+    hash_by: Option<Spanned<String>>,
+) -> (Balance, Option<HashBy>) {
+    let (chosen, span) = match balance {
+        None => (Balance::default(), None),
+        Some(Spanned { value, span }) => {
+            let chosen = match value {
+                raw::Balance::RoundRobin => Balance::RoundRobin,
+                raw::Balance::LeastConnections => Balance::LeastConnections,
+                raw::Balance::PowerOfTwo => Balance::PowerOfTwo,
+                raw::Balance::Hash => Balance::Hash,
+            };
+            (chosen, Some(span))
+        }
+    };
+    match (chosen, hash_by) {
+        (Balance::Hash, Some(text)) => {
+            let by = hash_key(&text);
+            if by.is_none() {
+                let message = format!("`{}` is not a part of a request to hash", text.value);
+                let hint = "write `client`, `header:NAME` or `cookie:NAME`".to_string();
+                checker.wrong_with_hint(text.span, message, hint);
+            }
+            (chosen, by)
+        }
+        (Balance::Hash, None) => {
+            let hint = "add `hash_by = \"client\"`, `\"header:NAME\"` or `\"cookie:NAME\"`".to_string();
+            let message = "`balance = \"hash\"` needs `hash_by`".to_string();
+            checker.wrong_with_hint(span.unwrap_or(0..0), message, hint);
+            (chosen, None)
+        }
+        (_, Some(text)) => {
+            let hint = "add `balance = \"hash\"` or drop it".to_string();
+            checker.wrong_with_hint(text.span, "`hash_by` is for `balance = \"hash\"`".to_string(), hint);
+            (chosen, None)
+        }
+        (_, None) => (chosen, None),
+    }
+}
+
+fn hash_key(text: &str) -> Option<HashBy> {
+    let is_token = |name: &str| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !name.is_empty() && name.bytes().all(is_part)
+    };
+    match text.split_once(':') {
+        None => (text == "client").then_some(HashBy::Client),
+        Some(("header", name)) if is_token(name) => Some(HashBy::Header(name.to_string())),
+        Some(("cookie", name)) if is_token(name) => Some(HashBy::Cookie(name.to_string())),
+        Some(_) => None,
+    }
+}
+
+fn ejection(checker: &mut Checker<'_>, raw: raw::Ejection) -> Option<EjectionSettings> {
+    let default = EjectionSettings::default();
+    let time = raw.time.map_or(default.time, |time| time.0);
+    if let Some(max) = raw.time_max.as_ref().filter(|max| max.value.0 < time) {
+        checker.wrong(max.span.clone(), "`time_max` is shorter than `time`".to_string());
+    }
+    let settings = EjectionSettings {
+        failures: raw.failures.unwrap_or(default.failures),
+        time,
+        time_max: raw.time_max.map_or(default.time_max.max(time), |max| max.value.0),
+        share_max_percent: number(checker, raw.share, 0..=100, "share", default.share_max_percent),
+    };
+    (settings.failures > 0).then_some(settings)
+}
+
+fn breaker(checker: &mut Checker<'_>, raw: raw::Breaker) -> BreakerSettings {
+    let default = BreakerSettings::default();
+    BreakerSettings {
+        failures: number(checker, raw.failures, 1..=4095, "failures", default.failures),
+        successes: number(checker, raw.successes, 1..=4095, "successes", default.successes),
+        open: raw.open.map_or(default.open, |time| time.0),
+        probes: number(checker, raw.probes, 1..=63, "probes", default.probes),
+    }
+}
+
+/// The number of a setting, which must lie in `range`.
+fn number<T: Copy + PartialOrd + std::fmt::Display>(
+    checker: &mut Checker<'_>,
+    raw: Option<Spanned<T>>,
+    range: RangeInclusive<T>,
+    name: &str,
+    default: T,
+) -> T {
+    let Some(Spanned { value, span }) = raw else { return default };
+    if range.contains(&value) {
+        return value;
+    }
+    checker.wrong(span, format!("{name} must be {} to {}", range.start(), range.end()));
+    default
 }
 
 /// Reads `http://host[:port]` or `https://host[:port]`; the flag says whether it is TLS. A path is refused: requests
@@ -63,7 +324,7 @@ pub(crate) fn parse_url(text: &str) -> Result<(Endpoint, bool), String> {
         None => 80 + 363 * u16::from(is_tls),
         Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong_port)?,
     };
-    Ok((Endpoint { host: host.to_string(), port }, is_tls))
+    Ok((Endpoint::new(host, port), is_tls))
 }
 
 #[cfg(test)]
@@ -78,7 +339,7 @@ mod tests {
             ("https://app.internal/", "app.internal", 443, true),
             ("https://[::1]:8443", "::1", 8443, true),
         ] {
-            let expected = (Endpoint { host: host.to_string(), port }, tls);
+            let expected = (Endpoint::new(host, port), tls);
             assert_eq!(parse_url(text), Ok(expected), "{text}");
         }
         for text in [

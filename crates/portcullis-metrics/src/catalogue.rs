@@ -85,6 +85,16 @@ catalogue! {
         "Time until the answer to such a question, or until there was none; cached answers are not counted here.";
     UPSTREAM_ERRORS Counter "portcullis_upstream_errors_total" ["kind"]
         "Failures between us and an upstream.";
+    UPSTREAM_HEALTHY Gauge "portcullis_upstream_healthy_backends" ["upstream"]
+        "Endpoints of an upstream that are not known to be out of order.";
+    UPSTREAM_REQUESTS Counter "portcullis_upstream_requests_total" ["upstream", "endpoint", "result"]
+        "Requests sent to an endpoint: answered, failed (no answer, or 502, 503, 504), or abandoned before either.";
+    UPSTREAM_ACTIVE Gauge "portcullis_upstream_requests_active" ["upstream", "endpoint"]
+        "Requests in flight at an endpoint.";
+    UPSTREAM_BREAKER Gauge "portcullis_upstream_circuit_breaker_state" ["upstream", "endpoint"]
+        "The circuit breaker of an endpoint: 0 closed, 1 open, 2 half-open.";
+    UPSTREAM_EJECTIONS Counter "portcullis_upstream_ejections_total" ["upstream", "endpoint"]
+        "Times that an endpoint was left out because it failed several requests in a row.";
     PAUSES Counter "portcullis_pauses_total" ["result"]
         "Requests that a rule made wait: full time, shortened to the limit, or skipped for too many at a time.";
     EVENTS_QUEUED Gauge "portcullis_events_queued" []

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use portcullis_config::{Config, Upstream};
 use portcullis_event::Action;
@@ -14,9 +13,9 @@ use portcullis_inspect::{Inspector, Interruption, Origin};
 use crate::connection::Connection;
 use crate::exchange::{self, Destination, Next};
 use crate::request_body::{self, Body};
-use crate::state::Generation;
+use crate::state::{Generation, Services};
 use crate::transaction::Transaction;
-use crate::upstream::Group;
+use crate::upstream::{Group, Origin as GroupOrigin};
 use crate::{StartError, answer};
 
 /// A group of one endpoint for each server that rules name. `groups` are those of the upstreams, by index.
@@ -24,20 +23,21 @@ pub(crate) fn groups(
     config: &Config,
     inspectors: &[Arc<Inspector>],
     groups: &[Arc<Group>],
-    ids: &AtomicU64,
+    services: &Services,
+    origin: &GroupOrigin,
 ) -> Result<HashMap<Origin, Arc<Group>>, StartError> {
     let mut found = HashMap::new();
-    for (rule, origin) in inspectors.iter().flat_map(|inspector| inspector.plan().diversions()) {
-        if found.contains_key(&**origin) {
+    for (rule, server) in inspectors.iter().flat_map(|inspector| inspector.plan().diversions()) {
+        if found.contains_key(&**server) {
             continue;
         }
         let place = config.upstreams.iter().zip(groups).find_map(|(upstream, group)| {
-            let at = upstream.endpoint_at(origin.https, &origin.host, origin.port)?;
+            let at = upstream.endpoint_at(server.https, &server.host, server.port)?;
             Some((upstream, group, at))
         });
         let Some((upstream, group, at)) = place else {
             return Err(StartError::new(format!(
-                "rule {} sends requests to {origin}, which is not an endpoint of an upstream",
+                "rule {} sends requests to {server}, which is not an endpoint of an upstream",
                 rule.id
             )));
         };
@@ -45,10 +45,10 @@ pub(crate) fn groups(
             1 => Arc::clone(group),
             _ => {
                 let one = Upstream { endpoints: vec![upstream.endpoints[at].clone()], ..upstream.clone() };
-                Group::build(&one, ids, &[])?
+                Group::build(&one, services, origin, groups)?
             }
         };
-        found.insert(Origin::clone(origin), group);
+        found.insert(Origin::clone(server), group);
     }
     Ok(found)
 }

@@ -319,6 +319,7 @@ pub(crate) async fn gateway_error(
             (504, "The application did not answer in time.")
         }
         UpstreamError::InvalidResponse => (502, "The application's answer is not valid."),
+        UpstreamError::NoEndpoint => (503, "No server of the application is available."),
         _ => (502, "The application cannot be reached."),
     };
     answer::error(connection, generation, head, transaction, status, text, reusable).await

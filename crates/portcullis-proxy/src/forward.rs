@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use portcullis_balance::Ask;
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
@@ -16,15 +17,15 @@ use crate::rewrite::STALE_REQUEST_FIELDS;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upload::{self, upload};
-use crate::upstream::{Failed, Group, UpstreamConnection, connect};
+use crate::upstream::{self, Failed, Group, Lease, UpstreamConnection, connect};
 
 /// Endpoints tried for one request; more would keep the client waiting through too many connect timeouts.
 const ENDPOINTS_TRIED_MAX: usize = 3;
 
 /// An answer that has begun.
-pub(crate) struct Answered {
+pub(crate) struct Answered<'g> {
     pub(crate) upstream: UpstreamConnection,
-    pub(crate) endpoint: usize,
+    pub(crate) lease: Lease<'g>,
     pub(crate) head: ResponseHead,
     /// The whole request has been read from the client and sent.
     pub(crate) sent_whole: bool,
@@ -42,14 +43,14 @@ pub(crate) enum Fault {
 }
 
 /// Sends the request to an endpoint of the group and waits for the head of the answer.
-pub(crate) async fn run(
+pub(crate) async fn run<'g>(
     connection: &mut Connection,
     generation: &Generation,
     head: &RequestHead,
     transaction: &mut Transaction,
-    to: Destination<'_>,
+    to: Destination<'g>,
     mut body: Body,
-) -> Result<Answered, Fault> {
+) -> Result<Answered<'g>, Fault> {
     let group = to.group;
     let framing = match (&body.rest, body.present) {
         (Some(_), _) => head.framing(),
@@ -63,8 +64,11 @@ pub(crate) async fn run(
     }
     let may_repeat = is_idempotent(head.method());
     let mut fresh_only = false;
+    let by = group.settings.hash_by.as_ref();
+    let key = by.and_then(|by| upstream::key(by, head, transaction.client().ip()));
     loop {
-        let (mut upstream, endpoint, reused) = acquire(connection, group, fresh_only, may_repeat).await?;
+        let (mut upstream, mut lease, reused) =
+            acquire(connection, group, key, fresh_only, may_repeat).await?;
         let chunked = framing == BodyFraming::Chunked;
         let sending = async {
             send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
@@ -84,14 +88,23 @@ pub(crate) async fn run(
             Err(upload::Stopped::Upstream) => false,
         };
         match response_head(connection, group, &mut upstream, sent_whole).await {
-            Ok(head) => return Ok(Answered { upstream, endpoint, head, sent_whole }),
+            Ok(head) => {
+                lease.answered(head.status());
+                return Ok(Answered { upstream, lease, head, sent_whole });
+            }
             Err(UpstreamError::Closed | UpstreamError::Write)
                 if reused && may_repeat && body.rest.is_none() && upstream.input.unread().is_empty() =>
             {
                 // The endpoint closed a kept connection as we began to use it.
                 fresh_only = true;
             }
-            Err(error) => return Err(Fault::Upstream(error)),
+            Err(error) => {
+                // An endpoint may rightly hang up on a client that does not send what it promised.
+                if sent_whole || body.rest.is_none() {
+                    lease.failed(error);
+                }
+                return Err(Fault::Upstream(error));
+            }
         }
     }
 }
@@ -144,45 +157,43 @@ fn is_idempotent(method: &[u8]) -> bool {
 }
 
 /// A kept connection, or a new one to the next endpoint that lives.
-async fn acquire(
+async fn acquire<'g>(
     connection: &mut Connection,
-    group: &Arc<Group>,
+    group: &'g Arc<Group>,
+    key: Option<u64>,
     fresh_only: bool,
     may_repeat: bool,
-) -> Result<(UpstreamConnection, usize, bool), Fault> {
+) -> Result<(UpstreamConnection, Lease<'g>, bool), Fault> {
     let mut tried = Vec::new();
     let mut error = UpstreamError::NoEndpoint;
     while tried.len() < ENDPOINTS_TRIED_MAX {
         let now = Instant::now();
-        let (endpoint, kept) = {
+        let (mut lease, kept) = {
             let mut pool = connection.worker.pool.borrow_mut();
-            let endpoints = pool.group(group);
-            let Some(endpoint) = endpoints.pick(now, &tried) else { break };
+            let local = pool.group(group);
+            let ask = Ask { now: group.moment(now), tried: &tried, key, preferred: None };
+            let Ok(grant) = group.endpoints.choose(&mut local.rotation, &ask) else { break };
+            let lease = Lease::new(group, grant);
             let mut kept = None;
-            while let Some(candidate) = endpoints.take(endpoint, now).filter(|_| !fresh_only) {
+            while let Some(candidate) = local.take(lease.endpoint, now).filter(|_| !fresh_only) {
                 // A request that may not be sent twice must not meet a connection that is being closed.
                 if candidate.is_usable(!may_repeat) {
                     kept = Some(candidate);
                     break;
                 }
             }
-            (endpoint, kept)
+            (lease, kept)
         };
         if let Some(kept) = kept {
-            return Ok((kept, endpoint, true));
+            return Ok((kept, lease, true));
         }
-        let connected =
-            connect(group, endpoint, &connection.timer, Rc::clone(&connection.worker.spares)).await;
-        let mut pool = connection.worker.pool.borrow_mut();
-        let endpoints = pool.group(group);
-        match connected {
-            Ok(fresh) => {
-                endpoints.succeeded(endpoint);
-                return Ok((fresh, endpoint, false));
-            }
+        let spares = Rc::clone(&connection.worker.spares);
+        match connect(group, lease.endpoint, &connection.timer, spares).await {
+            Ok(fresh) => return Ok((fresh, lease, false)),
             Err(Failed(why)) => {
-                endpoints.failed(endpoint, Instant::now());
-                tried.push(endpoint);
+                lease.failed(why);
+                tried.push(lease.endpoint);
+                connection.worker.pool.borrow_mut().group(group).close(lease.endpoint);
                 error = why;
             }
         }

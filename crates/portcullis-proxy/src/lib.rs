@@ -38,7 +38,8 @@
 //! };
 //! let metrics = DataPlane::new(&registry, "0", names);
 //! let on_event = Arc::new(|event: portcullis_event::Event| print!("{}", event.json_line()));
-//! let services = Services { registry, metrics, on_event, on_file: Arc::new(|_| {}) };
+//! let say = Arc::new(|line: &str| eprintln!("{line}"));
+//! let services = Services { registry, metrics, on_event, on_file: Arc::new(|_| {}), say };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!
 //! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;

@@ -32,9 +32,9 @@ pub(crate) async fn pass_on(
     request: &RequestHead,
     transaction: &mut Transaction,
     group: &Arc<Group>,
-    answered: Answered,
+    answered: Answered<'_>,
 ) -> Next {
-    let Answered { mut upstream, endpoint, head, sent_whole } = answered;
+    let Answered { mut upstream, mut lease, head, sent_whole } = answered;
     let framing = head.framing(request.method());
     let mut decoder = BodyDecoder::response(framing, &Limits::default());
     let step = transaction.inspection.response_head(&head);
@@ -51,6 +51,7 @@ pub(crate) async fn pass_on(
             match held_now {
                 Ok(got) => held = got,
                 Err(Unheld::Upstream(error)) => {
+                    lease.failed(error);
                     return gateway_error(connection, generation, request, transaction, error, sent_whole)
                         .await;
                 }
@@ -112,7 +113,7 @@ pub(crate) async fn pass_on(
             if upstream.input.unread().is_empty() {
                 let mut pool = connection.worker.pool.borrow_mut();
                 upstream.input.rest();
-                pool.group(group).put(endpoint, upstream, Instant::now());
+                pool.group(group).put(lease.endpoint, upstream, Instant::now());
             }
         }
         Ok(()) => {}
@@ -120,6 +121,7 @@ pub(crate) async fn pass_on(
         Err(Cut::Upstream) => {
             // The client has a head that promised more; closing without an end is the only honest way to say so.
             transaction.upstream_error = Some(UpstreamError::BodyTruncated);
+            lease.failed(UpstreamError::BodyTruncated);
             return Next::Gone;
         }
     }

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,12 +14,13 @@ use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
 use crate::state::{Generation, Services, Shared};
+use crate::upstream::{Origin, keeper};
 use crate::{StartError, listener, lookups, worker};
 
 /// A running proxy. Dropping it lets the workers run on; [`drain`](Proxy::drain) ends them.
 pub struct Proxy {
     shared: Arc<Shared>,
-    group_ids: AtomicU64,
+    origin: Origin,
     addresses: Vec<SocketAddr>,
     /// What a reload cannot change.
     fixed: Vec<(String, SocketAddr)>,
@@ -35,8 +35,8 @@ impl Proxy {
         inspectors: &[Arc<Inspector>],
         services: Services,
     ) -> Result<Proxy, StartError> {
-        let group_ids = AtomicU64::new(0);
-        let generation = Generation::build(config, inspectors, 1, &services, &group_ids, &[])?;
+        let origin = Origin::default();
+        let generation = Generation::build(config, inspectors, 1, &services, &origin, &[])?;
         let mut sockets: Vec<Vec<std::net::TcpListener>> = Vec::new();
         for listener in &config.listeners {
             let bound = listener::bind(listener.address, config.workers).map_err(|error| {
@@ -59,17 +59,23 @@ impl Proxy {
         let lookups = lookups::Metrics::new(&services.registry);
         let shared = Arc::new(Shared { current, services, unrouted, unrouted_names, exceptions, lookups });
         let (stop, stopped) = watch::channel(None);
-        let mut workers = Vec::with_capacity(config.workers);
+        let mut workers = Vec::with_capacity(config.workers + 1);
         for number in 0..config.workers {
             let own: Vec<_> = sockets.iter_mut().filter_map(Vec::pop).collect();
             let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{number}"))
-                .spawn(move || worker::run(shared, own, stopped))
+                .spawn(move || worker::run(shared, number, own, stopped))
                 .map_err(|error| StartError::new(format!("cannot start a worker: {error}")))?;
             workers.push(thread);
         }
-        Ok(Proxy { shared, group_ids, addresses, fixed: fixed(config), workers, stop })
+        let keeper = (Arc::clone(&shared), stopped);
+        let thread = std::thread::Builder::new()
+            .name("keeper".to_string())
+            .spawn(move || keeper::run(&keeper.0, keeper.1))
+            .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
+        workers.push(thread);
+        Ok(Proxy { shared, origin, addresses, fixed: fixed(config), workers, stop })
     }
 
     /// Where it listens, by listener; a port 0 of the settings is the port the system chose.
@@ -104,7 +110,7 @@ impl Proxy {
         let old = self.shared.current.load_full();
         let number = old.number + 1;
         let services = &self.shared.services;
-        let new = Generation::build(config, inspectors, number, services, &self.group_ids, &old.groups)?;
+        let new = Generation::build(config, inspectors, number, services, &self.origin, &old.groups)?;
         self.shared.current.store(Arc::new(new));
         Ok(number)
     }

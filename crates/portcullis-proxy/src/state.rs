@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -27,7 +26,7 @@ use crate::request_id::RequestIds;
 use crate::site::{Hosts, Route, Site};
 use crate::timer::Timers;
 use crate::tls;
-use crate::upstream::{Group, Pool};
+use crate::upstream::{Group, Origin as GroupOrigin, Pool};
 
 /// What the proxy needs from the rest of the process. Two proxies in one process share nothing through it unless their
 /// handles do.
@@ -41,6 +40,8 @@ pub struct Services {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
+    /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// All settings that a reload replaces, built whole before the first request sees them.
@@ -81,7 +82,7 @@ impl Generation {
         inspectors: &[Arc<Inspector>],
         number: u64,
         services: &Services,
-        group_ids: &AtomicU64,
+        origin: &GroupOrigin,
         old: &[Arc<Group>],
     ) -> Result<Self, StartError> {
         if inspectors.len() != config.policies.len() {
@@ -90,7 +91,7 @@ impl Generation {
         let groups = config
             .upstreams
             .iter()
-            .map(|upstream| Group::build(upstream, group_ids, old))
+            .map(|upstream| Group::build(upstream, services, origin, old))
             .collect::<Result<Vec<_>, _>>()?;
         let listeners = config
             .listeners
@@ -132,7 +133,7 @@ impl Generation {
             number,
             listeners,
             sites,
-            diverted: divert::groups(config, inspectors, &groups, group_ids)?,
+            diverted: divert::groups(config, inspectors, &groups, services, origin)?,
             groups,
             client_address: config.client_address.clone(),
             timeouts: config.timeouts,
@@ -196,13 +197,14 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>) -> Rc<Self> {
+    /// Worker number `number`.
+    pub(crate) fn new(shared: Arc<Shared>, number: usize) -> Rc<Self> {
         let budget = Rc::new(Budget::new(shared.current.load().held_body_bytes_max));
         Rc::new(Worker {
             shared,
             timers: Timers::default(),
             spares: Rc::default(),
-            pool: RefCell::default(),
+            pool: RefCell::new(Pool::new(number as u64)),
             budget,
             lookups: Lookups::default(),
             draining: Cell::new(false),

@@ -92,6 +92,11 @@ impl Transaction {
         }
     }
 
+    /// The address of the client, as trusted proxies have it.
+    pub(crate) fn client(&self) -> SocketAddr {
+        self.client
+    }
+
     /// What the `Server` header of answers is to say, if the rules say so; empty if there shall be none.
     pub(crate) fn server_signature(&self) -> Option<&[u8]> {
         self.inspector.as_ref()?.server_signature()

@@ -20,6 +20,7 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// Runs until told to stop through `stopped`, which then says how long requests in flight may take.
 pub(crate) fn run(
     shared: Arc<Shared>,
+    number: usize,
     sockets: Vec<std::net::TcpListener>,
     stopped: watch::Receiver<Option<Duration>>,
 ) {
@@ -30,15 +31,16 @@ pub(crate) fn run(
             return;
         }
     };
-    LocalSet::new().block_on(&runtime, serve(shared, sockets, stopped));
+    LocalSet::new().block_on(&runtime, serve(shared, number, sockets, stopped));
 }
 
 async fn serve(
     shared: Arc<Shared>,
+    number: usize,
     sockets: Vec<std::net::TcpListener>,
     mut stopped: watch::Receiver<Option<Duration>>,
 ) {
-    let worker = Worker::new(shared);
+    let worker = Worker::new(shared, number);
     tokio::task::spawn_local(tick(Rc::clone(&worker)));
     let mut accepting = Vec::new();
     for (index, socket) in sockets.into_iter().enumerate() {

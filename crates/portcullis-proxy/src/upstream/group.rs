@@ -1,28 +1,68 @@
-//! A group of equal endpoints, as all workers share it.
+//! A group of endpoints, as all workers share it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
-use portcullis_config::{Endpoint, Upstream};
+use portcullis_balance::{Endpoint, Endpoints, Member, Moment, Policy};
+use portcullis_config::Upstream;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use super::report::Reporter;
+use crate::state::Services;
 use crate::{StartError, tls};
 
-/// Settings of a group. Two groups with one id are the same one, before and after a reload.
+/// What groups get from the process: numbers that are never given twice, and a clock that outlives a reload.
+pub(crate) struct Origin {
+    ids: AtomicU64,
+    clock: Clock,
+}
+
+/// The time as balancing counts it.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn moment(self, now: Instant) -> Moment {
+        Moment(1 + now.saturating_duration_since(self.0).as_millis() as u64)
+    }
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Origin { ids: AtomicU64::new(0), clock: Clock(Instant::now()) }
+    }
+}
+
+impl Origin {
+    fn id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Settings and state of a group. Two groups with one id are the same one, before and after a reload.
 pub(crate) struct Group {
     pub(crate) id: u64,
     pub(crate) settings: Upstream,
     pub(crate) tls: Option<Arc<ClientConfig>>,
     /// The `Host` of requests that bring none, as HTTP/1.0 allows: the first endpoint.
     pub(crate) host: String,
+    /// Who is asked. By the same index as the endpoints of the settings, as is `connections`.
+    pub(crate) endpoints: Endpoints,
+    /// The endpoint and way of connecting that connections belong to: those with the same number are interchangeable.
+    pub(crate) connections: Vec<u64>,
+    pub(crate) report: Reporter,
+    clock: Clock,
 }
 
 impl Group {
-    /// Makes a group; `old` ones with the same settings are kept, so that their connections stay of use.
+    /// Makes a group. One of `old` with the same settings is kept; else what is known of the endpoints of the one with
+    /// the same name, and the connections to them.
     pub(crate) fn build(
         settings: &Upstream,
-        ids: &AtomicU64,
+        services: &Services,
+        origin: &Origin,
         old: &[Arc<Group>],
     ) -> Result<Arc<Group>, StartError> {
         // Behind the same path there may be other authorities now, so a group with TLS is always made anew.
@@ -32,12 +72,46 @@ impl Group {
         }
         let wrong = |error: StartError| StartError::new(format!("upstream `{}`: {error}", settings.name));
         let tls = settings.tls.as_ref().map(tls::client_config).transpose().map_err(wrong)?;
-        let id = ids.fetch_add(1, Ordering::Relaxed);
-        let host = settings.endpoints.first().map_or(String::new(), |first| match first.host.contains(':') {
-            true => format!("[{}]:{}", first.host, first.port),
-            false => format!("{}:{}", first.host, first.port),
-        });
-        let group = Group { id, settings: settings.clone(), tls, host };
+        let before = old.iter().find(|group| group.settings.name == settings.name);
+        let now = origin.clock.moment(Instant::now());
+        let (mut members, mut connections) = (Vec::new(), Vec::new());
+        for endpoint in &settings.endpoints {
+            let same = |other: &portcullis_config::Endpoint| {
+                (&other.host, other.port) == (&endpoint.host, endpoint.port)
+            };
+            let known = before
+                .and_then(|group| group.settings.endpoints.iter().position(same).map(|index| (group, index)));
+            members.push(Member {
+                endpoint: match (known, before) {
+                    (Some((group, index)), _) => Arc::clone(&group.endpoints.members()[index].endpoint),
+                    (None, Some(_)) => Arc::new(Endpoint::joining(now)),
+                    (None, None) => Arc::default(),
+                },
+                name: endpoint.to_string(),
+                weight: endpoint.weight,
+                priority: endpoint.priority,
+            });
+            let plain = known.filter(|(group, _)| tls.is_none() && group.tls.is_none());
+            connections.push(plain.map_or_else(|| origin.id(), |(group, index)| group.connections[index]));
+        }
+        let policy = Policy {
+            balance: settings.balance,
+            slow_start: settings.slow_start,
+            ejection: settings.ejection,
+            breaker: settings.breaker,
+            active_max: None,
+        };
+        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        let group = Group {
+            id: origin.id(),
+            settings: settings.clone(),
+            tls,
+            host: names.first().map_or_else(String::new, |name| name.to_string()),
+            report: Reporter::new(services, &settings.name, &names),
+            endpoints: Endpoints::new(members, policy),
+            connections,
+            clock: origin.clock,
+        };
         if group.tls.is_some() {
             for endpoint in &settings.endpoints {
                 group.server_name(endpoint).map_err(wrong)?;
@@ -46,8 +120,16 @@ impl Group {
         Ok(Arc::new(group))
     }
 
+    /// The time as the state of its endpoints counts it.
+    pub(crate) fn moment(&self, now: Instant) -> Moment {
+        self.clock.moment(now)
+    }
+
     /// The name to ask an endpoint for and to find in its certificate.
-    pub(crate) fn server_name(&self, endpoint: &Endpoint) -> Result<ServerName<'static>, StartError> {
+    pub(crate) fn server_name(
+        &self,
+        endpoint: &portcullis_config::Endpoint,
+    ) -> Result<ServerName<'static>, StartError> {
         let name = self.settings.tls.as_ref().and_then(|tls| tls.name.as_ref()).unwrap_or(&endpoint.host);
         ServerName::try_from(name.clone())
             .map_err(|_| StartError::new(format!("`{name}` is not a name a certificate can bear")))

@@ -1,9 +1,19 @@
 //! Upstream groups: which endpoint to ask, connections to it, and the pool of unused ones.
+//!
+//! What is known of an endpoint (health, ejection, breaker, requests in flight) is shared by all workers, in atomic words
+//! (`portcullis-balance`); connections and turns are each worker's own. One thread, the [`keeper`], does what belongs to no
+//! request. See ADR 0008.
 
 mod connect;
 mod group;
+pub(crate) mod keeper;
+mod key;
+mod lease;
 mod pool;
+mod report;
 
 pub(crate) use connect::{Failed, UpstreamConnection, connect};
-pub(crate) use group::Group;
+pub(crate) use group::{Group, Origin};
+pub(crate) use key::key;
+pub(crate) use lease::Lease;
 pub(crate) use pool::Pool;

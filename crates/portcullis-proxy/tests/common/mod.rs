@@ -66,7 +66,15 @@ pub struct Backend {
 
 impl Backend {
     pub fn start(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Backend {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Backend::start_at("127.0.0.1:0".parse().unwrap(), answer)
+    }
+
+    /// A backend on a given port; see [`vacant`].
+    pub fn start_at(
+        address: SocketAddr,
+        answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static,
+    ) -> Backend {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (answer, record) = (Arc::new(answer), Arc::clone(&seen));
@@ -83,6 +91,11 @@ impl Backend {
     pub fn seen(&self) -> Vec<Recorded> {
         self.seen.lock().unwrap().clone()
     }
+}
+
+/// An address where nothing listens.
+pub fn vacant() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 fn serve(
@@ -173,6 +186,7 @@ pub struct Front {
     pub proxy: Proxy,
     pub registry: Arc<Registry>,
     events: Arc<Mutex<Vec<Event>>>,
+    lines: Arc<Mutex<Vec<String>>>,
 }
 
 /// A document with one listener, one site and one upstream; `more` goes before them, `site` into the site.
@@ -217,15 +231,18 @@ impl Front {
         };
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&events);
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let said = Arc::clone(&lines);
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: DataPlane::new(&registry, "test", names),
             on_event: Arc::new(move |event| sink.lock().unwrap().push(event)),
             on_file: Arc::new(|_| {}),
+            say: Arc::new(move |line| said.lock().unwrap().push(line.to_string())),
         };
         let proxy =
             Proxy::start(&config, &inspectors(&config), services).unwrap_or_else(|error| panic!("{error}"));
-        Front { proxy, registry, events }
+        Front { proxy, registry, events, lines }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -247,6 +264,11 @@ impl Front {
     pub fn events(&self, count: usize) -> Vec<Event> {
         until(|| self.events.lock().unwrap().len() >= count);
         self.events.lock().unwrap().clone()
+    }
+
+    /// What the operator was told.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
     }
 
     /// The sum of the series that begin with `prefix`.

@@ -68,6 +68,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
             metrics: data_plane(&registry),
             on_event: Arc::new(move |event| events.submit(event)),
             on_file: Arc::new(move |file| files.submit(upload(file))),
+            say: Arc::new(|line| eprintln!("portcullis: {line}")),
         };
         let proxy = Proxy::start(&config, &inspectors, services).map_err(Failure::failed)?;
         drop(inspectors);

@@ -1,0 +1,159 @@
+//! `upstreams`: groups of endpoints, as a person writes them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use crate::spanned::Spanned;
+use crate::units::Time;
+
+/// A group of endpoints that serve the same.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Upstream {
+    /// `http://host:port` or `https://host:port`, all of one scheme, each plain or as a table with weight and priority.
+    pub endpoints: Spanned<Vec<Spanned<Endpoint>>>,
+    /// How an endpoint is chosen. Default: `round_robin`.
+    pub balance: Option<Spanned<Balance>>,
+    /// What `balance = "hash"` goes by: `client` (its address), `header:NAME` or `cookie:NAME`. Requests without it take
+    /// turns.
+    pub hash_by: Option<Spanned<String>>,
+    /// The share of an endpoint that comes back or joins grows over this time. Default: at once.
+    pub slow_start: Option<Spanned<Time>>,
+    /// Leaves endpoints out that fail several requests in a row.
+    #[serde(default)]
+    pub ejection: Ejection,
+    /// Stops sending requests to an endpoint that only fails, even to the last one. Default: none.
+    pub breaker: Option<Breaker>,
+    /// TLS towards the endpoints; only with `https`.
+    pub tls: Option<Spanned<UpstreamTls>>,
+    /// Time to connect, TLS included. Default: 5s.
+    pub connect_timeout: Option<Time>,
+    /// Longest silence of the endpoint while its response is awaited or read. Default: 60s.
+    pub read_timeout: Option<Time>,
+    /// Longest time without progress while the request is sent. Default: 60s.
+    pub write_timeout: Option<Time>,
+    /// How long an unused connection is kept. Default: 60s.
+    pub idle_timeout: Option<Time>,
+    /// Unused connections kept for each endpoint and worker. Default: 64.
+    pub idle_connections: Option<u32>,
+}
+
+/// One endpoint: its URL, or a table.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub url: String,
+    pub weight: Option<Spanned<u32>>,
+    pub priority: Option<u32>,
+}
+
+/// One endpoint, with more than its URL.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EndpointTable {
+    /// `http://host:port` or `https://host:port`.
+    url: String,
+    /// Its share of the requests, 1 to 1000. Default: 1.
+    #[schemars(range(min = 1, max = 1000))]
+    weight: Option<Spanned<u32>>,
+    /// Endpoints of a higher number get requests only while none of a lower number is available. Default: 0.
+    priority: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for Endpoint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EndpointVisitor)
+    }
+}
+
+struct EndpointVisitor;
+
+impl<'de> Visitor<'de> for EndpointVisitor {
+    type Value = Endpoint;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a URL such as \"http://10.0.0.5:9000\", or a table with `url`")
+    }
+
+    fn visit_str<E: Error>(self, url: &str) -> Result<Endpoint, E> {
+        Ok(Endpoint { url: url.to_string(), weight: None, priority: None })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Endpoint, A::Error> {
+        let EndpointTable { url, weight, priority } =
+            Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Endpoint { url, weight, priority })
+    }
+}
+
+impl JsonSchema for Endpoint {
+    fn schema_name() -> Cow<'static, str> {
+        "Endpoint".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "oneOf": [{ "type": "string" }, generator.subschema_for::<EndpointTable>()],
+            "description": "One endpoint: `http://host:port` or `https://host:port`, or a table with `url`."
+        })
+    }
+}
+
+/// How an endpoint is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Balance {
+    /// In turn, by weight.
+    RoundRobin,
+    /// The one with the fewest requests in flight for its weight.
+    LeastConnections,
+    /// The less busy one of two random ones.
+    PowerOfTwo,
+    /// Consistently by what `hash_by` names.
+    Hash,
+}
+
+/// When endpoints that fail are left out. A failure is a connection that cannot be made, breaks or stays silent, or an
+/// answer 502, 503 or 504.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ejection {
+    /// Failures in a row that eject an endpoint; 0 ejects none. Default: 3.
+    pub failures: Option<u16>,
+    /// For how long the first time; doubled each time that it happens again soon. Default: 5s.
+    pub time: Option<Time>,
+    /// The longest time. Default: 5m.
+    pub time_max: Option<Spanned<Time>>,
+    /// Endpoints out at one time, in percent; one always may be, the last one never. Default: 50.
+    #[schemars(range(max = 100))]
+    pub share: Option<Spanned<u8>>,
+}
+
+/// The circuit breaker of each endpoint.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Breaker {
+    /// Failures in a row that open it, 1 to 4095. Default: 5.
+    #[schemars(range(min = 1, max = 4095))]
+    pub failures: Option<Spanned<u16>>,
+    /// Successful probes that close it, 1 to 4095. Default: 2.
+    #[schemars(range(min = 1, max = 4095))]
+    pub successes: Option<Spanned<u16>>,
+    /// How long it stays open. Default: 10s.
+    pub open: Option<Time>,
+    /// Requests let through at one time to probe, 1 to 63. Default: 2.
+    #[schemars(range(min = 1, max = 63))]
+    pub probes: Option<Spanned<u8>>,
+}
+
+/// TLS towards endpoints.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UpstreamTls {
+    /// PEM file with the only certificate authorities to trust. Default: those of the system.
+    pub ca: Option<String>,
+    /// Name the certificate must bear and that is asked for (SNI). Default: the host of the endpoint.
+    pub name: Option<Spanned<String>>,
+}

@@ -1,0 +1,106 @@
+//! What the operator gets to know of a group: metrics, and a line for each change.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use portcullis_balance::{BreakerState, Changes, Endpoints, Moment};
+use portcullis_metrics::{Counter, EnumCounters, Gauge, catalogue};
+
+use crate::state::Services;
+
+/// What became of a request at an endpoint.
+#[derive(Clone, Copy)]
+pub(crate) enum Sent {
+    Answered,
+    Failed,
+    Abandoned,
+}
+
+impl Sent {
+    /// Label values, in the order of the variants.
+    const NAMES: &'static [&'static str] = &["answered", "failed", "abandoned"];
+}
+
+/// Metrics of one group, and the way of its lines.
+pub(crate) struct Reporter {
+    group: String,
+    say: Arc<dyn Fn(&str) + Send + Sync>,
+    healthy: Gauge,
+    endpoints: Vec<EndpointMetrics>,
+}
+
+struct EndpointMetrics {
+    name: String,
+    requests: EnumCounters,
+    active: Gauge,
+    breaker: Gauge,
+    ejections: Counter,
+}
+
+impl Reporter {
+    pub(crate) fn new(services: &Services, group: &str, endpoints: &[&str]) -> Self {
+        let registry = &services.registry;
+        let metrics = |name: &&str| EndpointMetrics {
+            name: name.to_string(),
+            requests: registry.enum_counters(&catalogue::UPSTREAM_REQUESTS, &[group, name], Sent::NAMES),
+            active: registry.gauge(&catalogue::UPSTREAM_ACTIVE, &[group, name]),
+            breaker: registry.gauge(&catalogue::UPSTREAM_BREAKER, &[group, name]),
+            ejections: registry.counter(&catalogue::UPSTREAM_EJECTIONS, &[group, name]),
+        };
+        Reporter {
+            group: group.to_string(),
+            say: Arc::clone(&services.say),
+            healthy: registry.gauge(&catalogue::UPSTREAM_HEALTHY, &[group]),
+            endpoints: endpoints.iter().map(metrics).collect(),
+        }
+    }
+
+    /// Counts a request whose fate is known.
+    pub(crate) fn sent(&self, endpoint: usize, sent: Sent) {
+        self.endpoints[endpoint].requests.inc(sent as usize);
+    }
+
+    /// Says what a request changed; `why` is what happened to it.
+    pub(crate) fn changes(&self, endpoint: usize, changes: Changes, why: impl Display) {
+        if let Some(state) = changes.breaker {
+            self.breaker(endpoint, state, &why);
+        }
+        if let Some(time) = changes.ejected {
+            self.endpoints[endpoint].ejections.inc();
+            self.line(endpoint, format_args!("ejected for {} s: {why}", time.as_secs_f32()));
+        }
+    }
+
+    /// Says that a breaker changed.
+    pub(crate) fn breaker(&self, endpoint: usize, state: BreakerState, why: impl Display) {
+        let state = match state {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::HalfOpen => "half-open",
+        };
+        self.line(endpoint, format_args!("circuit breaker {state}: {why}"));
+    }
+
+    /// Writes a line about an endpoint.
+    pub(crate) fn line(&self, endpoint: usize, what: impl Display) {
+        (self.say)(&format!("upstream `{}`: {}: {what}", self.group, self.endpoints[endpoint].name));
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn measure(&self, endpoints: &Endpoints, now: Moment) {
+        self.healthy.set(endpoints.healthy(now) as i64);
+        for (metrics, member) in self.endpoints.iter().zip(endpoints.members()) {
+            metrics.active.set(i64::from(member.endpoint.active()));
+            metrics.breaker.set(member.endpoint.breaker_state() as i64);
+        }
+    }
+
+    /// The group is no longer used.
+    pub(crate) fn forget(&self) {
+        self.healthy.set(0);
+        for metrics in &self.endpoints {
+            metrics.active.set(0);
+            metrics.breaker.set(0);
+        }
+    }
+}

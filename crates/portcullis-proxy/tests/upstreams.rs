@@ -1,0 +1,235 @@
+//! Groups of endpoints: who is asked, who is left out, and what the operator gets to know of it.
+
+mod common;
+
+use std::net::SocketAddr;
+
+use common::*;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// A document with one site without inspection; `group` is the text of the upstream.
+fn upstream(group: &str) -> String {
+    format!(
+        "workers = 1\n[[listeners]]\naddress = \"127.0.0.1:0\"\n\
+         [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\nmode = \"off\"\n[upstreams.app]\n{group}\n"
+    )
+}
+
+fn urls(addresses: &[SocketAddr]) -> String {
+    let urls: Vec<String> = addresses.iter().map(|address| format!("\"http://{address}\"")).collect();
+    format!("endpoints = [{}]", urls.join(", "))
+}
+
+fn get(client: &mut Client) -> u16 {
+    client.send(GET);
+    status(&client.response().0)
+}
+
+fn sent(front: &Front, endpoint: SocketAddr, result: &str) -> f64 {
+    front.metric(&format!(
+        "portcullis_upstream_requests_total{{upstream=\"app\",endpoint=\"{endpoint}\",result=\"{result}\"}}"
+    ))
+}
+
+fn healthy(front: &Front) -> f64 {
+    front.metric("portcullis_upstream_healthy_backends{upstream=\"app\"}")
+}
+
+#[test]
+fn endpoints_take_turns_by_weight() {
+    let (one, three) = (Backend::start(|_| ok("one")), Backend::start(|_| ok("three")));
+    let front = Front::start(&upstream(&format!(
+        "endpoints = [\"http://{}\", {{ url = \"http://{}\", weight = 3 }}]",
+        one.address, three.address
+    )));
+    let mut client = front.client();
+    for _ in 0..40 {
+        assert_eq!(get(&mut client), 200);
+    }
+    assert_eq!((one.seen().len(), three.seen().len()), (10, 30));
+    until(|| {
+        sent(&front, one.address, "answered") == 10.0 && sent(&front, three.address, "answered") == 30.0
+    });
+    until(|| healthy(&front) == 2.0);
+}
+
+#[test]
+fn the_endpoint_with_the_fewest_requests_is_asked() {
+    for balance in ["least_connections", "power_of_two"] {
+        let slow = Backend::start(|_| Reply::Silence);
+        let quick = Backend::start(|_| ok("quick"));
+        // The first request goes to the backend that keeps it, which the priority sees to; then both are equals.
+        let group = |priority: u8| {
+            let (slow, quick) = (slow.address, quick.address);
+            format!(
+                "endpoints = [\"http://{slow}\", {{ url = \"http://{quick}\", priority = {priority} }}]\n\
+                 balance = \"{balance}\""
+            )
+        };
+        let front = Front::start(&upstream(&group(1)));
+        let mut waiting = front.client();
+        waiting.send(GET);
+        until(|| slow.seen().len() == 1);
+        until(|| front.metric("portcullis_upstream_requests_active") == 1.0);
+        front.proxy.reload(&parse(&upstream(&group(0))), &[]).unwrap();
+        let mut client = front.client();
+        for _ in 0..20 {
+            assert_eq!(get(&mut client), 200, "{balance}");
+        }
+        assert_eq!((slow.seen().len(), quick.seen().len()), (1, 20), "{balance}");
+    }
+}
+
+#[test]
+fn a_hash_keeps_a_session_at_its_endpoint() {
+    let backends: Vec<Backend> = (0..3).map(|_| Backend::start(|_| ok("ok"))).collect();
+    let addresses: Vec<SocketAddr> = backends.iter().map(|backend| backend.address).collect();
+    for (by, header) in [("cookie:session", "Cookie: a=b; session="), ("header:X-User", "x-user: ")] {
+        let group = format!("{}\nbalance = \"hash\"\nhash_by = \"{by}\"", urls(&addresses));
+        let front = Front::start(&upstream(&group));
+        let counts = || backends.iter().map(|backend| backend.seen().len()).collect::<Vec<_>>();
+        let mut users_at = [0; 3];
+        let mut client = front.client();
+        for user in 0..30 {
+            let before = counts();
+            for _ in 0..3 {
+                client.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{header}{user}\r\n\r\n"));
+                assert_eq!(status(&client.response().0), 200);
+            }
+            let rose: Vec<usize> =
+                counts().iter().zip(before).map(|(after, before)| after - before).collect();
+            let at = rose.iter().position(|count| *count == 3);
+            users_at[at.unwrap_or_else(|| panic!("{by}: user {user} went to several: {rose:?}"))] += 1;
+        }
+        assert!(users_at.iter().all(|count| *count > 2), "{by}: {users_at:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_that_fails_is_ejected_and_comes_back() {
+    let (dead, alive) = (vacant(), Backend::start(|_| ok("ok")));
+    let group = format!("{}\nejection = {{ failures = 2, time = \"400ms\" }}", urls(&[dead, alive.address]));
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    for _ in 0..20 {
+        assert_eq!(get(&mut client), 200, "no client notices");
+    }
+    assert_eq!(sent(&front, dead, "failed"), 2.0, "and nobody tries any longer");
+    assert_eq!(front.metric("portcullis_upstream_ejections_total"), 1.0);
+    until(|| healthy(&front) == 1.0);
+    assert_eq!(front.lines(), [format!("upstream `app`: {dead}: ejected for 0.4 s: connect")]);
+    let back = Backend::start_at(dead, |_| ok("back"));
+    until(|| front.lines().contains(&format!("upstream `app`: {dead}: back after its ejection")));
+    until(|| healthy(&front) == 2.0);
+    for _ in 0..4 {
+        assert_eq!(get(&mut client), 200);
+    }
+    assert_eq!(back.seen().len(), 2);
+}
+
+#[test]
+fn answers_of_a_broken_gateway_eject_and_those_of_a_broken_application_do_not() {
+    let answer = |status: u16| {
+        move |_: &Recorded| {
+            Reply::Bytes(format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").into_bytes())
+        }
+    };
+    for (bad, ejected) in [(500, 0.0), (502, 1.0), (503, 1.0), (504, 1.0)] {
+        let (broken, good) = (Backend::start(answer(bad)), Backend::start(|_| ok("ok")));
+        let front = Front::start(&upstream(&urls(&[broken.address, good.address])));
+        let mut client = front.client();
+        for _ in 0..20 {
+            get(&mut client);
+        }
+        assert_eq!(front.metric("portcullis_upstream_ejections_total"), ejected, "{bad}");
+        let expected = if ejected > 0.0 { 3 } else { 10 };
+        assert_eq!(broken.seen().len(), expected, "{bad}");
+    }
+}
+
+#[test]
+fn an_ejected_endpoint_is_better_than_none() {
+    let both = [vacant(), vacant()];
+    let group = format!("{}\nejection = {{ failures = 1, time = \"1h\", time_max = \"1h\" }}", urls(&both));
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    assert_eq!([get(&mut client), get(&mut client)], [502; 2]);
+    assert_eq!(front.metric("portcullis_upstream_ejections_total"), 1.0, "the last one is never ejected");
+    let ejected = both.into_iter().find(|one| front.lines()[0].contains(&format!("{one}: ejected")));
+    let back = Backend::start_at(ejected.expect("one was ejected"), |_| ok("back"));
+    assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
+    assert_eq!(back.seen().len(), 2);
+}
+
+#[test]
+fn a_backup_is_asked_only_without_the_others() {
+    let (primary, backup) = (vacant(), Backend::start(|_| ok("backup")));
+    let group = format!(
+        "endpoints = [\"http://{primary}\", {{ url = \"http://{}\", priority = 1 }}]\n\
+         ejection = {{ failures = 1, time = \"300ms\" }}",
+        backup.address
+    );
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
+    assert_eq!(backup.seen().len(), 2);
+    let primary = Backend::start_at(primary, |_| ok("primary"));
+    until(|| healthy(&front) == 2.0);
+    for _ in 0..5 {
+        assert_eq!(get(&mut client), 200);
+    }
+    assert_eq!((primary.seen().len(), backup.seen().len()), (5, 2));
+}
+
+#[test]
+fn a_breaker_stops_asking_and_finds_out_when_to_begin_again() {
+    let address = vacant();
+    let group = format!("{}\nbreaker = {{ failures = 3, open = \"500ms\", probes = 1 }}", urls(&[address]));
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    let state = || front.metric("portcullis_upstream_circuit_breaker_state");
+    assert_eq!([get(&mut client), get(&mut client), get(&mut client)], [502; 3]);
+    assert_eq!([get(&mut client), get(&mut client)], [503; 2], "answered without asking");
+    assert_eq!(sent(&front, address, "failed"), 3.0);
+    until(|| state() == 1.0 && healthy(&front) == 0.0);
+    let event = front.events(5).pop().unwrap();
+    assert_eq!(event.upstream_error, Some(portcullis_event::UpstreamError::NoEndpoint));
+    // Probes that fail open it again; those that succeed close it.
+    until(|| get(&mut client) == 502);
+    let backend = Backend::start_at(address, |_| ok("ok"));
+    until(|| get(&mut client) == 200);
+    assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
+    until(|| state() == 0.0 && healthy(&front) == 1.0);
+    assert_eq!(backend.seen().len(), 3);
+    let said = |what: &str| front.lines().iter().filter(|line| line.contains(what)).count();
+    assert_eq!((said("circuit breaker open: connect"), said("circuit breaker closed: probes")), (2, 1));
+}
+
+#[test]
+fn a_reload_keeps_what_is_known_of_endpoints_that_stay() {
+    let (dead, alive) = (vacant(), Backend::start(|_| ok("ok")));
+    let group = format!(
+        "{}\nejection = {{ failures = 1, time = \"1h\", time_max = \"1h\" }}",
+        urls(&[dead, alive.address])
+    );
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
+    assert_eq!(sent(&front, dead, "failed"), 1.0);
+    let added = Backend::start(|_| ok("added"));
+    let group = group.replace("endpoints = [", &format!("endpoints = [\"http://{}\", ", added.address));
+    front.proxy.reload(&parse(&upstream(&group)), &[]).unwrap();
+    for _ in 0..10 {
+        assert_eq!(get(&mut client), 200);
+    }
+    assert_eq!(sent(&front, dead, "failed"), 1.0, "it is still ejected");
+    assert_eq!(added.seen().len(), 5);
+    assert!(alive.seen().iter().all(|request| request.connection == 0), "kept connections are used on");
+    // An endpoint that is gone gets nothing, and its gauges are empty.
+    front.proxy.reload(&parse(&upstream(&urls(&[added.address]))), &[]).unwrap();
+    let before = alive.seen().len();
+    assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
+    assert_eq!((alive.seen().len(), added.seen().len()), (before, 7));
+    until(|| healthy(&front) == 1.0);
+}
