@@ -5,6 +5,7 @@
 
 use portcullis_types::Span;
 
+use super::purpose;
 use super::scan::{is_one_of, is_word, run};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
@@ -46,7 +47,7 @@ impl Detector for Crlf {
         let takes_any_field = is_one_line || place == Place::Query;
         // Many lines are a text; the headers of a mail or a log in it are quoted.
         let lines = memchr::memchr_iter(b'\n', text).take(20).count();
-        let is_loose = !is_one_line && lines > 12;
+        let is_loose = !is_one_line && lines > 12 || purpose::takes_text(input.location);
         let mut breaks = 0;
         let mut at = 0;
         while at < text.len() && breaks < LINES_MAX {
@@ -278,6 +279,9 @@ mod tests {
     fn ordinary() {
         passes(Crlf, "Dear all,\r\n\r\nthe plan: we meet at noon.\r\nBring: cake.\r\n\r\nBest, Ann");
         passes(Crlf, "Date: Monday\r\nLocation: Room 5\r\nLink: see below\r\nHost: the whole family\r\n");
+        let post = "I send:\nPOST /api HTTP/1.1\nHost: a.example\nContent-Type: text/html\n\n{}\nand get 500";
+        passes_at(Crlf, Place::Form, "post", post);
+        blocks_at(Crlf, Place::Form, post, "response-header status-line");
         passes(Crlf, "C:\\new\\reports");
         passes_at(Crlf, Place::Json, "json.text", "line one\nline two\n<b>bold</b>");
     }

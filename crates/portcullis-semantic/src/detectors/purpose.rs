@@ -9,7 +9,58 @@ use crate::{Location, Place};
 pub(super) fn takes_statements(location: Location<'_>) -> bool {
     let part = last_part(location.name);
     is_of_field(location.place) && has_word(part, STATEMENT_WORDS)
-        || is_of_body(location.place) && has_word(part, &[b"query", b"queries", b"statement", b"stmt"])
+        || is_of_body(location.place) && has_word(part, EDITOR_WORDS)
+}
+
+/// The field takes conditions of a query language that is none of a database's (JQL, KQL, OData, ...): they look like SQL's.
+pub(super) fn takes_conditions(location: Location<'_>) -> bool {
+    const LANGUAGES: &[&[u8]] = &[
+        b"jql", b"kql", b"wiql", b"aql", b"nrql", b"spl", b"promql", b"logql", b"lucene", b"soql", b"cql",
+        b"odata",
+    ];
+    let part = last_part(location.name);
+    is_of_field(location.place) && (has_word(part, LANGUAGES) || part == b"$filter" || part == b"$search")
+}
+
+/// The field takes texts of several lines, in which people quote what they saw.
+pub(super) fn takes_text(location: Location<'_>) -> bool {
+    is_of_body(location.place) && has_word(last_part(location.name), TEXT_WORDS)
+}
+
+/// The field says where files of an installation lie: `upload_dir`, `logfile`.
+pub(super) fn names_own_folder(location: Location<'_>) -> bool {
+    const FOLDERS: &[&[u8]] = &[
+        b"dir",
+        b"directory",
+        b"log",
+        b"logs",
+        b"logfile",
+        b"root",
+        b"socket",
+        b"mount",
+        b"volume",
+        b"workdir",
+    ];
+    is_of_body(location.place) && has_word(last_part(location.name), FOLDERS)
+}
+
+/// The value is part of what a browser reports of itself: the page, the request or the error it tells of stands above it.
+pub(super) fn is_of_report(location: Location<'_>) -> bool {
+    const REPORTS: &[&[u8]] = &[
+        b"request",
+        b"view",
+        b"page",
+        b"document",
+        b"window",
+        b"context",
+        b"location",
+        b"report",
+        b"event",
+        b"breadcrumbs",
+    ];
+    let last = last_part(location.name);
+    let above = &location.name[..location.name.len() - last.len()];
+    location.place == Place::Json && has_word(above, REPORTS)
 }
 
 /// The field takes filters of a directory: the settings of a login by LDAP.
@@ -28,6 +79,41 @@ pub(super) fn takes_password(location: Location<'_>) -> bool {
 }
 
 const STATEMENT_WORDS: &[&[u8]] = &[b"sql", b"soql", b"hql", b"jpql", b"cql", b"ksql", b"tsql", b"plsql"];
+
+const EDITOR_WORDS: &[&[u8]] =
+    &[b"query", b"queries", b"statement", b"stmt", b"code", b"snippet", b"script", b"source"];
+
+const TEXT_WORDS: &[&[u8]] = &[
+    b"post",
+    b"comment",
+    b"comments",
+    b"message",
+    b"msg",
+    b"text",
+    b"body",
+    b"description",
+    b"desc",
+    b"content",
+    b"note",
+    b"notes",
+    b"question",
+    b"answer",
+    b"details",
+    b"log",
+    b"stack",
+    b"markdown",
+    b"md",
+    b"snippet",
+    b"source",
+    b"code",
+    b"template",
+    b"readme",
+    b"ticket",
+    b"issue",
+    b"reply",
+    b"summary",
+    b"prompt",
+];
 
 const SERVICE_WORDS: &[&[u8]] = &[
     b"webhook",

@@ -97,6 +97,11 @@ impl Scan<'_, '_, '_> {
     /// `user[$ne]`, `json.user.$ne`, `user.$gt`
     fn name(&mut self) {
         let text = self.text;
+        // The keys of `a[$x][0]` without their first bracket: the whole name is looked at, too.
+        let close = memchr::memchr(b']', text);
+        if close.is_some_and(|close| memchr::memchr(b'[', text).is_none_or(|open| close < open)) {
+            return;
+        }
         for at in memchr::memchr_iter(b'$', text).take(8) {
             let begins = at == 0 || matches!(text[at - 1], b'[' | b'.' | b'"' | b'\'' | b'{' | b' ' | b',');
             let end = run(text, at + 1, 24, is_word);
@@ -115,8 +120,10 @@ impl Scan<'_, '_, '_> {
                 Some(KEY_RUNS) => self.add(KEY_RUNS, at, end),
                 // A filter in a JSON body may be the interface; in a form or query it is none.
                 Some(kind) if text[at - at.min(1)] == b'.' || is_filter(text) => {
-                    self.add(kind, at, end);
-                    if is_credential(&text[..at]) {
+                    let is_secret = is_credential(&text[..at]);
+                    // `filters[$or][0][price][$gt]`: the interface has all of them; one says as much as two.
+                    self.add(if is_filter(text) && !is_secret { KEY_OTHER } else { kind }, at, end);
+                    if is_secret {
                         self.add(CREDENTIAL, 0, end);
                     }
                 }

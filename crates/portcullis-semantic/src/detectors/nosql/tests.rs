@@ -25,6 +25,8 @@ fn operators_of_a_body() {
     blocks(NoSql, "' } ], $comment:'x'", "splice break-out");
     blocks(NoSql, "}, { password : /.*/ }", "splice key-matches");
     passes_at(NoSql, Place::RawBody, "", "{\"tags\": {\"$in\": []}, \"schema\": {\"$type\": {}}}");
+    passes_at(NoSql, Place::Name, "", "filters[$or][0][a][$eq]");
+    passes_at(NoSql, Place::Name, "", "$or][0][a][$eq");
     passes(NoSql, "}, { a: 1 }");
     passes(NoSql, "], b: 2");
 }

@@ -14,6 +14,7 @@ mod wrappers;
 use portcullis_lex::path::{Path, Root};
 use portcullis_types::Span;
 
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
@@ -196,8 +197,10 @@ impl PathTraversal {
         if file == Some(Group::File) {
             add(FILE);
         } else if ups == 0 && path.root.is_absolute() && !is_request_path {
-            let is_system =
-                path.root != Root::Share && path.names().len() > 1 && self.names.is_system(target);
+            let is_system = !purpose::names_own_folder(input.location)
+                && path.root != Root::Share
+                && path.names().len() > 1
+                && self.names.is_system(target);
             if is_system {
                 add(SYSTEM);
             } else if path.root != Root::Share && self.names.is_place(target) {

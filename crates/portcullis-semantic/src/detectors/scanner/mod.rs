@@ -93,7 +93,7 @@ impl Scanner {
         let mut segments = path
             .split(|&b| b == b'/')
             .filter(|segment| segment.len() >= 3 && segment.len() <= NAME_BYTES_MAX);
-        if segments.any(|segment| self.names.is_left_behind(segment)) {
+        if !is_repository(path) && segments.any(|segment| self.names.is_left_behind(segment)) {
             found.add(LEFT_BEHIND, whole);
         }
         if self.is_copy(path) {
@@ -156,6 +156,12 @@ impl Detector for Scanner {
             _ => {}
         }
     }
+}
+
+/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`.
+fn is_repository(path: &[u8]) -> bool {
+    let mut segments = path.split(|&b| b == b'/').skip(3).take(3);
+    segments.any(|segment| matches!(segment, b"blob" | b"raw" | b"tree" | b"blame" | b"browse"))
 }
 
 /// `path` decoded once, in lower case, with single slashes and without what `;` begins; how long it is.
@@ -228,6 +234,8 @@ mod tests {
     fn paths_that_pass() {
         for text in [
             "/user/repo.git/info/refs",
+            "/user/repo/raw/refs/heads/main/.gitignore",
+            "/group/project/-/blob/main/.gitlab-ci.yml",
             "/environment",
             "/docs/.well-known/security.txt",
             "/actuator/health",

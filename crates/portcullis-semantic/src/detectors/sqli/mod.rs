@@ -129,7 +129,7 @@ impl Detector for Sqli {
         if walk.is_ordinary_statement() && purpose::takes_statements(input.location) {
             return;
         }
-        walk.commit(found, is_file);
+        walk.commit(found, is_file || purpose::takes_conditions(input.location));
         let is_password = purpose::takes_password(input.location);
         for start in [Start::Quote(b'\''), Start::Quote(b'"'), Start::Quote(b'`')] {
             let Start::Quote(quote) = start else { continue };

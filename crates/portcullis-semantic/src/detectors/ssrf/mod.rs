@@ -92,7 +92,9 @@ impl Detector for Ssrf {
         }
         let text = input.text;
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
-        let is_page = is_page(input) || purpose::names_own_service(input.location);
+        let is_page = is_page(input)
+            || purpose::names_own_service(input.location)
+            || purpose::is_of_report(input.location);
         let mut urls = 0;
         for colon in memchr::memchr_iter(b':', text) {
             let next = text.get(colon + 1).copied();
@@ -259,6 +261,8 @@ fn is_page(input: &Input<'_>) -> bool {
         b"issuer",
         b"audience",
         b"consumer",
+        // WebAuthn
+        b"clientdata",
     ];
     let name = &name[..name.len().min(64)];
     WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))

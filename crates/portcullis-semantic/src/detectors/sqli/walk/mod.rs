@@ -148,6 +148,8 @@ pub(super) struct Walk<'t, 'n> {
     chooses: bool,
     /// Where the comment that ended the piece begins.
     comment_at: u32,
+    /// Where the first token stands that did not fit.
+    broken_at: u32,
     clean_facts: [Option<Span>; KINDS.len()],
     loose_facts: [Option<Span>; KINDS.len()],
 }
@@ -184,6 +186,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             begins_with_word: false,
             chooses: false,
             comment_at: 0,
+            broken_at: 0,
             clean_facts: [None; KINDS.len()],
             loose_facts: [None; KINDS.len()],
         }
@@ -208,6 +211,9 @@ impl<'t, 'n> Walk<'t, 'n> {
             self.tokens += u32::from(!matches!(token.kind, TokenKind::Comment(_)));
             if self.ended {
                 break;
+            }
+            if !fits && self.violations == 0 {
+                self.broken_at = token.span.start;
             }
             if !fits && !self.violation() {
                 break;

@@ -175,12 +175,15 @@ impl Walk<'_, '_> {
                 self.clean_facts[usize::from(after.0)] = Some(here);
             }
         }
+        // Without a quote, an injection is SQL from its first word on: what a text speaks of further down is none.
+        let is_statement = self.has(STATEMENT) || self.has(STATEMENT_PLAIN);
+        let is_prose = self.start == Start::Raw && !is_statement && begins_as_prose(self.text);
         for kind in 0..KINDS.len() {
             let id = KindId(kind as u16);
             match (self.clean_facts[kind], self.loose_facts[kind]) {
                 (Some(span), _) if is_loose => found.add_loose(id, span),
                 (Some(span), _) if telling || self.start != Start::Raw => found.add(id, span),
-                (_, Some(span)) if self.start == Start::Raw => found.add_loose(id, span),
+                (_, Some(span)) if self.start == Start::Raw && !is_prose => found.add_loose(id, span),
                 _ => {}
             }
         }
@@ -216,7 +219,8 @@ impl Walk<'_, '_> {
     /// `what does ' or 1=1 -- mean`, ``the `' or '1'='1` of every book``: words, a quote that stands by itself or behind a sign
     /// that quotes, a bare condition, and words where the piece ends. Anything that would read data is not an example.
     fn is_quoted_example(&self) -> bool {
-        if !matches!(self.start, Start::Quote(_)) || self.from < 2 {
+        let is_raw = self.start == Start::Raw;
+        if !is_raw && self.from < 2 || is_raw && self.violations == 0 {
             return false;
         }
         let harmless = |kind: KindId| {
@@ -233,12 +237,22 @@ impl Walk<'_, '_> {
                     | QUOTE_SIGN
                     | UNBALANCED
                     | REOPENED
+                    | BARE_TAIL
             )
         };
         let only_harmless =
             (0..KINDS.len()).all(|kind| self.clean_facts[kind].is_none() || harmless(KindId(kind as u16)));
         if !only_harmless {
             return false;
+        }
+        if is_raw {
+            // `OR 1=1 is what Bobby typed`: words that are none of SQL's where it breaks.
+            let names = Lexer::new(self.text, self.broken_at as usize)
+                .filter(|token| token.kind == TokenKind::Word(Word::Name))
+                .take(2)
+                .count();
+            let loose = (0..KINDS.len()).filter(|kind| self.loose_facts[*kind].is_some());
+            return names == 2 && loose.map(|kind| KindId(kind as u16)).all(harmless);
         }
         let before = &self.text[..self.from - 1];
         let words =
@@ -251,6 +265,17 @@ impl Walk<'_, '_> {
         };
         matches!(before.last(), Some(b' ' | b'`' | b'(' | b'"')) && words(before) >= 2 && words_after
     }
+}
+
+/// Of the first five words at least four are plain ones, and none of the first is a number.
+fn begins_as_prose(text: &[u8]) -> bool {
+    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(5);
+    let is_plain = |word: &[u8]| {
+        let word =
+            word.strip_suffix(b",").or(word.strip_suffix(b".")).or(word.strip_suffix(b":")).unwrap_or(word);
+        word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'\'') && word.iter().any(u8::is_ascii_lowercase)
+    };
+    words.clone().next().is_some_and(is_plain) && words.by_ref().filter(|word| is_plain(word)).count() >= 4
 }
 
 fn is_lower_word(word: &[u8]) -> bool {
