@@ -87,6 +87,8 @@ impl Analysis {
             let has_value =
                 memchr::memchr(b'=', &header[cookie.name.end as usize..]).is_some_and(|at| at == 0);
             is_cut |= !has_value || ByteGroups::of(value).intersects(TEXT_SIGNS);
+            // So does its first equals sign: `%3C%25=7*7 %25%3E`.
+            is_cut |= has_value && is_odd_name(name);
         }
         if is_cut {
             self.value(detectors, Location::of(Place::Cookie), header);
@@ -140,6 +142,7 @@ mod tests {
     #[test]
     fn cookies_that_a_semicolon_cuts() {
         assert_eq!(verdict("/", "a=1;id"), "command");
+        assert_eq!(verdict("/", "%3C%25=%207%20*%207%20%25%3E"), "template");
         assert_eq!(verdict("/", "a=<p style=\"x:1;y:2\" onmouseover=\"alert(1)\">"), "xss");
         for header in ["a=1; b=2; theme=dark", "sid=abc%3D; _ga=GA1.2.3.4", "flag; a=b", "v={\"a\":1}; id=5"]
         {

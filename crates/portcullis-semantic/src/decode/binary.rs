@@ -13,11 +13,16 @@ const HEX_BYTES_MIN: usize = 12;
 /// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps behind `...;base64,` or `Basic `; tokens with dots in parts.
 pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
-    // A plus sign at the end may have become a space.
+    const SPACED: ByteGroups = ByteGroups::of(b"Aa0+/-_= ");
+    // White space around it is none of it.
     let trimmed = text.trim_ascii();
     let groups = if trimmed.len() < text.len() { ByteGroups::of(trimmed) } else { groups };
-    let body = if groups.is_within(ALPHABET) {
+    let restored;
+    let body = if groups.is_within(ALPHABET) && !has_lost_plus(text) {
         trimmed
+    } else if groups.is_within(SPACED) && has_lost_plus(text) {
+        restored = text.iter().map(|&b| if b == b' ' { b'+' } else { b }).collect::<Vec<u8>>();
+        &restored[..]
     } else if groups.has(b';') && groups.has(b',') {
         let Some(at) = memmem::find(trimmed, b";base64,") else { return };
         &trimmed[at + 8..]
@@ -41,6 +46,17 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
             emit(&text);
         }
     }
+}
+
+/// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words.
+fn has_lost_plus(text: &[u8]) -> bool {
+    text.len().is_multiple_of(4)
+        && text.len() >= 2 * BASE64_BYTES_MIN
+        && memchr::memchr(b' ', text).is_some()
+        && !text.starts_with(b" ")
+        && memmem::find(text, b"  ").is_none()
+        && text.iter().any(u8::is_ascii_digit)
+        && text.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
 
 /// By byte: its six bits, [`BASE64_MARK`] for what may stand between, [`BASE64_NONE`] for all others.

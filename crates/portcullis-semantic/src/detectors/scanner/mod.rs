@@ -23,6 +23,7 @@ kinds! {
     LEFT_BEHIND "scanner.left-behind" Critical "asks for a file or folder that nobody publishes";
     PROBE "scanner.probe" Critical "asks for an address that is known for what it leaks or runs";
     EXPOSED "scanner.exposed" Error "asks for a service that only its machine and its administrators should reach";
+    HIDDEN_SCRIPT "scanner.hidden-script" Critical "a script's extension, and behind a sign that some servers drop another one";
     CONSOLE "scanner.console" Warning "asks for a console or a page of an administrator";
     ARCHIVE "scanner.archive" Critical "asks for an archive or a dump of the whole site";
     COPY "scanner.copy" Critical "asks for the copy of a script that an editor or an administrator left";
@@ -85,9 +86,9 @@ impl Scanner {
         }
     }
 
-    fn path(&self, path: &[u8], found: &mut Found<'_>) {
+    fn path(&self, path_as_sent: &[u8], found: &mut Found<'_>) {
         let mut buffer = [0; PATH_BYTES_MAX];
-        let len = plain(&path[..path.len().min(PATH_BYTES_MAX)], &mut buffer);
+        let len = plain(&path_as_sent[..path_as_sent.len().min(PATH_BYTES_MAX)], &mut buffer);
         let path = &buffer[..len];
         let whole = Span::new(0, len);
         let mut segments = path
@@ -98,6 +99,9 @@ impl Scanner {
         }
         if self.is_copy(path) {
             found.add(COPY, whole);
+        }
+        if has_hidden_script(path_as_sent) {
+            found.add(HIDDEN_SCRIPT, Span::new(0, path_as_sent.len()));
         }
         if self.is_archive(path) {
             found.add(ARCHIVE, whole);
@@ -157,6 +161,30 @@ impl Detector for Scanner {
         }
     }
 }
+
+/// `/a.php%0A.png`, `/a.asp;.jpg`, `/a.php%00.gif`: one part of a server takes the first extension, another one the last.
+fn has_hidden_script(path: &[u8]) -> bool {
+    const SIGNS: [&[u8]; 11] = [
+        b"%00", b"%0a", b"%0d", b"%20", b"%23", b"%3b", b";", b"\\u000a", b"\\u0000", b"\\u003b", b"\\u0023",
+    ];
+    memchr::memchr_iter(b'.', path).any(|dot| {
+        let rest = &path[dot + 1..];
+        let len = rest.iter().take(8).take_while(|b| b.is_ascii_alphanumeric()).count();
+        let (extension, rest) = rest.split_at(len);
+        let is_script = SERVED.iter().any(|script| extension.eq_ignore_ascii_case(script));
+        let behind = SIGNS.iter().find_map(|sign| {
+            let (head, tail) = rest.split_at_checked(sign.len())?;
+            head.eq_ignore_ascii_case(sign).then_some(tail)
+        });
+        is_script
+            && behind.is_some_and(|tail| {
+                matches!(tail, [b'.', ending @ ..] if (2..=5).contains(&ending.len()) && ending.iter().all(u8::is_ascii_alphanumeric))
+            })
+    })
+}
+
+/// Extensions that a server runs.
+const SERVED: [&[u8]; 9] = [b"php", b"php5", b"phtml", b"asp", b"aspx", b"jsp", b"jspx", b"cfm", b"cgi"];
 
 /// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`.
 fn is_repository(path: &[u8]) -> bool {
@@ -223,6 +251,8 @@ mod tests {
         path("/db/dump.sql.gz", "archive");
         path("/actuator/heapdump", "probe");
         path("/app/actuator/gateway/routes/x", "probe");
+        path("/do.php%0A.png", "hidden-script");
+        path("/up/a.asp;.jpg", "hidden-script");
         path("/HNAP1/", "probe");
         path("/server-status", "probe");
         path("/debug/pprof/heap", "probe");
@@ -245,6 +275,8 @@ mod tests {
             "/phpmyadmin",
             "/v1.0/users/~me",
             "/archive.1",
+            "/index.php;jsessionid=1.png",
+            "/blog/php.%20.html",
             "/downloads/files/2024/release.zip",
             "/app-1.2.tar.gz",
             "/docs/server-status",
