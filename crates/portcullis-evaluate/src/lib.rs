@@ -19,6 +19,7 @@
 mod detectors;
 mod report;
 mod sample;
+mod weak;
 mod wire;
 
 use std::fmt;
@@ -57,6 +58,9 @@ pub struct Args {
     /// Where a bare value is placed: a query parameter, unless the file is named for headers or query strings
     #[arg(long, value_enum, default_value_t = PlaceArg::Query)]
     pub place: PlaceArg,
+    /// Do not score attacks that this file of criteria calls weakly labelled; they get rows of their own
+    #[arg(long, value_name = "FILE")]
+    pub weak: Option<PathBuf>,
     /// Write the features of every value to this file, for training
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
@@ -158,12 +162,16 @@ pub fn run(args: &Args, engine: &mut dyn Engine) -> Result<String, EvaluateError
         None => None,
         Some(name) => Some(Class::from_name(name).ok_or_else(|| EvaluateError::Class(name.clone()))?),
     };
+    let weak = args.weak.as_deref().map(weak::WeakLabels::read).transpose()?.unwrap_or_default();
     let mut report = report::Report::new(args, class, engine.describe());
     for path in &args.paths {
         for set in sample::read(path, args.label, args.place)? {
             for sample in &set.samples {
                 let outcome = engine.run(&sample.content, class);
-                report.count(&set.name, sample, &outcome);
+                match weak.why(&set.name, sample) {
+                    Some(why) => report.count_weak(&set.name, why, sample, &outcome),
+                    None => report.count(&set.name, sample, &outcome),
+                }
             }
         }
     }

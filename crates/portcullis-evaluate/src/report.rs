@@ -27,6 +27,8 @@ pub struct Report<'a> {
     class: Option<Class>,
     sets: BTreeMap<String, Row>,
     sources: BTreeMap<(String, String), Row>,
+    /// Attacks with weak labels, by set and why.
+    weak: BTreeMap<(String, String), Row>,
     features: String,
     /// What was evaluated.
     engine: String,
@@ -44,7 +46,17 @@ impl<'a> Report<'a> {
                 let _ = writeln!(features, "#kind\t{class}\t{}\t{}", kind.id, kind.severity.name());
             }
         }
-        Report { args, class, sets, sources, features, engine, missed: String::new(), samples: 0 }
+        Report {
+            args,
+            class,
+            sets,
+            sources,
+            weak: BTreeMap::new(),
+            features,
+            engine,
+            missed: String::new(),
+            samples: 0,
+        }
     }
 
     pub fn count(&mut self, set: &str, sample: &Sample, outcome: &Outcome) {
@@ -66,6 +78,12 @@ impl<'a> Report<'a> {
         if self.args.by_source {
             self.sources.entry((set.to_owned(), sample.source.clone())).or_default().add(sample, outcome);
         }
+    }
+
+    /// Counts an attack whose label is weak: `why` says what is wrong with it.
+    pub fn count_weak(&mut self, set: &str, why: &str, sample: &Sample, outcome: &Outcome) {
+        self.samples += 1;
+        self.weak.entry((set.to_owned(), why.to_owned())).or_default().add(sample, outcome);
     }
 
     /// The report as text. Writes the features file, if asked for.
@@ -92,6 +110,13 @@ impl<'a> Report<'a> {
         }
         if self.sets.len() > 1 {
             total.print(&mut out, "all");
+        }
+        if !self.weak.is_empty() {
+            let _ = writeln!(out, "\nnot scored: labels are weak");
+        }
+        for ((set, why), row) in &self.weak {
+            row.print(&mut out, set);
+            let _ = writeln!(out, "    {why}");
         }
         for (name, row) in self.sets.iter().filter(|(_, row)| !row.wrong.is_empty()) {
             let _ = writeln!(out, "\n{name}: missed or wrongly flagged");

@@ -60,6 +60,20 @@ pub enum Content {
 }
 
 impl Content {
+    /// What is in it, for criteria of labels.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Content::Value { bytes, .. } | Content::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Content::Request { uri, body, headers, .. } => {
+                let mut all = [uri.as_slice(), b"\n", body].concat();
+                for (name, value) in headers {
+                    all.extend_from_slice(&[b"\n", name.as_bytes(), b": ", value].concat());
+                }
+                String::from_utf8_lossy(&all).into_owned()
+            }
+        }
+    }
+
     /// What it looks like, on one line.
     pub fn summary(&self) -> String {
         let text = match self {
