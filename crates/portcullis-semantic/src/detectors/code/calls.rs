@@ -40,8 +40,10 @@ impl<'t> Scan<'_, 't> {
                 self.runs_text = true;
             }
             Group::Info
-                if matches!(argument, Argument::None | Argument::Number | Argument::Text(_))
-                    && !is_member =>
+                if matches!(
+                    argument,
+                    Argument::None | Argument::Number | Argument::Text(_) | Argument::Name
+                ) && !is_member =>
             {
                 self.note(Fact::Info, span);
             }
@@ -103,5 +105,6 @@ impl<'t> Scan<'_, 't> {
 /// Another server's file, or one outside the application.
 fn is_telling_file(name: &[u8]) -> bool {
     const PARTS: &[&[u8]] = &[b"://", b"/etc/", b"/proc/", b"../../", b"C:\\"];
-    PARTS.iter().any(|part| memchr::memmem::find(name, part).is_some())
+    matches!(name, b"/" | b"C:/" | b"..")
+        || PARTS.iter().any(|part| memchr::memmem::find(name, part).is_some())
 }

@@ -3,13 +3,18 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
-use super::{CLASS_PATH, INPUT, PHP_TAG, SCRIPT_TAG, begins_as_code};
+use super::{
+    BACKDOOR, BACKTICK, CLASS_PATH, EXECUTE, INPUT, LOOKUP, PHP_TAG, RENDER_ARRAY, SCRIPT_TAG,
+    SHELL_ARGUMENT, begins_as_code,
+};
+use crate::Place;
+use crate::detectors::command;
 use crate::{Found, Input};
 
 /// Tags of one text that are looked at.
 const TAGS_MAX: usize = 16;
 
-pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
+pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Found<'_>) {
     let text = input.text;
     if input.groups.has(b'<') {
         for at in memchr::memchr_iter(b'<', text).take(TAGS_MAX * 4) {
@@ -23,6 +28,12 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
                 {
                     PHP_TAG
                 }
+                _ if starts(rest, b"jsp:scriptlet")
+                    || starts(rest, b"jsp:expression")
+                    || starts(rest, b"cfexecute") =>
+                {
+                    SCRIPT_TAG
+                }
                 _ if starts(rest, b"script runat=")
                     || starts(rest, b"script language=")
                         && memmem::find(&rest[..rest.len().min(80)], b"runat=").is_some() =>
@@ -32,7 +43,16 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
                 _ => continue,
             };
             let span = Span::new(at, text.len().min(at + 24));
-            if begins_as_code(&text[..at]) { found.add(kind, span) } else { found.add_loose(kind, span) }
+            let is_firm = begins_as_code(&text[..at]);
+            if is_firm {
+                found.add(kind, span)
+            } else {
+                found.add_loose(kind, span)
+            }
+            // `<?=`...`` runs what stands in back-ticks, whatever that is made of.
+            if kind == PHP_TAG && is_firm && rest.iter().take(12).any(|b| *b == b'`') {
+                found.add(BACKTICK, span);
+            }
         }
     }
     // The name of a parameter may be the attack: `class.module.classLoader.resources...`.
@@ -40,6 +60,16 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         memmem::find(text, b"lass.module.classLoader").or_else(|| memmem::find(text, b"lass.classLoader."))
     {
         found.add(CLASS_PATH, Span::new(at, text.len().min(at + 60)));
+    }
+    if input.groups.has(b'#') {
+        render_array(input, found);
+    }
+    if input.groups.has(b'{') && input.groups.has(b':') {
+        lookups(text, found);
+    }
+    quoted_commands(shell, text, found);
+    if input.location.place == Place::Header && text.starts_with(b"zerodium") {
+        found.add(BACKDOOR, Span::new(0, text.len().min(60)));
     }
     // A request parameter of ASP in code: `eval(request("x"))`, `Execute Request("x")`.
     for call in [&b"(request("[..], b"(request[", b"(request.item[", b" request(\"", b"request.form("] {
@@ -51,6 +81,74 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
             found.add(INPUT, Span::new(at, at + call.len()));
             found.add(super::NESTED, Span::new(at, at + call.len()));
             found.add(super::EVAL, Span::new(at, at + call.len()));
+        }
+    }
+}
+
+/// `a[#post_render][]`: the name of a parameter, or a path of keys in JSON.
+fn render_array(input: &Input<'_>, found: &mut Found<'_>) {
+    const PROPERTIES: &[&[u8]] = &[
+        b"post_render",
+        b"pre_render",
+        b"lazy_builder",
+        b"access_callback",
+        b"value_callback",
+        b"after_build",
+        b"process",
+        b"submit",
+        b"validate",
+        b"element_validate",
+        b"markup",
+    ];
+    if input.location.place != Place::Name {
+        return;
+    }
+    for at in memchr::memchr_iter(b'#', input.text).take(8) {
+        let begins = at.checked_sub(1).is_none_or(|before| matches!(input.text[before], b'[' | b'.' | b'/'));
+        let name = &input.text[at + 1..];
+        let end = name.iter().position(|b| !b.is_ascii_lowercase() && *b != b'_').unwrap_or(name.len());
+        if begins && PROPERTIES.contains(&&name[..end]) {
+            found.add(RENDER_ARRAY, Span::new(at, at + 1 + end));
+        }
+    }
+}
+
+/// `${script:javascript:...}`, `${dns:address|host}`, `${url:UTF-8:http://...}`
+fn lookups(text: &[u8], found: &mut Found<'_>) {
+    for at in memmem::find_iter(text, b"${").take(16) {
+        let rest = &text[at + 2..];
+        let inner =
+            &rest[..memchr::memchr(b'}', &rest[..rest.len().min(400)]).unwrap_or(rest.len().min(400))];
+        let is_one = starts(inner, b"script:") && inner[7..].contains(&b':')
+            || starts(inner, b"dns:") && inner.contains(&b'|')
+            || starts(inner, b"url:") && memmem::find(inner, b"://").is_some();
+        if is_one {
+            found.add(LOOKUP, Span::new(at, at + 2 + inner.len()));
+        }
+    }
+}
+
+/// `%x(id)` of Ruby and `qx/id/` of Perl: the text between the delimiters is a command.
+fn quoted_commands(shell: &command::Names, text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'x', text).take(32) {
+        let Some(before) = at.checked_sub(1) else { continue };
+        let is_mark = match text[before] {
+            b'%' => true,
+            b'q' => before.checked_sub(1).is_none_or(|i| !text[i].is_ascii_alphanumeric()),
+            _ => false,
+        };
+        let close = match text.get(at + 1) {
+            Some(b'(') => b')',
+            Some(b'{') => b'}',
+            Some(b'[') => b']',
+            Some(&sign @ (b'/' | b'|' | b'!')) => sign,
+            _ => continue,
+        };
+        let rest = &text[at + 2..];
+        let Some(end) = memchr::memchr(close, &rest[..rest.len().min(200)]) else { continue };
+        if is_mark && shell.is_command_line(&rest[..end]) && begins_as_code(&text[..before]) {
+            found.add(EXECUTE, Span::new(before, at + 3 + end));
+            found.add(SHELL_ARGUMENT, Span::new(at + 2, at + 2 + end));
         }
     }
 }

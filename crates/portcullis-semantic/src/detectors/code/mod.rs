@@ -16,6 +16,8 @@ pub(super) mod scan;
 #[cfg(test)]
 mod tests;
 
+use portcullis_types::Span;
+
 use self::names::Names;
 use self::scan::{Fact, Scan};
 use super::command;
@@ -52,6 +54,10 @@ kinds! {
     PHP_TAG "code.php-tag" Error "begins PHP";
     SCRIPT_TAG "code.script-tag" Critical "begins a script that runs on the server";
     CLASS_PATH "code.class-path" Critical "a property path from an object to its class loader";
+    WHOLE "code.whole" Warning "all of the value is one expression";
+    RENDER_ARRAY "code.render-array" Critical "a property of Drupal's render arrays that names a function";
+    LOOKUP "code.lookup" Critical "a lookup of Apache Commons Text that runs a script or asks another server";
+    BACKDOOR "code.backdoor" Critical "code for the backdoor that once was in PHP's source";
     BACKTICK "code.backtick" Warning "prints what a command in back-ticks writes";
 }
 
@@ -76,7 +82,7 @@ impl Default for Code {
 }
 
 /// A call, a member, or a tag.
-static PROFILE: Profile = Profile::new(Class::Code, KINDS).needs(ByteGroups::of(b"(.[<_$`\"")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Code, KINDS).needs(ByteGroups::of(b"(.[<_$`\"%#")).hints(HINTS);
 
 impl Detector for Code {
     fn profile(&self) -> &'static Profile {
@@ -87,7 +93,7 @@ impl Detector for Code {
         if input.is_json {
             return;
         }
-        marks::detect(input, found);
+        marks::detect(&self.shell, input, found);
         self.walk(input.text, 0, found);
         for quote in [b'\'', b'"'] {
             if let Some(at) = break_out(input.text, quote) {
@@ -104,12 +110,49 @@ impl Code {
         let mut scan = Scan::from(text, at, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
-            match *firm.get_or_insert_with(|| begins_as_code(&text[..span.start as usize])) {
+            let is_first = firm.is_none();
+            match *firm
+                .get_or_insert_with(|| begins_as_code(&text[..span.start as usize]) && !is_spoken(text, span))
+            {
                 true => found.add(kind, span),
                 false => found.add_loose(kind, span),
             }
+            if is_first && is_whole(text, span) {
+                found.add(WHOLE, Span::new(0, text.len()));
+            }
         }
     }
+}
+
+/// A longer text is more than one expression.
+const WHOLE_BYTES_MAX: usize = 512;
+
+/// Nothing but a keyword, a sign or a number before what stands at `span`, and the end of a call or statement at the text's end.
+fn is_whole(text: &[u8], span: Span) -> bool {
+    const LEADS: &[&[u8]] = &[
+        b"echo", b"print", b"return", b"new", b"import", b"die", b"exit", b"var", b"def", b"println", b"eval",
+    ];
+    let before = &text[..span.start as usize];
+    let mut words = before.split(|b| !b.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let begins = before.len() <= 24 && words.all(|word| LEADS.contains(&word));
+    let ends = text.trim_ascii_end().last().is_some_and(|b| b");}]'\"`/#->%".contains(b));
+    let has_call = memchr::memchr3(b'(', b'`', b'[', &text[span.start as usize..]).is_some();
+    begins && ends && has_call && text.len() <= WHOLE_BYTES_MAX && !text.trim_ascii().contains(&b'\n')
+}
+
+/// Somebody writes about what stands at `span`: two words before it, one behind its parentheses.
+fn is_spoken(text: &[u8], span: Span) -> bool {
+    let is_word = |word: &[u8]| word.len() >= 2 && word.iter().all(u8::is_ascii_alphabetic);
+    let mut before = text[..span.start as usize].rsplit(|b| *b == b' ');
+    let follows_words =
+        before.next() == Some(b"") && before.by_ref().take(2).filter(|word| is_word(word)).count() == 2;
+    let rest = &text[span.end as usize..];
+    let Some(close) = memchr::memchr(b')', &rest[..rest.len().min(80)]) else { return false };
+    let after = &rest[close + 1..];
+    let word = after
+        .strip_prefix(b" ")
+        .map(|after| &after[..after.iter().take_while(|b| b.is_ascii_alphabetic()).count()]);
+    follows_words && (word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!']))
 }
 
 /// How far into a value a quote that ends the literal around it is looked for.
@@ -119,11 +162,15 @@ const BREAK_OUT_BYTES_MAX: usize = 96;
 fn break_out(text: &[u8], quote: u8) -> Option<usize> {
     let at = memchr::memchr(quote, &text[..text.len().min(BREAK_OUT_BYTES_MAX)])?;
     let after = text[at + 1..].trim_ascii_start();
-    matches!(
-        after.first(),
-        Some(b'.' | b';' | b',' | b')' | b'+' | b'|' | b'&' | b'}' | b']' | b'-' | b'*' | b'^' | b'?')
-    )
-    .then_some(at + 1)
+    let is_sign = |b: &u8| {
+        matches!(b, b'.' | b';' | b',' | b')' | b'+' | b'|' | b'&' | b'}' | b']' | b'-' | b'*' | b'^' | b'?')
+    };
+    let first = after.first().filter(|b| is_sign(b))?;
+    // The dot joins texts there; what it stands before is no member.
+    let joins = usize::from(
+        matches!(first, b'.') && after.get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_'),
+    );
+    Some(text.len() - after.len() + joins)
 }
 
 fn kind_of(fact: Fact) -> KindId {
@@ -264,4 +311,16 @@ const HINTS: &[Hint] = &[
     Hint::text("%x"),
     Hint::text("class.module"),
     Hint::text("runat="),
+    Hint::text("qx"),
+    Hint::text("send(:"),
+    Hint::text("jsp:"),
+    Hint::text("cfexecute"),
+    Hint::text("[#"),
+    Hint::text("#post_render"),
+    Hint::text("#pre_render"),
+    Hint::text("#lazy_builder"),
+    Hint::text("${script:"),
+    Hint::text("${dns:"),
+    Hint::text("${url:"),
+    Hint::text("zerodium"),
 ];

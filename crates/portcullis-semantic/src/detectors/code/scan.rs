@@ -57,6 +57,8 @@ pub(in crate::detectors) struct Scan<'n, 't> {
     /// Tokens in the parentheses that are open: only texts and what joins them.
     only_texts: bool,
     texts: u16,
+    /// A tilde stands before the first of them: PHP takes the bits of `(~'...')('id')` the other way round.
+    inverts: bool,
     /// A call of `Execute` or `Eval` just opened: what stands in it counts more.
     pub(super) in_call: bool,
     /// A call that runs code from text was seen.
@@ -80,6 +82,7 @@ impl<'n, 't> Scan<'n, 't> {
             before_last: None,
             only_texts: false,
             texts: 0,
+            inverts: false,
             in_call: false,
             runs_text: false,
             pending: [None; 3],
@@ -120,9 +123,9 @@ impl<'n, 't> Scan<'n, 't> {
 
     /// A name: alone, and with the names that dots join to it.
     fn name(&mut self, token: Token) {
-        self.only_texts = false;
-        let in_call = std::mem::take(&mut self.in_call);
         let name = token.span.of(self.text);
+        self.only_texts &= self.inverts && self.last_is(b'~') && name[0] >= 0x80;
+        let in_call = std::mem::take(&mut self.in_call);
         let is_member = self.last_is(b'.')
             || self.last_is(b'>')
             || self.last_is(b':')
@@ -131,7 +134,24 @@ impl<'n, 't> Scan<'n, 't> {
         if !is_member && self.text.get(token.span.end as usize) == Some(&b'.') {
             self.path(token);
         }
+        // Groovy: a text, or a list of texts, is a command.
+        let of_literal = self.before_last.is_some_and(|t| t.kind == TokenKind::Text || t.is(b']'));
+        if name == b"execute"
+            && self.last_is(b'.')
+            && of_literal
+            && self.peek().is_some_and(|next| next.is(b'('))
+        {
+            self.note(Fact::Execute, token.span);
+            self.note(Fact::Nested, token.span);
+            return;
+        }
         let group = self.names.get(name);
+        // Ruby: `send(:system, 'id')`
+        let is_symbol = self.last_is(b':') && self.before_last.is_some_and(|t| t.is(b'('));
+        if is_symbol && matches!(group, Some(Group::Execute | Group::Eval)) {
+            self.note(Fact::Execute, token.span);
+            self.note(Fact::Nested, token.span);
+        }
         let may_be_variable = name.len() > 1 && name[0] == b'$' && !is_member;
         if group.is_none() && !may_be_variable {
             return;
@@ -156,7 +176,11 @@ impl<'n, 't> Scan<'n, 't> {
                 let is_read = next.is_some_and(|next| next.is(b'[') || next.is(b'{'));
                 if is_read {
                     self.note(Fact::Input, token.span);
-                    if in_call {
+                    let is_included = self.last.is_some_and(|last| {
+                        last.kind == TokenKind::Name
+                            && self.names.get(last.span.of(self.text)) == Some(Group::Open)
+                    });
+                    if in_call || is_included {
                         self.note(Fact::Nested, token.span);
                     }
                 }
@@ -317,7 +341,8 @@ impl<'n, 't> Scan<'n, 't> {
         let is_hash = first.kind == TokenKind::Name
             && self.names.get(first.span.of(self.text)) == Some(Group::Hash)
             && next.is_some_and(|next| next.is(b'('));
-        if is_hash || is_sum && is_call {
+        let is_statement = is_sum && lexer.next().is_some_and(|next| next.is(b';'));
+        if is_hash || is_sum && (is_call || is_statement) {
             self.note(Fact::Probe, span);
         }
         // `print_r(scandir('/'))`
@@ -346,18 +371,36 @@ impl<'n, 't> Scan<'n, 't> {
         let is_called = next.is_some_and(|next| next.is(b'(') && next.span.start == token.span.end);
         if is_callable
             && is_called
-            && matches!(self.argument(), Argument::Text(_) | Argument::Variable | Argument::Call)
+            && match self.argument() {
+                Argument::Text(_) | Argument::Variable | Argument::Call => true,
+                Argument::None => self.names.get(inner) == Some(Group::Info),
+                _ => false,
+            }
         {
             self.note(Fact::TextCall, token.span);
         }
-        // PHP runs what stands in back-ticks.
-        if self.text[token.span.start as usize] == b'`' && memchr::memmem::find(inner, b"$_").is_some() {
+        if inner.starts_with(b"#_memberAccess") || inner.starts_with(b"#context[") {
+            self.note(Fact::Ognl, token.span);
+        }
+        // PHP runs what stands in back-ticks; people write `code` so, behind a word or in a fence.
+        let start = token.span.start as usize;
+        let is_backtick = self.text[start] == b'`';
+        let after_word = self.last.is_some_and(|t| {
+            t.kind == TokenKind::Name && self.names.get(t.span.of(self.text)) != Some(Group::Print)
+        });
+        let is_fence = start > 0 && self.text[start - 1] == b'`';
+        if is_backtick && !after_word && !is_fence && memchr::memmem::find(inner, b"$_").is_some() {
             self.note(Fact::Backtick, token.span);
             self.note(Fact::Input, token.span);
         }
         // Code in a text that a call runs: `exec("import os; ...")`, `create_function('', 'phpinfo();')`.
         let is_argument = self.last_is(b'(') || self.last_is(b',');
         if self.runs_text && is_argument && inner.contains(&b'(') && self.calls_in(inner) {
+            self.note(Fact::Nested, token.span);
+        }
+        // `usort($a, 'system')`
+        let is_callback = matches!(self.names.get(inner), Some(Group::Execute | Group::Eval | Group::Info));
+        if self.runs_text && self.last_is(b',') && inner.len() <= 24 && is_callback {
             self.note(Fact::Nested, token.span);
         }
         let is_key = self.last_is(b'[') || self.last_is(b'(') || self.last_is(b',');
@@ -383,8 +426,8 @@ impl<'n, 't> Scan<'n, 't> {
     fn sign(&mut self, sign: u8, token: Token) {
         match sign {
             b'(' => {
-                let after_text_group =
-                    self.last_is(b')') && self.only_texts && self.texts >= 2 && self.argument_now_is_text();
+                let is_made = self.only_texts && (self.texts >= 2 || self.inverts);
+                let after_text_group = self.last_is(b')') && is_made && self.argument_now_is_text();
                 if after_text_group {
                     self.note(Fact::TextCall, token.span);
                 }
@@ -393,8 +436,10 @@ impl<'n, 't> Scan<'n, 't> {
                 }
                 self.only_texts = !matches!(self.last, Some(Token { kind: TokenKind::Name, .. }));
                 self.texts = 0;
+                self.inverts = false;
             }
-            b'.' | b'+' | b'^' | b'~' | b')' | b',' => {}
+            b'~' => self.inverts |= self.last_is(b'('),
+            b'.' | b'+' | b'^' | b')' | b',' => {}
             b'=' => {
                 let assigns = self.last.is_some_and(|t| t.kind == TokenKind::Name)
                     && self.before_last.is_some_and(|t| t.is(b'#'));

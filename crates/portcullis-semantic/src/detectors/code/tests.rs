@@ -125,3 +125,54 @@ fn hostile_texts_end() {
         run(&unit.repeat(10_000));
     }
 }
+
+#[test]
+fn all_of_the_value() {
+    attack("exec('import os')", "execute whole");
+    attack("subprocess.call(['id'])", "execute whole");
+    attack("create_function('$a', 'echo 1;')", "eval whole");
+    attack("show_source('a.php')", "info");
+    for text in
+        ["file_get_contents('data.json')", "sleep(5 minutes)", "include 'header.php';", "fopen('a.txt', 'r')"]
+    {
+        let (have, blocks) = run(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
+#[test]
+fn other_ways_to_call() {
+    attack("'.phpinfo().'", "info");
+    attack("include $_GET['x'];", "input nested");
+    attack("usort($a, 'system')", "callback nested");
+    attack("(~\u{8c}\u{86})('id')", "text-call");
+    attack("\"id\".execute()", "execute nested");
+    attack("send(:system, 'id')", "execute nested");
+    attack("%x(cat /etc/passwd)", "execute shell-argument");
+    attack("qx(id)", "execute shell-argument");
+    attack("<?=`{${~\"x\"}[\"y\"]}`;", "php-tag backtick");
+    attack("<jsp:scriptlet>out.println(1);</jsp:scriptlet>", "script-tag");
+    attack("${dns:address|a.example}", "lookup");
+    attack("${url:UTF-8:http://a.example/}", "lookup");
+    attack("\";echo 1234*5678;//", "probe");
+}
+
+#[test]
+fn names_and_headers() {
+    let (have, blocks) = look(Class::Code, Place::Name, "", b"mail[#post_render][]");
+    assert!(blocks, "{have}");
+    let (have, blocks) = look(Class::Code, Place::Header, "User-Agentt", b"zerodiumvar_dump(2*3);");
+    assert!(blocks, "{have}");
+    let (have, blocks) = look(Class::Code, Place::Name, "", b"tag[#news]");
+    assert!(!blocks, "{have}");
+}
+
+#[test]
+fn spoken_of() {
+    for text in
+        ["What is phpinfo() for?", "I wrote `$name = $_POST['name'];` yesterday", "see eval (the built-in)"]
+    {
+        let (have, blocks) = run(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}

@@ -8,9 +8,10 @@ use super::names::{Command, Group, Names};
 use super::positions::{Position, Sign};
 use super::shape::{self, Shape};
 use super::{
-    ARGUMENT, BARE, BARE_WORD, CMDLET, CODE_ARGUMENT, DELAY, ENCODED_POWERSHELL, EXEC_ARGUMENT, EXPANSION,
-    HOST, IFS, INTERPRETER, LISTING, NETWORK, NUMBER, OPTION, OUTPUT, PATH, PATHED, PIPED_TO_SHELL, PREFIXED,
-    READING, RECON, REVERSE_SHELL, SENSITIVE_FILE, SPLIT_NAME, SYSTEM, TEXT, TOOL,
+    ARGUMENT, ASSEMBLED_NAME, BARE, BARE_WORD, BRACE_LIST, CARETS, CMDLET, CODE_ARGUMENT, DELAY,
+    ENCODED_POWERSHELL, EXEC_ARGUMENT, EXPANSION, GLOB_NAME, HOST, IFS, INTERPRETER, LISTING, NETWORK,
+    NUMBER, OPTION, OUTPUT, PATH, PATHED, PIPED_TO_SHELL, PREFIXED, READING, RECON, REVERSE_SHELL,
+    SENSITIVE_FILE, SPLIT_NAME, SYSTEM, TEXT, TOOL,
 };
 use crate::KindId;
 
@@ -32,6 +33,10 @@ pub(super) struct Call {
     is_listed: bool,
     /// The value ends with the sign behind it: `id;`
     is_closed: bool,
+    /// Words of a sentence are among its arguments.
+    pub is_prose: bool,
+    /// An argument is a path from the root of the system, or a key of Windows' registry.
+    reaches_out: bool,
 }
 
 impl Call {
@@ -54,6 +59,32 @@ impl Call {
     /// Its name is no word of a language.
     pub fn is_distinctive(&self) -> bool {
         self.is_distinctive
+    }
+
+    /// What no developer's line has: it reads what tells about the system or stands outside of a
+    /// project, talks to another machine, runs code that it is given.
+    pub fn is_telling(&self) -> bool {
+        let tells = [
+            SENSITIVE_FILE,
+            HOST,
+            CODE_ARGUMENT,
+            EXEC_ARGUMENT,
+            REVERSE_SHELL,
+            PIPED_TO_SHELL,
+            SPLIT_NAME,
+            IFS,
+            PATHED,
+            GLOB_NAME,
+            ASSEMBLED_NAME,
+            BRACE_LIST,
+            CARETS,
+            ENCODED_POWERSHELL,
+            CMDLET,
+            EXPANSION,
+        ];
+        matches!(self.group, Group::Recon | Group::Delay)
+            || self.reaches_out
+            || tells.iter().any(|kind| self.has(*kind))
     }
 
     /// It may be a whole value: it has arguments, or its name is no word of a language.
@@ -137,6 +168,8 @@ impl<'r, 't> Reader<'r, 't> {
                                 facts: 0,
                                 is_distinctive: true,
                                 is_closed: false,
+                                is_prose: false,
+                                reaches_out: false,
                                 is_listed: false,
                             };
                             call.note(READING);
@@ -177,6 +210,8 @@ impl<'r, 't> Reader<'r, 't> {
                 facts: 0,
                 is_distinctive: command.is_distinctive,
                 is_closed: false,
+                is_prose: false,
+                reaches_out: false,
                 is_listed: command.is_listed,
             };
             if prefixed {
@@ -240,6 +275,8 @@ impl<'r, 't> Reader<'r, 't> {
                     if is_target && !seen.redirects_in && memchr::memmem::find(word, b"/dev/tcp").is_none() {
                         continue;
                     }
+                    call.is_prose |= shape == Shape::Word && is_of_prose(raw);
+                    call.reaches_out |= shape == Shape::Path && is_from_root(word);
                     note_argument(&mut call, command, word, raw, shape, seen.last_option);
                     seen.named_command |= seen.count == 0 && self.names.get(word).is_some();
                     seen.add(shape, word, command);
@@ -247,6 +284,12 @@ impl<'r, 't> Reader<'r, 't> {
                         call.note(SPLIT_NAME);
                     }
                     call.end = token.span.end as usize;
+                }
+                // `more <b>of` is markup.
+                TokenKind::Redirect if is_tag(&self.text[token.span.start as usize..]) => {
+                    call.end = token.span.start as usize;
+                    call.is_prose = true;
+                    break;
                 }
                 TokenKind::Redirect => {
                     redirected = true;
@@ -367,6 +410,32 @@ impl<'r, 't> Reader<'r, 't> {
         }
         Some(call)
     }
+}
+
+/// `/tmp/x`, `C:\x`, `HKLM\Software`
+fn is_from_root(path: &[u8]) -> bool {
+    matches!(path, [b'/', ..] | [_, b':', ..])
+        || path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case(b"hklm"))
+}
+
+/// Words that join sentences, which no command takes as an argument of its own.
+fn is_of_prose(word: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"and", b"or", b"the", b"to", b"with", b"in", b"is", b"are", b"of", b"that", b"it", b"this", b"but",
+        b"was", b"my", b"your", b"then", b"works", b"does", b"not",
+    ];
+    WORDS.contains(&word)
+}
+
+/// `<tag>`, `</tag>`, `<br/>`
+fn is_tag(text: &[u8]) -> bool {
+    let Some(name) = text.strip_prefix(b"<") else { return false };
+    let name = name.strip_prefix(b"/").unwrap_or(name);
+    let len = name.iter().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let end = &name[len..];
+    len > 0
+        && name[0].is_ascii_alphabetic()
+        && (end.starts_with(b">") || end.starts_with(b"/>") || end.starts_with(b" /"))
 }
 
 /// `/bin/`, `/usr/local/sbin/`, `/???/`, `C:\Windows\System32\`, `bin/`

@@ -128,8 +128,13 @@ impl Detector for Command {
 impl Command {
     fn calls(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
+        // A form's spaces, which nobody has decoded; one behind the sign before the command may be there.
+        let parts_words = |at: usize| {
+            at > 0 && !matches!(text[at - 1], b';' | b'|' | b'&' | b' ' | b'`' | b'(') && at + 1 < text.len()
+        };
         let plus = input.groups.has(b'+')
-            && (!input.groups.has(b' ') || memchr::memmem::find(text, b"|+").is_some());
+            && (!memchr::memchr_iter(b' ', text).any(parts_words)
+                || memchr::memmem::find(text, b"|+").is_some());
         let mut variables = Variables::default();
         let mut chain = Chain::default();
         let mut calls = 0;
@@ -147,7 +152,11 @@ impl Command {
             // `ping a.example` is also what people write; with options it is a call.
             let is_begin = position.sign == Sign::Begin;
             let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
-            let firm = !is_said && chain.holds(text, &position) && position.ends_well(text, call.end);
+            let firm = !is_said
+                && !call.is_prose
+                && chain.holds(text, &position)
+                && position.ends_well(text, call.end)
+                && (!(is_begin || chain.begins_plainly) || call.is_telling());
             if position.sign == Sign::Begin && !call.stands_alone() {
                 continue;
             }
@@ -161,6 +170,7 @@ impl Command {
             if call.group == Group::Tool {
                 // What developers paste: it says nothing by itself, and what follows it little.
                 add(TOOL, call.span());
+                chain.begins_plainly |= is_begin;
                 chain.extend(&position, &call, false);
                 continue;
             }
@@ -175,6 +185,7 @@ impl Command {
             if position.sign == Sign::Pipe && runs_input && chain.end == Some(position.start) {
                 add(PIPED_TO_SHELL, Span::new(chain.start, call.end));
             }
+            chain.begins_plainly |= is_begin && !call.is_telling();
             chain.extend(&position, &call, firm);
         }
     }
@@ -192,6 +203,8 @@ struct Chain {
     /// Where the last call ended.
     end: Option<usize>,
     firm: bool,
+    /// The value begins with a command as developers paste it: what follows is of the same sort, if it does not tell.
+    begins_plainly: bool,
 }
 
 impl Chain {

@@ -115,6 +115,7 @@ impl<'t> Positions<'t> {
     /// Where the value begins, less a quote that closes the literal it is pasted into.
     fn begin(&self) -> Position {
         let lead = self.text.iter().take_while(|b| b.is_ascii_whitespace() || **b == b'+').count();
+        let lead = lead + schedule(&self.text[lead..]);
         let rest = &self.text[lead..];
         let quote = match rest {
             [quote @ (b'\'' | b'"'), tail @ ..] => usize::from(memchr::memchr(*quote, tail).is_none()),
@@ -130,6 +131,60 @@ impl<'t> Positions<'t> {
             self.text[from..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
         name > 1 && at > name && self.text[at - name - 1] == b'&'
     }
+}
+
+/// The length of the five fields with which a line of cron begins, and of a user's name behind them.
+fn schedule(text: &[u8]) -> usize {
+    let is_time =
+        |word: &[u8]| word.iter().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'/' | b',' | b'-'));
+    let mut fields = 0;
+    let mut at = 0;
+    for word in text[..text.len().min(80)].split(|b| matches!(b, b' ' | b'\t')) {
+        if fields < 5 {
+            if word.is_empty() || !is_time(word) {
+                return 0;
+            }
+            fields += 1;
+        } else {
+            // `root /usr/bin/perl ...`
+            let is_user = !word.is_empty() && word.iter().all(u8::is_ascii_lowercase);
+            return at
+                + if is_user && text.get(at + word.len() + 1) == Some(&b'/') { word.len() + 1 } else { 0 };
+        }
+        at += word.len() + 1;
+    }
+    0
+}
+
+/// A line ends, or the text does, behind nothing or the name of a language; shells run nothing there.
+fn is_fence(after: &[u8]) -> bool {
+    const LANGUAGES: &[&[u8]] = &[
+        b"",
+        b"bash",
+        b"sh",
+        b"zsh",
+        b"shell",
+        b"console",
+        b"powershell",
+        b"cmd",
+        b"bat",
+        b"python",
+        b"perl",
+        b"ruby",
+        b"php",
+        b"node",
+        b"lua",
+        b"java",
+        b"js",
+        b"json",
+        b"yaml",
+        b"sql",
+        b"html",
+        b"css",
+        b"text",
+    ];
+    let len = after.iter().take(12).take_while(|b| b.is_ascii_alphanumeric()).count();
+    LANGUAGES.contains(&&after[..len]) && matches!(after.get(len), None | Some(b'\n' | b'\r'))
 }
 
 impl Iterator for Positions<'_> {
@@ -162,6 +217,13 @@ impl Iterator for Positions<'_> {
                 }
                 b'$' if next == b'(' && text.get(start + 2) != Some(&b'(') => Some((Sign::Substitution, 2)),
                 b'<' | b'>' if next == b'(' => Some((Sign::Substitution, 2)),
+                // A fence of Markdown, and the name of the language behind it.
+                b'`' if text[start..].starts_with(b"```") && is_fence(&text[start + 3..]) => {
+                    self.at = start
+                        + 3
+                        + text[start + 3..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+                    None
+                }
                 b'`' => {
                     self.in_backticks = !self.in_backticks;
                     self.in_backticks.then_some((Sign::Backtick, 1))

@@ -146,7 +146,7 @@ fn is_extension(last: &[u8]) -> bool {
         b"txt", b"php", b"html", b"htm", b"jpg", b"png", b"gif", b"pdf", b"xml", b"json", b"conf", b"cfg",
         b"ini", b"log", b"sql", b"bak", b"exe", b"bat", b"dll", b"py", b"pl", b"rb", b"js", b"jsp", b"asp",
         b"aspx", b"java", b"class", b"jar", b"war", b"zip", b"gz", b"tar", b"key", b"pem", b"csv", b"yml",
-        b"yaml", b"md", b"db",
+        b"yaml", b"md", b"db", b"sh", b"ps1", b"vbs", b"tgz",
     ];
     EXTENSIONS.iter().any(|known| last.eq_ignore_ascii_case(known))
 }

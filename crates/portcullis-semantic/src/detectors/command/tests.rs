@@ -1,4 +1,5 @@
-use crate::{Analysis, Detectors, Level, Location, Place};
+use crate::detectors::testing::{blocks, passes};
+use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 fn with(text: &str, check: impl FnOnce(&Analysis, &Detectors)) {
     let detectors = Detectors::new();
@@ -202,4 +203,30 @@ fn hostile_texts_end() {
         let text = unit.repeat(20_000);
         kinds(&text);
     }
+}
+
+/// What developers paste and people write is no call that an attack would be.
+#[test]
+fn pasted_lines() {
+    for text in [
+        "node server.js",
+        "cd ~/projects/app && make test",
+        "chmod +x deploy.sh && ./deploy.sh",
+        "pip install requests && python setup.py install",
+        "chmod 755 script.sh and run ./script.sh",
+        "```bash",
+        "```sh\nnpm test\n```",
+        "<p>Text &amp; more &lt;b&gt;</p>",
+        "prices & more </li>",
+    ] {
+        passes(Class::Command, text);
+    }
+    blocks(Class::Command, "npm i; cat /etc/passwd", "reading sensitive-file");
+    blocks(Class::Command, "touch /tmp/x", "system path");
+    blocks(
+        Class::Command,
+        "*/5 * * * * root /usr/bin/perl -e 'exec(\"/bin/sh\")'",
+        "interpreter code-argument",
+    );
+    blocks(Class::Command, "; cat$u+/etc$u/passwd$u", "reading sensitive-file");
 }

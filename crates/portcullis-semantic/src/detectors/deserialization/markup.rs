@@ -3,7 +3,7 @@
 use portcullis_types::Span;
 
 use super::types::{Language, Types};
-use super::{XML_CLASS, XML_GADGET, YAML_OBJECT, YAML_PLAIN};
+use super::{XML_CLASS, XML_GADGET, XML_PROXY, YAML_OBJECT, YAML_PLAIN};
 use crate::Found;
 
 /// Tags of one text that are looked at.
@@ -78,17 +78,21 @@ pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
             || types.has(Language::Java, name) && is_class_name(name)
         {
             found.add(XML_GADGET, span);
+        } else if name == b"dynamic-proxy" {
+            found.add(XML_PROXY, span);
         } else if matches!(
             name,
-            b"dynamic-proxy"
-                | b"sorted-set"
-                | b"tree-map"
-                | b"linked-hash-set"
-                | b"unserializable-parents"
-                | b"java-class"
+            b"sorted-set" | b"tree-map" | b"linked-hash-set" | b"unserializable-parents" | b"java-class"
         ) {
             found.add(XML_CLASS, span);
         }
+        // XAML that reaches types of the system.
+        let has = |part: &[u8]| memchr::memmem::find(attributes, part).is_some();
+        if has(b"clr-namespace:System") && has(b"assembly=") {
+            found.add(XML_GADGET, span);
+        }
+        // WDDX of ColdFusion writes a class between two letters.
+        let is_struct = name == b"struct" && memchr::memmem::find(text, b"wddxPacket").is_some();
         for key in [&b"class="[..], b"type=", b"Type="] {
             let Some(found_at) = memchr::memmem::find(attributes, key) else { continue };
             let value = &attributes[found_at + key.len()..];
@@ -96,7 +100,8 @@ pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
             let value = &value[..memchr::memchr(*quote, value).unwrap_or(value.len())];
             let class = &value[..memchr::memchr(b',', value).unwrap_or(value.len())];
             // Documents name classes of their own; an element that makes one of these makes a gadget.
-            if is_class_name(class) && types.is_gadget(class) {
+            let inner = class.get(1..class.len().saturating_sub(1)).unwrap_or_default();
+            if is_class_name(class) && (types.is_gadget(class) || is_struct && types.is_gadget(inner)) {
                 found.add(XML_GADGET, span);
             }
         }

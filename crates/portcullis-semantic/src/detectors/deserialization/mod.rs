@@ -38,6 +38,8 @@ kinds! {
     GADGET_VALUE "deserialization.gadget-value" Error "the value is the name of a class that gadgets begin with";
     ANY_TYPE "deserialization.any-type" Notice "a type name in JSON asks for a class";
     XML_GADGET "deserialization.xml-gadget" Critical "an XML element makes an object of a class that gadgets begin with";
+    CONSTRUCTOR_KEY "deserialization.constructor-key" Critical "a key that asks an object container of PHP to call a constructor";
+    XML_PROXY "deserialization.xml-proxy" Error "an XML element makes a proxy, as XStream writes it";
     XML_CLASS "deserialization.xml-class" Warning "an XML element is named like a class, or as XStream writes objects";
 }
 
@@ -62,7 +64,7 @@ impl Default for Deserialization {
 
 /// Each form has a digit or one of the signs.
 static PROFILE: Profile =
-    Profile::new(Class::Deserialization, KINDS).needs(ByteGroups::of(b"0:!$@<.\n")).hints(HINTS);
+    Profile::new(Class::Deserialization, KINDS).needs(ByteGroups::of(b"0:!$@<.\n(")).hints(HINTS);
 
 impl Detector for Deserialization {
     fn profile(&self) -> &'static Profile {
@@ -99,10 +101,16 @@ impl Detector for Deserialization {
         {
             found.add(NODE_FUNCTION, Span::new(at, at + 13));
         }
-        if input.groups.has(b'.') {
+        if input.groups.has(b'.') || input.groups.has(b'/') {
             types::names_in_json(&self.types, text, found);
             types::pairs_in_json(&self.types, text, found);
             types::value(&self.types, input, found);
+        }
+        // Yii makes an object of `{"class": ..., "__construct()": [...]}`.
+        if input.location.place == Place::Name
+            && let Some(at) = memchr::memmem::find(text, b"__construct()")
+        {
+            found.add(CONSTRUCTOR_KEY, Span::new(at, at + 13));
         }
         if input.groups.has(b'\n') {
             pickle::text(&self.types, text, found);
@@ -142,6 +150,11 @@ const HINTS: &[Hint] = &[
     Hint::text("jdk."),
     Hint::text("xstream"),
     Hint::text("sorted-set"),
+    Hint::text("__construct()"),
+    Hint::text("py/"),
+    Hint::text("clr-namespace"),
+    Hint::text("wddxpacket"),
+    Hint::text("__type"),
     Hint::text("dynamic-proxy"),
     Hint::text("objectdataprovider"),
     Hint::text("\nsystem"),

@@ -92,3 +92,17 @@ fn mutations_keep_a_detection() {
         }
     }
 }
+
+#[test]
+fn other_containers() {
+    attack(b"{\"py/object\":\"os.system\"}", "gadget-type");
+    attack(b"{\"__type\":\"System.Windows.Data.ObjectDataProvider, PresentationFramework\"}", "gadget-type");
+    attack(
+        b"<wddxPacket><data><struct type='xcom.sun.rowset.JdbcRowSetImplx'></struct></data></wddxPacket>",
+        "xml-gadget",
+    );
+    attack(b"<ResourceDictionary xmlns:s=\"clr-namespace:System;assembly=mscorlib\"/>", "xml-gadget");
+    attack(b"<sorted-set><string>a</string><dynamic-proxy/></sorted-set>", "xml-proxy");
+    let (have, blocks) = run(Place::Name, "", b"config.as xyz.__construct().config");
+    assert!(blocks, "{have}");
+}

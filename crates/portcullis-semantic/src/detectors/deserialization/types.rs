@@ -65,6 +65,20 @@ impl Types {
 
 /// `"@type":"..."`, `'$type':'...'`, `"@class":"..."` in a text that is JSON or a piece of it.
 pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memmem::find_iter(text, b"\"py/").take(NAMES_MAX) {
+        let rest = &text[at + 4..];
+        if [&b"object\""[..], b"reduce\"", b"type\"", b"function\""].iter().any(|key| rest.starts_with(key)) {
+            found.add(GADGET_TYPE, Span::new(at, at + 10));
+        }
+    }
+    for at in memchr::memmem::find_iter(text, b"type").take(NAMES_MAX) {
+        let is_key = text[..at].ends_with(b"\"__") && text[at + 4..].first() == Some(&b'"');
+        let value = text[at + 4..].splitn(4, |b| *b == b'"').nth(2).filter(|_| is_key);
+        if let Some(value) = value.filter(|value| class_name(value).is_some_and(|name| types.is_gadget(name)))
+        {
+            found.add(GADGET_TYPE, Span::new(at, text.len().min(at + 4 + value.len())));
+        }
+    }
     for at in memchr::memchr2_iter(b'@', b'$', text).take(NAMES_MAX) {
         if !at.checked_sub(1).is_some_and(|before| matches!(text[before], b'"' | b'\'')) {
             continue;
@@ -114,8 +128,12 @@ pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
     let key = input.location.name;
     let key = &key[key.iter().rposition(|&b| b == b'.').map_or(0, |at| at + 1)..];
     let asks = input.location.place == Place::Json
-        && matches!(key, b"@type" | b"$type" | b"@class" | b"__type" | b"@c" | b"javaClass");
-    if asks {
+        && matches!(key, b"@type" | b"$type" | b"@class" | b"__type" | b"@c" | b"javaClass" | b"__class");
+    if input.location.place == Place::Json
+        && matches!(key, b"py/object" | b"py/reduce" | b"py/type" | b"py/function")
+    {
+        found.add(GADGET_TYPE, span);
+    } else if asks {
         found.add(if types.is_gadget(name) { GADGET_TYPE } else { ANY_TYPE }, span);
     } else if types.is_gadget(name) {
         // Jackson's form is an array: the class, then what it is made of.

@@ -66,6 +66,10 @@ impl<'t> Delimiters<'t> {
             }
             [b'@', b'(', ..] => (Form::Parentheses, 2, b")"),
             [b'#', b's', b'e', b't', b'(' | b' ', ..] => (Form::Directive, 5, b")"),
+            [b'#', b'p', b'a', b'r', b's', b'e', b'(', ..] => (Form::Directive, 7, b")"),
+            [b'#', b'i', b'n', b'c', b'l', b'u', b'd', b'e', b'(', ..] => (Form::Directive, 9, b")"),
+            // Latte
+            [b'{', b'=', b'"' | b'\'' | b'$', ..] => (Form::Braces, 2, b"}"),
             [b'{', b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'', ..] => (Form::Single, 1, b"}"),
             _ => return None,
         })

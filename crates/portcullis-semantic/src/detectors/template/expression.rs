@@ -38,6 +38,9 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
             facts.note(OBJECT);
             facts.note(OBJECT_CALL);
         }
+    } else if form == Form::Marked && is_special(trimmed) {
+        facts.note(OBJECT);
+        facts.note(OBJECT_CALL);
     } else {
         Walk::new(detector, trimmed, form).run(&mut facts);
     }
@@ -62,6 +65,28 @@ fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
     if second.is(b'*') && is_arithmetic(inner) {
         facts.note(ARITHMETIC);
     }
+    // `{Smarty_Internal_Write_File::writeFile(...)}`
+    let third = lexer.next();
+    let is_static = first.kind == TokenKind::Name && second.is(b':') && third.is_some_and(|t| t.is(b':'));
+    if is_static && (inner.starts_with(b"Smarty") || inner.starts_with(b"self::")) && inner.contains(&b'(') {
+        facts.note(CODE);
+    }
+    // `{fetch file="/etc/passwd"}`
+    let path = lexer.find(|t| t.kind == TokenKind::Text).map(|t| t.inner(inner));
+    let is_tag = matches!(first.span.of(inner), b"fetch" | b"include" | b"include_php" | b"insert");
+    if is_tag && path.is_some_and(|path| path.starts_with(b"/") || has(path, b"://")) {
+        facts.note(SHELL_TEXT);
+        facts.note(super::CODE_CALL);
+    }
+}
+
+/// Freemarker's variables about itself that pages do not show.
+fn is_special(text: &[u8]) -> bool {
+    let names =
+        [&b".version"[..], b".data_model", b".globals", b".locals", b".main", b".template_name", b".vars"];
+    names.iter().any(|name| {
+        text.strip_prefix(*name).is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphabetic))
+    })
 }
 
 fn has(text: &[u8], part: &[u8]) -> bool {
@@ -269,6 +294,10 @@ impl<'w> Walk<'w> {
                 facts.note(OBJECT);
             }
         }
+        // No page defines a function in the middle of a text.
+        if name == b"function" && is_call && !is_statement(self.form) {
+            facts.note(CODE);
+        }
         if name == b"include" && is_call && count == 1 {
             facts.note(super::CODE_CALL);
         }
@@ -303,6 +332,10 @@ impl<'w> Walk<'w> {
             if is_path || is_line {
                 facts.note(SHELL_TEXT);
             }
+        }
+        // `{% include '/etc/passwd' %}`, `<#include "/etc/passwd">`
+        if is_statement(self.form) && (inner.starts_with(b"/etc/") || inner.starts_with(b"/proc/")) {
+            facts.note(SHELL_TEXT);
         }
         // Code in a text: `{{this.push "return require('child_process')"}}`.
         if inner.len() >= 8 && inner.contains(&b'(') {

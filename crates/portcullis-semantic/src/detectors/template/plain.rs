@@ -47,7 +47,6 @@ pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
     let is_usual = matches!(
         name,
         b"request"
-            | b"this"
             | b"session"
             | b"app"
             | b"root"
@@ -57,7 +56,14 @@ pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
             | b"config"
             | b"range"
     );
-    !is_usual || name.len() == whole.len()
+    // A block of Handlebars shows its element so.
+    name != b"this" && (!is_usual || name.len() == whole.len() || is_below(whole))
+}
+
+/// What frameworks keep below the request: `request.environ`, `request.application`.
+fn is_below(path: &[u8]) -> bool {
+    let last = path.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    matches!(last, b"environ" | b"application" | b"__dict__" | b"settings" | b"SECRET_KEY")
 }
 
 /// The first name of `a.b.c`, perhaps with filters without arguments behind it.
@@ -85,6 +91,8 @@ pub(super) fn is_arithmetic(text: &[u8]) -> bool {
         match token.kind {
             TokenKind::Number => numbers += 1,
             TokenKind::Text if numbers > 0 && last.is_some_and(|t| t.is(b'*')) => numbers += 1,
+            // `'a'*5`
+            TokenKind::Text if last.is_none() => numbers += 1,
             TokenKind::Sign(b'*' | b'+' | b'-' | b'/' | b'%' | b'^') => {
                 signs +=
                     usize::from(last.is_some_and(|t| {

@@ -110,3 +110,23 @@ fn hostile_texts_end() {
         run(&unit.repeat(10_000));
     }
 }
+
+#[test]
+fn files_and_what_engines_tell_of_themselves() {
+    attack("{% include '/etc/passwd' %}", "shell-text");
+    attack("{fetch file=\"/etc/passwd\"}", "shell-text");
+    attack("#parse(\"/etc/passwd\")", "shell-text");
+    attack("${.data_model}", "object object-call");
+    attack("{{request.environ}}", "object object-call");
+    attack("{{'a'*5}}", "arithmetic");
+    attack("{Smarty_Internal_Write_File::writeFile('x.php','',self::clearConfig())}", "code");
+    for text in [
+        "{{#each items}}<li>{{this}}</li>{{/each}}",
+        "${.now}",
+        "{% include 'a.html' %}",
+        "{include file=\"a.tpl\"}",
+    ] {
+        let (have, blocks) = run(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}

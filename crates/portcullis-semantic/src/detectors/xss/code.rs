@@ -30,7 +30,15 @@ impl Xss {
             }
             let mut reading = Reading::FirstQuote;
             let mut walks = if is_text { LINES_WALKS_MAX } else { WALKS_MAX };
+            let mut before = None;
             for at in memchr::memchr_iter(quote, text) {
+                let opening = before.replace(at);
+                // A fence of Markdown.
+                if quote == b'`'
+                    && text[at.saturating_sub(2)..].windows(3).take(3).any(|three| three == b"```")
+                {
+                    continue;
+                }
                 if may_follow_quote(&text[at + 1..]) {
                     if walks == 0 {
                         break;
@@ -38,7 +46,10 @@ impl Xss {
                     walks -= 1;
                     let outcome = walk_behind(text, at + 1, &self.names);
                     let is_far = reading == Reading::LaterQuote && at > FAR_BYTES;
-                    let reading = if is_text || is_far { Reading::Lines } else { reading };
+                    // The quote before it opened a string: what is injected would have gone on behind that one.
+                    let ends_string = reading == Reading::LaterQuote
+                        && opening.is_some_and(|opening| begins_string(&text[..opening]));
+                    let reading = if is_text || is_far || ends_string { Reading::Lines } else { reading };
                     self.note_code(at, &outcome, found, reading);
                 }
                 reading = Reading::LaterQuote;
@@ -113,6 +124,11 @@ impl Xss {
             }
         }
     }
+}
+
+/// A quote behind this opens a string.
+fn begins_string(before: &[u8]) -> bool {
+    matches!(before.trim_ascii_end().last(), Some(b'(' | b'=' | b'[' | b',' | b':' | b'+'))
 }
 
 /// How a text is read as code.

@@ -40,6 +40,8 @@ pub(super) enum Group {
     Reflect,
     /// Calls a function that is given.
     Indirect,
+    /// Makes an element, of which a script is one.
+    Make,
     /// What examples have.
     Demo,
     Any,
@@ -82,6 +84,7 @@ impl Names {
                 "constructor" => Group::Constructor,
                 "reflect" => Group::Reflect,
                 "indirect" => Group::Indirect,
+                "make" => Group::Make,
                 "demo" => Group::Demo,
                 _ => Group::Any,
             };

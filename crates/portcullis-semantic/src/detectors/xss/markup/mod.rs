@@ -222,7 +222,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
         let is_said = is_sentence(&self.text[..self.element.name.start as usize]);
         let acts = outcome.effects.any(Effects::ACTS);
-        if (acts || outcome.holds && !is_said) && begins_code(bytes) {
+        let is_mere = outcome.holds && !is_said && memchr::memmem::find(bytes, b"</").is_none();
+        if (acts || is_mere) && begins_code(bytes) {
             self.run_if(SCRIPT_CODE, whole, &outcome);
         } else if !loads {
             let is_text = is_said || has_words(bytes);

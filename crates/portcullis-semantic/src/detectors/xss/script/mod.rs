@@ -59,6 +59,8 @@ struct Walk<'a> {
     mentions: i32,
     /// A call of a timer began: what the next token is tells whether it runs text.
     in_timer: bool,
+    /// A call that makes an element began.
+    in_make: bool,
     /// A call of a telling function began behind white space, as a word in parentheses does.
     behind_space: bool,
     end: usize,
@@ -112,6 +114,7 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
         before: None,
         mentions: 0,
         in_timer: false,
+        in_make: false,
         behind_space: false,
         end: from,
     };
@@ -169,6 +172,11 @@ impl Walk<'_> {
         self.out.ends_in_comment = false;
         self.out.ends_in_string = false;
         self.out.tokens += 1;
+        if std::mem::take(&mut self.in_make)
+            && bytes.get(1..7).is_some_and(|b| b.eq_ignore_ascii_case(b"script"))
+        {
+            self.out.effects.insert(Effects::WRITE);
+        }
         if std::mem::take(&mut self.in_timer) {
             let is_text = match kind {
                 T::String { .. } | T::Template { .. } => true,
@@ -223,6 +231,7 @@ impl Walk<'_> {
                 if !self.operand {
                     self.behind_space = span.start as usize > self.end;
                     self.in_timer = self.callee == Callee::Name(Group::Timer);
+                    self.in_make = self.callee == Callee::Name(Group::Make);
                     self.call();
                 }
                 self.push(Bracket { open: b'(', is_control, ..Bracket::default() });
