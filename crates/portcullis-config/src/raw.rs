@@ -199,7 +199,8 @@ pub(crate) enum Level {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Semantic {
-    /// By class, for example `{ xss = "log", ssrf = "off" }`. Default: `block`.
+    /// By class, for example `{ xss = "log", ssrf = "off" }`. Default: `block`; for `leak`, private keys, files of the system
+    /// and web shells block, all else is logged.
     #[serde(default)]
     pub classes: BTreeMap<String, Spanned<ClassAction>>,
     /// Findings that do not count.
@@ -305,7 +306,8 @@ pub(crate) enum Ambiguous {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResponseBody {
-    /// `true` holds responses of the inspected media types until their verdict. Default: as the rules say.
+    /// `true` holds responses of the inspected media types until their verdict; `false` lets all pass. Default: rules see
+    /// what they ask for, the semantic detector text that need not wait for its upstream.
     pub inspect: Option<bool>,
     /// Bytes held for inspection; default: as the rules say (`SecResponseBodyLimit`).
     pub limit: Option<Size>,

@@ -1,7 +1,5 @@
 //! What the semantic detector does about single classes, and what it leaves alone.
 
-use std::ops::Range;
-
 use portcullis_types::{Class, Place};
 
 use crate::check::Checker;
@@ -18,9 +16,10 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic 
             checker.wrong_with_hint(action.span.clone(), message, hint::suggest(name, Class::NAMES));
             continue;
         };
-        shown(checker, action.span.clone(), class.name(), class == Class::Leak);
         match action.value {
-            raw::ClassAction::Block => {}
+            // What the detector would do without a word. Leaks are logged, most of them.
+            raw::ClassAction::Block if class != Class::Leak => {}
+            raw::ClassAction::Block => classes.push((class, ClassAction::Block)),
             raw::ClassAction::Log => classes.push((class, ClassAction::Log)),
             raw::ClassAction::Off => classes.push((class, ClassAction::Off)),
         }
@@ -41,7 +40,6 @@ fn exclusion(checker: &mut Checker<'_>, raw: &Spanned<raw::Exclude>) -> Exclusio
             let message = format!("there is no class `{}`", name.value);
             checker.wrong_with_hint(name.span.clone(), message, hint::suggest(name, Class::NAMES));
         }
-        shown(checker, name.span.clone(), name, class == Some(Class::Leak));
         class
     });
     let (place, name) = raw.location.as_ref().map_or((None, None), |text| location(checker, text));
@@ -66,16 +64,5 @@ fn location(checker: &mut Checker<'_>, text: &Spanned<String>) -> (Option<Place>
         let message = format!("there is no place `{place}`");
         checker.wrong_with_hint(text.span.clone(), message, hint::suggest(place, &names));
     }
-    let in_response = matches!(known, Some(Place::ResponseBody | Place::ResponseHeader));
-    shown(checker, text.span.clone(), place, in_response);
     (known, name)
-}
-
-/// What concerns responses would change nothing: the detector is given requests only.
-fn shown(checker: &mut Checker<'_>, span: Range<usize>, what: &str, in_response: bool) {
-    if in_response {
-        let message = format!("`{what}` concerns responses, which the semantic detector does not see yet");
-        let hint = "leave it out; rules of the CRS inspect responses (`response_body`)".to_string();
-        checker.wrong_with_hint(span, message, hint);
-    }
 }

@@ -105,6 +105,9 @@ names! {
         ContentCoding "content_coding",
         /// The rest of an uploaded file of which the semantic detector looks at the beginning.
         FileRest "file_rest",
+        /// What came of a response after it was let go: held for the semantic detector alone, it does not wait where its
+        /// upstream pauses or memory is short.
+        Released "released",
         /// After a protocol upgrade, for instance WebSocket frames.
         Upgraded "upgraded",
         /// The engine is off for this site, route or transaction.

@@ -12,11 +12,12 @@ use portcullis_event::{
 };
 use portcullis_http::body::Ambiguities;
 use portcullis_http::coding::CodingError;
-use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
+use portcullis_http::message::{Refusal, RequestHead};
 use portcullis_types::{Class, Phase, RuleId};
 
 use crate::coded::CodedBody;
 use crate::inspector::{Inspector, PolicyNames, Scratch};
+use crate::response::{Response, kept};
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
 
 /// What to do after a phase.
@@ -118,18 +119,15 @@ pub struct Inspection {
     pub(crate) semantic: Option<Box<SemanticRun>>,
     /// Buffers of the semantic detector while it does not run.
     spare: Buffers,
-    phase: Phase,
+    pub(crate) phase: Phase,
     pub(crate) request: portcullis_event::Request,
     pub(crate) host: String,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) interruption: Option<Interruption>,
     request_body_seen: u64,
-    response_body_seen: u64,
-    head_bytes: u64,
+    pub(crate) head_bytes: u64,
     request_coded: CodedBody,
-    response_coded: CodedBody,
-    /// Why a response body, if there was one, was not asked for.
-    response_skip: NotInspected,
+    pub(crate) response: Response,
 }
 
 impl Inspection {
@@ -168,11 +166,9 @@ impl Inspection {
             refusal: None,
             interruption: None,
             request_body_seen: 0,
-            response_body_seen: 0,
             head_bytes: 0,
             request_coded: CodedBody::default(),
-            response_coded: CodedBody::default(),
-            response_skip: NotInspected::BodyAccessOff,
+            response: Response::default(),
         }
     }
 
@@ -205,14 +201,15 @@ impl Inspection {
     }
 
     /// A piece of the request body, within the plan's limit, transfer coding removed. Rules see it with its content
-    /// codings undone; the plan's limit holds for what comes out, too.
-    pub fn request_body(&mut self, chunk: &[u8]) {
-        if let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() {
-            self.request_body_seen += chunk.len() as u64;
-            let Inspection { request_coded, transaction, semantic, .. } = self;
-            let take = &mut |data: &[u8]| show(transaction, semantic, data);
-            request_coded.feed(chunk, limit_bytes, take);
-        }
+    /// codings undone; the plan's limit holds for what comes out, too. Gives the bytes that the semantic detector keeps of it.
+    pub fn request_body(&mut self, chunk: &[u8]) -> usize {
+        let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return 0 };
+        self.request_body_seen += chunk.len() as u64;
+        let Inspection { request_coded, transaction, semantic, .. } = self;
+        let before = kept(semantic);
+        let take = &mut |data: &[u8]| show(transaction, semantic, data);
+        request_coded.feed(chunk, limit_bytes, take);
+        kept(semantic) - before
     }
 
     /// Why rules do not see what the request body says: a content coding that is not undone here, or is not what it says.
@@ -244,64 +241,10 @@ impl Inspection {
         self.step(progress)
     }
 
-    /// Phase 3.
-    pub fn response_head(&mut self, head: &ResponseHead) -> Step {
-        if self.interruption.is_some() {
-            return Step::Continue;
-        }
-        self.phase = Phase::ResponseHeaders;
-        self.head_bytes += head.received_len() as u64;
-        self.response_coded = CodedBody::new(head.header("content-encoding"));
-        let version = head.version().as_str().as_bytes();
-        let progress = self.transaction.response_head(version, head.status(), head.fields());
-        self.step(progress)
-    }
-
     /// How long the rules that have run since the last call want the transaction to wait (`pause`). The caller
     /// decides how long it does.
     pub fn take_pause(&mut self) -> Duration {
         Duration::from_millis(self.transaction.take_pause_ms())
-    }
-
-    /// Whether the response body must be shown, and held back until phase 4 has run.
-    pub fn response_body_plan(&mut self) -> BodyPlan {
-        if self.interruption.is_some() {
-            self.response_skip = NotInspected::AfterVerdict;
-            return BodyPlan::Skip;
-        }
-        let plan = self.transaction.response_body_plan();
-        self.response_skip = if self.transaction.rule_engine() == RuleEngine::Off {
-            NotInspected::EngineOff
-        } else if self.inspector.plan.settings.response_body_access {
-            NotInspected::MediaType
-        } else {
-            NotInspected::BodyAccessOff
-        };
-        plan
-    }
-
-    /// A piece of the response body, within the plan's limit, transfer coding removed. Rules see it with its content
-    /// codings undone, as far as that goes under the same limit.
-    pub fn response_body(&mut self, chunk: &[u8]) {
-        self.response_body_seen += chunk.len() as u64;
-        let limit = self.inspector.plan.settings.response_body_limit;
-        let Inspection { response_coded, transaction, .. } = self;
-        response_coded.feed(chunk, limit, &mut |data| transaction.response_body(data));
-    }
-
-    /// Phase 4. `truncated`: there is more body than was shown.
-    pub fn response_end(&mut self, truncated: bool) -> Step {
-        if self.interruption.is_some() {
-            return Step::Continue;
-        }
-        let Inspection { response_coded, transaction, .. } = self;
-        if !truncated {
-            response_coded.finish(&mut |data| transaction.response_body(data));
-        }
-        self.phase = Phase::ResponseBody;
-        let over = matches!(response_coded.error(), Some(CodingError::TooLarge | CodingError::Bomb));
-        let progress = self.transaction.response_end(truncated || over);
-        self.step(progress)
     }
 
     /// What rules want to know of the world outside, after [`Step::Ask`].
@@ -435,7 +378,7 @@ impl Inspection {
         Timestamp::from_epoch_millis(self.connection.epoch_millis)
     }
 
-    fn step(&mut self, progress: Progress) -> Step {
+    pub(crate) fn step(&mut self, progress: Progress) -> Step {
         match progress {
             Progress::Ask => Step::Ask,
             Progress::Done(None) => match self.semantic_decision() {
@@ -451,12 +394,12 @@ impl Inspection {
         Step::Interrupt(interruption)
     }
 
-    /// What the semantic detector says when the rules of a request phase have let the request through.
+    /// What the semantic detector says when the rules of a phase have let the exchange through.
     fn semantic_decision(&mut self) -> Option<Interruption> {
         let engine = self.transaction.rule_engine();
         let is_off = engine == RuleEngine::Off || self.transaction.is_allowed(self.phase);
         // A refused request has its answer already.
-        if self.phase > Phase::RequestBody || is_off || self.refusal.is_some() {
+        if self.phase > Phase::ResponseBody || is_off || self.refusal.is_some() {
             return None;
         }
         let Inspection { semantic, transaction, inspector, .. } = self;
@@ -493,9 +436,8 @@ impl Inspection {
         };
         let reason = self.request_reason();
         body(self.request_body_seen, outcome.request_body_bytes, &self.request_coded, reason);
-        let over = self.response_body_seen > 0;
-        let reason = if over { NotInspected::OverLimit } else { self.response_skip };
-        body(self.response_body_seen, outcome.response_body_bytes, &self.response_coded, reason);
+        let Response { seen, coded, skip, .. } = &self.response;
+        body(*seen, outcome.response_body_bytes, coded, *skip);
         coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
         if let Some(semantic) = &self.semantic {
             let left_out = semantic.bytes_left_out().min(coverage.bytes_inspected);
@@ -526,6 +468,6 @@ fn is_shown(transaction: &Transaction) -> bool {
 fn show(transaction: &mut Transaction, semantic: &mut Option<Box<SemanticRun>>, data: &[u8]) {
     transaction.request_body(data);
     if let Some(semantic) = semantic {
-        semantic.request_body(data);
+        semantic.body(data);
     }
 }

@@ -17,6 +17,7 @@ mod event;
 mod evidence;
 mod inspection;
 mod inspector;
+mod response;
 mod semantic;
 mod semantic_policy;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use portcullis_engine::Interruption;
-use portcullis_event::{Finding, FindingOutcome, SemanticScore, limits, text};
-use portcullis_http::message::RequestHead;
-use portcullis_semantic::{Analysis, Detectors, Score};
-use portcullis_types::{Class, Level, Phase};
+use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
+use portcullis_http::message::{RequestHead, ResponseHead};
+use portcullis_semantic::{Analysis, Detectors, Location, Score};
+use portcullis_types::{Class, Level, Phase, Place, Severity};
 
 use crate::evidence::evidence;
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
@@ -25,6 +25,8 @@ pub struct Semantic {
     pub level: Level,
     /// What is done about single classes, and what does not count.
     pub policy: Arc<SemanticPolicy>,
+    /// Bodies of responses are looked at, too.
+    pub response_bodies: bool,
 }
 
 /// A value with findings of one class, as an explanation tells of it.
@@ -43,7 +45,7 @@ pub struct ScoredValue {
 pub(crate) struct Buffers {
     analysis: Analysis,
     content_type: Vec<u8>,
-    /// The request body, content codings undone.
+    /// The body that is shown, content codings undone: of the request, then of the response.
     body: Vec<u8>,
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct SemanticRun {
     verdict: Option<(Score, Phase)>,
     /// The verdict was carried out.
     blocked: bool,
+    /// The response is text, and how long it says it is.
+    response: Option<(bool, u64)>,
 }
 
 impl SemanticRun {
@@ -74,6 +78,7 @@ impl SemanticRun {
             evidence: Vec::new(),
             verdict: None,
             blocked: false,
+            response: None,
         }
     }
 
@@ -92,9 +97,14 @@ impl SemanticRun {
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
     }
 
-    /// A piece of the request body.
-    pub(crate) fn request_body(&mut self, chunk: &[u8]) {
+    /// A piece of the body of the request, or then of the response.
+    pub(crate) fn body(&mut self, chunk: &[u8]) {
         self.buffers.body.extend_from_slice(chunk);
+    }
+
+    /// Bytes of the body that are kept until it has been shown.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.buffers.body.len()
     }
 
     /// The request body has been shown. `truncated`: there is more of it.
@@ -105,6 +115,34 @@ impl SemanticRun {
             false => analysis.request_body(detectors, content_type, body),
             true => analysis.request_body_beginning(detectors, content_type, body),
         }
+    }
+
+    pub(crate) fn response_head(&mut self, head: &ResponseHead) {
+        if self.semantic.policy.is_off(Class::Leak) {
+            return;
+        }
+        let Buffers { analysis, body, .. } = &mut self.buffers;
+        body.clear();
+        analysis.response_head(&self.semantic.detectors, head.fields());
+        let media_type = head.header("content-type").next().unwrap_or_default();
+        self.response = Some((is_text(media_type), head.content_length().unwrap_or(0)));
+    }
+
+    /// Whether the body of the response shall be shown, or why not.
+    pub(crate) fn wants_response_body(&self, limit_bytes: u64) -> Result<(), NotInspected> {
+        match self.response {
+            _ if !self.semantic.response_bodies => Err(NotInspected::BodyAccessOff),
+            None => Err(NotInspected::BodyAccessOff),
+            Some((false, _)) => Err(NotInspected::MediaType),
+            Some((true, length)) if length > limit_bytes => Err(NotInspected::OverLimit),
+            Some((true, _)) => Ok(()),
+        }
+    }
+
+    /// The response body has been shown.
+    pub(crate) fn response_end(&mut self) {
+        let Buffers { analysis, body, .. } = &mut self.buffers;
+        analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
     }
 
     /// Takes what the rules found as evidence; `number` reads a variable of the collection `TX`.
@@ -123,7 +161,12 @@ impl SemanticRun {
         if analysis.findings().is_empty() {
             return None;
         }
-        let passing = || analysis.scores(&self.semantic.detectors).filter(|score| self.over(score) >= 0.0);
+        // What is wrong with a request was decided before its response came.
+        let is_response = phase > Phase::RequestBody;
+        let passing = || {
+            let scores = analysis.scores(&self.semantic.detectors).filter(|score| self.over(score) >= 0.0);
+            scores.filter(|score| self.place(score).is_response() == is_response)
+        };
         let worst = |action| {
             let of_action = passing().filter(|score| self.action(score) == action);
             of_action.max_by(|a, b| self.over(a).total_cmp(&self.over(b)))
@@ -132,8 +175,10 @@ impl SemanticRun {
             Some(score) => (score, is_blocking),
             None => (worst(ClassAction::Log)?, false),
         };
-        // A detector that only detects goes on; what the body has may be worse.
-        self.verdict = Some((score, phase));
+        // A detector that only detects goes on; what the body has may be worse. An attack tells more than what it leads to.
+        if blocks || !is_response || self.verdict.is_none() {
+            self.verdict = Some((score, phase));
+        }
         self.blocked = blocks;
         blocks.then_some(Interruption::Deny { status: STATUS })
     }
@@ -272,6 +317,44 @@ impl SemanticRun {
     /// What is done about `score` if it passes the threshold.
     fn action(&self, score: &Score) -> ClassAction {
         let value = &self.buffers.analysis.values()[score.value as usize];
-        self.semantic.policy.action(score.class, value.place, &value.name, &self.elsewhere)
+        let said = self.semantic.policy.action(score.class, value.place, &value.name, &self.elsewhere);
+        said.unwrap_or_else(|| match score.class {
+            // A page that is not shown costs more than an error message that is; a key or a web shell costs everything.
+            Class::Leak if !self.is_severe(score) => ClassAction::Log,
+            _ => ClassAction::Block,
+        })
     }
+
+    fn is_severe(&self, score: &Score) -> bool {
+        let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
+        findings.any(|found| !found.loose && found.kind.severity == Severity::Critical)
+    }
+
+    fn place(&self, score: &Score) -> Place {
+        self.buffers.analysis.values()[score.value as usize].place
+    }
+}
+
+/// True for media types of documents and data that an application writes; nothing said is as good as text.
+fn is_text(media_type: &[u8]) -> bool {
+    let name = media_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
+    let is_quiet =
+        [&b"text/css"[..], b"text/javascript", b"text/event-stream", b"text/vcard", b"text/calendar"];
+    let is_data = [
+        &b"application/json"[..],
+        b"application/xml",
+        b"application/x-httpd-php",
+        b"application/x-php",
+        b"application/x-sh",
+        b"application/x-pem-file",
+        b"application/pkcs8",
+        b"application/sql",
+        b"application/yaml",
+    ];
+    let is_format = |end: &[u8]| name.starts_with(b"application/") && name.ends_with(end);
+    name.is_empty()
+        || name.starts_with(b"text/") && !is_quiet.contains(&name.as_slice())
+        || is_data.contains(&name.as_slice())
+        || is_format(b"+json")
+        || is_format(b"+xml")
 }

@@ -26,7 +26,8 @@ pub struct Exclusion {
     pub path: Option<String>,
 }
 
-/// A policy for classes, locations and paths. The default blocks everything.
+/// A policy for classes, locations and paths. Where it says nothing, findings block; those of [`Class::Leak`] that are not
+/// critical are logged.
 #[derive(Clone, Debug, Default)]
 pub struct SemanticPolicy {
     /// Classes for which something else is done than to block.
@@ -55,8 +56,14 @@ impl SemanticPolicy {
             .collect()
     }
 
-    /// What is done about a finding of `class` in this value.
-    pub(crate) fn action(&self, class: Class, place: Place, name: &[u8], elsewhere: &[bool]) -> ClassAction {
+    /// What is said about findings of `class` in this value, if anything.
+    pub(crate) fn action(
+        &self,
+        class: Class,
+        place: Place,
+        name: &[u8],
+        elsewhere: &[bool],
+    ) -> Option<ClassAction> {
         let is_header = matches!(place, Place::Header | Place::ResponseHeader);
         let applies = |(at, exclusion): (usize, &Exclusion)| {
             exclusion.class.is_none_or(|wanted| wanted == class)
@@ -65,12 +72,18 @@ impl SemanticPolicy {
                 && !elsewhere.get(at).copied().unwrap_or(false)
         };
         if self.exclusions.iter().enumerate().any(applies) {
-            return ClassAction::Off;
+            return Some(ClassAction::Off);
         }
-        self.classes
-            .iter()
-            .find(|(known, _)| *known == class)
-            .map_or(ClassAction::Block, |(_, action)| *action)
+        self.said(class)
+    }
+
+    /// True if findings of `class` never count.
+    pub(crate) fn is_off(&self, class: Class) -> bool {
+        self.said(class) == Some(ClassAction::Off)
+    }
+
+    fn said(&self, class: Class) -> Option<ClassAction> {
+        self.classes.iter().find(|(known, _)| *known == class).map(|(_, action)| *action)
     }
 }
 
@@ -153,7 +166,7 @@ mod tests {
             assert_eq!(policy.elsewhere(path.as_bytes()), elsewhere, "{path}");
             let off = elsewhere.contains(&false);
             let action = policy.action(Class::Sqli, Place::Query, b"q", &elsewhere);
-            assert_eq!(action, if off { ClassAction::Off } else { ClassAction::Block }, "{path}");
+            assert_eq!(action, off.then_some(ClassAction::Off), "{path}");
         }
     }
 }

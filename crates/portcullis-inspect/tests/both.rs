@@ -44,7 +44,8 @@ fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
     let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
     let plan = compile(&parsed.document, &parsed.sources, &files).plan.expect("rules that compile");
     let detectors = Arc::new(Detectors::of(vec![Box::new(Suspicious)]).expect("weights"));
-    let semantic = Semantic { detectors, level: Level::Balanced, policy: Arc::new(policy) };
+    let semantic =
+        Semantic { detectors, level: Level::Balanced, policy: Arc::new(policy), response_bodies: true };
     let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
     let inspector = Arc::new(inspector.with_semantic(mode, semantic));
     let client = "192.0.2.7:4711".parse().unwrap();

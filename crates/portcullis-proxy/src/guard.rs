@@ -79,9 +79,9 @@ impl Guarded {
         self.call(|inspection| inspection.request_body_plan()).unwrap_or(BodyPlan::Skip)
     }
 
-    /// Bytes of the request body.
-    pub(crate) fn request_body(&mut self, chunk: &[u8]) {
-        self.call(|inspection| inspection.request_body(chunk));
+    /// Bytes of the request body; how many of them were kept.
+    pub(crate) fn request_body(&mut self, chunk: &[u8]) -> usize {
+        self.call(|inspection| inspection.request_body(chunk)).unwrap_or(0)
     }
 
     /// Why rules do not see what the request body says in its content coding.
@@ -97,6 +97,11 @@ impl Guarded {
     /// Phase 2.
     pub(crate) fn request_end(&mut self, truncated: bool) -> Step {
         self.step(|inspection| inspection.request_end(truncated))
+    }
+
+    /// How long a response body may wait for its upstream.
+    pub(crate) fn response_wait_max(&mut self) -> Option<Duration> {
+        self.call(|inspection| inspection.response_wait_max()).flatten()
     }
 
     /// Phase 3.
@@ -145,8 +150,8 @@ impl Guarded {
     }
 
     /// Bytes of the response body.
-    pub(crate) fn response_body(&mut self, chunk: &[u8]) {
-        self.call(|inspection| inspection.response_body(chunk));
+    pub(crate) fn response_body(&mut self, chunk: &[u8]) -> usize {
+        self.call(|inspection| inspection.response_body(chunk)).unwrap_or(0)
     }
 
     /// Phase 4.

@@ -147,7 +147,10 @@ async fn hold(
                 return Err(Obstacle::NoMemory);
             }
             held.extend_from_slice(&step.data[..fits]);
-            transaction.inspection.request_body(&step.data[..fits]);
+            let kept = transaction.inspection.request_body(&step.data[..fits]);
+            if !share.grow(kept) {
+                return Err(Obstacle::NoMemory);
+            }
             transaction.request_body_bytes += step.data.len() as u64;
             if fits < step.data.len() {
                 if over == BodyLimitAction::Reject {

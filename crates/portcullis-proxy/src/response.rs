@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::IoSlice;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::h1::{
@@ -46,8 +46,9 @@ pub(crate) async fn pass_on(
             false => BodyPlan::Skip,
         };
         if let BodyPlan::Hold { limit_bytes, over_limit } = plan {
-            let limits = (limit_bytes, over_limit);
-            let held_now = hold(connection, group, &mut upstream, transaction, &mut decoder, limits).await;
+            let wait_max = transaction.inspection.response_wait_max();
+            let bounds = Bounds { bytes: limit_bytes, over: over_limit, wait_max };
+            let held_now = hold(connection, group, &mut upstream, transaction, &mut decoder, bounds).await;
             match held_now {
                 Ok(got) => held = got,
                 Err(Unheld::Upstream(error)) => {
@@ -196,17 +197,26 @@ enum Unheld {
     Refused(u16, &'static str),
 }
 
-/// Reads as much of the body as the rules want to see.
+/// How much of a body is held, and how long.
+struct Bounds {
+    bytes: u64,
+    over: BodyLimitAction,
+    /// The body is let go where it would wait longer for the upstream in all, or where there is no memory for it.
+    wait_max: Option<Duration>,
+}
+
+/// Reads as much of the body as is to be inspected.
 async fn hold(
     connection: &mut Connection,
     group: &Group,
     upstream: &mut UpstreamConnection,
     transaction: &mut Transaction,
     decoder: &mut BodyDecoder,
-    (limit, over): (u64, BodyLimitAction),
+    Bounds { bytes: limit, over, wait_max }: Bounds,
 ) -> Result<Held, Unheld> {
     let mut share = connection.worker.budget.share();
     let mut bytes = Vec::new();
+    let mut deadline = None;
     loop {
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
             let unread = upstream.input.unread();
@@ -215,15 +225,21 @@ async fn hold(
             let invalid = |_| Unheld::Upstream(UpstreamError::InvalidResponse);
             let step = decoder.decode(offered).map_err(invalid)?;
             let fits = step.data.len().min(room);
-            if !share.grow(step.data.len()) {
-                transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
-                return Err(Unheld::Refused(503, "Too many large responses at this moment."));
-            }
+            let mut has_room = share.grow(step.data.len());
             bytes.extend_from_slice(step.data);
-            transaction.inspection.response_body(&step.data[..fits]);
+            if has_room {
+                has_room = share.grow(transaction.inspection.response_body(&step.data[..fits]));
+            }
             let beyond = (step.data.len() - fits) as u64;
             let consumed = step.consumed;
             upstream.input.consume(consumed);
+            if wait_max.is_some() && (beyond > 0 || !has_room) {
+                return Ok(Held::new(bytes, true, share));
+            }
+            if !has_room {
+                transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+                return Err(Unheld::Refused(503, "Too many large responses at this moment."));
+            }
             if beyond > 0 {
                 let policy = match over {
                     BodyLimitAction::Reject => ExceptionPolicy::Closed,
@@ -239,9 +255,17 @@ async fn hold(
         if decoder.is_done() {
             return Ok(Held::new(bytes, false, share));
         }
-        connection.timer.arm(group.settings.read_timeout);
+        let patience = group.settings.read_timeout;
+        match wait_max {
+            Some(wait) => {
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + wait);
+                connection.timer.arm_within(patience, deadline);
+            }
+            None => connection.timer.arm(patience),
+        }
         let UpstreamConnection { stream, input, .. } = &mut *upstream;
         match connection.timer.run(input.fill(stream)).await {
+            Err(_) if wait_max.is_some() => return Ok(Held::new(bytes, true, share)),
             Err(_) => return Err(Unheld::Upstream(UpstreamError::ResponseTimeout)),
             Ok(Ok(count)) if count > 0 => {}
             Ok(Ok(_)) if decoder.close().is_ok() => {

@@ -7,6 +7,9 @@ use crate::analysis::{SEGMENT, is_odd_path};
 use crate::leaves::{Leaves, is_odd_name};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place};
 
+/// Bytes of a response's header field without which it is not looked at.
+const HEADER_BYTES_MIN: usize = 12;
+
 impl Analysis {
     /// Looks at the request line and the header fields. `fields` are names and values in order.
     pub fn request_head<'h>(
@@ -33,6 +36,17 @@ impl Analysis {
             if is_odd_name(name) {
                 self.value(detectors, Location::new(Place::HeaderName, b""), name);
             }
+        }
+    }
+
+    /// Looks at the header fields of a response. Short values have no room for what one tells.
+    pub fn response_head<'h>(
+        &mut self,
+        detectors: &Detectors,
+        fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
+        for (name, value) in fields.filter(|(_, value)| value.len() >= HEADER_BYTES_MIN) {
+            self.value(detectors, Location::new(Place::ResponseHeader, name), value);
         }
     }
 

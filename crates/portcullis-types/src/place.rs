@@ -75,6 +75,11 @@ places! {
 }
 
 impl Place {
+    /// It stands in a response.
+    pub fn is_response(self) -> bool {
+        matches!(self, Place::ResponseBody | Place::ResponseHeader)
+    }
+
     /// A value that an application would read as such. The raw forms beside them repeat what values have.
     pub fn is_value(self) -> bool {
         !matches!(

@@ -22,7 +22,12 @@ impl SharedDetectors {
         let detectors = Arc::clone(self.0.get_or_insert_with(|| Arc::new(Detectors::new())));
         inspector.with_semantic(
             mode,
-            Semantic { detectors, level: policy.level, policy: Arc::new(class_policy(policy)) },
+            Semantic {
+                detectors,
+                level: policy.level,
+                policy: Arc::new(class_policy(policy)),
+                response_bodies: policy.response_body.inspect != Some(false),
+            },
         )
     }
 }

@@ -10,6 +10,7 @@ pub mod ldap;
 pub mod leak;
 pub mod log4j;
 pub mod mail;
+mod marks;
 #[cfg(test)]
 mod mutations;
 mod name_filter;
