@@ -40,6 +40,7 @@ mod convert;
 mod de;
 mod error;
 mod flags;
+mod health;
 mod hint;
 mod node;
 mod policy;
@@ -54,8 +55,9 @@ mod upstream;
 pub use checked::*;
 pub use error::{ConfigError, Mistake};
 pub use flags::{Flags, LISTEN, PolicyFlags};
+pub use health::{Health, Probe};
 pub use policy::RuleSource;
-pub use portcullis_balance::{Balance, BreakerSettings, EjectionSettings};
+pub use portcullis_balance::{Balance, BreakerSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
 pub use upstream::{Endpoint, HashBy, Upstream, UpstreamTls};
 

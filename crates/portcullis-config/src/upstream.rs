@@ -8,6 +8,7 @@ use std::time::Duration;
 use portcullis_balance::{Balance, BreakerSettings, EjectionSettings};
 
 use crate::check::Checker;
+use crate::health::{self, Health};
 use crate::raw;
 use crate::spanned::Spanned;
 
@@ -24,6 +25,8 @@ pub struct Upstream {
     pub hash_by: Option<HashBy>,
     /// The share of an endpoint that comes back grows over this time.
     pub slow_start: Option<Duration>,
+    /// Active checks.
+    pub health: Option<Health>,
     /// When endpoints that fail are left out.
     pub ejection: Option<EjectionSettings>,
     /// The circuit breaker of each endpoint.
@@ -84,6 +87,7 @@ impl Upstream {
             balance: Balance::default(),
             hash_by: None,
             slow_start: None,
+            health: None,
             ejection: Some(EjectionSettings::default()),
             breaker: None,
             tls: None,
@@ -142,6 +146,7 @@ fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> U
         balance,
         hash_by,
         slow_start: group.slow_start.map(|time| time.value.0),
+        health: group.health.map(|health| health::check(checker, health)),
         ejection: ejection(checker, group.ejection),
         breaker: group.breaker.map(|breaker| self::breaker(checker, breaker)),
         tls: is_tls.then(|| UpstreamTls {
@@ -274,7 +279,7 @@ fn breaker(checker: &mut Checker<'_>, raw: raw::Breaker) -> BreakerSettings {
 }
 
 /// The number of a setting, which must lie in `range`.
-fn number<T: Copy + PartialOrd + std::fmt::Display>(
+pub(crate) fn number<T: Copy + PartialOrd + std::fmt::Display>(
     checker: &mut Checker<'_>,
     raw: Option<Spanned<T>>,
     range: RangeInclusive<T>,

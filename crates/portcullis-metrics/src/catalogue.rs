@@ -93,6 +93,8 @@ catalogue! {
         "Requests in flight at an endpoint.";
     UPSTREAM_BREAKER Gauge "portcullis_upstream_circuit_breaker_state" ["upstream", "endpoint"]
         "The circuit breaker of an endpoint: 0 closed, 1 open, 2 half-open.";
+    UPSTREAM_CHECKS Counter "portcullis_upstream_health_checks_total" ["upstream", "endpoint", "result"]
+        "Active health checks of an endpoint: passed or failed.";
     UPSTREAM_EJECTIONS Counter "portcullis_upstream_ejections_total" ["upstream", "endpoint"]
         "Times that an endpoint was left out because it failed several requests in a row.";
     PAUSES Counter "portcullis_pauses_total" ["result"]

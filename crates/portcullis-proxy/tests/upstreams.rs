@@ -3,6 +3,8 @@
 mod common;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use common::*;
 
@@ -232,4 +234,95 @@ fn a_reload_keeps_what_is_known_of_endpoints_that_stay() {
     assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
     assert_eq!((alive.seen().len(), added.seen().len()), (before, 7));
     until(|| healthy(&front) == 1.0);
+}
+
+/// A backend whose health a test turns on and off.
+struct Patient {
+    backend: Backend,
+    well: Arc<AtomicBool>,
+}
+
+impl Patient {
+    fn start() -> Patient {
+        let well = Arc::new(AtomicBool::new(true));
+        let asked = Arc::clone(&well);
+        let backend = Backend::start(move |request| match request.line().contains("/healthz") {
+            true if !asked.load(Relaxed) => {
+                Reply::Bytes(b"HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n".to_vec())
+            }
+            _ => ok("ok"),
+        });
+        Patient { backend, well }
+    }
+
+    /// Requests of clients that came here.
+    fn served(&self) -> usize {
+        self.backend.seen().iter().filter(|request| !request.line().contains("/healthz")).count()
+    }
+}
+
+#[test]
+fn an_endpoint_that_does_not_pass_its_checks_gets_no_requests() {
+    let (first, second) = (Patient::start(), Patient::start());
+    let group = format!(
+        "{}\nhealth = {{ path = \"/healthz\", host = \"app.example\", interval = \"50ms\", unhealthy = 3 }}",
+        urls(&[first.backend.address, second.backend.address])
+    );
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
+    assert_eq!((first.served(), second.served()), (1, 1));
+    first.well.store(false, Relaxed);
+    until(|| healthy(&front) == 1.0);
+    for _ in 0..10 {
+        assert_eq!(get(&mut client), 200);
+    }
+    assert_eq!((first.served(), second.served()), (1, 11));
+    second.well.store(false, Relaxed);
+    until(|| healthy(&front) == 0.0);
+    assert_eq!(get(&mut client), 503);
+    // A reload does not forget, although the settings of the checks changed.
+    let slower = group.replace("50ms", "70ms");
+    front.proxy.reload(&parse(&upstream(&slower)), &[]).unwrap();
+    assert_eq!(get(&mut client), 503);
+    first.well.store(true, Relaxed);
+    until(|| healthy(&front) == 1.0);
+    assert_eq!(get(&mut client), 200);
+    let name = |patient: &Patient| format!("upstream `app`: {}: ", patient.backend.address);
+    let expected = [
+        format!("{}unhealthy: answered 503", name(&first)),
+        format!("{}unhealthy: answered 503", name(&second)),
+        format!("{}healthy", name(&first)),
+    ];
+    assert_eq!(front.lines(), expected, "each change is said once");
+    let checks = |result: &str| {
+        let of = format!("endpoint=\"{}\",result=\"{result}\"", first.backend.address);
+        front.metric(&format!("portcullis_upstream_health_checks_total{{upstream=\"app\",{of}}}"))
+    };
+    assert!(checks("passed") >= 3.0 && checks("failed") >= 3.0);
+    let probe = first.backend.seen().into_iter().find(|request| request.line().contains("healthz")).unwrap();
+    assert_eq!(probe.line(), "GET /healthz HTTP/1.1");
+    assert_eq!((probe.header("host"), probe.header("connection")), (Some("app.example"), Some("close")));
+    // Without checks nothing speaks against the other one.
+    front.proxy.reload(&parse(&upstream(&urls(&[second.backend.address]))), &[]).unwrap();
+    until(|| get(&mut client) == 200);
+}
+
+#[test]
+fn checks_find_what_requests_have_not_met() {
+    let (dead, alive) = (vacant(), Backend::start(|_| ok("ok")));
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    for (bad, health, why) in [
+        (dead, "{ tcp = true, interval = \"50ms\" }", "connect"),
+        (silent.local_addr().unwrap(), "{ path = \"/\", timeout = \"80ms\" }", "no answer in 80ms"),
+    ] {
+        let group = format!("{}\nhealth = {health}", urls(&[bad, alive.address]));
+        let front = Front::start(&upstream(&group));
+        // The first check decides alone.
+        until(|| healthy(&front) == 1.0);
+        assert_eq!(front.lines(), [format!("upstream `app`: {bad}: unhealthy: {why}")]);
+        let mut client = front.client();
+        assert_eq!([get(&mut client), get(&mut client), get(&mut client)], [200; 3]);
+        assert_eq!(sent(&front, bad, "failed"), 0.0);
+    }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Upstream {
     pub hash_by: Option<Spanned<String>>,
     /// The share of an endpoint that comes back or joins grows over this time. Default: at once.
     pub slow_start: Option<Spanned<Time>>,
+    /// Active checks: whether an endpoint is up is asked at intervals. Default: none.
+    pub health: Option<Spanned<Health>>,
     /// Leaves endpoints out that fail several requests in a row.
     #[serde(default)]
     pub ejection: Ejection,
@@ -113,6 +115,30 @@ pub(crate) enum Balance {
     PowerOfTwo,
     /// Consistently by what `hash_by` names.
     Hash,
+}
+
+/// Active checks of each endpoint. An endpoint that does not pass gets no requests.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Health {
+    /// Path and query of a GET request that a healthy endpoint answers.
+    pub path: Option<Spanned<String>>,
+    /// Instead of a request: a connection, TLS included, is enough.
+    pub tcp: Option<bool>,
+    /// The `Host` of the request. Default: that of the endpoint.
+    pub host: Option<Spanned<String>>,
+    /// Statuses that pass: numbers and ranges, with commas between them. Default: `200-399`.
+    pub status: Option<Spanned<String>>,
+    /// From one check to the next, a tenth more or less. Default: 5s.
+    pub interval: Option<Time>,
+    /// For a check. Default: 2s.
+    pub timeout: Option<Time>,
+    /// Checks passed in a row that make an endpoint healthy. Default: 2.
+    #[schemars(range(min = 1, max = 1000))]
+    pub healthy: Option<Spanned<u32>>,
+    /// Checks failed in a row that make it unhealthy; the first check at a start decides alone. Default: 2.
+    #[schemars(range(min = 1, max = 1000))]
+    pub unhealthy: Option<Spanned<u32>>,
 }
 
 /// When endpoints that fail are left out. A failure is a connection that cannot be made, breaks or stays silent, or an

@@ -64,7 +64,8 @@ pub(crate) async fn connect(
     })
 }
 
-async fn open(group: &Arc<Group>, endpoint: usize) -> Result<Stream, Failed> {
+/// Opens a connection, TLS included.
+pub(super) async fn open(group: &Arc<Group>, endpoint: usize) -> Result<Stream, Failed> {
     let endpoint = &group.settings.endpoints[endpoint];
     let tcp = match endpoint.host.parse::<IpAddr>() {
         Ok(address) => TcpStream::connect((address, endpoint.port)).await,

@@ -52,6 +52,8 @@ pub(crate) struct Group {
     pub(crate) endpoints: Endpoints,
     /// The endpoint and way of connecting that connections belong to: those with the same number are interchangeable.
     pub(crate) connections: Vec<u64>,
+    /// By endpoint: active checks had looked at it before this group was made.
+    pub(super) was_checked: Vec<bool>,
     pub(crate) report: Reporter,
     clock: Clock,
 }
@@ -74,13 +76,14 @@ impl Group {
         let tls = settings.tls.as_ref().map(tls::client_config).transpose().map_err(wrong)?;
         let before = old.iter().find(|group| group.settings.name == settings.name);
         let now = origin.clock.moment(Instant::now());
-        let (mut members, mut connections) = (Vec::new(), Vec::new());
+        let (mut members, mut connections, mut was_checked) = (Vec::new(), Vec::new(), Vec::new());
         for endpoint in &settings.endpoints {
             let same = |other: &portcullis_config::Endpoint| {
                 (&other.host, other.port) == (&endpoint.host, endpoint.port)
             };
             let known = before
                 .and_then(|group| group.settings.endpoints.iter().position(same).map(|index| (group, index)));
+            was_checked.push(known.is_some_and(|(group, _)| group.settings.health.is_some()));
             members.push(Member {
                 endpoint: match (known, before) {
                     (Some((group, index)), _) => Arc::clone(&group.endpoints.members()[index].endpoint),
@@ -110,6 +113,7 @@ impl Group {
             report: Reporter::new(services, &settings.name, &names),
             endpoints: Endpoints::new(members, policy),
             connections,
+            was_checked,
             clock: origin.clock,
         };
         if group.tls.is_some() {

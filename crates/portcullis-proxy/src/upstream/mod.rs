@@ -4,6 +4,7 @@
 //! (`portcullis-balance`); connections and turns are each worker's own. One thread, the [`keeper`], does what belongs to no
 //! request. See ADR 0008.
 
+mod checks;
 mod connect;
 mod group;
 pub(crate) mod keeper;

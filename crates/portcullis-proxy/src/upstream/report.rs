@@ -35,6 +35,7 @@ struct EndpointMetrics {
     active: Gauge,
     breaker: Gauge,
     ejections: Counter,
+    checks: EnumCounters,
 }
 
 impl Reporter {
@@ -46,6 +47,11 @@ impl Reporter {
             active: registry.gauge(&catalogue::UPSTREAM_ACTIVE, &[group, name]),
             breaker: registry.gauge(&catalogue::UPSTREAM_BREAKER, &[group, name]),
             ejections: registry.counter(&catalogue::UPSTREAM_EJECTIONS, &[group, name]),
+            checks: registry.enum_counters(
+                &catalogue::UPSTREAM_CHECKS,
+                &[group, name],
+                &["passed", "failed"],
+            ),
         };
         Reporter {
             group: group.to_string(),
@@ -58,6 +64,11 @@ impl Reporter {
     /// Counts a request whose fate is known.
     pub(crate) fn sent(&self, endpoint: usize, sent: Sent) {
         self.endpoints[endpoint].requests.inc(sent as usize);
+    }
+
+    /// Counts an active check.
+    pub(crate) fn checked(&self, endpoint: usize, passed: bool) {
+        self.endpoints[endpoint].checks.inc(usize::from(!passed));
     }
 
     /// Says what a request changed; `why` is what happened to it.
