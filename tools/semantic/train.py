@@ -155,7 +155,7 @@ def main():
     parser.add_argument("--class", dest="cls", required=True)
     parser.add_argument("--attacks", default="", help="attack sets to learn from, comma separated parts of their names; default all")
     parser.add_argument("--floor", type=float, default=-1.0, help="lowest threshold of balanced; higher where attacks are few and the benign sets say little about the class")
-    parser.add_argument("--leave-out", action="store_true", help="also train without each source and test on it; to standard error")
+    parser.add_argument("--leave-out", type=int, metavar="MIN", help="also train without each source that has MIN samples or more and test on it; to standard error")
     parser.add_argument("--cap", default="", help="KIND=WEIGHT,...: kinds that recorded attacks have and honest traffic of other sites may have too; they learn no more than this")
     args = parser.parse_args()
     caps = {name: float(most) for name, most in (pair.split("=") for pair in args.cap.split(",") if pair)}
@@ -186,7 +186,7 @@ def main():
         for sample in samples:
             sources[sample.label, sample.group, sample.source if sample.label else ""].append(sample)
         for (label, group, source), held in sorted(sources.items()):
-            if len(held) < 40:
+            if len(held) < args.leave_out:
                 continue
             ids = {id(sample) for sample in held}
             rest = [sample for sample in samples if id(sample) not in ids]

@@ -106,6 +106,17 @@ impl Analysis {
         }
         if is_cut {
             self.value(detectors, Location::of(Place::Cookie), header);
+            // The value that goes on behind its semicolon, from where it begins.
+            let goes_on = |rest: &[u8]| {
+                let piece =
+                    rest.get(1..).unwrap_or_default().split(|&b| b == b';').next().unwrap_or_default();
+                !piece.trim_ascii().is_empty() && memchr::memchr(b'=', piece).is_none()
+            };
+            let cut = found.cookies.iter().find(|cookie| goes_on(&header[cookie.value.end as usize..]));
+            if let Some(cookie) = cut.filter(|cookie| cookie.name.start > 0) {
+                let location = Location::new(Place::Cookie, cookie.name.of(header));
+                self.value(detectors, location, &header[cookie.value.start as usize..]);
+            }
         }
     }
 }
@@ -155,6 +166,7 @@ mod tests {
 
     #[test]
     fn cookies_that_a_semicolon_cuts() {
+        assert_eq!(verdict("/", "sid=1; a=&#x66;ile:///etc/shadow"), "path");
         assert_eq!(verdict("/", "a=1;id"), "command");
         assert_eq!(verdict("/", "%3C%25=%207%20*%207%20%25%3E"), "template");
         assert_eq!(verdict("/", "a=<p style=\"x:1;y:2\" onmouseover=\"alert(1)\">"), "xss");

@@ -24,6 +24,9 @@ kinds! {
 #[derive(Debug)]
 pub struct Crlf;
 
+/// Line ends of a message that somebody pasted into a text; an injection needs fewer.
+const PASTED_LINES_MIN: usize = 4;
+
 /// Lines that are looked at.
 const LINES_MAX: usize = 64;
 
@@ -47,7 +50,8 @@ impl Detector for Crlf {
         let takes_any_field = is_one_line || place == Place::Query;
         // Many lines are a text; the headers of a mail or a log in it are quoted.
         let lines = memchr::memchr_iter(b'\n', text).take(20).count();
-        let is_loose = !is_one_line && lines > 12 || purpose::takes_text(input.location);
+        let is_pasted = lines >= PASTED_LINES_MIN && purpose::takes_text(input.location);
+        let is_loose = !is_one_line && lines > 12 || is_pasted;
         let mut breaks = 0;
         let mut at = 0;
         while at < text.len() && breaks < LINES_MAX {
@@ -261,7 +265,7 @@ const HINTS: &[Hint] = &[
 mod tests {
     use crate::Class::Crlf;
     use crate::Place;
-    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
+    use crate::detectors::testing::{blocks, blocks_at, look, passes, passes_at};
 
     #[test]
     fn headers() {
@@ -281,6 +285,8 @@ mod tests {
         passes(Crlf, "Date: Monday\r\nLocation: Room 5\r\nLink: see below\r\nHost: the whole family\r\n");
         let post = "I send:\nPOST /api HTTP/1.1\nHost: a.example\nContent-Type: text/html\n\n{}\nand get 500";
         passes_at(Crlf, Place::Form, "post", post);
+        let (have, is_blocked) = look(Crlf, Place::Form, "post", b"a\r\nSet-Cookie: b=c");
+        assert!(is_blocked, "{have}");
         blocks_at(Crlf, Place::Form, post, "response-header status-line");
         passes(Crlf, "C:\\new\\reports");
         passes_at(Crlf, Place::Json, "json.text", "line one\nline two\n<b>bold</b>");

@@ -22,6 +22,8 @@ kinds! {
 
 /// Lines that are looked at.
 const LINES_MAX: usize = 64;
+/// What is longer in Base64 is a document, or a whole mail.
+const PACKED_BYTES_MAX: usize = 160;
 /// Lines of a value that is still no letter that somebody quotes.
 const SHORT_LINES: usize = 14;
 /// A first line that is longer is a text's.
@@ -162,7 +164,9 @@ impl Detector for Mail {
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         // Line ends that JSON or an escape made are as good as those that came; those of a whole document are not.
-        if input.is_json || input.layers.iter().any(|layer| layer == Layer::Base64) {
+        let is_document =
+            text.len() > PACKED_BYTES_MAX && input.layers.iter().any(|layer| layer == Layer::Base64);
+        if input.is_json || is_document {
             return;
         }
         let mut lines = Lines { text, at: 0 };
@@ -322,6 +326,7 @@ mod tests {
             ("q", "joe@a.example%0ACc:list@b.example%0ASubject:hi"),
             ("subject", "Hello\nContent-Type: text/html\n\n<b>x</b>"),
             ("q", "4791 BODY[HEADER]\r\nV100 CAPABILITY\r\nV101 FETCH 4791"),
+            ("q", "am9lQGEuZXhhbXBsZQ0KQmNjOiBhbGxAYi5leGFtcGxl"),
             ("mailbox", "INBOX\"\r\nZ900 RENAME INBOX ALL_YOUR\r\n"),
             ("q", "hi\r\n.\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA"),
             ("user", "joe\r\nquit\r\nrset"),
