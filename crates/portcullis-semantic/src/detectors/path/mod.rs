@@ -269,12 +269,15 @@ fn is_asset(target: &[u8]) -> bool {
     ASSETS.iter().any(|end| target.ends_with(end))
 }
 
-/// `/etc/ is a directory`: a name that begins with a space, in a path of a system whose names have none.
+/// `/etc/ is a directory`, `/etc/hosts file`: words behind a path of a system whose names have no spaces.
 fn is_prose(text: &[u8], path: &Path) -> bool {
-    path.root == Root::Slash
-        && path.ups == 0
-        && path.spaces > 1
-        && memchr::memmem::find(path.span.of(text), b"/ ").is_some()
+    let bytes = path.span.of(text);
+    let Some(space) = memchr::memchr(b' ', bytes).filter(|_| path.root == Root::Slash && path.ups == 0)
+    else {
+        return false;
+    };
+    let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphabetic() || b"',.?!".contains(b));
+    bytes[..space].ends_with(b"/") && path.spaces > 1 || bytes[space + 1..].split(|&b| b == b' ').all(is_word)
 }
 
 fn first_has_space(text: &[u8], path: &Path) -> bool {

@@ -116,6 +116,7 @@ fn grammar_of_ordinary_paths() {
 fn prose_that_begins_with_a_path() {
     passes("/etc/ is a directory");
     passes("/etc/ and /var/ belong to root");
-    let (have, blocks) = look(Place::Query, b"/etc/init.d/some file");
+    passes("/etc/hosts file");
+    let (have, blocks) = look(Place::Query, b"/etc/init.d/some file.conf/x");
     assert!(blocks, "{have}");
 }

@@ -59,6 +59,7 @@ fn statements() {
     check("1 /*!50000union*/ /*!50000select*/ 1,2", "version-comment union-select");
     check("1e0union select 1,2", "union-select");
     check("x' and extractvalue(1,concat(0x7e,version()))-- -", "error-function info-function");
+    check("1' or 1 is 1-- -", "boolean-constant comment-end");
     check("1' into outfile '/tmp/x' -- ", "into-file");
 }
 
@@ -71,6 +72,7 @@ fn prose() {
     passes("Rock 'n' Roll");
     passes("this or that");
     passes("don't stop -- believing");
+    passes("2 and 2 is 4");
     passes("Please update your settings; delete from the basket what is not needed.");
 }
 

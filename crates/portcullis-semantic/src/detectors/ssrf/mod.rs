@@ -113,7 +113,7 @@ impl Detector for Ssrf {
             }
             let ends = if begin == start { ends_value } else { ends_token };
             let Some(url) = Url::read(text, begin, colon, ends) else { continue };
-            let is_loose = begin != start;
+            let is_loose = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
             self.note(text, &url, is_page, is_loose, found);
             urls += 1;
             if urls == URLS_MAX {
@@ -269,6 +269,13 @@ fn is_page(input: &Input<'_>) -> bool {
         || [&b"dl"[..], b"dr", b"u", b"ref", b"next", b"href", b"iss", b"aud"]
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// `http://localhost:8080 doesn't work`: an address and at least two words behind it.
+fn is_sentence(text: &[u8]) -> bool {
+    let mut words = text.split(|&b| b == b' ').skip(1).filter(|word| !word.is_empty());
+    let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphabetic() || b"',.?!".contains(b));
+    words.clone().count() >= 2 && words.all(is_word)
 }
 
 fn ends_value(b: u8) -> bool {

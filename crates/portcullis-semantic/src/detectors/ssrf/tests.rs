@@ -55,6 +55,7 @@ fn ordinary() {
     passes(Place::Query, "redirect_uri", "http://localhost:3000/callback");
     passes(Place::Query, "url", "https://www.example.com/a?b=c&d=https://cdn.example.org/x.png");
     passes(Place::Query, "q", "how do I open http://localhost:8080 on my router at http://192.168.1.1 ?");
+    passes(Place::Query, "q", "http://localhost:8080 doesn't work");
     passes(Place::Header, "Referer", "http://192.168.0.10/intranet/");
     passes(Place::Header, "X-Forwarded-For", "10.0.0.1, 172.16.3.4");
     passes(

@@ -36,7 +36,10 @@ impl Walk<'_, '_> {
                 if word == Word::Is {
                     self.null_test(span);
                 }
-                self.comparing = Some((self.last, self.last_span));
+                // "2 and 2 is 4": only SQLite compares numbers so.
+                let is_spoken =
+                    word == Word::Is && self.peek().is_some_and(|next| next.kind == TokenKind::Number);
+                self.comparing = (!is_spoken).then_some((self.last, self.last_span));
                 self.expect = Expect::Operand;
                 true
             }
