@@ -1,7 +1,6 @@
 //! What a match does: macros, variables, control.
 
 use std::borrow::Cow;
-use std::io::Write as _;
 
 use portcullis_types::{Span, Variable};
 
@@ -11,7 +10,7 @@ use crate::record::{ScoreChange, escape_key};
 use crate::template::{Part, Template};
 use crate::trace::Switch;
 use crate::transaction::Transaction;
-use crate::tx_store::{TxValue, addend, canonical_int, to_int};
+use crate::tx_store::{Decimal, TxValue, addend, canonical_int, to_int};
 
 /// What `setvar` does, its macros replaced.
 pub(crate) enum Operand {
@@ -91,6 +90,9 @@ impl Transaction {
     }
 
     pub(crate) fn expand_to_store(&mut self, plan: &Plan, template: &Template) -> Span {
+        if let Some(text) = template.as_literal() {
+            return self.store.push(text);
+        }
         let mut text = std::mem::take(&mut self.expansion);
         text.clear();
         self.expand(plan, template, &mut text);
@@ -102,8 +104,7 @@ impl Transaction {
     fn append_tx(&self, value: TxValue, out: &mut Vec<u8>) {
         match value {
             TxValue::Unset => {}
-            // Writing to a `Vec` does not fail.
-            TxValue::Int(number) => drop(write!(out, "{number}")),
+            TxValue::Int(number) => out.extend_from_slice(&Decimal::new(number)),
             TxValue::Text(span) => out.extend_from_slice(self.store.text(span)),
         }
     }
@@ -146,19 +147,32 @@ impl Transaction {
             SetVarOperation::Unset => Operand::Unset,
             SetVarOperation::SetNumber(number) => Operand::Set(TxValue::Int(*number)),
             SetVarOperation::Set(template) => {
+                match template.parts.as_slice() {
+                    // A number would have been told apart at load time.
+                    [Part::Literal(text)] => return Operand::Set(TxValue::Text(self.store.push(text))),
+                    [Part::Tx(slot)] if let value @ TxValue::Int(_) = self.tx.slot(*slot) => {
+                        return Operand::Set(value);
+                    }
+                    _ => {}
+                }
                 let span = self.expand_to_store(plan, template);
                 Operand::Set(canonical_int(self.store.text(span)).map_or(TxValue::Text(span), TxValue::Int))
             }
             SetVarOperation::AddNumber(delta) => Operand::Add(*delta),
-            SetVarOperation::Add(template) => {
-                let span = self.expand_to_store(plan, template);
-                Operand::Add(addend(self.store.text(span)))
-            }
-            SetVarOperation::Subtract(template) => {
-                let span = self.expand_to_store(plan, template);
-                Operand::Add(addend(self.store.text(span)).saturating_neg())
-            }
+            SetVarOperation::Add(template) => Operand::Add(self.addend(plan, template)),
+            SetVarOperation::Subtract(template) => Operand::Add(self.addend(plan, template).saturating_neg()),
         }
+    }
+
+    fn addend(&mut self, plan: &Plan, template: &Template) -> i64 {
+        if let [Part::Tx(slot)] = template.parts.as_slice()
+            && let TxValue::Int(number) = self.tx.slot(*slot)
+        {
+            // A sign in front of digits adds nothing.
+            return number.max(0);
+        }
+        let span = self.expand_to_store(plan, template);
+        addend(self.store.text(span))
     }
 
     /// The `TX` key's number plus `delta`; remembers the change for explanations.

@@ -7,7 +7,7 @@ use crate::plan::{Exclusion, KeyFilter, Link, Plan, RuleIndex, Target, XmlPath};
 use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
-use crate::tx_store::TxValue;
+use crate::tx_store::{Decimal, TxValue};
 
 /// A value that a link looks at.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ impl Transaction {
                 KeyFilter::Key(key) => self.store.push(key),
                 _ => Span::default(),
             };
-            let data = self.store.push(count.to_string().as_bytes());
+            let data = self.store.push(&Decimal::new(count as i64));
             let value = self.store.temporary(key, data);
             items.push(Item { variable: target.variable, count: true, key, value });
         }
@@ -195,7 +195,7 @@ impl Transaction {
         match value {
             TxValue::Unset => Span::default(),
             TxValue::Text(span) => span,
-            TxValue::Int(number) => self.store.push(number.to_string().as_bytes()),
+            TxValue::Int(number) => self.store.push(&Decimal::new(number)),
         }
     }
 

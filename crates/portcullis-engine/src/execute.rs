@@ -13,7 +13,7 @@ use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
 use crate::transaction::Transaction;
-use crate::tx_store::{TxValue, to_int};
+use crate::tx_store::TxValue;
 use crate::{AllowScope, ChainId, Class, RuleEngine};
 
 /// The last match: `MATCHED_VAR`, `MATCHED_VAR_NAME`.
@@ -133,6 +133,11 @@ impl Transaction {
     /// True if at least one value matched. Every match runs the link's actions; those of the last link
     /// complete the rule, each of them.
     fn run_link(&mut self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32, last: bool) -> bool {
+        if self.trace.is_none()
+            && let Some(matched) = self.run_shortcut(plan, rule, link, at, last)
+        {
+            return matched;
+        }
         let mut argument = std::mem::take(&mut self.argument);
         self.expand_argument(plan, link, &mut argument);
         let matched = !(self.trace.is_none() && self.cannot_match(link, &argument))
@@ -148,24 +153,14 @@ impl Transaction {
         }
     }
 
-    /// The quick no: one number compared with another, as in nearly every rule on `TX`.
+    /// The quick no: a number of values compared with another number.
     fn cannot_match(&self, link: &Link, argument: &[u8]) -> bool {
         let [target] = link.targets.include.as_slice() else { return false };
-        if link.chain != ChainId::IDENTITY || !link.operator.is_numeric() {
-            return false;
-        }
-        if let Some(count) = self.count(target) {
-            return link.operator.test_number(count, argument) == link.negated;
-        }
-        let Some(slot) = target.slot else { return false };
-        let value = self.tx.slot(slot);
-        let number = match (target.count, value) {
-            (true, value) => i64::from(value != TxValue::Unset),
-            (false, TxValue::Unset) => return true,
-            (false, TxValue::Int(number)) => number,
-            (false, TxValue::Text(span)) => to_int(self.store.text(span)),
-        };
-        link.operator.test_number(number, argument) == link.negated
+        link.chain == ChainId::IDENTITY
+            && link.operator.is_numeric()
+            && self
+                .count(target)
+                .is_some_and(|count| link.operator.test_number(count, argument) == link.negated)
     }
 
     fn test_items(
@@ -276,7 +271,7 @@ impl Transaction {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn on_match(
+    pub(crate) fn on_match(
         &mut self,
         plan: &Plan,
         rule: RuleIndex,

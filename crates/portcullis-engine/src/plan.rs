@@ -5,7 +5,9 @@ use std::sync::Arc;
 use portcullis_match::Pcre;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
-use crate::{ChainId, Chains, Diversion, Operator, RuleSet, Settings, Sieve, Template, TxIndex, TxSlot};
+use crate::{
+    ChainId, Chains, Diversion, Operator, RuleSet, Settings, Shortcuts, Sieve, Template, TxIndex, TxSlot,
+};
 
 /// Position of a rule in [`Plan::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +46,8 @@ pub struct Plan {
     pub updates: Vec<Update>,
     /// Which rules need not run; made last, of all the rest.
     pub sieve: Sieve,
+    /// By link: what decides whether it matches, if that is simple.
+    pub shortcuts: Shortcuts,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
@@ -443,6 +447,7 @@ impl Plan {
                 target.slots = accepted.map(|(slot, _)| slot).collect();
             }
         }
+        self.shortcuts = Shortcuts::new(&self.links, &self.chains);
         self.sieve = Sieve::new(self);
     }
 }

@@ -428,11 +428,7 @@ impl Transaction {
 
     /// The numeric value of a `TX` key, if it is set.
     pub fn tx_number(&self, key: &[u8]) -> Option<i64> {
-        match self.tx.slot(self.plan.tx_slot(key)?) {
-            TxValue::Unset => None,
-            TxValue::Int(number) => Some(number),
-            TxValue::Text(span) => Some(crate::tx_store::to_int(self.store.text(span))),
-        }
+        self.tx_int(self.plan.tx_slot(key)?)
     }
 
     /// All `TX` keys that are set, lower case, with their values as text: for differential tests and explanations.

@@ -1,0 +1,206 @@
+//! Links whose answer needs no list of values: one number decides, or nothing does.
+//!
+//! Most rules that run for every request are of this kind: the settings of the CRS in `TX`, `SecAction`. They are told apart at
+//! load time; what a match then does is the same as for all others.
+
+use std::cmp::Ordering;
+
+use portcullis_types::{ByteSet, Span, Variable};
+
+use crate::collect::Item;
+use crate::operator::{Captures, Number, Operator};
+use crate::plan::{KeyFilter, Link, Plan, RuleIndex};
+use crate::template::{Part, Template};
+use crate::transaction::Transaction;
+use crate::tx_store::{TxSlot, TxValue, to_int};
+use crate::{ChainId, Chains};
+
+/// By link of a plan: what decides whether it matches, if that is simple.
+#[derive(Debug, Default)]
+pub struct Shortcuts(Vec<Shortcut>);
+
+impl Shortcuts {
+    /// For the links of a plan.
+    pub(crate) fn new(links: &[Link], chains: &Chains) -> Shortcuts {
+        Shortcuts(links.iter().map(|link| Shortcut::new(link, chains)).collect())
+    }
+}
+
+/// What decides whether a link matches.
+#[derive(Clone, Copy, Debug)]
+enum Shortcut {
+    /// Values have to be looked at.
+    None,
+    /// `SecAction`: nothing.
+    Always,
+    /// The number in a `TX` key.
+    Number(Comparison),
+    /// The same behind a chain that leaves numbers as they are, but not all texts.
+    WholeNumber(Comparison),
+    /// Whether a `TX` key is set: `&TX:key`.
+    Count(Comparison),
+}
+
+/// A number compared with another.
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    slot: TxSlot,
+    /// Which of less (1), equal (2) and greater (4) are a match.
+    wanted: u8,
+    than: Than,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Than {
+    Constant(i64),
+    Slot(TxSlot),
+}
+
+impl Comparison {
+    fn holds(&self, number: i64, than: i64) -> bool {
+        let bit = match number.cmp(&than) {
+            Ordering::Less => 1,
+            Ordering::Equal => 2,
+            Ordering::Greater => 4,
+        };
+        self.wanted & bit != 0
+    }
+}
+
+impl Shortcut {
+    /// For `link`.
+    fn new(link: &Link, chains: &Chains) -> Shortcut {
+        let [target] = link.targets.include.as_slice() else { return Shortcut::None };
+        if !link.targets.exclude.is_empty() || link.multi_match {
+            return Shortcut::None;
+        }
+        let is_transformed = link.chain != ChainId::IDENTITY;
+        if link.unconditional {
+            let known = target.variable == Variable::RemoteAddr
+                && !target.count
+                && matches!(link.operator, Operator::UnconditionalMatch)
+                && !is_transformed
+                && !link.negated;
+            return if known { Shortcut::Always } else { Shortcut::None };
+        }
+        let (Some(slot), Some((wanted, number))) = (target.slot, comparison(&link.operator)) else {
+            return Shortcut::None;
+        };
+        let than = match number {
+            Number::Constant(number) => Than::Constant(*number),
+            Number::Computed(Template { parts }) => match parts.as_slice() {
+                [Part::Tx(slot)] => Than::Slot(*slot),
+                _ => return Shortcut::None,
+            },
+        };
+        let wanted = if link.negated { !wanted & 7 } else { wanted };
+        let comparison = Comparison { slot, wanted, than };
+        match (target.count, is_transformed) {
+            (true, false) => Shortcut::Count(comparison),
+            (false, false) => Shortcut::Number(comparison),
+            (false, true) if leaves_numbers(link.chain, chains) => Shortcut::WholeNumber(comparison),
+            (_, true) => Shortcut::None,
+        }
+    }
+}
+
+/// True if `chain` gives back every number that it gets, in decimal digits.
+fn leaves_numbers(chain: ChainId, chains: &Chains) -> bool {
+    let digits = ByteSet::range(b'0', b'9').with(b'-');
+    let mut at = chain;
+    while let Some(node) = chains.node(at) {
+        if node.triggers.intersects(&digits) {
+            return false;
+        }
+        at = node.parent;
+    }
+    true
+}
+
+fn comparison(operator: &Operator) -> Option<(u8, &Number)> {
+    Some(match operator {
+        Operator::Lt(number) => (1, number),
+        Operator::Eq(number) => (2, number),
+        Operator::Le(number) => (3, number),
+        Operator::Gt(number) => (4, number),
+        Operator::Ge(number) => (6, number),
+        _ => return None,
+    })
+}
+
+impl Transaction {
+    /// Whether `link` matches, with all that follows from it; `None` if that takes looking at values.
+    pub(crate) fn run_shortcut(
+        &mut self,
+        plan: &Plan,
+        rule: RuleIndex,
+        link: &Link,
+        at: u32,
+        last: bool,
+    ) -> Option<bool> {
+        let first = plan.rule(rule).first_link;
+        let shortcut = plan.shortcuts.0.get((first + at) as usize)?;
+        let holds = match shortcut {
+            Shortcut::None => return None,
+            Shortcut::Always => true,
+            Shortcut::WholeNumber(comparison)
+                if matches!(self.tx.slot(comparison.slot), TxValue::Text(_)) =>
+            {
+                return None;
+            }
+            Shortcut::Number(comparison) | Shortcut::WholeNumber(comparison) => self
+                .tx_int(comparison.slot)
+                .is_some_and(|number| comparison.holds(number, self.than(comparison))),
+            Shortcut::Count(comparison) => {
+                let number = i64::from(self.tx.slot(comparison.slot) != TxValue::Unset);
+                comparison.holds(number, self.than(comparison))
+            }
+        };
+        if !holds {
+            return Some(false);
+        }
+        let item = match shortcut {
+            Shortcut::None | Shortcut::Always => {
+                let value = self.store.scalar(Variable::RemoteAddr)?;
+                Item { variable: Variable::RemoteAddr, count: false, key: Span::default(), value }
+            }
+            Shortcut::Number(comparison) | Shortcut::WholeNumber(comparison) => {
+                let key = self.store.push(&plan.tx_names[comparison.slot.0 as usize]);
+                let data = self.tx_text(self.tx.slot(comparison.slot));
+                let value = self.store.temporary(key, data);
+                Item { variable: Variable::Tx, count: false, key, value }
+            }
+            Shortcut::Count(comparison) => {
+                let KeyFilter::Key(name) = &link.targets.include.first()?.filter else { return None };
+                let is_set = self.tx.slot(comparison.slot) != TxValue::Unset;
+                let key = self.store.push(name);
+                let data = self.store.push(if is_set { b"1" } else { b"0" });
+                let value = self.store.temporary(key, data);
+                Item { variable: Variable::Tx, count: true, key, value }
+            }
+        };
+        // A `ctl` may keep the one value from the rule.
+        if self.is_taken_away(plan, rule, at, &item) {
+            return Some(false);
+        }
+        let form = self.store.data(item.value);
+        self.on_match(plan, rule, link, at, last, &item, form, b"", &Captures::default());
+        Some(true)
+    }
+
+    fn than(&self, comparison: &Comparison) -> i64 {
+        match comparison.than {
+            Than::Constant(number) => number,
+            Than::Slot(slot) => self.tx_int(slot).unwrap_or(0),
+        }
+    }
+
+    /// What `atoi` makes of a `TX` key; `None` if it is not set.
+    pub(crate) fn tx_int(&self, slot: TxSlot) -> Option<i64> {
+        match self.tx.slot(slot) {
+            TxValue::Unset => None,
+            TxValue::Int(number) => Some(number),
+            TxValue::Text(span) => Some(to_int(self.store.text(span))),
+        }
+    }
+}
