@@ -79,7 +79,7 @@ pub use rule_set::RuleSet;
 pub use scanner::Scanner;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs};
 pub use shortcut::Shortcuts;
-pub use sieve::Sieve;
+pub use sieve::{Memo, Sieve};
 pub use store::Class;
 pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};

@@ -13,11 +13,13 @@
 mod build;
 mod classes;
 mod lanes;
+mod memo;
 pub(crate) mod sift;
 
 use portcullis_match::WordFinder;
 
 pub(crate) use lanes::{Lanes, Source};
+pub use memo::Memo;
 pub(crate) use sift::Sifted;
 
 /// What is known at load time of the rules' first links.
@@ -33,6 +35,8 @@ pub struct Sieve {
     not_plain: u64,
     /// Steps that run whatever the values are, by phase.
     always: [Vec<u64>; 5],
+    /// Number of the last phase with a candidate.
+    last_phase: u8,
 }
 
 /// So many words of a bitset that fit into registers.

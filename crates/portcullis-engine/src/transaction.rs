@@ -18,7 +18,7 @@ use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
 use crate::rewrite::Rewrites;
 use crate::settings::{BodyLimitAction, RuleEngine};
-use crate::sieve::Sifted;
+use crate::sieve::{Memo, Sifted};
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::tx_store::{TxStore, TxValue};
@@ -94,6 +94,7 @@ pub struct RequestLine<'a> {
 /// Buffers of a finished transaction, for the next one.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    memo: Option<Memo>,
     store: Store,
     tx: TxStore,
     sifted: Sifted,
@@ -104,6 +105,13 @@ pub struct Scratch {
     expansion: Vec<u8>,
 }
 
+impl Scratch {
+    /// New buffers of a thread whose transactions remember values together.
+    pub fn sharing(memo: &Memo) -> Scratch {
+        Scratch { memo: Some(memo.clone()), ..Scratch::default() }
+    }
+}
+
 /// A transaction. Call the phases in order; a phase may be left out where the message has no such part.
 #[derive(Debug)]
 pub struct Transaction {
@@ -112,6 +120,7 @@ pub struct Transaction {
     pub(crate) store: Store,
     pub(crate) tx: TxStore,
     pub(crate) sifted: Sifted,
+    pub(crate) memo: Option<Memo>,
     pub(crate) body: RequestBody,
     pub(crate) patterns: Patterns,
     pub(crate) phase: Phase,
@@ -187,6 +196,7 @@ impl Transaction {
             store: scratch.store,
             tx: scratch.tx,
             sifted: scratch.sifted,
+            memo: scratch.memo,
             body: RequestBody::new(settings.audit.reachable.request_body),
             patterns: Patterns::new(settings),
             phase: Phase::RequestHeaders,
@@ -358,6 +368,7 @@ impl Transaction {
             store,
             tx,
             sifted,
+            memo,
             mut matches,
             mut changes,
             mut items,
@@ -373,7 +384,7 @@ impl Transaction {
             text.clear();
             text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
         }
-        Scratch { store, tx, sifted, matches, changes, items, argument, expansion }
+        Scratch { memo, store, tx, sifted, matches, changes, items, argument, expansion }
     }
 
     /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.

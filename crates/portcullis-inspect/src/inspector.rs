@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use portcullis_engine::{Collections, Plan, RuleEngine};
+use portcullis_engine::{Collections, Memo, Plan, RuleEngine};
 use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
 use portcullis_types::RuleId;
 
@@ -24,6 +24,13 @@ pub struct PolicyNames {
 pub struct Scratch {
     pub(crate) engine: portcullis_engine::Scratch,
     pub(crate) semantic: Buffers,
+}
+
+impl Scratch {
+    /// New buffers of a thread whose inspections remember values together.
+    pub fn sharing(memo: &Memo) -> Scratch {
+        Scratch { engine: portcullis_engine::Scratch::sharing(memo), semantic: Buffers::default() }
+    }
 }
 
 /// A policy ready to inspect: a plan, and what events need beside it. Shared by all workers, never changed.

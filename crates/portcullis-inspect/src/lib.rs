@@ -25,8 +25,8 @@ pub use audit::AuditSink;
 pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
 pub use inspector::{Inspector, PolicyNames, Scratch};
 pub use portcullis_engine::{
-    Answer, BodyLimitAction, BodyPlan, Interruption, KeptFile, Origin, Question, QuestionId, ResponseEdits,
-    Scanner,
+    Answer, BodyLimitAction, BodyPlan, Interruption, KeptFile, Memo, Origin, Question, QuestionId,
+    ResponseEdits, Scanner,
 };
 pub use portcullis_http::coding::CodingError;
 pub use semantic::{ScoredValue, Semantic};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use portcullis_config::{ClientAddress, Config, Timeouts};
 use portcullis_event::{Action, Event, Redactor, RedactorNames};
-use portcullis_inspect::{Inspector, KeptFile, Origin, PolicyNames, Scratch};
+use portcullis_inspect::{Inspector, KeptFile, Memo, Origin, PolicyNames, Scratch};
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics, RuleCounters};
 use rustls::ServerConfig;
 use tokio::sync::Notify;
@@ -191,6 +191,8 @@ pub(crate) struct Worker {
     pub(crate) request_ids: RefCell<RequestIds>,
     /// Buffers of finished inspections, for the next ones.
     scratch: RefCell<Vec<Scratch>>,
+    /// What they remember together.
+    memo: Memo,
     connections: Cell<usize>,
     /// Told whenever a connection ends.
     pub(crate) ended: Notify,
@@ -211,6 +213,7 @@ impl Worker {
             pauses: Pauses::default(),
             request_ids: RefCell::default(),
             scratch: RefCell::default(),
+            memo: Memo::default(),
             connections: Cell::new(0),
             ended: Notify::new(),
         })
@@ -225,7 +228,7 @@ impl Worker {
 
     /// Buffers for an inspection.
     pub(crate) fn take_scratch(&self) -> Scratch {
-        self.scratch.borrow_mut().pop().unwrap_or_default()
+        self.scratch.borrow_mut().pop().unwrap_or_else(|| Scratch::sharing(&self.memo))
     }
 
     /// Gives buffers back. A few are kept: as many as inspections run at one time in ordinary traffic.

@@ -61,6 +61,7 @@ impl Sieve {
     fn enter(&mut self, plan: &Plan, place: &Place, link: &Link, looks: &[Look]) {
         let at = self.candidates.len();
         let Place { link: number, phase, step } = *place;
+        self.last_phase = self.last_phase.max(phase + 1);
         self.candidates.push(Candidate { link: number, phase, step, is_pure: is_pure(link) });
         for look in looks {
             let new = || Source::new(look.side, self.width);
@@ -105,6 +106,7 @@ impl super::Lanes {
         for (_, source) in &mut self.scalars {
             source.finish(&plan.chains, &length_min);
         }
+        self.number();
     }
 }
 

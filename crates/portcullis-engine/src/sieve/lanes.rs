@@ -28,6 +28,8 @@ pub(super) struct ClassLanes {
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(super) side: Side,
+    /// From 1; 0 for those that are too many.
+    pub(super) number: u16,
     /// The transformations that lead to the chains: a tree, the value itself first.
     pub(super) nodes: Vec<Node>,
     /// Where the transformation of no node on the way acts, only these forms may differ from the value: those of nodes that act on any
@@ -69,6 +71,20 @@ impl Default for Lanes {
     }
 }
 
+impl Lanes {
+    /// Gives each source its number.
+    pub(super) fn number(&mut self) {
+        let of_classes = self
+            .classes
+            .iter_mut()
+            .flat_map(|lanes| lanes.keyed.iter_mut().map(|(_, source)| source).chain(&mut lanes.any));
+        let all = of_classes.chain(self.scalars.iter_mut().map(|(_, source)| source));
+        for (number, source) in (1..=u16::MAX).zip(all) {
+            source.number = number;
+        }
+    }
+}
+
 impl ClassLanes {
     /// Who looks at the value under `key`.
     pub(super) fn source(&self, key: &[u8]) -> Option<&Source> {
@@ -89,7 +105,7 @@ impl Source {
             length_min: 0,
         };
         let (nodes, calm) = (vec![root], vec![0; width]);
-        Source { side, nodes, restless: Vec::new(), calm, triggers: 0, final_dot: false }
+        Source { side, number: 0, nodes, restless: Vec::new(), calm, triggers: 0, final_dot: false }
     }
 
     /// `candidate` looks through `chain`.

@@ -1,5 +1,7 @@
 //! Request time: from values to the rules that have to run.
 
+use std::sync::Arc;
+
 use portcullis_types::{Phase, Span};
 
 use crate::Plan;
@@ -7,6 +9,8 @@ use crate::operator::Captures;
 use crate::store::{CLASS_COUNT, Class};
 use crate::transaction::Transaction;
 
+use super::lanes::bits;
+use super::memo::{self, Known};
 use super::{Block, Sieve, Source, classes};
 
 /// Forms of values longer than this are not kept side by side: memory stays near the value's size.
@@ -21,8 +25,8 @@ pub(crate) struct Sifted {
     settled: Vec<u64>,
     /// Values of each class that have been looked at.
     classes_seen: Vec<u32>,
-    /// Of each scalar lane, the value that has been looked at.
-    scalars_seen: Vec<Option<u32>>,
+    /// Of each scalar lane, the value that has been looked at; of those without one, what stands for it.
+    scalars_seen: Vec<Option<Option<u32>>>,
     work: Work,
 }
 
@@ -77,18 +81,30 @@ impl Sifted {
 
 impl Transaction {
     /// Looks at the values that are new since the last call.
-    pub(crate) fn sift(&mut self, plan: &Plan) {
-        let sieve = &plan.sieve;
+    pub(crate) fn sift(&mut self, plan: &Arc<Plan>) {
+        if self.phase.number() > plan.sieve.last_phase {
+            return;
+        }
+        let memo = self.memo.take().unwrap_or_default();
         let mut sifted = std::mem::take(&mut self.sifted);
+        memo.with(plan, |known| self.sift_new(plan, &mut sifted, known));
+        self.sifted = sifted;
+        self.memo = Some(memo);
+    }
+
+    fn sift_new(&mut self, plan: &Plan, sifted: &mut Sifted, mut known: Option<&mut Known>) {
+        let sieve = &plan.sieve;
         for (at, (variable, source)) in sieve.lanes.scalars.iter().enumerate() {
-            let known = self.store.scalar(*variable).map(|value| value.0);
-            if known.is_some() && sifted.scalars_seen[at] == known {
+            // What stands for one that has no value is always the same.
+            let value = Some(self.store.scalar(*variable).map(|value| value.0));
+            if sifted.scalars_seen[at] == value {
                 continue;
             }
-            sifted.scalars_seen[at] = known;
+            sifted.scalars_seen[at] = value;
             if let Some(value) = self.scalar(*variable) {
                 let text = self.store.data(value);
-                self.sift_value(plan, &mut sifted, source, text);
+                let known = known.as_deref_mut().filter(|_| memo::repeats(*variable));
+                self.sift_known(plan, sifted, known, source, text);
             }
         }
         for (class, lanes) in Class::ALL.into_iter().zip(&sieve.lanes.classes) {
@@ -99,14 +115,41 @@ impl Transaction {
             }
             for at in from as usize..self.store.class_len(class) {
                 let value = self.store.class_value(class, at);
-                let key = self.store.key(value);
-                if let Some(source) = lanes.source(self.store.text(key)) {
+                let key = self.store.text(self.store.key(value));
+                if let Some(source) = lanes.source(key) {
+                    let known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
                     let text = self.store.data(value);
-                    self.sift_value(plan, &mut sifted, source, text);
+                    self.sift_known(plan, sifted, known, source, text);
                 }
             }
         }
-        self.sifted = sifted;
+    }
+
+    /// As [`sift_value`](Self::sift_value), with the answer in `known` if it is there, or afterwards.
+    fn sift_known(
+        &mut self,
+        plan: &Plan,
+        sifted: &mut Sifted,
+        known: Option<&mut Known>,
+        source: &Source,
+        value: Span,
+    ) {
+        let Some(known) = known.filter(|_| source.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
+            return self.sift_value(plan, sifted, source, value);
+        };
+        if let Some(found) = known.find(source.number, self.store.text(value)) {
+            for candidate in found.iter() {
+                settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, candidate);
+            }
+            return;
+        }
+        // All that match it, not only those that did not match others before.
+        let mut settled = std::mem::take(&mut sifted.settled);
+        sifted.settled.resize(plan.sieve.width, 0);
+        self.sift_value(plan, sifted, source, value);
+        known.enter(source.number, self.store.text(value), bits(&sifted.settled));
+        settled.iter_mut().zip(&sifted.settled).for_each(|(all, new)| *all |= new);
+        sifted.settled = settled;
     }
 
     fn sift_value(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, value: Span) {
@@ -243,11 +286,16 @@ impl Transaction {
             if candidate.is_pure && !{ matches }() {
                 continue;
             }
-            sifted.settled[at as usize / 64] |= 1 << (at % 64);
-            sifted.run[usize::from(candidate.phase)][candidate.step as usize / 64] |=
-                1 << (candidate.step % 64);
+            settle(&mut sifted.run, &mut sifted.settled, sieve, at as usize);
         }
     }
+}
+
+/// The rule of this candidate runs.
+fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
+    let candidate = &sieve.candidates[at];
+    settled[at / 64] |= 1 << (at % 64);
+    run[usize::from(candidate.phase)][candidate.step as usize / 64] |= 1 << (candidate.step % 64);
 }
 
 /// Those of `candidates` that are not settled and may match in a text with these byte classes only.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::UNIX_EPOCH;
 
 use bstr::{BString, ByteSlice};
 use portcullis_engine::{
-    Answer, Collections, Connection, Interruption, NoCollections, Plan, Progress, Question, RequestLine,
-    Scratch, Transaction,
+    Answer, Collections, Connection, Interruption, Memo, NoCollections, Plan, Progress, Question,
+    RequestLine, Scratch, Transaction,
 };
 use portcullis_reference::{Outcome, Request};
 use portcullis_types::{Phase, RuleId};
@@ -29,6 +29,9 @@ pub struct Seen {
     around_response: (BString, BString),
 }
 
+/// What one request taught the sieve must be right for those that follow.
+static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
+
 /// Runs the engine.
 #[allow(dead_code)] // Not every test needs it.
 pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
@@ -44,7 +47,8 @@ pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Co
         epoch_seconds: request.time.duration_since(UNIX_EPOCH).unwrap().as_secs() as i64,
         utc_offset_seconds: 0,
     };
-    let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection);
+    let scratch = Scratch::sharing(&MEMO);
+    let mut transaction = Transaction::new(Arc::clone(plan), collections, scratch, &connection);
     let interruption = phases(&mut transaction, request);
     let progress = transaction.logging();
     settle(&mut transaction, request, progress);

@@ -1,0 +1,160 @@
+//! Values that come again and again: what a browser says of itself, names of headers and arguments, methods.
+//!
+//! What the sieve finds of a text depends on the text and on who looks at it, and on nothing else. So it is remembered, for
+//! short values of kinds that repeat, as long as the plan lives. Nothing is taken for known that is not the same text.
+
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use portcullis_types::Variable;
+
+use crate::Plan;
+use crate::store::Class;
+
+/// Entries for one plan; a power of two.
+const ENTRIES: usize = 512;
+/// Longer texts are not remembered.
+pub(super) const TEXT_BYTES_MAX: usize = 255;
+/// Texts that more candidates match are not remembered.
+const FOUND_MAX: usize = 7;
+/// Plans whose values are remembered at one time.
+const PLANS_MAX: usize = 8;
+
+/// What transactions of one thread remember together; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Memo(Arc<Mutex<Vec<OfPlan>>>);
+
+#[derive(Debug)]
+struct OfPlan {
+    /// Held, so that no other plan can have the same address.
+    plan: Weak<Plan>,
+    known: Known,
+}
+
+/// Texts, each at the place that its hash gives.
+#[derive(Debug)]
+pub(super) struct Known(Box<[Entry]>);
+
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    /// Who looks at it; 0 for an empty place.
+    source: u16,
+    found: Found,
+    text: Box<[u8]>,
+}
+
+/// Candidates that match a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    count: u8,
+    candidates: [u16; FOUND_MAX],
+}
+
+impl Memo {
+    /// Calls `run` with what is known under `plan`; with nothing while another thread has it.
+    pub(super) fn with<T>(&self, plan: &Arc<Plan>, run: impl FnOnce(Option<&mut Known>) -> T) -> T {
+        let Ok(mut plans) = self.0.try_lock() else { return run(None) };
+        run(Some(Memo::of_plan(&mut plans, plan)))
+    }
+
+    fn of_plan<'a>(plans: &'a mut MutexGuard<'_, Vec<OfPlan>>, plan: &Arc<Plan>) -> &'a mut Known {
+        let is_it = |known: &OfPlan| std::ptr::eq(known.plan.as_ptr(), Arc::as_ptr(plan));
+        if let Some(at) = plans.iter().position(is_it) {
+            return &mut plans[at].known;
+        }
+        plans.retain(|known| known.plan.strong_count() > 0);
+        if plans.len() >= PLANS_MAX {
+            plans.remove(0);
+        }
+        plans.push(OfPlan { plan: Arc::downgrade(plan), known: Known::default() });
+        let last = plans.len() - 1;
+        &mut plans[last].known
+    }
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Known(vec![Entry::default(); ENTRIES].into_boxed_slice())
+    }
+}
+
+impl Known {
+    /// What is known of `text` before `source`.
+    pub(super) fn find(&self, source: u16, text: &[u8]) -> Option<Found> {
+        let entry = &self.0[place(source, text)];
+        (entry.source == source && *entry.text == *text).then_some(entry.found)
+    }
+
+    /// Remembers that just these candidates match; forgets what had the same place.
+    pub(super) fn enter(&mut self, source: u16, text: &[u8], candidates: impl Iterator<Item = usize>) {
+        let mut found = Found::default();
+        for candidate in candidates {
+            let Ok(candidate) = u16::try_from(candidate) else { return };
+            let Some(place) = found.candidates.get_mut(usize::from(found.count)) else { return };
+            (*place, found.count) = (candidate, found.count + 1);
+        }
+        self.0[place(source, text)] = Entry { source, found, text: text.into() };
+    }
+}
+
+impl Found {
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.candidates[..usize::from(self.count)].iter().map(|&candidate| usize::from(candidate))
+    }
+}
+
+/// A bad hash costs time, no more: texts are compared.
+fn place(source: u16, text: &[u8]) -> usize {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (words, rest) = text.as_chunks::<8>();
+    let mut hash = u64::from(source) ^ (text.len() as u64) << 16;
+    for word in words {
+        hash = (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
+    }
+    let rest = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    hash = (hash.rotate_left(23) ^ rest).wrapping_mul(FACTOR);
+    (hash >> 32) as usize % ENTRIES
+}
+
+/// True for variables whose values repeat. What tells one client from another is not kept beyond its transaction.
+pub(super) fn repeats(variable: Variable) -> bool {
+    use Variable::*;
+    !matches!(
+        variable,
+        PathInfo
+            | QueryString
+            | RemotePort
+            | RemoteUser
+            | RequestBasename
+            | RequestBody
+            | RequestFilename
+            | RequestLine
+            | RequestUri
+            | RequestUriRaw
+            | ResponseBody
+            | UniqueId
+    )
+}
+
+/// The same for the values of a class under `key`.
+pub(super) fn repeats_in(class: Class, key: &[u8]) -> bool {
+    match class {
+        Class::ArgsGetNames
+        | Class::ArgsPostNames
+        | Class::RequestHeadersNames
+        | Class::RequestCookiesNames
+        | Class::ResponseHeadersNames => true,
+        Class::RequestHeaders => !is_secret(key),
+        Class::ResponseHeaders => !key.eq_ignore_ascii_case(b"set-cookie"),
+        _ => false,
+    }
+}
+
+fn is_secret(header: &[u8]) -> bool {
+    let named = |name: &[u8]| header.eq_ignore_ascii_case(name);
+    match header.len() {
+        6 => named(b"cookie"),
+        13 => named(b"authorization"),
+        19 => named(b"proxy-authorization"),
+        _ => false,
+    }
+}
