@@ -3,7 +3,8 @@
 //! Rule sets are full of rules on settings: `SecRule TX:PARANOIA_LEVEL "@lt 2" "...,skipAfter:END"`. What those `TX`
 //! keys hold is known at load time wherever only unconditional rules have set them. This module follows the rules in
 //! the order in which they run and keeps, for every `TX` key, the one value that it can have there, or that there are
-//! several. A rule behind a skip that is always taken, or whose condition is always false, is *dead*.
+//! several. A rule behind a skip that is always taken, or whose condition is always false, is *dead*. Where an operator's
+//! argument has macros, `@within %{tx.allowed_methods}`, and they stand for one text only, that text takes their place.
 //!
 //! What keeps the answer on the safe side:
 //! * After a conditional rule a key may have its old or its new value; after additions, any.
@@ -24,11 +25,12 @@ use portcullis_types::Variable;
 /// Position of the logging phase in [`Plan::steps`].
 const LOGGING: usize = 4;
 
-/// Takes dead rules out of the steps of `plan` and notes them in `plan.dead`.
+/// Takes dead rules out of the steps of `plan` and notes them in `plan.dead`; puts known texts in the place of macros.
 pub(crate) fn fold(plan: &mut Plan) {
     let activations = activations(plan);
     let mut scenarios: HashMap<Vec<u32>, Findings> = HashMap::new();
     let mut dead = Vec::new();
+    let mut arguments = Vec::new();
     for steps in &plan.steps {
         for step in steps {
             // The sets that can be in force while this rule runs are those that it is not in.
@@ -36,9 +38,14 @@ pub(crate) fn fold(plan: &mut Plan) {
             let own: Vec<u32> = (0..plan.ctl_removals.len() as u32).filter(|set| holds(&set)).collect();
             let findings =
                 scenarios.entry(own).or_insert_with_key(|own| Flow::new(plan, &activations, own).run());
-            if let Some(why) = &findings[step.rule.0 as usize] {
+            if let Some(why) = &findings.dead[step.rule.0 as usize] {
                 dead.push(Dead { rule: step.rule, why: why.clone() });
             }
+            let first = plan.rule(step.rule).first_link;
+            let links = first..first + plan.rule(step.rule).link_count;
+            let known =
+                links.filter_map(|link| Some((link as usize, findings.arguments.get(&link)?.clone())));
+            arguments.extend(known);
         }
     }
     let mut gone = vec![false; plan.rules.len()];
@@ -49,6 +56,9 @@ pub(crate) fn fold(plan: &mut Plan) {
         *steps = without(steps, &gone);
     }
     plan.dead = dead;
+    for (link, text) in arguments {
+        plan.links[link].operator.set_argument(&text);
+    }
 }
 
 /// The steps that stay, their skips turned to where their targets are now.
@@ -68,8 +78,14 @@ fn without(steps: &[Step], gone: &[bool]) -> Vec<Step> {
     steps.iter().filter(|step| !is_gone(step)).map(turned).collect()
 }
 
-/// By rule: why it is dead, if it is.
-type Findings = Vec<Option<DeadCause>>;
+/// What is found out about the rules.
+#[derive(Default)]
+struct Findings {
+    /// By rule: why it is dead, if it is.
+    dead: Vec<Option<DeadCause>>,
+    /// By link: what its operator's argument always is, where that has macros.
+    arguments: HashMap<u32, Vec<u8>>,
+}
 
 /// For each set of [`Plan::ctl_removals`]: phase and step of the first rule that can put it into force.
 fn activations(plan: &Plan) -> Vec<Option<(usize, usize)>> {
@@ -139,7 +155,12 @@ impl<'a> Flow<'a> {
     fn new(plan: &'a Plan, activations: &[Option<(usize, usize)>], own: &[u32]) -> Self {
         let sets = (0..).zip(activations).filter(|(set, _)| !own.contains(set));
         let sets = sets.filter_map(|(set, place)| Some((set, (*place)?))).collect();
-        Flow { plan, sets, left: None, findings: vec![None; plan.rules.len()] }
+        Flow {
+            plan,
+            sets,
+            left: None,
+            findings: Findings { dead: vec![None; plan.rules.len()], ..Findings::default() },
+        }
     }
 
     fn run(mut self) -> Findings {
@@ -179,7 +200,7 @@ impl<'a> Flow<'a> {
                 join(&mut state, &landing);
             }
             let Some(here) = &mut state else {
-                self.findings[step.rule.0 as usize] = skipper.map(|by| DeadCause::Skipped { by });
+                self.findings.dead[step.rule.0 as usize] = skipper.map(|by| DeadCause::Skipped { by });
                 continue;
             };
             let removable = self.removable(step.rule, (phase, at));
@@ -190,7 +211,7 @@ impl<'a> Flow<'a> {
                 truth = if truth == Truth::Always { Truth::Maybe } else { truth };
             }
             if truth == Truth::Never {
-                self.findings[step.rule.0 as usize] = cause;
+                self.findings.dead[step.rule.0 as usize] = cause;
                 continue;
             }
             if !matches!(self.plan.rule(step.rule).disruption, Disruption::Pass) {
@@ -216,9 +237,12 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether the rule matches, why it is dead if it is, and what its acts do to `state`.
-    fn rule(&self, index: RuleIndex, state: &mut State) -> (Truth, Option<DeadCause>) {
+    fn rule(&mut self, index: RuleIndex, state: &mut State) -> (Truth, Option<DeadCause>) {
         let mut so_far = Truth::Always;
-        for (at, link) in self.plan.links_of(self.plan.rule(index)).iter().enumerate() {
+        let plan = self.plan;
+        for (at, link) in plan.links_of(plan.rule(index)).iter().enumerate() {
+            let argument = link.operator.argument().filter(|text| text.as_literal().is_none());
+            let known = argument.and_then(|text| expand(text, state));
             match self.link(index, link, state) {
                 // The links before it still act.
                 Truth::Never if at > 0 => return (Truth::Never, None),
@@ -232,6 +256,12 @@ impl<'a> Flow<'a> {
                 {
                     self.set(set, so_far == Truth::Always, state);
                 }
+            }
+            // The operator is asked again after each match, with what the acts have made of the macros.
+            if let Some(text) = known
+                && argument.and_then(|text| expand(text, state)).as_ref() == Some(&text)
+            {
+                self.findings.arguments.insert(plan.rule(index).first_link + at as u32, text);
             }
         }
         (so_far, None)

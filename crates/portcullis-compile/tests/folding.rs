@@ -178,3 +178,40 @@ fn ctl_may_take_away_what_the_proof_needs() {
         &[],
     );
 }
+
+/// What the operator of rule 9 is given, if that is known.
+#[track_caller]
+fn check_argument(rules: &str, argument: Option<&str>) {
+    let plan = plan(&format!("{rules}\nSecRule ARGS \"@within %{{tx.a}} %{{tx.b}}\" \"id:9,phase:2,pass\""));
+    let rule = plan.rules.iter().find(|rule| rule.id.0 == 9).unwrap();
+    let text = plan.links_of(rule)[0].operator.argument().and_then(|text| text.as_literal());
+    assert_eq!(text.map(|text| String::from_utf8_lossy(text)).as_deref(), argument, "{rules}");
+}
+
+#[test]
+fn macros_that_stand_for_one_text_are_replaced() {
+    let set = "SecAction \"id:1,phase:1,pass,setvar:'tx.a=GET POST',setvar:tx.b=7\"\n";
+    check_argument(set, Some("GET POST 7"));
+    check_argument("", Some(" "));
+    let unset_only = "SecRule &TX:b \"@eq 0\" \"id:2,phase:1,pass,setvar:tx.b=8\"";
+    check_argument(&format!("{set}{unset_only}"), Some("GET POST 7"));
+    // What depends on the request is not known.
+    for more in [
+        "SecRule ARGS:x \"@eq 1\" \"id:2,phase:1,pass,setvar:tx.a=PUT\"",
+        "SecAction \"id:2,phase:1,pass,setvar:'tx.a=%{ARGS.x}'\"",
+        "SecAction \"id:2,phase:1,pass,setvar:'tx.%{ARGS.x}=1'\"",
+        "SecRule ARGS \"@rx .\" \"id:2,phase:1,pass,setvar:tx.b=+1\"",
+        "SecRule ARGS:x \"@eq 1\" \"id:2,phase:1,pass,allow:phase\"\nSecAction \"id:3,phase:1,pass,setvar:tx.b=8\"",
+        "SecRule ARGS:x \"@eq 1\" \"id:2,phase:1,pass,ctl:ruleRemoveById=3\"\nSecAction \"id:3,phase:1,pass,setvar:tx.b=8\"",
+    ] {
+        check_argument(&format!("{set}{more}"), None);
+    }
+    // Nor is what the rule itself changes between two of its values.
+    let plan = plan(&format!(
+        "{set}SecRule ARGS \"@within %{{tx.a}}\" \"id:9,phase:2,pass,setvar:tx.a=PUT\"\n\
+         SecRule ARGS \"@within %{{tx.b}}\" \"id:10,phase:2,pass,setvar:tx.c=1\""
+    ));
+    let literal = plan.links.iter().map(|link| link.operator.argument().and_then(|text| text.as_literal()));
+    let literal: Vec<_> = literal.flatten().collect();
+    assert_eq!(literal, [b"7"]);
+}

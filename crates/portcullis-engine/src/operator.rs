@@ -107,6 +107,18 @@ impl Operator {
         }
     }
 
+    /// Puts `text` in the place of the template, where that has macros that can only stand for it.
+    pub fn set_argument(&mut self, text: &[u8]) {
+        use Operator::*;
+        match self {
+            Contains(t) | ContainsWord(t) | Within(t) | StrEq(t) | StrMatch(t) | BeginsWith(t)
+            | EndsWith(t) => *t = Template::literal(text),
+            Eq(n) | Ge(n) | Gt(n) | Le(n) | Lt(n) => *n = Number::Constant(to_int(text)),
+            // A pattern is compiled with what compiles patterns, and what `@rsub` puts in is looked at as it runs.
+            _ => {}
+        }
+    }
+
     /// True if the answer comes from outside, see [`crate::Question`].
     pub(crate) fn asks(&self) -> bool {
         matches!(self, Operator::Rbl(_) | Operator::InspectFile(_))
