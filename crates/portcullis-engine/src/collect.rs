@@ -7,7 +7,7 @@ use crate::plan::{Exclusion, KeyFilter, Link, Plan, RuleIndex, Target, XmlPath};
 use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
-use crate::tx_store::{Decimal, TxValue};
+use crate::tx_store::{Decimal, TxSlot, TxValue};
 
 /// A value that a link looks at.
 #[derive(Clone, Copy, Debug)]
@@ -156,39 +156,37 @@ impl Transaction {
 
     fn collect_tx(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
         if let Some(slot) = target.slot {
-            self.push_tx(&plan.tx_names[slot.0 as usize], self.tx.slot(slot), items);
+            if self.tx.slot(slot) != TxValue::Unset {
+                let (key, data) = self.tx_shown(plan, slot);
+                let value = self.store.temporary(key, data);
+                items.push(Item { variable: Variable::Tx, count: false, key, value });
+            }
             return;
         }
         // In the order in which the keys came to be there.
         let mut found = Vec::new();
         for &slot in &target.slots {
-            let value = self.tx.slot(slot);
-            if value != TxValue::Unset {
-                let key = self.store.push(&plan.tx_names[slot.0 as usize]);
-                found.push((self.tx.since(slot), key, value));
+            if self.tx.slot(slot) != TxValue::Unset {
+                let (key, data) = self.tx_shown(plan, slot);
+                found.push((self.tx.since(slot), key, data));
             }
         }
-        for &(key, value, since) in self.tx.dynamic() {
+        for at in 0..self.tx.dynamic().len() {
+            let (key, value, since) = self.tx.dynamic()[at];
             if value != TxValue::Unset && target.filter.accepts(self.store.text(key)) {
-                found.push((since, key, value));
+                found.push((since, key, self.tx_text(value)));
             }
         }
         found.sort_unstable_by_key(|entry| entry.0);
-        for (_, key, value) in found {
-            let data = self.tx_text(value);
+        for (_, key, data) in found {
             let value = self.store.temporary(key, data);
             items.push(Item { variable: Variable::Tx, count: false, key, value });
         }
     }
 
-    fn push_tx(&mut self, name: &[u8], value: TxValue, items: &mut Vec<Item>) {
-        if value == TxValue::Unset {
-            return;
-        }
-        let key = self.store.push(name);
-        let data = self.tx_text(value);
-        let value = self.store.temporary(key, data);
-        items.push(Item { variable: Variable::Tx, count: false, key, value });
+    /// Name and value of a `TX` key as texts.
+    pub(crate) fn tx_shown(&mut self, plan: &Plan, slot: TxSlot) -> (Span, Span) {
+        self.tx.shown(slot, &plan.tx_names[slot.0 as usize], |text| self.store.push(text))
     }
 
     pub(crate) fn tx_text(&mut self, value: TxValue) -> Span {

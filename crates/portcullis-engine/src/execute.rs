@@ -8,7 +8,7 @@ use crate::collect::Item;
 use crate::operator::{Captures, Operator};
 use crate::outside::{Place, Progress};
 use crate::patterns::PatternError;
-use crate::plan::{Link, Outcome, Plan, RuleIndex};
+use crate::plan::{Link, Outcome, Plan, Rule, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
 use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
@@ -75,6 +75,15 @@ impl Transaction {
             at += 1;
             if !begin.resumed && self.removed_rules.contains(step.rule.0) {
                 self.trace_switched_off(&plan, step.rule);
+                continue;
+            }
+            if self.trace.is_none()
+                && plan.shortcuts.is_plain(step.rule)
+                && let Some(matched) = self.run_plain(&plan, step.rule)
+            {
+                if matched && step.skip_to != u32::MAX {
+                    at = step.skip_to as usize;
+                }
                 continue;
             }
             match self.run_rule(&plan, step.rule, begin) {
@@ -355,44 +364,58 @@ impl Transaction {
         (item, form, found): (&Item, Span, Option<Span>),
     ) {
         let rule = plan.rule(index);
-        let disruptive = Match::is_disruptive(&rule.disruption);
+        self.audit.relevant |= rule.audit_log;
+        let shown = rule.log || rule.audit_log;
+        let mut expanded = |template: Option<&crate::Template>| {
+            let template = template.filter(|_| shown && self.matches.len() < Transaction::MATCHES_MAX)?;
+            Some(self.expand_to_store(plan, template))
+        };
+        let texts = (expanded(rule.metadata.msg.as_ref()), expanded(rule.metadata.log_data.as_ref()));
+        let raw = self.store.data(item.value);
+        self.remember(plan, index, link, at, (item, raw, form, found), texts);
+        self.disrupt(plan, index);
+    }
+
+    /// Notes that a rule matched: the item with its value as it came, as the operator saw it and what that found there; `msg`
+    /// and `logdata`.
+    pub(crate) fn remember(
+        &mut self,
+        plan: &Plan,
+        rule: RuleIndex,
+        link: &Link,
+        at: u32,
+        (item, raw, value, found): (&Item, Span, Span, Option<Span>),
+        (msg, log_data): (Option<Span>, Option<Span>),
+    ) {
         let first_change = self.rule_changes;
         self.rule_changes = self.changes.len() as u32;
-        self.audit.relevant |= rule.audit_log;
-        if self.matches.len() < Transaction::MATCHES_MAX {
-            let expanded = |this: &mut Self, template: Option<&crate::Template>| {
-                template
-                    .filter(|_| rule.log || rule.audit_log)
-                    .map(|template| this.expand_to_store(plan, template))
-            };
-            let msg = expanded(self, rule.metadata.msg.as_ref());
-            let log_data = expanded(self, rule.metadata.log_data.as_ref());
-            // `SecAction` looks at nothing that is worth showing.
-            let item = Some(item).filter(|_| !link.unconditional);
-            let (value, found) = if link.unconditional { (Span::default(), None) } else { (form, found) };
-            self.matches.push(Match {
-                rule: index,
-                phase: self.phase,
-                variable: item.map(|item| item.variable),
-                count: item.is_some_and(|item| item.count),
-                key: item.map_or(Span::default(), |item| item.key),
-                raw: item.map_or(Span::default(), |item| self.store.data(item.value)),
-                value,
-                found,
-                chain: link.chain,
-                link: at,
-                msg,
-                log_data,
-                log: rule.log,
-                audit_log: rule.audit_log,
-                disruptive,
-                first_change,
-                change_count: self.changes.len() as u32 - first_change,
-            });
-        } else {
+        if self.matches.len() >= Transaction::MATCHES_MAX {
             self.matches_dropped += 1;
+            return;
         }
-        self.disrupt(plan, index);
+        let Rule { log, audit_log, disruption, .. } = plan.rule(rule);
+        // `SecAction` looks at nothing that is worth showing.
+        let is_shown = !link.unconditional;
+        let shown = |span: Span| if is_shown { span } else { Span::default() };
+        self.matches.push(Match {
+            rule,
+            phase: self.phase,
+            variable: is_shown.then_some(item.variable),
+            count: is_shown && item.count,
+            key: shown(item.key),
+            raw: shown(raw),
+            value: shown(value),
+            found: found.filter(|_| is_shown),
+            chain: link.chain,
+            link: at,
+            msg,
+            log_data,
+            log: *log,
+            audit_log: *audit_log,
+            disruptive: Match::is_disruptive(disruption),
+            first_change,
+            change_count: self.changes.len() as u32 - first_change,
+        });
     }
 }
 

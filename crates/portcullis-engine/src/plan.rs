@@ -447,7 +447,7 @@ impl Plan {
                 target.slots = accepted.map(|(slot, _)| slot).collect();
             }
         }
-        self.shortcuts = Shortcuts::new(&self.links, &self.chains);
+        self.shortcuts = Shortcuts::new(self);
         self.sieve = Sieve::new(self);
     }
 }

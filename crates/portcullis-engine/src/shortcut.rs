@@ -8,22 +8,61 @@ use std::cmp::Ordering;
 use portcullis_types::{ByteSet, Span, Variable};
 
 use crate::collect::Item;
+use crate::execute::Matched;
 use crate::operator::{Captures, Number, Operator};
-use crate::plan::{KeyFilter, Link, Plan, RuleIndex};
+use crate::plan::{Act, Disruption, KeyFilter, Link, Plan, Rule, RuleIndex, SetVarOperation};
+use crate::store::ValueId;
 use crate::template::{Part, Template};
 use crate::transaction::Transaction;
 use crate::tx_store::{TxSlot, TxValue, to_int};
 use crate::{ChainId, Chains};
 
-/// By link of a plan: what decides whether it matches, if that is simple.
+/// What is known of a plan's links and rules that makes them short.
 #[derive(Debug, Default)]
-pub struct Shortcuts(Vec<Shortcut>);
+pub struct Shortcuts {
+    /// By link: what decides whether it matches.
+    links: Vec<Shortcut>,
+    /// By rule: it has one such link, and a match does no more than be noted and set `TX` keys to what is at hand.
+    plain: Vec<bool>,
+}
 
 impl Shortcuts {
-    /// For the links of a plan.
-    pub(crate) fn new(links: &[Link], chains: &Chains) -> Shortcuts {
-        Shortcuts(links.iter().map(|link| Shortcut::new(link, chains)).collect())
+    /// For the rules of a plan.
+    pub(crate) fn new(plan: &Plan) -> Shortcuts {
+        let links: Vec<_> = plan.links.iter().map(|link| Shortcut::new(link, &plan.chains)).collect();
+        let is_plain = |rule: &Rule| {
+            let first = rule.first_link as usize;
+            !matches!(links[first], Shortcut::None)
+                && rule.link_count == 1
+                && !rule.log
+                && !rule.audit_log
+                && rule.pause.is_none()
+                && rule.metadata.severity.is_none()
+                && matches!(rule.disruption, Disruption::Pass)
+                && plan.links[first].acts.iter().all(is_at_hand)
+        };
+        let plain = plan.rules.iter().map(is_plain).collect();
+        Shortcuts { links, plain }
     }
+
+    pub(crate) fn is_plain(&self, rule: RuleIndex) -> bool {
+        self.plain.get(rule.0 as usize) == Some(&true)
+    }
+}
+
+/// True for `setvar` of `TX` keys that looks at nothing but `TX`.
+fn is_at_hand(act: &Act) -> bool {
+    let Act::SetVar(set) = act else { return false };
+    let of_tx = |template: &Template| {
+        template.parts.iter().all(|part| matches!(part, Part::Literal(_) | Part::Tx(_)))
+    };
+    let operand = match &set.operation {
+        SetVarOperation::Set(text) | SetVarOperation::Add(text) | SetVarOperation::Subtract(text) => {
+            of_tx(text)
+        }
+        SetVarOperation::SetNumber(_) | SetVarOperation::AddNumber(_) | SetVarOperation::Unset => true,
+    };
+    set.collection == Variable::Tx && set.slot.is_some() && operand
 }
 
 /// What decides whether a link matches.
@@ -139,8 +178,42 @@ impl Transaction {
         last: bool,
     ) -> Option<bool> {
         let first = plan.rule(rule).first_link;
-        let shortcut = plan.shortcuts.0.get((first + at) as usize)?;
-        let holds = match shortcut {
+        let shortcut = plan.shortcuts.links.get((first + at) as usize)?;
+        if !self.decide(shortcut)? {
+            return Some(false);
+        }
+        let (mut item, data) = self.only_value(plan, link, shortcut)?;
+        // A `ctl` may keep the one value from the rule.
+        if self.is_taken_away(plan, rule, at, &item) {
+            return Some(false);
+        }
+        item.value = self.store.temporary(item.key, data);
+        self.on_match(plan, rule, link, at, last, &item, data, b"", &Captures::default());
+        Some(true)
+    }
+
+    /// Runs a plain rule; `None` if it has to go the way of all others after all.
+    pub(crate) fn run_plain(&mut self, plan: &Plan, index: RuleIndex) -> Option<bool> {
+        let rule = plan.rule(index);
+        let link = &plan.links[rule.first_link as usize];
+        let shortcut = &plan.shortcuts.links[rule.first_link as usize];
+        if !self.decide(shortcut)? {
+            return Some(false);
+        }
+        let (item, data) = self.only_value(plan, link, shortcut)?;
+        if self.is_taken_away(plan, index, 0, &item) {
+            return Some(false);
+        }
+        self.matched =
+            Matched { variable: Some(item.variable), count: item.count, key: item.key, value: data };
+        self.rule_changes = self.changes.len() as u32;
+        self.run_acts(plan, &link.acts);
+        self.remember(plan, index, link, 0, (&item, data, data, None), (None, None));
+        Some(true)
+    }
+
+    fn decide(&self, shortcut: &Shortcut) -> Option<bool> {
+        Some(match shortcut {
             Shortcut::None => return None,
             Shortcut::Always => true,
             Shortcut::WholeNumber(comparison)
@@ -155,37 +228,29 @@ impl Transaction {
                 let number = i64::from(self.tx.slot(comparison.slot) != TxValue::Unset);
                 comparison.holds(number, self.than(comparison))
             }
-        };
-        if !holds {
-            return Some(false);
-        }
-        let item = match shortcut {
+        })
+    }
+
+    /// What the link looks at, and its text. The item is one in all but its value.
+    fn only_value(&mut self, plan: &Plan, link: &Link, shortcut: &Shortcut) -> Option<(Item, Span)> {
+        let value = ValueId(u32::MAX);
+        Some(match shortcut {
             Shortcut::None | Shortcut::Always => {
-                let value = self.store.scalar(Variable::RemoteAddr)?;
-                Item { variable: Variable::RemoteAddr, count: false, key: Span::default(), value }
+                let data = self.store.data(self.store.scalar(Variable::RemoteAddr)?);
+                (Item { variable: Variable::RemoteAddr, count: false, key: Span::default(), value }, data)
             }
             Shortcut::Number(comparison) | Shortcut::WholeNumber(comparison) => {
-                let key = self.store.push(&plan.tx_names[comparison.slot.0 as usize]);
-                let data = self.tx_text(self.tx.slot(comparison.slot));
-                let value = self.store.temporary(key, data);
-                Item { variable: Variable::Tx, count: false, key, value }
+                let (key, data) = self.tx_shown(plan, comparison.slot);
+                (Item { variable: Variable::Tx, count: false, key, value }, data)
             }
             Shortcut::Count(comparison) => {
                 let KeyFilter::Key(name) = &link.targets.include.first()?.filter else { return None };
                 let is_set = self.tx.slot(comparison.slot) != TxValue::Unset;
                 let key = self.store.push(name);
                 let data = self.store.push(if is_set { b"1" } else { b"0" });
-                let value = self.store.temporary(key, data);
-                Item { variable: Variable::Tx, count: true, key, value }
+                (Item { variable: Variable::Tx, count: true, key, value }, data)
             }
-        };
-        // A `ctl` may keep the one value from the rule.
-        if self.is_taken_away(plan, rule, at, &item) {
-            return Some(false);
-        }
-        let form = self.store.data(item.value);
-        self.on_match(plan, rule, link, at, last, &item, form, b"", &Captures::default());
-        Some(true)
+        })
     }
 
     fn than(&self, comparison: &Comparison) -> i64 {

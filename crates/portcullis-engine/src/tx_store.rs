@@ -56,36 +56,41 @@ pub(crate) enum TxValue {
 /// The `TX` collection: an array for the keys that rules name, a list for keys made at run time.
 #[derive(Debug, Default)]
 pub(crate) struct TxStore {
-    slots: Vec<TxValue>,
-    /// For each slot, when its value came to be there.
-    since: Vec<u32>,
+    slots: Vec<Slot>,
     /// Name, value, since when.
     dynamic: Vec<(Span, TxValue, u32)>,
     clock: u32,
 }
 
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    value: TxValue,
+    /// When its value came to be there.
+    since: u32,
+    /// Name, and value if it is a number, in the transaction's bytes, once they have been put there; empty before.
+    name: Span,
+    digits: Span,
+}
+
 impl TxStore {
     pub(crate) fn reset(&mut self, slots: usize) {
         self.slots.clear();
-        self.slots.resize(slots, TxValue::Unset);
-        self.since.clear();
-        self.since.resize(slots, 0);
+        self.slots.resize(slots, Slot::default());
         self.dynamic.clear();
         self.clock = 0;
     }
 
     pub(crate) fn slot(&self, slot: TxSlot) -> TxValue {
-        self.slots.get(slot.0 as usize).copied().unwrap_or_default()
+        self.slots.get(slot.0 as usize).map(|slot| slot.value).unwrap_or_default()
     }
 
     pub(crate) fn set_slot(&mut self, slot: TxSlot, value: TxValue) {
-        let at = slot.0 as usize;
-        let (Some(place), Some(since)) = (self.slots.get_mut(at), self.since.get_mut(at)) else { return };
-        if *place == TxValue::Unset {
+        let Some(place) = self.slots.get_mut(slot.0 as usize) else { return };
+        if place.value == TxValue::Unset {
             self.clock += 1;
-            *since = self.clock;
+            place.since = self.clock;
         }
-        *place = value;
+        (place.value, place.digits) = (value, Span::default());
     }
 
     /// As [`TxStore::set_slot`], but the value counts as new: rules that go over all keys see it last.
@@ -96,7 +101,31 @@ impl TxStore {
 
     /// When the slot's value came to be there: the order in which rules see the keys of `TX`.
     pub(crate) fn since(&self, slot: TxSlot) -> u32 {
-        self.since.get(slot.0 as usize).copied().unwrap_or_default()
+        self.slots.get(slot.0 as usize).map(|slot| slot.since).unwrap_or_default()
+    }
+
+    /// Name and value of a slot as texts; `push` puts a text among the transaction's bytes.
+    pub(crate) fn shown(
+        &mut self,
+        slot: TxSlot,
+        name: &[u8],
+        mut push: impl FnMut(&[u8]) -> Span,
+    ) -> (Span, Span) {
+        let Some(slot) = self.slots.get_mut(slot.0 as usize) else { return Default::default() };
+        if slot.name.is_empty() {
+            slot.name = push(name);
+        }
+        let text = match slot.value {
+            TxValue::Unset => Span::default(),
+            TxValue::Text(span) => span,
+            TxValue::Int(number) => {
+                if slot.digits.is_empty() {
+                    slot.digits = push(&Decimal::new(number));
+                }
+                slot.digits
+            }
+        };
+        (slot.name, text)
     }
 
     pub(crate) fn dynamic(&self) -> &[(Span, TxValue, u32)] {
