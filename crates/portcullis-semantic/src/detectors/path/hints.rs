@@ -4,6 +4,10 @@ use crate::Hint;
 
 /// Words of which a suspicious path has at least one.
 pub(super) const HINTS: &[Hint] = &[
+    Hint::text("%3a%5c"),
+    Hint::text("%3a%2f"),
+    Hint::text(":%5c"),
+    Hint::text(":%2f"),
     Hint::text("../"),
     Hint::text("..\\"),
     Hint::text("..%"),

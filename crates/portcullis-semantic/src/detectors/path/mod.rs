@@ -111,6 +111,9 @@ impl Detector for PathTraversal {
             && !is_prose(text, &path);
         if is_whole {
             self.note(input, &path, found, false);
+            if input.location.place == Place::Path {
+                self.note_inner(text, found);
+            }
             return;
         }
         // A file's name with NUL in it; the second byte of a Chinese character may fold to one.
@@ -134,6 +137,24 @@ impl Detector for PathTraversal {
 }
 
 impl PathTraversal {
+    /// `/page//etc/init.d/x`, `/page/C:%5Cboot`: a path of the machine as a part of the request's path.
+    fn note_inner(&self, text: &[u8], found: &mut Found<'_>) {
+        let Some((start, is_drive)) = inner(text) else { return };
+        let path = Path::read(text, start, ends_value);
+        let mut buffer = [0; 160];
+        let len = path.target(text, &mut buffer);
+        let target = &buffer[..len];
+        let is_place = is_drive && self.names.is_place(target);
+        if path.root.is_absolute()
+            && path.ups == 0
+            && path.names().len() > 1
+            && !is_asset(target)
+            && (self.names.is_system(target) || is_place)
+        {
+            found.add(SYSTEM, path.span);
+        }
+    }
+
     fn note(&self, input: &Input<'_>, path: &Path, found: &mut Found<'_>, is_loose: bool) {
         let text = input.text;
         let mut add = |kind: KindId| match is_loose {
@@ -257,6 +278,25 @@ impl PathTraversal {
         }
         is_whole
     }
+}
+
+/// Where a path begins anew, and whether the letter of a drive stands before it: at a second separator in a row, or behind the
+/// colon of a drive.
+fn inner(path: &[u8]) -> Option<(usize, bool)> {
+    let has = |at: usize, sign: &[u8]| {
+        path.get(at..at + sign.len()).is_some_and(|part| part.eq_ignore_ascii_case(sign))
+    };
+    let is_separator = |at: usize| has(at, b"/") || has(at, b"\\") || has(at, b"%2f") || has(at, b"%5c");
+    memchr::memchr_iter(b'/', path).map(|at| at + 1).find_map(|at| {
+        if is_separator(at) {
+            return Some((at, false));
+        }
+        let colon = if has(at + 1, b":") { at + 2 } else { at + 4 };
+        let is_drive = path.get(at).is_some_and(u8::is_ascii_alphabetic)
+            && (has(at + 1, b":") || has(at + 1, b"%3a"))
+            && is_separator(colon);
+        is_drive.then_some((colon, true))
+    })
 }
 
 /// A file that pages load by relative paths.

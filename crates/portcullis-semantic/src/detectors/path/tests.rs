@@ -120,3 +120,28 @@ fn prose_that_begins_with_a_path() {
     let (have, blocks) = look(Place::Query, b"/etc/init.d/some file.conf/x");
     assert!(blocks, "{have}");
 }
+
+#[test]
+fn paths_of_the_machine_in_a_request_path() {
+    for text in [
+        "/app//etc/init.d/apache",
+        "/a/%2Fproc/self/fd/5",
+        "/app/C%3A%5Cxampp%5Capache%5Cconf",
+        "/x/c:/windows/temp/a",
+    ] {
+        let (have, blocks) = look(Place::Path, text.as_bytes());
+        assert!(blocks, "{text}: {have}");
+    }
+    for text in [
+        "/etc/designs/site/a.css",
+        "//etc/clientlibs/site.js",
+        "//favicon.ico",
+        "/a//b/c",
+        "/docs/etc/x",
+        "/wiki/C:/x",
+        "/users/a:b",
+    ] {
+        let (have, blocks) = look(Place::Path, text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}

@@ -72,15 +72,17 @@ impl Names {
             paths.push(bare);
             about.push(Address { group, is_first: bare != path, is_folder: bare.ends_with('/') });
         }
-        let automaton = |words: Vec<&str>| {
+        let automaton = |words: Vec<&str>, kind| {
             AhoCorasick::builder()
-                .kind(Some(AhoCorasickKind::DFA))
+                .kind(Some(kind))
                 .match_kind(MatchKind::Standard)
                 .ascii_case_insensitive(true)
                 .build(words)
                 .expect("the names are few")
         };
-        let (agents, addresses) = (automaton(agents), automaton(paths));
+        // Agents stand in every request; addresses are many, and paths are short.
+        let agents = automaton(agents, AhoCorasickKind::DFA);
+        let addresses = automaton(paths, AhoCorasickKind::ContiguousNFA);
         Names { leaves, beginnings, suffixes, stores, archives, agents, is_attack, addresses, about }
     }
 
