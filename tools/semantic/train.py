@@ -75,8 +75,10 @@ def prior_of(name, kinds):
     return kinds.get(name, 0.0)
 
 
-def clamp(name, weight, caps):
+def clamp(name, weight, caps, prior, reach):
     weight = min(weight, caps.get(name.rstrip("~"), weight))
+    if reach is not None and not name.startswith(tuple(CONTEXT_BOUNDS)):
+        weight = min(max(weight, prior - (reach if name == "bias" else 2 * reach)), prior + reach)
     for start, (low, high) in CONTEXT_BOUNDS.items():
         if name.startswith(start):
             return min(max(weight, low), high)
@@ -85,7 +87,7 @@ def clamp(name, weight, caps):
     return max(weight, 0.0)
 
 
-def fit(samples, kinds, caps, steps=400):
+def fit(samples, kinds, caps, reach=None, steps=400):
     sizes = defaultdict(int)
     for sample in samples:
         sizes[sample.group, sample.source if sample.label else ""] += 1
@@ -118,7 +120,7 @@ def fit(samples, kinds, caps, steps=400):
             m[i] = 0.9 * m[i] + 0.1 * g
             v[i] = 0.99 * v[i] + 0.01 * g * g
             weights[i] -= rate * (m[i] / (1 - 0.9**step)) / (math.sqrt(v[i] / (1 - 0.99**step)) + 1e-8)
-            weights[i] = clamp(names[i], weights[i], caps)
+            weights[i] = clamp(names[i], weights[i], caps, prior[i], reach)
     return dict(zip(names, (round(w, 2) for w in weights)))
 
 
@@ -156,11 +158,12 @@ def main():
     parser.add_argument("--attacks", default="", help="attack sets to learn from, comma separated parts of their names; default all")
     parser.add_argument("--floor", type=float, default=-1.0, help="lowest threshold of balanced; higher where attacks are few and the benign sets say little about the class")
     parser.add_argument("--leave-out", type=int, metavar="MIN", help="also train without each source that has MIN samples or more and test on it; to standard error")
+    parser.add_argument("--reach", type=float, help="how far a weight may rise over what its severity says (twice as far below it), and the bias move: for classes of which the honest sets have little, so that what is only missing there does not block by itself")
     parser.add_argument("--cap", default="", help="KIND=WEIGHT,...: kinds that recorded attacks have and honest traffic of other sites may have too; they learn no more than this")
     args = parser.parse_args()
     caps = {name: float(most) for name, most in (pair.split("=") for pair in args.cap.split(",") if pair)}
     kinds, samples = read(args.features, args.cls, [a for a in args.attacks.split(",") if a])
-    weights = fit(samples, kinds, caps)
+    weights = fit(samples, kinds, caps, args.reach)
     (balanced, why_balanced), (strict, why_strict) = calibrate(samples, weights, args.floor)
     strict = min(strict, balanced)
     print(f"# Weights of the {args.cls} detector. Made by tools/semantic/train.py; do not edit by hand, train.")
@@ -190,7 +193,7 @@ def main():
                 continue
             ids = {id(sample) for sample in held}
             rest = [sample for sample in samples if id(sample) not in ids]
-            other = fit(rest, kinds, caps, steps=200)
+            other = fit(rest, kinds, caps, args.reach, steps=200)
             (threshold, _), _ = calibrate(rest, other, args.floor)
             hits, size = share(held, other, threshold)
             say(f"left out: {'attack' if label else 'benign'} {group} {source}: {hits}/{size} = {100 * hits / size:.2f} %")

@@ -124,8 +124,13 @@ pub(crate) fn is_json(text: &[u8], groups: ByteGroups) -> bool {
 /// Nothing in these bytes that a decoder acts on. Letters and digits alone may be Base64 or hexadecimal.
 pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
     const HARMLESS: ByteGroups = ByteGroups::of(b"az09-_. ,:/;()@#!*'\"<>?~|`^$\t");
-    groups.is_within(HARMLESS) && (groups.has(b' ') || text.len() < binary::BASE64_BYTES_MIN)
+    // Words, not Base64 with spaces around it or `Basic ` before it.
+    let has_words = || text.trim_ascii_end().iter().skip(BASE64_LEAD_BYTES).any(|b| *b == b' ');
+    groups.is_within(HARMLESS) && (text.len() < binary::BASE64_BYTES_MIN || groups.has(b' ') && has_words())
 }
+
+/// A space behind more bytes than this is no end of what stands before Base64.
+const BASE64_LEAD_BYTES: usize = 8;
 
 /// True if at least nine bytes of ten are text: printable ASCII, white space, or UTF-8.
 fn is_mostly_text(bytes: &[u8]) -> bool {
@@ -224,6 +229,8 @@ mod tests {
             Layer::Base64,
             &["{\"a\":\"b\"}", "{\"sub\":\"1\"}", "signat"],
         );
+        check(b" MScgb3IgMT0xIC0t ", Layer::Base64, &["1' or 1=1 --"]);
+        check(b"Basic MScgb3IgMT0xIC0t", Layer::Base64, &["1' or 1=1 --"]);
         check(b"passwordpassword", Layer::Base64, &[]);
     }
 

@@ -32,8 +32,14 @@ pub(super) fn argument_at<'t>(mut lexer: Lexer<'t>, text: &'t [u8]) -> Argument<
             let next = lexer.next();
             if name[0] == b'$' {
                 Argument::Variable
-            } else if next.is_some_and(|next| next.is(b'(') && next.span.start == first.span.end) {
-                Argument::Call
+            } else if let Some(open) = next.filter(|next| next.is(b'(')) {
+                // `system (Linux (any))` is said, not called.
+                let mut is_given = || {
+                    lexer
+                        .next()
+                        .is_some_and(|t| t.kind == TokenKind::Text || t.span.of(text).first() == Some(&b'$'))
+                };
+                if open.span.start == first.span.end || is_given() { Argument::Call } else { Argument::Name }
             } else {
                 Argument::Name
             }

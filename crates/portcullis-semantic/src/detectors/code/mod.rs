@@ -82,7 +82,10 @@ impl Default for Code {
 }
 
 /// A call, a member, or a tag.
-static PROFILE: Profile = Profile::new(Class::Code, KINDS).needs(ByteGroups::of(b"(.[<_$`\"%#")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Code, KINDS)
+    .needs(ByteGroups::of(b"(.[<_$`\"%#"))
+    .hints(HINTS)
+    .weights(include_str!("../../../weights/code.tsv"));
 
 impl Detector for Code {
     fn profile(&self) -> &'static Profile {
@@ -306,6 +309,9 @@ const HINTS: &[Hint] = &[
     Hint::text("include"),
     Hint::text("require"),
     Hint::text("open("),
+    Hint::text("open ("),
+    Hint::text("print ("),
+    Hint::text("md5 ("),
     Hint::text("${@"),
     Hint::text("{$"),
     Hint::text("%x"),

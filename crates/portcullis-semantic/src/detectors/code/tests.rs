@@ -169,10 +169,53 @@ fn names_and_headers() {
 
 #[test]
 fn spoken_of() {
-    for text in
-        ["What is phpinfo() for?", "I wrote `$name = $_POST['name'];` yesterday", "see eval (the built-in)"]
-    {
+    for text in [
+        "What is phpinfo() for?",
+        "I wrote `$name = $_POST['name'];` yesterday",
+        "see eval (the built-in)",
+        "operating system (Linux (any))",
+    ] {
         let (have, blocks) = run(text);
         assert!(!blocks, "{text}: {have}");
+    }
+}
+
+/// What a language does not care about keeps the detection: white space, comments, the sort of quotes, the case of PHP's names.
+#[test]
+fn what_languages_do_not_care_about() {
+    let calls = [
+        "system('id')",
+        "phpinfo()",
+        "eval(base64_decode('x'))",
+        "passthru('cat /etc/passwd')",
+        "__import__('os').system('id')",
+        "require('child_process').exec('id')",
+        "T(java.lang.Runtime).getRuntime().exec('id')",
+        "new java.lang.ProcessBuilder('id').start()",
+    ];
+    for call in calls {
+        let mut forms = vec![
+            call.to_owned(),
+            call.replace('\'', "\""),
+            call.replace('(', " ("),
+            call.replace('(', "(\n"),
+            call.replace('(', "(\t "),
+            format!("  {call} ;"),
+            format!("';{call};//"),
+            format!("\"+{call}+\""),
+        ];
+        if !call.contains("__") {
+            forms.push(call.replace('(', "/*x*/("));
+            forms.push(call.replace('(', "(/*x*/"));
+        }
+        if !call.contains('.') && !call.contains("__") {
+            forms.push(call.to_ascii_uppercase());
+            forms.push(format!("@{call};"));
+            forms.push(format!("<?php {call};"));
+        }
+        for form in forms {
+            let (have, blocks) = look(Class::Code, Place::Query, "q", form.as_bytes());
+            assert!(blocks, "{form}: {have}");
+        }
     }
 }

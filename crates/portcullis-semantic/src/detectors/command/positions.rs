@@ -115,13 +115,18 @@ impl<'t> Positions<'t> {
     /// Where the value begins, less a quote that closes the literal it is pasted into.
     fn begin(&self) -> Position {
         let lead = self.text.iter().take_while(|b| b.is_ascii_whitespace() || **b == b'+').count();
+        // A line end at the beginning ends what stands before the value.
+        let sign = match memchr::memchr2(b'\n', b'\r', &self.text[..lead]) {
+            Some(_) => Sign::Newline,
+            None => Sign::Begin,
+        };
         let lead = lead + schedule(&self.text[lead..]);
         let rest = &self.text[lead..];
         let quote = match rest {
             [quote @ (b'\'' | b'"'), tail @ ..] => usize::from(memchr::memchr(*quote, tail).is_none()),
             _ => 0,
         };
-        Position { sign: Sign::Begin, start: 0, at: lead + quote }
+        Position { sign, start: 0, at: lead + quote }
     }
 
     /// `&amp;`, `&#39;`: the semicolon at `at` ends a character reference.

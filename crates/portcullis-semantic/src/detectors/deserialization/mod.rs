@@ -63,8 +63,10 @@ impl Default for Deserialization {
 }
 
 /// Each form has a digit or one of the signs.
-static PROFILE: Profile =
-    Profile::new(Class::Deserialization, KINDS).needs(ByteGroups::of(b"0:!$@<.\n(")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Deserialization, KINDS)
+    .needs(ByteGroups::of(b"0:!$@<.\n("))
+    .hints(HINTS)
+    .weights(include_str!("../../../weights/deserialization.tsv"));
 
 impl Detector for Deserialization {
     fn profile(&self) -> &'static Profile {

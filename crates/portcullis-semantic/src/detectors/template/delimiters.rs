@@ -65,9 +65,7 @@ impl<'t> Delimiters<'t> {
                 (Form::Brackets, 2, b"]]")
             }
             [b'@', b'(', ..] => (Form::Parentheses, 2, b")"),
-            [b'#', b's', b'e', b't', b'(' | b' ', ..] => (Form::Directive, 5, b")"),
-            [b'#', b'p', b'a', b'r', b's', b'e', b'(', ..] => (Form::Directive, 7, b")"),
-            [b'#', b'i', b'n', b'c', b'l', b'u', b'd', b'e', b'(', ..] => (Form::Directive, 9, b")"),
+            [b'#', name @ ..] if let Some(len) = velocity(name) => (Form::Directive, 1 + len, b")"),
             // Latte
             [b'{', b'=', b'"' | b'\'' | b'$', ..] => (Form::Braces, 2, b"}"),
             [b'{', b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'', ..] => (Form::Single, 1, b"}"),
@@ -99,6 +97,14 @@ impl<'t> Delimiters<'t> {
     }
 }
 
+/// `set(`, `parse (`: the length to behind the parenthesis.
+fn velocity(text: &[u8]) -> Option<usize> {
+    let name = [&b"set"[..], b"parse", b"include"].into_iter().find(|name| text.starts_with(name))?;
+    let spaces = text[name.len()..].iter().take(4).take_while(|b| **b == b' ').count();
+    let len = name.len() + spaces;
+    (text.get(len) == Some(&b'(')).then_some(len + 1)
+}
+
 impl Iterator for Delimiters<'_> {
     type Item = Expression;
 
@@ -124,11 +130,16 @@ impl Iterator for Delimiters<'_> {
             if end.is_none() && form == Form::Single {
                 continue;
             }
-            return Some(Expression {
-                form,
-                span: Span::new(start, end.map_or(inner_end, |end| end + close.len())),
-                inner: Span::new(from, inner_end),
-            });
+            let (mut from, mut inner_end) = (from, inner_end);
+            let end = end.map_or(inner_end, |end| end + close.len());
+            if matches!(form, Form::Braces | Form::Statement | Form::Script) {
+                // Marks that take the white space around the expression away.
+                let is_mark =
+                    |at: Option<usize>| at.is_some_and(|at| matches!(self.text.get(at), Some(b'-' | b'~')));
+                from += usize::from(from < inner_end && is_mark(Some(from)));
+                inner_end -= usize::from(inner_end > from && is_mark(inner_end.checked_sub(1)));
+            }
+            return Some(Expression { form, span: Span::new(start, end), inner: Span::new(from, inner_end) });
         }
         None
     }
@@ -153,6 +164,7 @@ mod tests {
             &["b", "c", "d", "e", " f ", " g ", "h", "i"],
         );
         check("${a{b}c} ${{7*7}} {{{x}}}", &["a{b}c", "7*7", "x"]);
+        check("#set ($x=1) {{- y -}}", &["$x=1", " y "]);
         check("#set($x=1) <#assign a=1> [#assign b=2]", &["$x=1", "assign a=1", "assign b=2"]);
         check("{x} { x } {{unclosed", &["x", "unclosed"]);
         check("{", &[]);

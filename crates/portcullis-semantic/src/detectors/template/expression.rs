@@ -240,7 +240,10 @@ impl<'w> Walk<'w> {
         if last_is(b'|') && matches!(name, b"attr") && is_call {
             facts.note(ATTRIBUTE);
         }
-        if last_is(b'|') && matches!(self.detector.names.get(name), Some(Group::Execute | Group::Eval)) {
+        let group = self.detector.names.get(name);
+        // `'/etc/passwd'|file_get_contents`: a function of PHP, no filter of an engine.
+        let is_file = group == Some(Group::File) && name.contains(&b'_');
+        if last_is(b'|') && (is_file || matches!(group, Some(Group::Execute | Group::Eval))) {
             facts.note(FILTER);
         }
         if last_is(b'|') && name == b"file_excerpt" {

@@ -130,3 +130,38 @@ fn files_and_what_engines_tell_of_themselves() {
         assert!(!blocks, "{text}: {have}");
     }
 }
+
+/// White space, the marks that take it away, the sort of quotes and text around an expression keep the detection.
+#[test]
+fn what_engines_do_not_care_about() {
+    let inner = [
+        "7*7",
+        "config.items()",
+        "''.__class__.__mro__",
+        "['id']|map('system')",
+        "cycler.__init__.__globals__.os.popen('id').read()",
+    ];
+    for inner in inner {
+        let forms = [
+            format!("{{{{{inner}}}}}"),
+            format!("{{{{  {inner}  }}}}"),
+            format!("{{{{\n{inner}\n}}}}"),
+            format!("{{{{- {inner} -}}}}"),
+            format!("{{{{~ {inner} ~}}}}"),
+            format!("hello {{{{{inner}}}}} world"),
+            format!("{{{{{}}}}}", inner.replace('\'', "\"")),
+            format!("{{%print({inner})%}}"),
+        ];
+        for form in forms {
+            let (have, blocks) = run(&form);
+            assert!(blocks, "{form}: {have}");
+        }
+    }
+    for (open, close) in [("${", "}"), ("#{", "}"), ("*{", "}"), ("<%= ", " %>"), ("@(", ")"), ("~{", "}")] {
+        for inner in ["7*7", " 7 * 7 ", "7\n*\n7"] {
+            let form = format!("{open}{inner}{close}");
+            let (have, blocks) = run(&form);
+            assert!(blocks, "{form}: {have}");
+        }
+    }
+}

@@ -124,7 +124,10 @@ impl Default for Xss {
 }
 
 /// Code and markup have one of these.
-static PROFILE: Profile = Profile::new(Class::Xss, KINDS).needs(ByteGroups::of(b"<=(`:[")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Xss, KINDS)
+    .needs(ByteGroups::of(b"<=(`:["))
+    .hints(HINTS)
+    .weights(include_str!("../../../weights/xss.tsv"));
 
 impl Detector for Xss {
     fn profile(&self) -> &'static Profile {

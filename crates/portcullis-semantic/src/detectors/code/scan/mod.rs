@@ -1,5 +1,7 @@
 //! One walk over the tokens of an expression.
 
+mod quoted;
+
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 use portcullis_types::Span;
 
@@ -327,100 +329,6 @@ impl<'n, 't> Scan<'n, 't> {
     /// The member is of a call's result or an element: `f().exec(`, `a[0].exec(`.
     pub(super) fn is_after_close(&self) -> bool {
         self.before_last.is_some_and(|token| token.is(b')') || token.is(b']'))
-    }
-
-    /// `print(md5(1))`, `var_dump(233*233)`, `Response.Write(9*9)`; the lexer stands behind the parenthesis, if there is one.
-    fn print(&mut self, span: Span, mut lexer: Lexer<'t>, is_call: bool) {
-        let Some(first) = lexer.next() else { return };
-        let next = lexer.next();
-        let is_sum = first.kind == TokenKind::Number
-            && next.is_some_and(|next| {
-                matches!(next.kind, TokenKind::Sign(b'*' | b'+' | b'-' | b'/' | b'%' | b'^'))
-            })
-            && lexer.next().is_some_and(|third| third.kind == TokenKind::Number);
-        let is_hash = first.kind == TokenKind::Name
-            && self.names.get(first.span.of(self.text)) == Some(Group::Hash)
-            && next.is_some_and(|next| next.is(b'('));
-        let is_statement = is_sum && lexer.next().is_some_and(|next| next.is(b';'));
-        if is_hash || is_sum && (is_call || is_statement) {
-            self.note(Fact::Probe, span);
-        }
-        // `print_r(scandir('/'))`
-        let group =
-            (first.kind == TokenKind::Name).then(|| self.names.get(first.span.of(self.text))).flatten();
-        let is_call_of = next.is_some_and(|next| next.is(b'('));
-        if is_call_of && matches!(group, Some(Group::File | Group::Execute | Group::Eval | Group::Info)) {
-            self.note(Fact::Nested, span);
-        }
-        let is_backtick = first.kind == TokenKind::Text && first.span.of(self.text).first() == Some(&b'`');
-        if is_backtick && self.shell.is_command_line(first.inner(self.text)) {
-            self.note(Fact::Backtick, span);
-            self.note(Fact::ShellArgument, first.span);
-        }
-    }
-
-    /// A quoted text: what is in it, and whether it is called.
-    fn quoted(&mut self, token: Token) {
-        self.texts = self.texts.saturating_add(1);
-        self.in_call = false;
-        let inner = token.inner(self.text);
-        let next = self.peek();
-        let is_callable = inner.len() <= 24
-            && !inner.is_empty()
-            && inner.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
-        let is_called = next.is_some_and(|next| next.is(b'(') && next.span.start == token.span.end);
-        if is_callable
-            && is_called
-            && match self.argument() {
-                Argument::Text(_) | Argument::Variable | Argument::Call => true,
-                Argument::None => self.names.get(inner) == Some(Group::Info),
-                _ => false,
-            }
-        {
-            self.note(Fact::TextCall, token.span);
-        }
-        if inner.starts_with(b"#_memberAccess") || inner.starts_with(b"#context[") {
-            self.note(Fact::Ognl, token.span);
-        }
-        // PHP runs what stands in back-ticks; people write `code` so, behind a word or in a fence.
-        let start = token.span.start as usize;
-        let is_backtick = self.text[start] == b'`';
-        let after_word = self.last.is_some_and(|t| {
-            t.kind == TokenKind::Name && self.names.get(t.span.of(self.text)) != Some(Group::Print)
-        });
-        let is_fence = start > 0 && self.text[start - 1] == b'`';
-        if is_backtick && !after_word && !is_fence && memchr::memmem::find(inner, b"$_").is_some() {
-            self.note(Fact::Backtick, token.span);
-            self.note(Fact::Input, token.span);
-        }
-        // Code in a text that a call runs: `exec("import os; ...")`, `create_function('', 'phpinfo();')`.
-        let is_argument = self.last_is(b'(') || self.last_is(b',');
-        if self.runs_text && is_argument && inner.contains(&b'(') && self.calls_in(inner) {
-            self.note(Fact::Nested, token.span);
-        }
-        // `usort($a, 'system')`
-        let is_callback = matches!(self.names.get(inner), Some(Group::Execute | Group::Eval | Group::Info));
-        if self.runs_text && self.last_is(b',') && inner.len() <= 24 && is_callback {
-            self.note(Fact::Nested, token.span);
-        }
-        let is_key = self.last_is(b'[') || self.last_is(b'(') || self.last_is(b',');
-        if inner.len() > 80 || inner.is_empty() {
-            return;
-        }
-        match self.names.get(inner) {
-            Some(Group::Internal) if is_key => self.note(Fact::Internal, token.span),
-            Some(Group::Dunder) if is_key => self.note(Fact::Dunder, token.span),
-            Some(Group::Module) if self.last_is(b'(') => self.note(Fact::Module, token.span),
-            Some(Group::Reflect | Group::Ognl) if is_key => self.note(Fact::Reflection, token.span),
-            _ => {
-                let is_type = inner.contains(&b'.') && self.names.path(inner) == Some(Group::Type);
-                if is_type && (self.last_is(b'(') || next.is_some_and(|next| next.is(b'?'))) {
-                    self.note(Fact::Type, token.span);
-                } else if inner == b"constructor" && self.last_is(b'[') {
-                    self.note(Fact::Node, token.span);
-                }
-            }
-        }
     }
 
     fn sign(&mut self, sign: u8, token: Token) {

@@ -1,0 +1,105 @@
+//! Whether the arguments of a command are such as it takes.
+
+use super::{Arguments, Call, Reader};
+use crate::detectors::command::names::{Command, Group};
+use crate::detectors::command::shape::Shape;
+use crate::detectors::command::*;
+
+impl Reader<'_, '_> {
+    /// Whether the arguments are such as the command takes.
+    pub(super) fn judge(&self, command: &Command, mut call: Call, seen: &Arguments) -> Option<Call> {
+        let takes = |letter: u8| command.takes.contains(&letter);
+        let mut fits = self.by_variable;
+        let takes_nothing = takes(b'.')
+            || self.after_pipe && (takes(b'x') || takes(b'r'))
+            || takes(b'r') && seen.redirects_in;
+        fits |= self.after_pipe && takes(b'r');
+        if command.group == Group::Shell && (seen.redirects_in || seen.redirects_out) {
+            // A shell whose input or output is connected to something.
+            fits = true;
+        } else if seen.count == 0 && takes_nothing {
+            call.note(if command.is_word && !self.after_pipe { BARE_WORD } else { BARE });
+            fits = true;
+        }
+        if command.group == Group::Print {
+            // What is written tells nothing.
+            // `he said; 'echo' is nice`
+            let is_quotation =
+                matches!(self.text.get(call.start), Some(b'\'' | b'"')) && !call.has(SPLIT_NAME);
+            fits |= seen.count > 0 && !is_quotation;
+            call.note(ARGUMENT);
+        } else if seen.count > 0 {
+            for (letter, shapes, kind) in [
+                (b'p', &[Shape::Sensitive][..], SENSITIVE_FILE),
+                (b'p', &[Shape::Path][..], PATH),
+                (b'h', &[Shape::Host][..], HOST),
+                (b'o', &[Shape::Option][..], OPTION),
+                (b'n', &[Shape::Number][..], NUMBER),
+                (b's', &[Shape::Text][..], TEXT),
+                (b'g', &[Shape::Glob][..], PATH),
+                (b'w', &[Shape::Word][..], ARGUMENT),
+                (b'c', &[Shape::Word][..], ARGUMENT),
+            ] {
+                let present = shapes.iter().any(|shape| seen.has(*shape));
+                let strong = matches!(kind, SENSITIVE_FILE | HOST) && present;
+                let by_rule = present
+                    && takes(letter)
+                    && match letter {
+                        b'n' => seen.first == Some(Shape::Number),
+                        b'w' if command.subcommands.is_empty() => !command.is_word,
+                        b'w' => seen.named_subcommand,
+                        b'c' => seen.named_command && seen.count <= 3,
+                        _ => true,
+                    };
+                if by_rule || strong {
+                    call.note(kind);
+                    fits |= by_rule || command.group != Group::Tool && kind == SENSITIVE_FILE;
+                }
+            }
+            if seen.has(Shape::Expansion) && !takes(b'n') && command.subcommands.is_empty() {
+                call.note(EXPANSION);
+                fits |= !command.is_word || seen.plain_words == 0;
+            }
+            fits |= call.has(CODE_ARGUMENT)
+                || call.has(EXEC_ARGUMENT)
+                || call.has(REVERSE_SHELL)
+                || call.has(ENCODED_POWERSHELL);
+        }
+        // Words that the command does not take make it prose: `find / replace all of them`.
+        let wordy = if command.is_word { 1 } else { 2 };
+        let is_sure = [SENSITIVE_FILE, CODE_ARGUMENT, HOST, EXEC_ARGUMENT].iter().any(|kind| call.has(*kind));
+        let takes_words =
+            takes(b'w') || takes(b'c') || takes(b's') || matches!(command.group, Group::Code | Group::Shell);
+        if seen.plain_words > wordy && !takes_words && !is_sure {
+            return None;
+        }
+        if takes(b'n') && command.group == Group::Delay && seen.count > 1 && seen.first_rest_is_word {
+            return None;
+        }
+        if !fits {
+            return None;
+        }
+        let kind = match command.group {
+            Group::Recon => RECON,
+            Group::List => LISTING,
+            Group::Read => READING,
+            Group::Net => NETWORK,
+            Group::Shell | Group::Code => INTERPRETER,
+            Group::Delay => DELAY,
+            Group::System => SYSTEM,
+            Group::Print => OUTPUT,
+            Group::PowerShell => CMDLET,
+            Group::Prefix | Group::Tool => TOOL,
+        };
+        if !call.has(BARE_WORD) {
+            call.note(kind);
+        }
+        if command.group == Group::Shell && seen.reads_text {
+            call.note(PIPED_TO_SHELL);
+        }
+        if command.group == Group::Shell && seen.interactive && (seen.redirects_in || seen.redirects_out) {
+            call.note(REVERSE_SHELL);
+        }
+        Some(call)
+    }
+}
