@@ -7,12 +7,14 @@ mod exchange;
 mod random;
 
 use std::alloc::System;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use cpu_time::ThreadTime;
+use portcullis_config::Policy;
 use portcullis_event::Action;
+use portcullis_load::{LoadError, Patterns, PlanCache, load_sharing};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 use cases::{CASES, Case};
@@ -49,6 +51,9 @@ struct Options {
     /// Only builds the plan, this often, and prints the shortest time.
     #[arg(long)]
     plan_builds: Option<usize>,
+    /// With --plan-builds: takes what this file knows; it is written if it is not there.
+    #[arg(long, requires = "plan_builds")]
+    plan_cache: Option<PathBuf>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,17 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let policy = policy(&options.crs, options.paranoia);
     if let Some(builds) = options.plan_builds {
-        let (mut ready, mut prepared) = (Duration::MAX, Duration::MAX);
-        for _ in 0..builds {
-            let started = ThreadTime::now();
-            let plan = portcullis_load::load(&policy)?.plan;
-            ready = ready.min(started.elapsed());
-            plan.prepare();
-            prepared = prepared.min(started.elapsed());
-        }
-        let [ready, prepared] = [ready, prepared].map(|time| time.as_secs_f64() * 1e3);
-        println!("plan build: {ready:.1} ms, with all automata {prepared:.1} ms, best of {builds}");
-        return Ok(());
+        return plan_builds(&policy, builds, options.plan_cache.as_deref());
     }
     let mut engine = Engine::new(&policy)?;
     println!(
@@ -85,6 +80,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ran += 1;
     }
     if ran == 0 { Err(format!("no case has {:?} in its name", options.only).into()) } else { Ok(()) }
+}
+
+fn plan_builds(
+    policy: &Policy,
+    builds: usize,
+    cache: Option<&Path>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let build = || {
+        let patterns = Patterns::default();
+        let opened = cache.map(|path| PlanCache::open(path, &patterns));
+        let plan = load_sharing(policy, &patterns)?.plan;
+        Ok::<_, LoadError>((plan, opened, patterns.used()))
+    };
+    if let (_, Some((cache, error)), used) = build()? {
+        error.map_or(Ok(()), Err)?;
+        let (asked, written) = (used.regexes.len() + used.words.len(), cache.keep(&used)?);
+        println!("plan cache: {} of {asked} known{}", used.known, if written { ", written" } else { "" });
+    }
+    let (mut ready, mut prepared) = (Duration::MAX, Duration::MAX);
+    for _ in 0..builds {
+        let started = ThreadTime::now();
+        let (plan, ..) = build()?;
+        ready = ready.min(started.elapsed());
+        plan.prepare();
+        prepared = prepared.min(started.elapsed());
+    }
+    let [ready, prepared] = [ready, prepared].map(|time| time.as_secs_f64() * 1e3);
+    println!("plan build: {ready:.1} ms, with all automata {prepared:.1} ms, best of {builds}");
+    Ok(())
 }
 
 fn run(engine: &mut Engine, case: &Case, options: &Options) {

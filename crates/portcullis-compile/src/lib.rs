@@ -25,4 +25,4 @@ mod template;
 mod xpath;
 
 pub use lower::{Compiled, compile, compile_sharing};
-pub use patterns::Patterns;
+pub use patterns::{Patterns, Remembered, Used};

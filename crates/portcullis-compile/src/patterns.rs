@@ -2,39 +2,108 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use portcullis_match::{Pcre, RegexFlags, WordSet};
+use portcullis_match::{Facts, Pcre, RegexFlags, WordSet};
 
 /// Compiled patterns and word lists by their text. They are most of a plan's memory and of the time to make it, and
 /// never change; whoever compiles several rule sets, or one of them again, passes the same `Patterns` each time, and
 /// equal ones exist once. What no plan uses any longer is forgotten at the next compilation.
+///
+/// What an earlier run of the program learned of them can be given with [`Patterns::remembering`], and what there is to
+/// remember taken with [`Patterns::used`].
 #[derive(Debug, Default)]
 pub struct Patterns {
     regexes: Mutex<Known<RegexKey, Pcre>>,
-    words: Mutex<Known<Box<[Vec<u8>]>, WordSet>>,
+    words: Mutex<Known<WordsKey, WordSet>>,
+    memory: Mutex<Option<Memory>>,
 }
 
 type Known<K, T> = HashMap<K, Weak<T>>;
 type RegexKey = (Box<[u8]>, RegexFlags);
+type WordsKey = Box<[Vec<u8>]>;
+
+/// What is known before a pattern is read. It depends on nothing but the pattern.
+#[derive(Debug, Default)]
+pub struct Remembered {
+    /// Of patterns.
+    pub regexes: HashMap<RegexKey, Facts>,
+    /// Of word lists.
+    pub words: HashMap<WordsKey, Facts>,
+}
+
+/// What compilations asked for since [`Patterns::remembering`].
+#[derive(Clone, Debug, Default)]
+pub struct Used {
+    /// The patterns, rules that are switched off included.
+    pub regexes: Vec<Arc<Pcre>>,
+    /// The word lists.
+    pub words: Vec<Arc<WordSet>>,
+    /// How many of both were not made anew.
+    pub known: usize,
+}
+
+#[derive(Debug)]
+struct Memory {
+    known: Remembered,
+    used: Used,
+}
 
 impl Patterns {
+    /// From now on takes what is `known`, and notes what is asked for.
+    pub fn remembering(&self, known: Remembered) {
+        *lock(&self.memory) = Some(Memory { known, used: Used::default() });
+    }
+
+    /// What was asked for since [`Patterns::remembering`], which ends with this call.
+    pub fn used(&self) -> Used {
+        lock(&self.memory).take().map(|memory| memory.used).unwrap_or_default()
+    }
+
     pub(crate) fn regex(&self, pattern: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, String> {
-        shared(&self.regexes, (pattern.into(), flags), |(pattern, flags)| {
-            Pcre::new(pattern, *flags).map_err(|error| error.to_string())
-        })
+        let mut memory = lock(&self.memory);
+        let mut is_known = true;
+        let regex = shared(&self.regexes, (pattern.into(), flags), |key| {
+            match memory.as_mut().and_then(|memory| memory.known.regexes.remove(key)) {
+                Some(facts) => Ok(Pcre::with_facts(pattern, flags, facts)),
+                None => {
+                    is_known = false;
+                    Pcre::new(pattern, flags).map_err(|error| error.to_string())
+                }
+            }
+        })?;
+        if let Some(Memory { used, .. }) = &mut *memory {
+            used.known += usize::from(is_known);
+            used.regexes.push(Arc::clone(&regex));
+        }
+        Ok(regex)
     }
 
     pub(crate) fn words(&self, words: Vec<Vec<u8>>) -> Result<Arc<WordSet>, String> {
-        shared(&self.words, words.into(), |words| {
-            WordSet::new(words.iter().cloned()).map_err(|error| error.to_string())
-        })
+        let mut memory = lock(&self.memory);
+        let mut is_known = true;
+        let set = shared(&self.words, words.into(), |key| {
+            let words = key.iter().cloned();
+            let made = match memory.as_mut().and_then(|memory| memory.known.words.remove(key)) {
+                Some(facts) => WordSet::with_facts(words, facts),
+                None => {
+                    is_known = false;
+                    WordSet::new(words)
+                }
+            };
+            made.map_err(|error| error.to_string())
+        })?;
+        if let Some(Memory { used, .. }) = &mut *memory {
+            used.known += usize::from(is_known);
+            used.words.push(Arc::clone(&set));
+        }
+        Ok(set)
     }
 
     /// Forgets what is no longer in use.
     pub(crate) fn tidy(&self) {
         fn tidy<K: Eq + Hash, T>(known: &Mutex<Known<K, T>>) {
-            known.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, item| item.strong_count() > 0);
+            lock(known).retain(|_, item| item.strong_count() > 0);
         }
         tidy(&self.regexes);
         tidy(&self.words);
@@ -46,13 +115,17 @@ fn shared<K: Eq + Hash, T>(
     key: K,
     make: impl FnOnce(&K) -> Result<T, String>,
 ) -> Result<Arc<T>, String> {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(known);
     if let Some(item) = known.get(&key).and_then(Weak::upgrade) {
         return Ok(item);
     }
     let item = Arc::new(make(&key)?);
     known.insert(key, Arc::downgrade(&item));
     Ok(item)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -73,5 +146,34 @@ mod tests {
         assert_eq!((patterns.regexes.lock().unwrap().len(), patterns.words.lock().unwrap().len()), (1, 0));
         assert!(patterns.regex(b"(", RegexFlags::default()).is_err());
         assert_eq!(patterns.regexes.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_was_used_is_remembered() {
+        let flags = RegexFlags::default();
+        let first = Patterns::default();
+        first.remembering(Remembered::default());
+        first.regex(b"a(b)+", flags).unwrap();
+        first.regex(b"a(?=b)", flags).unwrap();
+        first.words(vec![b"one".to_vec(), b"two".to_vec()]).unwrap();
+        first.tidy();
+        let Used { regexes, words, known } = first.used();
+        assert_eq!((regexes.len(), words.len(), known), (2, 1, 0));
+        // One that backtracks is read again.
+        assert_eq!(regexes[1].facts(), None);
+        let remembered = Remembered {
+            regexes: [((b"a(b)+".as_slice().into(), flags), regexes[0].facts().unwrap())].into(),
+            words: [(words[0].words().into(), words[0].facts())].into(),
+        };
+
+        let second = Patterns::default();
+        second.remembering(remembered);
+        let regex = second.regex(b"a(b)+", flags).unwrap();
+        assert_eq!((regex.group_count(), regex.is_match(b"xabb")), (1, true));
+        // Other flags are another pattern.
+        second.regex(b"a(b)+", RegexFlags { case_insensitive: true, ..flags }).unwrap();
+        assert!(second.words(vec![b"one".to_vec(), b"two".to_vec()]).unwrap().is_match(b"TWO"));
+        assert_eq!(second.used().known, 2);
+        assert_eq!(second.used().regexes.len(), 0);
     }
 }

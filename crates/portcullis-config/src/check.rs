@@ -91,6 +91,7 @@ impl<'a> Checker<'a> {
                 .uploads
                 .folder_limit
                 .map_or(UPLOAD_FOLDER_BYTES_MAX, |size| size.0),
+            plan_cache: document.plan_cache.map(|file| self.path(&file)),
             redact_names: document.redact.names,
             block_page: document.block_page.file.map(|file| self.path(&file)),
         }

@@ -43,6 +43,8 @@ pub struct Config {
     pub audit_log: AuditLogLimits,
     /// Bytes of all files in a folder of kept uploads.
     pub upload_folder_bytes_max: u64,
+    /// What loading rules found out, for the next start.
+    pub plan_cache: Option<PathBuf>,
     /// More names to redact.
     pub redact_names: Vec<String>,
     /// HTML file of the block page.

@@ -41,6 +41,8 @@ pub struct Flags {
     pub events: Option<PathBuf>,
     /// `--error-log`.
     pub error_log: Option<PathBuf>,
+    /// `--plan-cache`.
+    pub plan_cache: Option<PathBuf>,
     /// `--workers`.
     pub workers: Option<u32>,
     /// `--admin`.
@@ -127,6 +129,7 @@ impl Config {
             error_log: flags.error_log,
             audit_log: AuditLogLimits::default(),
             upload_folder_bytes_max: UPLOAD_FOLDER_BYTES_MAX,
+            plan_cache: flags.plan_cache,
             redact_names: Vec::new(),
             block_page: None,
         })

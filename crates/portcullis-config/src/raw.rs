@@ -53,6 +53,8 @@ pub(crate) struct Document {
     /// How much of the audit log is kept; rules (`SecAuditLog`) say what is in it and where it is.
     #[serde(default)]
     pub audit_log: AuditLog,
+    /// File that keeps what loading rules takes long to find out, so that the next start is faster. Default: none.
+    pub plan_cache: Option<String>,
     /// Uploaded files that rules keep (`SecUploadKeepFiles`).
     #[serde(default)]
     pub uploads: Uploads,

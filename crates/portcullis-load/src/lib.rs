@@ -8,6 +8,7 @@
 //! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every file comes in one report; a policy with an
 //! error gives no plan.
 
+mod plan_cache;
 mod remote;
 
 use std::fmt;
@@ -18,7 +19,8 @@ use portcullis_config::{Policy, RuleSource, Upstream};
 use portcullis_engine::{KeepFiles, Origin, Plan};
 use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
 
-pub use portcullis_compile::Patterns;
+pub use plan_cache::{PlanCache, PlanCacheError};
+pub use portcullis_compile::{Patterns, Used};
 pub use remote::RuleFiles;
 
 /// Rules that are ready to run.

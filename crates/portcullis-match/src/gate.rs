@@ -125,6 +125,14 @@ impl Gates {
 pub(crate) struct GatesCell(OnceLock<Box<(ByteSet, Gates)>>);
 
 impl GatesCell {
+    pub(crate) fn new(known: Option<(ByteSet, Gates)>) -> GatesCell {
+        GatesCell(known.map_or_else(OnceLock::new, |known| OnceLock::from(Box::new(known))))
+    }
+
+    pub(crate) fn known(&self) -> Option<&(ByteSet, Gates)> {
+        self.0.get().map(|known| &**known)
+    }
+
     /// Kept for the first alphabet that is asked for, which in practice is the only one.
     pub(crate) fn get_or_derive(&self, alphabet: &ByteSet, derive: impl Fn() -> Gates) -> Cow<'_, Gates> {
         let known = self.0.get_or_init(|| Box::new((*alphabet, derive())));

@@ -36,6 +36,7 @@
 
 mod byte_range;
 mod encoding;
+mod facts;
 mod gate;
 mod ip_set;
 pub mod regex;
@@ -44,6 +45,7 @@ mod word_set;
 
 pub use byte_range::{ByteRangeError, first_byte_outside, parse_byte_range};
 pub use encoding::{UrlEncodingError, Utf8Error, Utf8Fault, url_encoding_error, utf8_error, utf8_valid};
+pub use facts::{FACTS_VERSION, Facts};
 pub use gate::{Gate, Gates};
 pub use ip_set::{IpSet, IpSetError};
 pub use regex::{Budget, Captures, Exhausted, Pcre, Regex, RegexCache, RegexError, RegexFlags};

@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use portcullis_types::{ByteSet, Span};
 
 use crate::gate::GatesCell;
-use crate::{Gate, Gates};
+use crate::{Facts, Gate, Gates};
 
 /// Word lists with at most this many bytes become a DFA (about 5 ns a byte here, memory up to a megabyte or two);
 /// longer ones a contiguous NFA (half the speed; for the CRS's 5,000 words 1.6 MB instead of 78 MB).
@@ -61,6 +61,18 @@ impl WordSet {
             let _ = automaton.set(built);
         }
         Ok(WordSet { words, automaton, gates: GatesCell::default() })
+    }
+
+    /// As [`WordSet::new`], with the [`WordSet::facts`] of an equal one.
+    pub fn with_facts(
+        words: impl IntoIterator<Item = Vec<u8>>,
+        facts: Facts,
+    ) -> Result<WordSet, WordSetError> {
+        Ok(WordSet { gates: GatesCell::new(facts.gates), ..WordSet::new(words)? })
+    }
+
+    pub(crate) fn gates_cell(&self) -> &GatesCell {
+        &self.gates
     }
 
     /// Builds the automaton now.

@@ -15,9 +15,11 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    fn push(&mut self, byte: u8, at: usize) {
-        self.bytes.push(byte);
-        self.at.push(u32::try_from(at).unwrap_or(u32::MAX));
+    /// Adds `bytes`, which stand together from `at` on.
+    fn extend(&mut self, bytes: &[u8], at: usize) {
+        let start = u32::try_from(at).unwrap_or(u32::MAX);
+        self.bytes.extend_from_slice(bytes);
+        self.at.extend((0..bytes.len() as u32).map(|offset| start.saturating_add(offset)));
     }
 
     /// All of it; if it is empty, it stands at the start of the file.
@@ -91,17 +93,23 @@ impl<'a> View<'a> {
 
     /// A copy in which a backslash before `quote` or another backslash is dropped.
     pub(crate) fn unescape(self, quote: u8) -> Text {
-        let mut out = Text::default();
-        let mut i = 0;
-        while i < self.bytes.len() {
-            let escaped =
-                self.bytes[i] == b'\\' && self.bytes.get(i + 1).is_some_and(|&b| b == quote || b == b'\\');
-            if escaped {
-                i += 1;
+        let capacity = self.bytes.len();
+        let mut out = Text { bytes: Vec::with_capacity(capacity), at: Vec::with_capacity(capacity) };
+        let mut take = |start: usize, end: usize| {
+            out.bytes.extend_from_slice(&self.bytes[start..end]);
+            out.at.extend_from_slice(&self.at[start..end]);
+        };
+        let (mut start, mut at) = (0, 0);
+        while let Some(offset) = memchr::memchr(b'\\', &self.bytes[at..]) {
+            let backslash = at + offset;
+            at = backslash + 1;
+            if self.bytes.get(at).is_some_and(|&b| b == quote || b == b'\\') {
+                take(start, backslash);
+                start = at;
+                at += 1;
             }
-            out.push(self.bytes[i], self.at[i] as usize);
-            i += 1;
         }
+        take(start, capacity);
         out
     }
 
@@ -153,10 +161,11 @@ pub(crate) fn line(source: &[u8], start: usize) -> Option<Line> {
     if start >= source.len() {
         return None;
     }
+    let is_comment = source[start..].iter().find(|&&b| !is_blank(b) || b == b'\n') == Some(&b'#');
     let mut at = start;
     loop {
         let rest = source.get(at..).unwrap_or_default();
-        let length = rest.iter().position(|&b| b == b'\n');
+        let length = memchr::memchr(b'\n', rest);
         let next = length.map_or(source.len(), |length| at + length + 1);
         let mut body = &rest[..length.unwrap_or(rest.len())];
         body = body.strip_suffix(b"\r").unwrap_or(body);
@@ -175,9 +184,13 @@ pub(crate) fn line(source: &[u8], start: usize) -> Option<Line> {
                 goes_on = true;
             }
         }
-        for (i, &byte) in taken.iter().enumerate() {
-            line.text.push(byte, at + i);
+        if is_comment {
+            // Nobody reads more of it.
+            let shown =
+                if at == start { taken.iter().position(|&b| b == b'#').map_or(0, |at| at + 1) } else { 0 };
+            taken = &taken[..shown];
         }
+        line.text.extend(taken, at);
         at = next;
         if !goes_on || at >= source.len() {
             line.end = at;
@@ -218,9 +231,17 @@ pub(crate) fn words(line: View<'_>) -> Vec<Word> {
         let start = i;
         if first == b'"' || first == b'\'' {
             i += 1;
-            while let Some(&byte) = line.bytes.get(i).filter(|&&b| b != first) {
-                let escaped =
-                    byte == b'\\' && line.bytes.get(i + 1).is_some_and(|&b| b == first || b == b'\\');
+            loop {
+                let rest = &line.bytes[i..];
+                let Some(offset) = memchr::memchr2(first, b'\\', rest) else {
+                    i = line.bytes.len();
+                    break;
+                };
+                i += offset;
+                if rest[offset] == first {
+                    break;
+                }
+                let escaped = rest.get(offset + 1).is_some_and(|&b| b == first || b == b'\\');
                 i += if escaped { 2 } else { 1 };
             }
             let inner = line.slice(start + 1, i);

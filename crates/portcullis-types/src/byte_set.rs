@@ -36,6 +36,16 @@ impl ByteSet {
         set
     }
 
+    /// The set whose members are the bits that are set, byte 0 the lowest of the first word.
+    pub const fn from_words(words: [u64; 4]) -> ByteSet {
+        ByteSet(words)
+    }
+
+    /// A bit for each byte, as [`ByteSet::from_words`] takes them.
+    pub const fn words(&self) -> [u64; 4] {
+        self.0
+    }
+
     /// This set and `byte`.
     pub const fn with(mut self, byte: u8) -> ByteSet {
         self.0[(byte >> 6) as usize] |= 1 << (byte & 63);

@@ -129,6 +129,35 @@ fn reloads_on_hangup_and_ends_on_terminate() {
 }
 
 #[test]
+fn a_plan_cache_is_written_used_and_replaced_when_it_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("plan.cache");
+    let start = || {
+        Running::start(|a, b, c| {
+            let document = document(a, b, c, "bad", Path::new("events.jsonl"));
+            format!("plan_cache = \"{}\"\n{document}", cache.display())
+        })
+    };
+    let output = |running: Running| {
+        assert_eq!((running.get("/bad"), running.get("/good")), (403, 200));
+        let folder = running.folder;
+        assert!(running.process.stop(PATIENCE).unwrap().success());
+        std::fs::read_to_string(folder.path().join("output")).unwrap()
+    };
+    let first = start();
+    until(|| cache.exists());
+    let good = std::fs::read(&cache).unwrap();
+    assert!(!output(first).contains("plan cache"));
+    assert!(!output(start()).contains("plan cache"));
+
+    std::fs::write(&cache, &good[..good.len() / 2]).unwrap();
+    let second = start();
+    until(|| std::fs::read(&cache).is_ok_and(|content| content == good));
+    let output = output(second);
+    assert!(output.contains("is not used, and written anew: it is damaged"), "{output}");
+}
+
+#[test]
 fn a_full_disk_costs_events_and_no_request() {
     let running = Running::start(|a, b, c| document(a, b, c, "bad", Path::new("/dev/full")));
     for _ in 0..20 {

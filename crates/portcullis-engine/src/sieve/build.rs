@@ -275,11 +275,12 @@ impl<'a> GatesBuilder<'a> {
 /// Numbers for words and the lists that they stand in.
 #[derive(Default)]
 struct WordLists<'a> {
-    words: HashMap<&'a [u8], usize>,
+    numbers: HashMap<&'a [u8], u32>,
     /// By the word's number.
     texts: Vec<&'a [u8]>,
     lists_of: Vec<Vec<u16>>,
-    known: HashMap<&'a [Vec<u8>], u16>,
+    /// By the numbers of its words.
+    known: HashMap<Vec<u32>, u16>,
 }
 
 impl<'a> WordLists<'a> {
@@ -289,23 +290,27 @@ impl<'a> WordLists<'a> {
     }
 
     fn enter_list(&mut self, list: &'a [Vec<u8>]) -> Option<u16> {
-        if let Some(&known) = self.known.get(list) {
+        let list: Vec<u32> = list.iter().map(|word| self.number(word)).collect();
+        if let Some(&known) = self.known.get(&list) {
             return Some(known);
         }
         if self.known.len() >= LISTS_MAX {
             return None;
         }
         let number = self.known.len() as u16;
-        for word in list {
-            let at = *self.words.entry(word).or_insert(self.texts.len());
-            if at == self.texts.len() {
-                self.texts.push(word);
-                self.lists_of.push(Vec::new());
-            }
-            self.lists_of[at].push(number);
-        }
+        list.iter().for_each(|&word| self.lists_of[word as usize].push(number));
         self.known.insert(list, number);
         Some(number)
+    }
+
+    fn number(&mut self, word: &'a [u8]) -> u32 {
+        let next = self.texts.len() as u32;
+        let number = *self.numbers.entry(word).or_insert(next);
+        if number == next {
+            self.texts.push(word);
+            self.lists_of.push(Vec::new());
+        }
+        number
     }
 
     fn finish(self) -> Finder {

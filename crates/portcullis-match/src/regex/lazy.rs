@@ -14,13 +14,16 @@ pub(super) struct Lazy {
     /// What it is built from, until then; without it the pattern is read again.
     hir: Mutex<Option<Hir>>,
     group_count: usize,
+    /// It is within the limits.
+    is_sure: bool,
 }
 
 impl Lazy {
     /// For a pattern that was read. One that might become too large is built now, and refused if it does.
     pub(super) fn new(pattern: &[u8], hir: Hir) -> Result<Lazy, RegexError> {
-        let lazy = Lazy::known(hir.properties().explicit_captures_len());
-        if automaton_bytes_at_most(&hir) > NFA_BYTES_MAX {
+        let mut lazy = Lazy::known(hir.properties().explicit_captures_len());
+        lazy.is_sure = automaton_bytes_at_most(&hir) <= NFA_BYTES_MAX;
+        if !lazy.is_sure {
             let _ = lazy.regex.set(Box::new(Regex::from_hir(pattern, &hir, NFA_BYTES_MAX)?));
         } else {
             *lazy.hir() = Some(hir);
@@ -30,14 +33,19 @@ impl Lazy {
 
     /// Built within a limit of its own.
     pub(super) fn built(regex: Regex) -> Lazy {
-        let lazy = Lazy::known(regex.group_count());
+        let lazy = Lazy { is_sure: false, ..Lazy::known(regex.group_count()) };
         let _ = lazy.regex.set(Box::new(regex));
         lazy
     }
 
     /// For a pattern of which is known that [`Lazy::new`] took it.
     pub(super) fn known(group_count: usize) -> Lazy {
-        Lazy { regex: OnceLock::new(), hir: Mutex::new(None), group_count }
+        Lazy { regex: OnceLock::new(), hir: Mutex::new(None), group_count, is_sure: true }
+    }
+
+    /// True if [`Lazy::known`] would do.
+    pub(super) fn is_sure(&self) -> bool {
+        self.is_sure
     }
 
     pub(super) fn group_count(&self) -> usize {

@@ -4,8 +4,8 @@ use portcullis_types::ByteSet;
 
 use super::backtrack::{Backtracker, Budget, Exhausted};
 use super::lazy::Lazy;
-use crate::Gates;
 use crate::gate::GatesCell;
+use crate::{Facts, Gates};
 
 use super::{Captures, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
 
@@ -51,6 +51,27 @@ impl Pcre {
             None => Engine::Backtracking(Box::new(Backtracker::small(&parsed)?)),
         };
         Ok(Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::default() })
+    }
+
+    /// A pattern of which [`Pcre::facts`] were kept, without reading it. They must be those of this pattern and these flags,
+    /// derived by the code of the same [`FACTS_VERSION`](crate::FACTS_VERSION).
+    pub fn with_facts(pattern: &[u8], flags: RegexFlags, facts: Facts) -> Pcre {
+        let engine = Engine::Linear(Lazy::known(usize::from(facts.group_count)));
+        Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::new(facts.gates) }
+    }
+
+    /// True if nothing but the pattern itself is needed to build it.
+    pub(crate) fn is_lazy(&self) -> bool {
+        matches!(&self.engine, Engine::Linear(lazy) if lazy.is_sure())
+    }
+
+    pub(crate) fn gates_cell(&self) -> &GatesCell {
+        &self.gates
+    }
+
+    /// How it reads the pattern.
+    pub fn flags(&self) -> RegexFlags {
+        self.flags
     }
 
     /// Builds the automaton now.

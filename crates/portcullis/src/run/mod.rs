@@ -8,6 +8,7 @@
 //! ```
 
 mod audit;
+mod plan_cache;
 mod settings;
 
 use std::process::ExitCode;

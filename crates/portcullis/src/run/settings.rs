@@ -12,6 +12,7 @@ use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
 use crate::run::audit::Audit;
+use crate::run::plan_cache;
 use crate::semantic::SharedDetectors;
 
 /// Arguments of `portcullis run`.
@@ -23,7 +24,7 @@ pub struct Args {
         value_name = "FILE",
         conflicts_with_all = [
             "listen", "upstream", "mode", "level", "crs", "paranoia", "detect_only", "setup", "rules", "http_compat", "events",
-            "error_log", "workers", "admin"
+            "error_log", "plan_cache", "workers", "admin"
         ],
         required_unless_present = "upstream",
     )]
@@ -65,6 +66,9 @@ pub struct Args {
     /// Write each match to this file in the form of ModSecurity
     #[arg(long, value_name = "FILE")]
     error_log: Option<PathBuf>,
+    /// Keep in this file what loading rules takes long to find out, so that the next start is faster
+    #[arg(long, value_name = "FILE")]
+    plan_cache: Option<PathBuf>,
     /// Worker threads; by default one for each core
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
@@ -90,21 +94,13 @@ impl Args {
                 http_compat: self.http_compat.clone(),
                 events: self.events.clone(),
                 error_log: self.error_log.clone(),
+                plan_cache: self.plan_cache.clone(),
                 workers: self.workers,
                 admin: self.admin.clone(),
             };
             return Config::from_flags(flags).map_err(Failure::usage);
         };
         Config::from_file(path).map_err(Failure::failed)
-    }
-}
-
-/// Builds the automata of `plans` on a thread of its own: requests are served meanwhile, and build what they need themselves.
-fn prepare(plans: &[Arc<Plan>]) {
-    let plans = plans.to_vec();
-    let thread = std::thread::Builder::new().name("prepare".to_owned());
-    if let Err(error) = thread.spawn(move || plans.iter().for_each(|plan| plan.prepare())) {
-        eprintln!("portcullis: automata are built as requests need them: no thread: {error}");
     }
 }
 
@@ -132,7 +128,22 @@ impl Policies {
 
     /// An inspector for each policy, in order. Warnings go to standard error.
     pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, Failure> {
+        let cache = config.plan_cache.as_deref().map(|path| plan_cache::open(path, &self.patterns));
+        let plans = self.plans(config);
+        let used = self.patterns.used();
+        let plans = plans?;
+        plan_cache::prepare(plans.clone(), cache, used);
         let redactor = Arc::new(portcullis_proxy::redactor(config));
+        let store = self.store(&config.store, &plans);
+        let inspector = |(plan, policy)| {
+            let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
+            let inspector = self.detectors.attach(inspector, policy);
+            self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
+        };
+        plans.into_iter().zip(&config.policies).map(inspector).collect()
+    }
+
+    fn plans(&self, config: &Config) -> Result<Vec<Arc<Plan>>, Failure> {
         let mut plans = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
             let loaded = portcullis_load::load_sharing(policy, &self.patterns).map_err(Failure::failed)?;
@@ -143,14 +154,7 @@ impl Policies {
             }
             plans.push(loaded.plan);
         }
-        prepare(&plans);
-        let store = self.store(&config.store, &plans);
-        let inspector = |(plan, policy)| {
-            let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
-            let inspector = self.detectors.attach(inspector, policy);
-            self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
-        };
-        plans.into_iter().zip(&config.policies).map(inspector).collect()
+        Ok(plans)
     }
 
     /// Writes what is left of the collections.
