@@ -343,6 +343,7 @@ impl<'a> Checker<'a> {
                 path: route.path.value.clone(),
                 upstream: own,
                 policy,
+                idempotent: route.idempotent.unwrap_or(false),
                 failure: failure(route.failure.as_ref().unwrap_or(&site.failure)),
             });
         }
@@ -356,6 +357,7 @@ impl<'a> Checker<'a> {
                     path: "/".to_string(),
                     upstream,
                     policy,
+                    idempotent: false,
                     failure,
                 });
             }

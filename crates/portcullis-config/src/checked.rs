@@ -110,6 +110,8 @@ pub struct Route {
     pub upstream: usize,
     /// Index into [`Config::policies`]; none: forwarded without inspection.
     pub policy: Option<usize>,
+    /// Its requests may be tried again, whatever their method.
+    pub idempotent: bool,
     /// What happens when inspection cannot be done.
     pub failure: Failure,
 }

@@ -96,6 +96,7 @@ impl Config {
         let mut upstream = Upstream::new("default".to_string(), vec![endpoint]);
         upstream.tls = is_tls.then(UpstreamTls::default);
         let route = Route {
+            idempotent: false,
             name: "/".to_string(),
             path: "/".to_string(),
             upstream: 0,

@@ -57,9 +57,9 @@ pub use error::{ConfigError, Mistake};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use health::{Health, Probe};
 pub use policy::RuleSource;
-pub use portcullis_balance::{Balance, BreakerSettings, EjectionSettings, Thresholds};
+pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
-pub use upstream::{Endpoint, HashBy, Upstream, UpstreamTls};
+pub use upstream::{Endpoint, EndpointLimits, HashBy, Retry, Upstream, UpstreamTls};
 
 /// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

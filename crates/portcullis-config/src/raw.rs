@@ -157,6 +157,8 @@ pub(crate) struct Route {
     pub path: Spanned<String>,
     /// Its upstream; default: the upstream of the site.
     pub upstream: Option<Spanned<String>>,
+    /// Every method of its requests may be tried again, POST, too. Default: `false`.
+    pub idempotent: Option<bool>,
     /// As at the site; default: as the site.
     pub mode: Option<Mode>,
     /// As at the site; default: as the site.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use portcullis_balance::{Balance, BreakerSettings, EjectionSettings};
+use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings};
 
 use crate::check::Checker;
 use crate::health::{self, Health};
@@ -23,6 +23,8 @@ pub struct Upstream {
     pub balance: Balance,
     /// What [`Balance::Hash`] goes by; none otherwise.
     pub hash_by: Option<HashBy>,
+    /// Name of the cookie that keeps a client at its endpoint.
+    pub sticky_cookie: Option<String>,
     /// The share of an endpoint that comes back grows over this time.
     pub slow_start: Option<Duration>,
     /// Active checks.
@@ -31,12 +33,20 @@ pub struct Upstream {
     pub ejection: Option<EjectionSettings>,
     /// The circuit breaker of each endpoint.
     pub breaker: Option<BreakerSettings>,
+    /// How many requests an endpoint gets at one time.
+    pub limits: Option<EndpointLimits>,
+    /// Which requests are tried again.
+    pub retry: Retry,
     /// TLS, for `https` endpoints.
     pub tls: Option<UpstreamTls>,
     /// To connect, TLS included.
     pub connect_timeout: Duration,
     /// Longest silence while a response is awaited or read.
     pub read_timeout: Duration,
+    /// For the head of an answer, in each try.
+    pub try_timeout: Duration,
+    /// For the head of an answer, all tries together.
+    pub total_timeout: Option<Duration>,
     /// Longest time without progress while a request is sent.
     pub write_timeout: Duration,
     /// How long an unused connection is kept.
@@ -69,6 +79,34 @@ pub enum HashBy {
     Cookie(String),
 }
 
+/// How many requests an endpoint gets at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointLimits {
+    /// Requests in flight at each, at least 1.
+    pub requests_max: u32,
+    /// Requests of the group that wait for a place.
+    pub queue_max: u32,
+    /// The longest that one waits.
+    pub queue_timeout: Duration,
+}
+
+/// Which requests are tried again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retry {
+    /// Tries after the first.
+    pub attempts_max: usize,
+    /// The endpoint closed the connection before the head of an answer.
+    pub on_closed: bool,
+    /// There was no head of an answer in time.
+    pub on_timeout: bool,
+    /// What came is not HTTP.
+    pub on_invalid: bool,
+    /// Answers of these statuses.
+    pub statuses: Vec<u16>,
+    /// How many there may be.
+    pub budget: BudgetSettings,
+}
+
 /// TLS towards endpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamTls {
@@ -86,13 +124,18 @@ impl Upstream {
             endpoints,
             balance: Balance::default(),
             hash_by: None,
+            sticky_cookie: None,
             slow_start: None,
             health: None,
             ejection: Some(EjectionSettings::default()),
             breaker: None,
+            limits: None,
+            retry: Retry { attempts_max: 2, ..Retry::default() },
             tls: None,
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(60),
+            try_timeout: Duration::from_secs(60),
+            total_timeout: None,
             write_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(60),
             idle_connections_max: 64,
@@ -141,20 +184,37 @@ fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> U
         let message = "slow_start has no effect on `balance = \"hash\"`, which decides by the key alone";
         checker.wrong(time.span.clone(), message.to_string());
     }
+    let sticky_cookie = group.sticky_cookie.and_then(|name| {
+        if is_token(&name) {
+            return Some(name.value);
+        }
+        checker.wrong(name.span, format!("`{}` is not the name of a cookie", name.value));
+        None
+    });
     let default = Upstream::new(name, endpoints);
+    let read_timeout = group.read_timeout.map_or(default.read_timeout, |time| time.0);
     Upstream {
         balance,
         hash_by,
+        sticky_cookie,
         slow_start: group.slow_start.map(|time| time.value.0),
         health: group.health.map(|health| health::check(checker, health)),
         ejection: ejection(checker, group.ejection),
         breaker: group.breaker.map(|breaker| self::breaker(checker, breaker)),
+        limits: group.limits.map(|limits| EndpointLimits {
+            requests_max: number(checker, Some(limits.requests), 1..=1_000_000, "requests", 1),
+            queue_max: limits.queue.unwrap_or(100),
+            queue_timeout: limits.queue_timeout.map_or(Duration::from_secs(5), |time| time.0),
+        }),
+        retry: retry(checker, group.retry),
         tls: is_tls.then(|| UpstreamTls {
             ca: settings.ca.map(|ca| checker.path(&ca)),
             name: settings.name.map(|name| name.value),
         }),
         connect_timeout: group.connect_timeout.map_or(default.connect_timeout, |time| time.0),
-        read_timeout: group.read_timeout.map_or(default.read_timeout, |time| time.0),
+        read_timeout,
+        try_timeout: group.try_timeout.map_or(read_timeout, |time| time.0),
+        total_timeout: group.total_timeout.map(|time| time.0),
         write_timeout: group.write_timeout.map_or(default.write_timeout, |time| time.0),
         idle_timeout: group.idle_timeout.map_or(default.idle_timeout, |time| time.0),
         idle_connections_max: group
@@ -241,15 +301,44 @@ fn balance(
 }
 
 fn hash_key(text: &str) -> Option<HashBy> {
-    let is_token = |name: &str| {
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        !name.is_empty() && name.bytes().all(is_part)
-    };
     match text.split_once(':') {
         None => (text == "client").then_some(HashBy::Client),
         Some(("header", name)) if is_token(name) => Some(HashBy::Header(name.to_string())),
         Some(("cookie", name)) if is_token(name) => Some(HashBy::Cookie(name.to_string())),
         Some(_) => None,
+    }
+}
+
+/// Whether it can be the name of a header or cookie.
+pub(crate) fn is_token(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_part)
+}
+
+fn retry(checker: &mut Checker<'_>, raw: raw::Retry) -> Retry {
+    let default = BudgetSettings::default();
+    let is_on = |what| raw.on.contains(&what);
+    let (on_closed, on_timeout) = (is_on(raw::RetryOn::Closed), is_on(raw::RetryOn::Timeout));
+    let on_invalid = is_on(raw::RetryOn::Invalid);
+    let mut statuses = Vec::new();
+    for status in raw.statuses {
+        match status.value {
+            500..=599 => statuses.push(status.value),
+            other => {
+                checker.wrong(status.span, format!("{other} is not a status of a server error, 500 to 599"))
+            }
+        }
+    }
+    Retry {
+        attempts_max: number(checker, raw.attempts, 0..=10, "attempts", 2).into(),
+        on_closed,
+        on_timeout,
+        on_invalid,
+        statuses,
+        budget: BudgetSettings {
+            percent: number(checker, raw.budget, 0..=1000, "budget", default.percent),
+            per_second: number(checker, raw.per_second, 0..=1000, "per_second", default.per_second),
+        },
     }
 }
 

@@ -124,6 +124,8 @@ names! {
     UpstreamError {
         /// No endpoint is configured or alive.
         NoEndpoint "no_endpoint",
+        /// All endpoints have as many requests as they may, and the queue is full or did not move in time.
+        Overloaded "overloaded",
         /// The name did not resolve.
         Dns "dns",
         /// The connection was refused or failed.

@@ -89,6 +89,14 @@ catalogue! {
         "Endpoints of an upstream that are not known to be out of order.";
     UPSTREAM_REQUESTS Counter "portcullis_upstream_requests_total" ["upstream", "endpoint", "result"]
         "Requests sent to an endpoint: answered, failed (no answer, or 502, 503, 504), or abandoned before either.";
+    UPSTREAM_RETRIES Counter "portcullis_upstream_retries_total" ["upstream", "reason"]
+        "Requests sent once more, by what befell the try before; stale is a kept connection that was being closed.";
+    UPSTREAM_RETRIES_DENIED Counter "portcullis_upstream_retries_denied_total" ["upstream"]
+        "Retries that were not made because the retry budget was spent.";
+    UPSTREAM_QUEUED Gauge "portcullis_upstream_requests_queued" ["upstream"]
+        "Requests that wait for an endpoint with a free place.";
+    UPSTREAM_QUEUE_REFUSED Counter "portcullis_upstream_queue_refused_total" ["upstream", "reason"]
+        "Requests refused because the queue was full, or because they waited too long (timeout).";
     UPSTREAM_ACTIVE Gauge "portcullis_upstream_requests_active" ["upstream", "endpoint"]
         "Requests in flight at an endpoint.";
     UPSTREAM_BREAKER Gauge "portcullis_upstream_circuit_breaker_state" ["upstream", "endpoint"]

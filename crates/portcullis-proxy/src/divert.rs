@@ -78,6 +78,6 @@ pub(crate) async fn run(
             }
         },
     };
-    let to = Destination { group, target: Some(&target) };
+    let to = Destination { group, idempotent: false, target: Some(&target) };
     exchange::send(connection, generation, head, transaction, to, body).await
 }

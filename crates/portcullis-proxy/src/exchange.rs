@@ -182,7 +182,7 @@ async fn serve(
                 let read = body.is_read();
                 return answer::error(connection, generation, head, transaction, status, text, read).await;
             }
-            let to = Destination { group: &route.group, target: None };
+            let to = Destination { group: &route.group, idempotent: route.idempotent, target: None };
             send(connection, generation, head, transaction, to, body).await
         }
     }
@@ -206,6 +206,8 @@ pub(crate) async fn no_memory(
 #[derive(Clone, Copy)]
 pub(crate) struct Destination<'a> {
     pub(crate) group: &'a Arc<Group>,
+    /// The request may be sent again, whatever its method.
+    pub(crate) idempotent: bool,
     /// The request target there; as it came, unless a rule says otherwise.
     pub(crate) target: Option<&'a [u8]>,
 }
@@ -319,6 +321,7 @@ pub(crate) async fn gateway_error(
             (504, "The application did not answer in time.")
         }
         UpstreamError::InvalidResponse => (502, "The application's answer is not valid."),
+        UpstreamError::Overloaded => (503, "The application has too many requests at this moment."),
         UpstreamError::NoEndpoint => (503, "No server of the application is available."),
         _ => (502, "The application cannot be reached."),
     };

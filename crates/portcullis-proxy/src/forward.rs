@@ -1,11 +1,7 @@
 //! The request to an upstream, up to the head of its answer.
 
 use std::io::IoSlice;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Instant;
 
-use portcullis_balance::Ask;
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
@@ -15,12 +11,10 @@ use crate::exchange::Destination;
 use crate::request_body::Body;
 use crate::rewrite::STALE_REQUEST_FIELDS;
 use crate::state::Generation;
+use crate::timer::Timer;
 use crate::transaction::Transaction;
 use crate::upload::{self, upload};
-use crate::upstream::{self, Failed, Group, Lease, UpstreamConnection, connect};
-
-/// Endpoints tried for one request; more would keep the client waiting through too many connect timeouts.
-const ENDPOINTS_TRIED_MAX: usize = 3;
+use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
 
 /// An answer that has begun.
 pub(crate) struct Answered<'g> {
@@ -62,13 +56,22 @@ pub(crate) async fn run<'g>(
         let sent = crate::request_body::send_continue(connection, generation).await;
         sent.map_err(|_| Fault::Client)?;
     }
-    let may_repeat = is_idempotent(head.method());
+    let repeatable = (to.idempotent || is_idempotent(head.method())) && body.rest.is_none();
+    let retry = &group.settings.retry;
+    let mut tries = Tries::new(group, head, transaction.client().ip());
+    let mut lease = tries.first(connection).await.map_err(Fault::Upstream)?;
     let mut fresh_only = false;
-    let by = group.settings.hash_by.as_ref();
-    let key = by.and_then(|by| upstream::key(by, head, transaction.client().ip()));
     loop {
-        let (mut upstream, mut lease, reused) =
-            acquire(connection, group, key, fresh_only, may_repeat).await?;
+        let (mut upstream, reused) = match tries.open(connection, &lease, fresh_only, !repeatable).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                lease.failed(error);
+                // Nothing has been sent, so nothing can happen twice.
+                let next = tries.next(connection, lease.endpoint, Retried::Connect);
+                lease = next.ok_or(Fault::Upstream(error))?;
+                continue;
+            }
+        };
         let chunked = framing == BodyFraming::Chunked;
         let sending = async {
             send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
@@ -87,25 +90,44 @@ pub(crate) async fn run<'g>(
             // Many servers answer and close without reading a large body; their answer is what the client should see.
             Err(upload::Stopped::Upstream) => false,
         };
-        match response_head(connection, group, &mut upstream, sent_whole).await {
+        tries.arm(&connection.timer, group.settings.try_timeout);
+        let error = match response_head(&connection.timer, &mut upstream, sent_whole).await {
             Ok(head) => {
                 lease.answered(head.status());
+                if repeatable
+                    && retry.statuses.contains(&head.status())
+                    && let Some(next) = tries.next(connection, lease.endpoint, Retried::Status)
+                {
+                    (lease, fresh_only) = (next, false);
+                    continue;
+                }
                 return Ok(Answered { upstream, lease, head, sent_whole });
             }
-            Err(UpstreamError::Closed | UpstreamError::Write)
-                if reused && may_repeat && body.rest.is_none() && upstream.input.unread().is_empty() =>
-            {
-                // The endpoint closed a kept connection as we began to use it.
-                fresh_only = true;
-            }
-            Err(error) => {
-                // An endpoint may rightly hang up on a client that does not send what it promised.
-                if sent_whole || body.rest.is_none() {
-                    lease.failed(error);
-                }
-                return Err(Fault::Upstream(error));
-            }
+            Err(error) => error,
+        };
+        let is_closed = matches!(error, UpstreamError::Closed | UpstreamError::Write);
+        if is_closed && reused && repeatable && upstream.input.unread().is_empty() {
+            // The endpoint closed a kept connection as we began to use it.
+            group.report.retried(Retried::Stale);
+            fresh_only = true;
+            continue;
         }
+        // An endpoint may rightly hang up on a client that does not send what it promised.
+        if sent_whole || body.rest.is_none() {
+            lease.failed(error);
+        }
+        let why = match error {
+            _ if is_closed && retry.on_closed => Retried::Closed,
+            UpstreamError::ResponseTimeout if retry.on_timeout => Retried::Timeout,
+            UpstreamError::InvalidResponse if retry.on_invalid => Retried::Invalid,
+            _ => return Err(Fault::Upstream(error)),
+        };
+        if !repeatable {
+            return Err(Fault::Upstream(error));
+        }
+        let next = tries.next(connection, lease.endpoint, why);
+        lease = next.ok_or(Fault::Upstream(error))?;
+        fresh_only = false;
     }
 }
 
@@ -156,51 +178,6 @@ fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
 }
 
-/// A kept connection, or a new one to the next endpoint that lives.
-async fn acquire<'g>(
-    connection: &mut Connection,
-    group: &'g Arc<Group>,
-    key: Option<u64>,
-    fresh_only: bool,
-    may_repeat: bool,
-) -> Result<(UpstreamConnection, Lease<'g>, bool), Fault> {
-    let mut tried = Vec::new();
-    let mut error = UpstreamError::NoEndpoint;
-    while tried.len() < ENDPOINTS_TRIED_MAX {
-        let now = Instant::now();
-        let (mut lease, kept) = {
-            let mut pool = connection.worker.pool.borrow_mut();
-            let local = pool.group(group);
-            let ask = Ask { now: group.moment(now), tried: &tried, key, preferred: None };
-            let Ok(grant) = group.endpoints.choose(&mut local.rotation, &ask) else { break };
-            let lease = Lease::new(group, grant);
-            let mut kept = None;
-            while let Some(candidate) = local.take(lease.endpoint, now).filter(|_| !fresh_only) {
-                // A request that may not be sent twice must not meet a connection that is being closed.
-                if candidate.is_usable(!may_repeat) {
-                    kept = Some(candidate);
-                    break;
-                }
-            }
-            (lease, kept)
-        };
-        if let Some(kept) = kept {
-            return Ok((kept, lease, true));
-        }
-        let spares = Rc::clone(&connection.worker.spares);
-        match connect(group, lease.endpoint, &connection.timer, spares).await {
-            Ok(fresh) => return Ok((fresh, lease, false)),
-            Err(Failed(why)) => {
-                lease.failed(why);
-                tried.push(lease.endpoint);
-                connection.worker.pool.borrow_mut().group(group).close(lease.endpoint);
-                error = why;
-            }
-        }
-    }
-    Err(Fault::Upstream(error))
-}
-
 /// Sends the head and what was held of the body.
 async fn send_start(
     connection: &Connection,
@@ -221,15 +198,12 @@ async fn send_start(
     upload::write(upstream, &connection.timer, group.settings.write_timeout, slices).await
 }
 
-/// Waits for the head of the final answer. Interim answers are not passed on: we have sent our own 100 if one was due.
+/// Waits for the head of the final answer, as long as the timer is armed for. Interim answers are not passed on: we have sent our own 100 if one was due.
 async fn response_head(
-    connection: &mut Connection,
-    group: &Group,
+    timer: &Timer,
     upstream: &mut UpstreamConnection,
     sent_whole: bool,
 ) -> Result<ResponseHead, UpstreamError> {
-    let timer = &connection.timer;
-    timer.arm(group.settings.read_timeout);
     let mut looked = false;
     loop {
         if !upstream.input.unread().is_empty() {

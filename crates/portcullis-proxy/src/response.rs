@@ -80,6 +80,7 @@ pub(crate) async fn pass_on(
         return answer::interruption(connection, generation, request, transaction, what, sent_whole).await;
     }
     transaction.status = Some(head.status());
+    transaction.sticky_cookie = group.sticky_cookie(request, lease.endpoint, connection.tls);
     if head.status() == 101 {
         return switch(connection, generation, request, transaction, &head, upstream).await;
     }
@@ -152,7 +153,9 @@ fn compose(
         remove.push("server");
     }
     let set = if signature.is_some_and(|text| !text.is_empty()) { &signed[..] } else { &signed[..1] };
+    let cookie = transaction.sticky_cookie.as_ref().map(|cookie| ("Set-Cookie", cookie.as_bytes()));
     let rewrite = ResponseRewrite {
+        add: cookie.as_slice(),
         framing,
         describes_length: framing == BodyFraming::None && !edited,
         connection: match upgrade {

@@ -66,6 +66,7 @@ pub(crate) struct Route {
     pub(crate) names: PolicyNames,
     pub(crate) path: Vec<u8>,
     pub(crate) group: Arc<Group>,
+    pub(crate) idempotent: bool,
     pub(crate) inspector: Option<Arc<Inspector>>,
     pub(crate) failure: Failure,
     pub(crate) metrics: RouteMetrics,

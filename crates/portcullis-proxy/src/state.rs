@@ -120,6 +120,7 @@ impl Generation {
             },
             path: route.path.clone().into_bytes(),
             group: Arc::clone(&groups[route.upstream]),
+            idempotent: route.idempotent,
             inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
             failure: route.failure,
             metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),

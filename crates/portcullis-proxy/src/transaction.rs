@@ -39,6 +39,8 @@ pub(crate) struct Transaction {
     pub(crate) own_body_bytes: u64,
     /// Headers of an answer of our own.
     pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+    /// Keeps the client at its endpoint.
+    pub(crate) sticky_cookie: Option<String>,
     /// Bytes of a connection that was upgraded.
     pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
@@ -84,6 +86,7 @@ impl Transaction {
             passed_body_bytes: 0,
             own_body_bytes: 0,
             own_headers: None,
+            sticky_cookie: None,
             upgraded_bytes: 0,
             client,
             rejection: None,

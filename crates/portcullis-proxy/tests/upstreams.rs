@@ -5,6 +5,7 @@ mod common;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use common::*;
 
@@ -325,4 +326,211 @@ fn checks_find_what_requests_have_not_met() {
         assert_eq!([get(&mut client), get(&mut client), get(&mut client)], [200; 3]);
         assert_eq!(sent(&front, bad, "failed"), 0.0);
     }
+}
+
+fn retries(front: &Front, reason: &str) -> f64 {
+    front.metric(&format!("portcullis_upstream_retries_total{{upstream=\"app\",reason=\"{reason}\"}}"))
+}
+
+/// A backend that takes a while for every answer.
+fn slow(time: Duration) -> Backend {
+    Backend::start(move |_| {
+        std::thread::sleep(time);
+        ok("slow")
+    })
+}
+
+#[test]
+fn requests_wait_for_a_place_and_the_queue_has_an_end() {
+    let backend = slow(Duration::from_millis(400));
+    let group = format!("{}\nlimits = {{ requests = 1, queue = 2 }}", urls(&[backend.address]));
+    // The place is one for all workers.
+    let front = Front::start(&upstream(&group).replace("workers = 1", "workers = 4"));
+    let mut clients: Vec<Client> = (0..3).map(|_| front.client()).collect();
+    for client in &mut clients {
+        client.send(GET);
+    }
+    until(|| front.metric("portcullis_upstream_requests_queued") == 2.0);
+    assert_eq!(get(&mut front.client()), 503, "the queue is full");
+    let refused = "portcullis_upstream_queue_refused_total{upstream=\"app\",reason=\"full\"}";
+    assert_eq!(front.metric(refused), 1.0);
+    assert_eq!(front.events(1)[0].upstream_error, Some(portcullis_event::UpstreamError::Overloaded));
+    for client in &mut clients {
+        assert_eq!(status(&client.response().0), 200);
+    }
+    until(|| front.metric("portcullis_upstream_requests_queued") == 0.0);
+    until(|| front.metric("portcullis_upstream_requests_active") == 0.0);
+    assert_eq!(get(&mut front.client()), 200);
+}
+
+#[test]
+fn nobody_waits_in_the_queue_for_ever() {
+    let backend = Backend::start(|_| Reply::Silence);
+    let limits = "limits = { requests = 1, queue_timeout = \"100ms\" }";
+    let front = Front::start(&upstream(&format!("{}\n{limits}", urls(&[backend.address]))));
+    let mut first = front.client();
+    first.send(GET);
+    until(|| backend.seen().len() == 1);
+    assert_eq!(get(&mut front.client()), 503);
+    let refused = "portcullis_upstream_queue_refused_total{upstream=\"app\",reason=\"timeout\"}";
+    assert_eq!(front.metric(refused), 1.0);
+    // A client that goes away while it waits leaves the line.
+    front.client().send(GET);
+    until(|| front.metric(refused) == 2.0);
+    assert_eq!(backend.seen().len(), 1);
+}
+
+/// A site that holds bodies, with a route whose requests may be repeated.
+fn inspected(group: &str) -> String {
+    let route = "[[sites.routes]]\npath = \"/again\"\nidempotent = true\n[upstreams.app]";
+    upstream(group).replace("mode = \"off\"\n", RULES).replace("[upstreams.app]", route)
+}
+
+fn post(front: &Front, path: &str) -> u16 {
+    let request =
+        format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n");
+    let mut client = front.client();
+    client.send(format!("{request}\r\nhello"));
+    status(&client.response().0)
+}
+
+#[test]
+fn only_what_may_be_repeated_is_sent_again() {
+    let (bad, good) = (Backend::start(|_| Reply::Close(Vec::new())), Backend::start(|_| ok("good")));
+    let group = |more: &str| {
+        let (bad, good) = (bad.address, good.address);
+        format!(
+            "endpoints = [\"http://{bad}\", {{ url = \"http://{good}\", priority = 1 }}]\n\
+             ejection = {{ failures = 0 }}\n{more}"
+        )
+    };
+    let front = Front::start(&inspected(&group("retry = { on = [\"closed\"] }")));
+    let mut client = front.client();
+    assert_eq!(get(&mut client), 200);
+    assert_eq!((retries(&front, "closed"), bad.seen().len(), good.seen().len()), (1.0, 1, 1));
+    assert_eq!(post(&front, "/"), 502, "the application may have acted on it");
+    assert_eq!((bad.seen().len(), good.seen().len()), (2, 1));
+    assert_eq!(post(&front, "/again"), 200, "the route says that this does no harm");
+    assert_eq!((bad.seen().len(), good.seen().len()), (3, 2));
+    assert_eq!(good.seen()[1].body, b"hello");
+    // Without being told so, not even a GET.
+    let front = Front::start(&inspected(&group("")));
+    assert_eq!(get(&mut front.client()), 502);
+    assert_eq!(good.seen().len(), 2);
+    // A body that was not held is gone.
+    let front = Front::start(&upstream(&group("retry = { on = [\"closed\"] }")));
+    let mut client = front.client();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    assert_eq!(status(&client.response().0), 502);
+    assert_eq!(good.seen().len(), 2);
+}
+
+#[test]
+fn answers_that_are_not_to_be_passed_on_are_asked_for_elsewhere() {
+    let answer = |_: &Recorded| Reply::Bytes(b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy".to_vec());
+    let (busy, good) = (Backend::start(answer), Backend::start(|_| ok("good")));
+    let group = format!(
+        "endpoints = [\"http://{}\", {{ url = \"http://{}\", priority = 1 }}]\n\
+         retry = {{ statuses = [503] }}\nejection = {{ failures = 0 }}",
+        busy.address, good.address
+    );
+    let front = Front::start(&upstream(&group));
+    assert_eq!(get(&mut front.client()), 200);
+    assert_eq!(retries(&front, "status"), 1.0);
+    // Where there is nobody else to ask, the answer is what it is.
+    let alone = format!("{}\nretry = {{ statuses = [503] }}", urls(&[busy.address]));
+    let front = Front::start(&upstream(&alone));
+    let mut client = front.client();
+    client.send(GET);
+    let (head, body) = client.response();
+    assert_eq!((status(&head), &body[..]), (503, &b"busy"[..]));
+    assert_eq!(retries(&front, "status"), 0.0);
+}
+
+#[test]
+fn tries_and_all_of_them_together_have_a_time() {
+    let (silent, good) = (Backend::start(|_| Reply::Silence), Backend::start(|_| ok("good")));
+    let group = format!(
+        "endpoints = [\"http://{}\", {{ url = \"http://{}\", priority = 1 }}]\n\
+         try_timeout = \"100ms\"\nretry = {{ on = [\"timeout\"] }}\nejection = {{ failures = 0 }}",
+        silent.address, good.address
+    );
+    let front = Front::start(&upstream(&group));
+    assert_eq!(get(&mut front.client()), 200);
+    assert_eq!(retries(&front, "timeout"), 1.0);
+    let others: Vec<Backend> = (0..4).map(|_| Backend::start(|_| Reply::Silence)).collect();
+    let addresses: Vec<SocketAddr> = others.iter().map(|backend| backend.address).collect();
+    let group = format!(
+        "{}\ntry_timeout = \"200ms\"\ntotal_timeout = \"300ms\"\nretry = {{ attempts = 3, on = [\"timeout\"] }}",
+        urls(&addresses)
+    );
+    let front = Front::start(&upstream(&group));
+    assert_eq!(get(&mut front.client()), 504);
+    assert_eq!(retries(&front, "timeout"), 1.0, "the second try had what was left");
+}
+
+#[test]
+fn retries_stay_within_their_budget() {
+    let (bad, good) = (vacant(), Backend::start(|_| ok("good")));
+    let group = format!(
+        "endpoints = [\"http://{bad}\", {{ url = \"http://{}\", priority = 1 }}]\n\
+         retry = {{ budget = 0, per_second = 1 }}\nejection = {{ failures = 0 }}",
+        good.address
+    );
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    let good = (0..40).filter(|_| get(&mut client) == 200).count();
+    // Ten seconds' worth were saved up; the machine may be slow.
+    assert!((10..30).contains(&good), "{good} were tried again");
+    let denied = front.metric("portcullis_upstream_retries_denied_total{upstream=\"app\"}");
+    assert_eq!((retries(&front, "connect"), denied), (good as f64, 40.0 - good as f64));
+}
+
+#[test]
+fn a_cookie_keeps_a_client_at_its_endpoint() {
+    let answer = |name: &'static str| {
+        move |_: &Recorded| {
+            let head =
+                format!("HTTP/1.1 200 OK\r\nSet-Cookie: own={name}\r\nContent-Length: 1\r\n\r\n{name}");
+            Reply::Bytes(head.into_bytes())
+        }
+    };
+    let backends = [Backend::start(answer("a")), Backend::start(answer("b"))];
+    let addresses = [backends[0].address, backends[1].address];
+    let group = format!("{}\nsticky_cookie = \"node\"", urls(&addresses));
+    let front = Front::start(&upstream(&group));
+    let mut client = front.client();
+    let mut cookies = Vec::new();
+    for _ in 0..2 {
+        client.send(GET);
+        let (head, body) = client.response();
+        let set: Vec<&str> = head.lines().filter_map(|line| line.strip_prefix("Set-Cookie: ")).collect();
+        assert!(set[0].starts_with("own="), "{head}");
+        let cookie =
+            set[1].strip_suffix("; Path=/; HttpOnly; SameSite=Lax").unwrap_or_else(|| panic!("{head}"));
+        assert!(!cookie.contains("127"), "it does not tell addresses: {cookie}");
+        cookies.push((cookie.to_string(), body));
+    }
+    assert_ne!(cookies[0].1, cookies[1].1);
+    for (cookie, body) in &cookies {
+        for _ in 0..3 {
+            client.send(format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: x=y; {cookie}\r\n\r\n"));
+            let (head, came) = client.response();
+            assert_eq!((&came, head.matches("Set-Cookie").count()), (body, 1), "{head}");
+        }
+    }
+    // An endpoint that is gone is replaced, and the client gets another cookie.
+    let gone = cookies.iter().find(|(_, body)| body == b"a").unwrap();
+    let rest = format!(
+        "endpoints = [\"http://{}\", \"http://{}\"]\nsticky_cookie = \"node\"",
+        addresses[1],
+        vacant()
+    );
+    front.proxy.reload(&parse(&upstream(&rest)), &[]).unwrap();
+    client.send(format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {}\r\n\r\n", gone.0));
+    let (head, came) = client.response();
+    assert_eq!(came, b"b");
+    assert!(
+        head.contains(&format!("Set-Cookie: {}", cookies.iter().find(|(_, body)| body == b"b").unwrap().0))
+    );
 }

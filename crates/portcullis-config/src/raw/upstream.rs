@@ -21,6 +21,8 @@ pub(crate) struct Upstream {
     /// What `balance = "hash"` goes by: `client` (its address), `header:NAME` or `cookie:NAME`. Requests without it take
     /// turns.
     pub hash_by: Option<Spanned<String>>,
+    /// A cookie of this name keeps a client at the endpoint it was at first. Default: none.
+    pub sticky_cookie: Option<Spanned<String>>,
     /// The share of an endpoint that comes back or joins grows over this time. Default: at once.
     pub slow_start: Option<Spanned<Time>>,
     /// Active checks: whether an endpoint is up is asked at intervals. Default: none.
@@ -30,12 +32,21 @@ pub(crate) struct Upstream {
     pub ejection: Ejection,
     /// Stops sending requests to an endpoint that only fails, even to the last one. Default: none.
     pub breaker: Option<Breaker>,
+    /// How many requests an endpoint gets at one time, and how many more wait. Default: no limit.
+    pub limits: Option<Limits>,
+    /// Which requests are tried again at another endpoint.
+    #[serde(default)]
+    pub retry: Retry,
     /// TLS towards the endpoints; only with `https`.
     pub tls: Option<Spanned<UpstreamTls>>,
     /// Time to connect, TLS included. Default: 5s.
     pub connect_timeout: Option<Time>,
     /// Longest silence of the endpoint while its response is awaited or read. Default: 60s.
     pub read_timeout: Option<Time>,
+    /// For the head of the answer, in each try. Default: `read_timeout`.
+    pub try_timeout: Option<Time>,
+    /// For the head of the answer, all tries together. Default: none.
+    pub total_timeout: Option<Time>,
     /// Longest time without progress while the request is sent. Default: 60s.
     pub write_timeout: Option<Time>,
     /// How long an unused connection is kept. Default: 60s.
@@ -155,6 +166,54 @@ pub(crate) struct Ejection {
     /// Endpoints out at one time, in percent; one always may be, the last one never. Default: 50.
     #[schemars(range(max = 100))]
     pub share: Option<Spanned<u8>>,
+}
+
+/// How many requests an endpoint gets at one time, counted over all workers.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// Requests in flight at each endpoint, at least 1.
+    #[schemars(range(min = 1))]
+    pub requests: Spanned<u32>,
+    /// Requests of the upstream that wait while all endpoints are full; more are answered 503. Default: 100.
+    pub queue: Option<u32>,
+    /// The longest that a request waits; then 503. Default: 5s.
+    pub queue_timeout: Option<Time>,
+}
+
+/// Which requests are tried again, each time at another endpoint. A connection that cannot be made always is. Anything else
+/// only if the request has no body or one that was held for inspection, and its method is idempotent (GET, HEAD, OPTIONS,
+/// TRACE, PUT, DELETE) or its route says `idempotent = true`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Retry {
+    /// Tries after the first, 0 to 10. Default: 2.
+    #[schemars(range(max = 10))]
+    pub attempts: Option<Spanned<u8>>,
+    /// Failures after which a request is tried again, beside the connection that cannot be made. Default: none.
+    #[serde(default)]
+    pub on: Vec<RetryOn>,
+    /// Statuses after which a request is tried again, 500 to 599. Default: none.
+    #[serde(default)]
+    pub statuses: Vec<Spanned<u16>>,
+    /// Retries for each hundred requests, 0 to 1000. Default: 20.
+    #[schemars(range(max = 1000))]
+    pub budget: Option<Spanned<u16>>,
+    /// And this many each second in any case, 0 to 1000. Default: 10.
+    #[schemars(range(max = 1000))]
+    pub per_second: Option<Spanned<u16>>,
+}
+
+/// A failure after which a request is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RetryOn {
+    /// The endpoint closed the connection before the head of an answer.
+    Closed,
+    /// There was no head of an answer in time.
+    Timeout,
+    /// What came is not HTTP.
+    Invalid,
 }
 
 /// The circuit breaker of each endpoint.

@@ -23,6 +23,8 @@ pub struct RequestRewrite<'a> {
     /// Fields to add at the end, each replacing those of the same name (`_` counts as `-`, so that a client cannot have
     /// `X_Real_IP` taken for a field of ours).
     pub set: &'a [(&'a str, &'a [u8])],
+    /// Fields to add at the end, beside those of the same name.
+    pub add: &'a [(&'a str, &'a [u8])],
     /// Names of fields to drop, in lower case; `_` in a received name counts as `-`.
     pub remove: &'a [&'a str],
     /// Appended to `Via`, for example `1.1 portcullis`.
@@ -91,7 +93,7 @@ pub fn write_request(head: &RequestHead, how: &RequestRewrite<'_>, out: &mut Vec
     if let Some(by) = &how.forwarded {
         write_forwarded(head, by, &mut fields);
     }
-    for (name, value) in how.set {
+    for (name, value) in how.set.iter().chain(how.add) {
         fields.field(name.as_bytes(), value);
     }
     if let Some(via) = how.via {

@@ -42,6 +42,8 @@ pub struct ResponseRewrite<'a> {
     pub connection: ClientConnection,
     /// Fields to add at the end, each replacing those of the same name.
     pub set: &'a [(&'a str, &'a [u8])],
+    /// Fields to add at the end, beside those of the same name.
+    pub add: &'a [(&'a str, &'a [u8])],
     /// Names of fields to drop, in lower case.
     pub remove: &'a [&'a str],
 }
@@ -90,7 +92,7 @@ pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut 
     if !framing_written {
         write_framing(framing, &mut fields);
     }
-    for (name, value) in how.set {
+    for (name, value) in how.set.iter().chain(how.add) {
         fields.field(name.as_bytes(), value);
     }
     match how.connection {

@@ -47,14 +47,13 @@ impl UpstreamConnection {
     }
 }
 
-/// Connects to one endpoint of a group within its connect timeout.
+/// Connects to one endpoint of a group before the timer's deadline.
 pub(crate) async fn connect(
     group: &Arc<Group>,
     endpoint: usize,
     timer: &Timer,
     spares: Rc<Spares>,
 ) -> Result<UpstreamConnection, Failed> {
-    timer.arm(group.settings.connect_timeout);
     let failed_late = |_| Failed(UpstreamError::ConnectTimeout);
     let stream = timer.run(open(group, endpoint)).await.map_err(failed_late)??;
     Ok(UpstreamConnection {

@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use portcullis_balance::{Endpoint, Endpoints, Member, Moment, Policy};
+use portcullis_balance::{Budget, Endpoint, Endpoints, Member, Moment, Policy};
 use portcullis_config::Upstream;
+use portcullis_http::message::RequestHead;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use super::queue::Queue;
 use super::report::Reporter;
+use super::sticky::Sticky;
 use crate::state::Services;
 use crate::{StartError, tls};
 
@@ -54,6 +57,9 @@ pub(crate) struct Group {
     pub(crate) connections: Vec<u64>,
     /// By endpoint: active checks had looked at it before this group was made.
     pub(super) was_checked: Vec<bool>,
+    pub(super) sticky: Option<Sticky>,
+    pub(super) queue: Queue,
+    pub(super) budget: Budget,
     pub(crate) report: Reporter,
     clock: Clock,
 }
@@ -102,7 +108,7 @@ impl Group {
             slow_start: settings.slow_start,
             ejection: settings.ejection,
             breaker: settings.breaker,
-            active_max: None,
+            active_max: settings.limits.as_ref().map(|limits| limits.requests_max),
         };
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         let group = Group {
@@ -111,6 +117,13 @@ impl Group {
             tls,
             host: names.first().map_or_else(String::new, |name| name.to_string()),
             report: Reporter::new(services, &settings.name, &names),
+            sticky: settings
+                .sticky_cookie
+                .as_ref()
+                .filter(|_| names.len() > 1)
+                .map(|cookie| Sticky::new(cookie, &settings.name, &names)),
+            queue: Queue::default(),
+            budget: Budget::default(),
             endpoints: Endpoints::new(members, policy),
             connections,
             was_checked,
@@ -127,6 +140,11 @@ impl Group {
     /// The time as the state of its endpoints counts it.
     pub(crate) fn moment(&self, now: Instant) -> Moment {
         self.clock.moment(now)
+    }
+
+    /// The `Set-Cookie` that keeps the client at this endpoint, if it is to have one.
+    pub(crate) fn sticky_cookie(&self, head: &RequestHead, endpoint: usize, tls: bool) -> Option<String> {
+        self.sticky.as_ref()?.set(head, endpoint, tls)
     }
 
     /// The name to ask an endpoint for and to find in its certificate.

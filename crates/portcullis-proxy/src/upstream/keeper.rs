@@ -72,7 +72,7 @@ impl Keeper {
             for endpoint in group.endpoints.end_ejections(now) {
                 group.report.line(endpoint, "back after its ejection");
             }
-            group.report.measure(&group.endpoints, now);
+            group.report.measure(&group.endpoints, group.queue.waiting(), now);
         }
     }
 }

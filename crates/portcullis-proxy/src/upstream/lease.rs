@@ -69,5 +69,6 @@ impl Drop for Lease<'_> {
             self.group.report.sent(self.endpoint, Sent::Abandoned);
         }
         self.group.endpoints.release(self.endpoint, self.permit.take());
+        self.group.queue.freed();
     }
 }

@@ -11,10 +11,14 @@ pub(crate) mod keeper;
 mod key;
 mod lease;
 mod pool;
+mod queue;
 mod report;
+mod sticky;
+mod tries;
 
 pub(crate) use connect::{Failed, UpstreamConnection, connect};
 pub(crate) use group::{Group, Origin};
-pub(crate) use key::key;
 pub(crate) use lease::Lease;
 pub(crate) use pool::Pool;
+pub(crate) use report::Retried;
+pub(crate) use tries::Tries;

@@ -21,11 +21,47 @@ impl Sent {
     const NAMES: &'static [&'static str] = &["answered", "failed", "abandoned"];
 }
 
+/// Why a request was sent once more.
+#[derive(Clone, Copy)]
+pub(crate) enum Retried {
+    /// The endpoint closed a kept connection as we began to use it.
+    Stale,
+    /// No connection could be made.
+    Connect,
+    /// Closed before the head of an answer.
+    Closed,
+    /// No head of an answer in time.
+    Timeout,
+    /// What came is not HTTP.
+    Invalid,
+    /// An answer of a status that is not to be passed on.
+    Status,
+}
+
+impl Retried {
+    const NAMES: &'static [&'static str] = &["stale", "connect", "closed", "timeout", "invalid", "status"];
+}
+
+/// Why a request did not wait, or no longer.
+#[derive(Clone, Copy)]
+pub(crate) enum QueueRefusal {
+    Full,
+    Timeout,
+}
+
+impl QueueRefusal {
+    const NAMES: &'static [&'static str] = &["full", "timeout"];
+}
+
 /// Metrics of one group, and the way of its lines.
 pub(crate) struct Reporter {
     group: String,
     say: Arc<dyn Fn(&str) + Send + Sync>,
     healthy: Gauge,
+    retries: EnumCounters,
+    retries_denied: Counter,
+    queued: Gauge,
+    queue_refused: EnumCounters,
     endpoints: Vec<EndpointMetrics>,
 }
 
@@ -57,6 +93,14 @@ impl Reporter {
             group: group.to_string(),
             say: Arc::clone(&services.say),
             healthy: registry.gauge(&catalogue::UPSTREAM_HEALTHY, &[group]),
+            retries: registry.enum_counters(&catalogue::UPSTREAM_RETRIES, &[group], Retried::NAMES),
+            retries_denied: registry.counter(&catalogue::UPSTREAM_RETRIES_DENIED, &[group]),
+            queued: registry.gauge(&catalogue::UPSTREAM_QUEUED, &[group]),
+            queue_refused: registry.enum_counters(
+                &catalogue::UPSTREAM_QUEUE_REFUSED,
+                &[group],
+                QueueRefusal::NAMES,
+            ),
             endpoints: endpoints.iter().map(metrics).collect(),
         }
     }
@@ -64,6 +108,21 @@ impl Reporter {
     /// Counts a request whose fate is known.
     pub(crate) fn sent(&self, endpoint: usize, sent: Sent) {
         self.endpoints[endpoint].requests.inc(sent as usize);
+    }
+
+    /// Counts a request that is sent once more.
+    pub(crate) fn retried(&self, why: Retried) {
+        self.retries.inc(why as usize);
+    }
+
+    /// Counts one that is not, for want of budget.
+    pub(crate) fn retry_denied(&self) {
+        self.retries_denied.inc();
+    }
+
+    /// Counts a request that found no place.
+    pub(crate) fn queue_refused(&self, why: QueueRefusal) {
+        self.queue_refused.inc(why as usize);
     }
 
     /// Counts an active check.
@@ -98,7 +157,8 @@ impl Reporter {
     }
 
     /// Brings the gauges up to date.
-    pub(crate) fn measure(&self, endpoints: &Endpoints, now: Moment) {
+    pub(crate) fn measure(&self, endpoints: &Endpoints, queued: u32, now: Moment) {
+        self.queued.set(i64::from(queued));
         self.healthy.set(endpoints.healthy(now) as i64);
         for (metrics, member) in self.endpoints.iter().zip(endpoints.members()) {
             metrics.active.set(i64::from(member.endpoint.active()));
@@ -109,6 +169,7 @@ impl Reporter {
     /// The group is no longer used.
     pub(crate) fn forget(&self) {
         self.healthy.set(0);
+        self.queued.set(0);
         for metrics in &self.endpoints {
             metrics.active.set(0);
             metrics.breaker.set(0);

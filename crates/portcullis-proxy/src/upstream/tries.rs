@@ -1,0 +1,139 @@
+//! The tries of one request: which endpoint is next, whether there may be another one, and how long all of it may take.
+
+use std::net::IpAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use portcullis_balance::{Ask, Refused};
+use portcullis_event::UpstreamError;
+use portcullis_http::message::RequestHead;
+
+use super::report::{QueueRefusal, Retried};
+use super::{Failed, Group, Lease, UpstreamConnection, connect, key};
+use crate::connection::Connection;
+use crate::timer::Timer;
+
+/// What has been done for a request so far.
+pub(crate) struct Tries<'g> {
+    group: &'g Arc<Group>,
+    key: Option<u64>,
+    preferred: Option<usize>,
+    tried: Vec<usize>,
+    deadline: Option<Instant>,
+}
+
+impl<'g> Tries<'g> {
+    /// Nothing has been tried for this request.
+    pub(crate) fn new(group: &'g Arc<Group>, head: &RequestHead, client: IpAddr) -> Self {
+        let by = group.settings.hash_by.as_ref();
+        Tries {
+            group,
+            key: by.and_then(|by| key::key(by, head, client)),
+            preferred: group.sticky.as_ref().and_then(|sticky| sticky.endpoint(head)),
+            tried: Vec::new(),
+            deadline: group.settings.total_timeout.map(|timeout| Instant::now() + timeout),
+        }
+    }
+
+    /// Arms a timer for one step, which ends with all tries.
+    pub(crate) fn arm(&self, timer: &Timer, after: Duration) {
+        match self.deadline {
+            None => timer.arm(after),
+            Some(deadline) => timer.arm_within(after, deadline),
+        }
+    }
+
+    /// The endpoint to try first. Waits for one if all are full.
+    pub(crate) async fn first(&mut self, connection: &Connection) -> Result<Lease<'g>, UpstreamError> {
+        let group = self.group;
+        group.budget.earn(&group.settings.retry.budget);
+        if !group.queue.is_awaited() {
+            match self.choose(connection) {
+                Ok(lease) => return Ok(lease),
+                Err(Refused::Unavailable) => return Err(UpstreamError::NoEndpoint),
+                Err(Refused::Full) => {}
+            }
+        }
+        let refused = |why| {
+            group.report.queue_refused(why);
+            Err(UpstreamError::Overloaded)
+        };
+        // Without limits an endpoint is full only while its breaker probes.
+        let Some(limits) = &group.settings.limits else { return Err(UpstreamError::NoEndpoint) };
+        let Some(waiting) = group.queue.enter(limits.queue_max) else { return refused(QueueRefusal::Full) };
+        self.arm(&connection.timer, limits.queue_timeout);
+        loop {
+            let mut turn = pin!(waiting.turn());
+            // From here on a place that becomes free is not missed.
+            turn.as_mut().enable();
+            match self.choose(connection) {
+                Ok(lease) => return Ok(lease),
+                Err(Refused::Unavailable) => return Err(UpstreamError::NoEndpoint),
+                Err(Refused::Full) => {}
+            }
+            if connection.timer.run(turn).await.is_err() {
+                return refused(QueueRefusal::Timeout);
+            }
+        }
+    }
+
+    /// The endpoint to try after `failed` has failed; none if there is none, or if it has been enough.
+    pub(crate) fn next(&mut self, connection: &Connection, failed: usize, why: Retried) -> Option<Lease<'g>> {
+        let group = self.group;
+        self.tried.push(failed);
+        let now = Instant::now();
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
+        let is_last = self.tried.len() >= group.connections.len();
+        if is_late || is_last || self.tried.len() > group.settings.retry.attempts_max {
+            return None;
+        }
+        if !group.budget.spend(&group.settings.retry.budget, group.moment(now)) {
+            group.report.retry_denied();
+            return None;
+        }
+        let lease = self.choose(connection).ok()?;
+        group.report.retried(why);
+        Some(lease)
+    }
+
+    fn choose(&self, connection: &Connection) -> Result<Lease<'g>, Refused> {
+        let group = self.group;
+        let (key, preferred) = (self.key, self.preferred);
+        let ask = Ask { now: group.moment(Instant::now()), tried: &self.tried, key, preferred };
+        let mut pool = connection.worker.pool.borrow_mut();
+        let grant = group.endpoints.choose(&mut pool.group(group).rotation, &ask)?;
+        Ok(Lease::new(group, grant))
+    }
+
+    /// A kept connection to the endpoint of a lease, which the flag tells, or a new one. `certain`: the request must not
+    /// meet a connection that is being closed, since it cannot be sent twice.
+    pub(crate) async fn open(
+        &self,
+        connection: &Connection,
+        lease: &Lease<'g>,
+        fresh_only: bool,
+        certain: bool,
+    ) -> Result<(UpstreamConnection, bool), UpstreamError> {
+        let group = self.group;
+        if !fresh_only {
+            let mut pool = connection.worker.pool.borrow_mut();
+            let (local, now) = (pool.group(group), Instant::now());
+            while let Some(kept) = local.take(lease.endpoint, now) {
+                if kept.is_usable(certain) {
+                    return Ok((kept, true));
+                }
+            }
+        }
+        self.arm(&connection.timer, group.settings.connect_timeout);
+        let spares = Rc::clone(&connection.worker.spares);
+        match connect(group, lease.endpoint, &connection.timer, spares).await {
+            Ok(fresh) => Ok((fresh, false)),
+            Err(Failed(why)) => {
+                connection.worker.pool.borrow_mut().group(group).close(lease.endpoint);
+                Err(why)
+            }
+        }
+    }
+}
