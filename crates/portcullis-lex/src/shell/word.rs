@@ -359,8 +359,11 @@ impl<'t> Lexer<'t> {
         let window = self.window(1, WINDOW_BYTES_MAX);
         let Some(end) = memchr(b'}', window) else { return false };
         let inner = &window[..end];
+        // An object of a program has colons, of which only those of a URL may be here.
+        let is_key = |at: usize| !inner[at + 1..].starts_with(b"//");
         memchr(b',', inner).is_some_and(|at| at > 0)
-            && !inner.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b':' | b'='))
+            && !inner.iter().any(|b| b.is_ascii_whitespace() || *b == b'=')
+            && !memchr::memchr_iter(b':', inner).any(is_key)
     }
 
     fn percent(&mut self, marks: &mut Marks) {

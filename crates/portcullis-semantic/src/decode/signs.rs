@@ -81,6 +81,15 @@ fn entity(text: &[u8]) -> Option<(u32, usize)> {
     let short = [(&b"lt"[..], b'<'), (b"gt", b'>'), (b"amp", b'&'), (b"quot", b'"')];
     let has_semicolon = text.get(name.len()) == Some(&b';');
     if !has_semicolon {
+        // `&ltimg`: the beginning of a longer word; `&ampere` and `&quotes` are names of parameters.
+        let begins = |known: &[u8]| {
+            matches!(known, b"lt" | b"gt")
+                && name.get(..known.len()).is_some_and(|head| head.eq_ignore_ascii_case(known))
+                && name.get(known.len()).is_some_and(u8::is_ascii_alphabetic)
+        };
+        if let Some((known, byte)) = short.iter().find(|(known, _)| begins(known)) {
+            return Some((u32::from(*byte), known.len()));
+        }
         return short
             .iter()
             .find(|(known, _)| name.len() == known.len() && name.eq_ignore_ascii_case(known))

@@ -146,7 +146,9 @@ fn is_whole(text: &[u8], span: Span) -> bool {
 /// Somebody writes about what stands at `span`: two words before it, one behind its parentheses.
 fn is_spoken(text: &[u8], span: Span) -> bool {
     let is_word = |word: &[u8]| word.len() >= 2 && word.iter().all(u8::is_ascii_alphabetic);
-    let mut before = text[..span.start as usize].rsplit(|b| *b == b' ');
+    let before = &text[..span.start as usize];
+    let before = before.strip_suffix(b"T(").unwrap_or(before);
+    let mut before = before.rsplit(|b| *b == b' ');
     let follows_words =
         before.next() == Some(b"") && before.by_ref().take(2).filter(|word| is_word(word)).count() == 2;
     let rest = &text[span.end as usize..];
@@ -259,6 +261,7 @@ const HINTS: &[Hint] = &[
     Hint::text("die("),
     Hint::text("response.write"),
     Hint::text("sleep("),
+    Hint::text("processbuilder"),
     Hint::text("getclass"),
     Hint::text("forname"),
     Hint::text("getruntime"),

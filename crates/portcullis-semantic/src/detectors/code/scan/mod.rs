@@ -154,6 +154,11 @@ impl<'n, 't> Scan<'n, 't> {
             self.note(Fact::Execute, token.span);
             self.note(Fact::Nested, token.span);
         }
+        // `new ProcessBuilder(new String[]{"id"})`
+        if name == b"ProcessBuilder" && self.last.is_some_and(|t| t.span.of(self.text) == b"new") {
+            self.note(Fact::Type, token.span);
+            self.note(Fact::Made, token.span);
+        }
         let may_be_variable = name.len() > 1 && name[0] == b'$' && !is_member;
         if group.is_none() && !may_be_variable {
             return;

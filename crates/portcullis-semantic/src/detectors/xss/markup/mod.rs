@@ -287,7 +287,9 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         } else if (is("form") || is("button") || is("input")) && element.has_foreign_source {
             self.add(FORM, element.name, false);
         } else if element.kind == Some(Markup::Frame) && element.has_source {
-            self.add(if is_frame(name) { FRAME } else { PLUGIN }, element.name, false);
+            // A document of the same site is shown, not run.
+            let is_shown = is_frame(name) || is("object") && element.is_local;
+            self.add(if is_shown { FRAME } else { PLUGIN }, element.name, false);
             if is_frame(name) && element.has_foreign_source && element.attributes == 1 {
                 self.add(FRAME_BARE, element.name, false);
             }
