@@ -73,6 +73,7 @@ fn prose() {
     passes("this or that");
     passes("don't stop -- believing");
     passes("2 and 2 is 4");
+    passes("1---");
     passes("Please update your settings; delete from the basket what is not needed.");
 }
 

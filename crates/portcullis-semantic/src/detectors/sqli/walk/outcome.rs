@@ -113,7 +113,9 @@ impl Walk<'_, '_> {
                 if only_closes && self.expect != Expect::Operand { QUOTE_COMMENT } else { COMMENT_END };
             self.note(kind, Span { start: self.from.saturating_sub(1) as u32, end: span.end });
         } else {
-            self.note(COMMENT_END, span);
+            // `1---` is what advertisers send of privacy; a number alone and a comment change no statement.
+            let is_number = self.tokens == 1 && self.last == Operand::Number;
+            self.note(if is_number { COMMENT_TAIL } else { COMMENT_END }, span);
         }
         if self.clean && self.expect != Expect::Start {
             self.whole();
