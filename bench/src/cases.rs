@@ -63,6 +63,21 @@ pub const CASES: &[Case] = &[
     }),
 ];
 
+/// Texts that people write where the detector runs: forms, posts with code in them, code itself, files.
+pub const TEXTS: &[Case] = &[
+    pass("form_1k", 64, |random| form(&[("name", random.prose(20)), ("text", random.prose(900))])),
+    pass("markdown_1k", 64, |random| form(&[("title", random.prose(20)), ("body", markdown(random, 900))])),
+    pass("code_1k", 64, |random| post("application/json", json_string("source", &code(random, 1_000)))),
+    pass("markdown_10k", 16, |random| {
+        post("application/json", json_string("body", &markdown(random, 10_000)))
+    }),
+    pass("markdown_1m", 2, |random| {
+        post("application/json", json_string("body", &markdown(random, 1_000_000)))
+    }),
+    pass("code_10k", 16, |random| post("application/json", json_string("source", &code(random, 10_000)))),
+    pass("code_1m", 2, |random| post("application/json", json_string("source", &code(random, 1_000_000)))),
+];
+
 const fn pass(name: &'static str, variants: usize, make: fn(&mut Random) -> Message) -> Case {
     Case { name, blocked: false, variants, make }
 }
@@ -182,4 +197,51 @@ fn html(random: &mut Random, length: usize) -> Vec<u8> {
         ));
     }
     (page + "</body></html>\n").into_bytes()
+}
+
+fn form(fields: &[(&str, String)]) -> Message {
+    let encode = |text: &str| -> String {
+        let byte = |b: u8| match b {
+            b' ' => "+".to_owned(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => char::from(b).to_string(),
+            _ => format!("%{b:02X}"),
+        };
+        text.bytes().map(byte).collect()
+    };
+    let fields: Vec<String> = fields.iter().map(|(name, text)| format!("{name}={}", encode(text))).collect();
+    post("application/x-www-form-urlencoded", fields.join("&"))
+}
+
+fn json_string(name: &str, text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("{{\"{name}\":\"{text}\"}}")
+}
+
+/// A post of a developers' forum: paragraphs, a list, a link, a block of code.
+fn markdown(random: &mut Random, length: usize) -> String {
+    let mut text = String::from("# How we store sessions\n\n");
+    while text.len() < length {
+        let (word, link) = (random.word(8), random.below(1_000));
+        text.push_str(&format!(
+            "{}, see [{word}](https://docs.example.com/guide/{link}#{word}).\n\n- **{word}**: it's `{word}.get(\"id\")`\n\
+             - {} (about {link} ms)\n\n```\n{}```\n\n",
+            random.prose(180),
+            random.prose(40),
+            code(random, 160)
+        ));
+    }
+    text
+}
+
+/// Functions as programs have them.
+fn code(random: &mut Random, length: usize) -> String {
+    let mut text = String::new();
+    while text.len() < length {
+        let (name, field, number) = (random.word(8), random.word(6), random.below(1_000));
+        text.push_str(&format!(
+            "function {name}(items, {field}) {{\n  const total = items.filter(x => x.{field} > {number}).length;\n  \
+             if (!{field} || total === 0) {{ return null; }}\n  return {{ {field}: total / 2, label: \"{name}\" }};\n}}\n\n"
+        ));
+    }
+    text
 }

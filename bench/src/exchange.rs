@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use portcullis_config::Policy;
+use portcullis_config::{Mode, Policy};
 use portcullis_engine::NoCollections;
-use portcullis_event::{Action, Redactor};
+use portcullis_event::{Action, DetectionMode, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
 use portcullis_http::message::{RequestHead, ResponseHead};
-use portcullis_inspect::{Connection, Inspector, Outcome, PolicyNames, Scratch, Step};
+use portcullis_inspect::{
+    Connection, Inspector, Outcome, PolicyNames, Scratch, Semantic, SemanticPolicy, Step,
+};
+use portcullis_semantic::Detectors;
 
 use portcullis_types::RuleId;
 
@@ -59,9 +62,15 @@ pub struct Verdict {
     pub rules: Vec<RuleId>,
 }
 
-/// The policy that is measured: the CRS as it is installed, and response bodies read, too.
-pub fn policy(crs: &Path, paranoia: u8) -> Policy {
+/// The policy that is measured: the CRS as it is installed, and response bodies read, too; or the detector alone.
+pub fn policy(mode: crate::Mode, crs: &Path, paranoia: u8) -> Policy {
+    let mode = match mode {
+        crate::Mode::Semantic => return Policy { mode: Mode::Semantic, ..Policy::default() },
+        crate::Mode::Both => Mode::Both,
+        crate::Mode::Crs => Mode::Crs,
+    };
     Policy {
+        mode,
         crs: Some(crs.to_owned()),
         paranoia: Some(paranoia),
         directives: Some("SecResponseBodyAccess On\n".to_owned()),
@@ -72,7 +81,22 @@ pub fn policy(crs: &Path, paranoia: u8) -> Policy {
 impl Engine {
     pub fn new(policy: &Policy) -> Result<Engine, portcullis_load::LoadError> {
         let plan = portcullis_load::load(policy)?.plan;
-        let inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(NoCollections));
+        let mut inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(NoCollections));
+        if policy.mode.has_semantic() {
+            let mode = match policy.mode {
+                Mode::Both => DetectionMode::Both,
+                _ => DetectionMode::Semantic,
+            };
+            inspector = inspector.with_semantic(
+                mode,
+                Semantic {
+                    detectors: Arc::new(Detectors::new()),
+                    level: policy.level,
+                    policy: Arc::new(SemanticPolicy::default()),
+                    response_bodies: true,
+                },
+            );
+        }
         let client = "192.0.2.7:4711".parse().unwrap_or_else(|error| panic!("{error}"));
         let connection = Connection {
             client,
