@@ -82,6 +82,11 @@ impl Hint {
     pub const fn word(text: &'static str) -> Hint {
         Hint { text, is_word: true }
     }
+
+    /// The word.
+    pub const fn as_str(&self) -> &'static str {
+        self.text
+    }
 }
 
 /// What a detector looks at.

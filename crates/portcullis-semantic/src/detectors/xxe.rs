@@ -62,6 +62,9 @@ impl Detector for Xxe {
     }
 }
 
+/// How far behind a document type its entities are looked for.
+const REFERENCE_BYTES_MAX: usize = 4_096;
+
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
     is_loose: bool,
@@ -142,7 +145,8 @@ impl Scan<'_, '_, '_> {
     /// References to entities in a document type and behind it, as far as they are near.
     fn references(&mut self, from: usize) {
         let text = self.text;
-        for sign in memchr::memchr2_iter(b'%', b'&', &text[from..]).map(|at| from + at).take(64) {
+        let near = &text[from..text.len().min(from + REFERENCE_BYTES_MAX)];
+        for sign in memchr::memchr2_iter(b'%', b'&', near).map(|at| from + at).take(64) {
             let Some(end) = reference(text, sign) else { continue };
             let kind = if text[sign] == b'%' { REFERENCE_PARAMETER } else { REFERENCE };
             self.add(kind, sign, end);
@@ -157,8 +161,12 @@ impl Scan<'_, '_, '_> {
             Some(colon) => (&name[..colon], &name[colon + 1..]),
             None => (&b""[..], name),
         };
-        let tag_end = run(text, end, 2_000, |b| b != b'>');
+        // XML has no `<` within a tag.
+        let tag_end = run(text, end, 2_000, |b| !matches!(b, b'>' | b'<'));
         let tag = &text[end..tag_end];
+        if prefix.is_empty() && memchr::memchr(b':', tag).is_none() {
+            return;
+        }
         let has = |word: &[u8]| tag.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
         let is_xslt = prefix.eq_ignore_ascii_case(b"xsl");
         let is_include =

@@ -141,8 +141,9 @@ impl Detector for Template {
                 last_end = expression.span.end as usize;
                 continue;
             }
-            let firm = *firm
-                .get_or_insert_with(|| code::begins_as_code(&text[last_end..expression.span.start as usize]));
+            let firm = *firm.get_or_insert_with(|| {
+                code::begins_as_code(text.get(last_end..expression.span.start as usize).unwrap_or_default())
+            });
             let mut add = |kind: KindId, span: Span| {
                 if firm { found.add(kind, span) } else { found.add_loose(kind, span) }
             };
