@@ -78,6 +78,8 @@ pub(super) fn note_argument(
     // `-c CODE`, `-e CODE`, `/c LINE`, `-Command LINE`
     let after_code_option = before.is_some_and(|option| match command.group {
         Group::Shell if command.is_windows => matches!(option, [b'/' | b'-', b'c' | b'C' | b'k' | b'K', ..]),
+        // `-jar` names a file.
+        Group::Code if command.name == "java" => false,
         Group::Shell | Group::Code => {
             let short = option[1..].iter().take_while(|b| **b != 0);
             option[0] == b'-'

@@ -138,6 +138,7 @@ impl Command {
         let mut variables = Variables::default();
         let mut chain = Chain::default();
         let mut calls = 0;
+        let mut said_until = 0;
         for position in Positions::new(text, input.groups) {
             if calls >= CALLS_MAX {
                 return;
@@ -152,8 +153,10 @@ impl Command {
             // `ping a.example` is also what people write; with options it is a call.
             let is_begin = position.sign == Sign::Begin;
             let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
+            said_until = said_until.max(position.said_until(text));
             let firm = !is_said
                 && !call.is_prose
+                && (position.start >= said_until || call.is_telling())
                 && chain.holds(text, &position)
                 && position.ends_well(text, call.end)
                 && (!(is_begin || chain.begins_plainly) || call.is_telling());

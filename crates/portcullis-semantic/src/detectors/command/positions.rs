@@ -51,12 +51,22 @@ impl Position {
         }
     }
 
+    /// Where the back-ticks end that stand in a sentence, as people write `code`; the beginning of the text if they do not.
+    pub fn said_until(&self, text: &[u8]) -> usize {
+        match self.sign == Sign::Backtick && self.is_behind_word(text) {
+            true => memchr::memchr(b'`', &text[self.at..]).map_or(text.len(), |len| self.at + len),
+            false => 0,
+        }
+    }
+
+    /// A word and a space stand before `code` in prose, a value or a sign before a substitution.
+    fn is_behind_word(&self, text: &[u8]) -> bool {
+        matches!(&text[..self.start], [.., last, b' '] if last.is_ascii_alphanumeric() || *last == b',')
+    }
+
     /// What follows the command is no prose: `code` in back-ticks and lines of a listing stand in texts.
     pub fn ends_well(&self, text: &[u8], end: usize) -> bool {
-        // A word and a space stand before `code` in prose, a value or a sign before a substitution.
-        let before = &text[..self.start];
-        let after_word = matches!(before, [.., last, b' '] if last.is_ascii_alphanumeric() || *last == b',');
-        if self.sign == Sign::Backtick && after_word {
+        if self.sign == Sign::Backtick && self.is_behind_word(text) {
             return false;
         }
         let may_be_listing = matches!(self.sign, Sign::Begin | Sign::Backtick | Sign::Newline);
@@ -120,7 +130,12 @@ impl<'t> Positions<'t> {
             Some(_) => Sign::Newline,
             None => Sign::Begin,
         };
-        let lead = lead + schedule(&self.text[lead..]);
+        let lead = match self.text[lead..].strip_prefix(b"```") {
+            Some(after) if is_fence(after) => {
+                lead + 3 + after.iter().take_while(|b| b.is_ascii_alphanumeric()).count()
+            }
+            _ => lead + schedule(&self.text[lead..]),
+        };
         let rest = &self.text[lead..];
         let quote = match rest {
             [quote @ (b'\'' | b'"'), tail @ ..] => usize::from(memchr::memchr(*quote, tail).is_none()),

