@@ -43,12 +43,12 @@ pub(crate) fn scrub(text: &str, redactor: &Redactor, pairs: Pairs) -> Option<Str
 pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     let mut i = 0;
-    while i < text.len() {
+    while let Some(n) = memchr::memchr3(b'=', b':', b'>', &text[i..]) {
+        i += n;
         let span = match text[i] {
             b'=' => pair(text, i, redactor, pairs),
             b':' => json_member(text, i, redactor).or_else(|| header_line(text, i, redactor)),
-            b'>' => element(text, i, redactor),
-            _ => None,
+            _ => element(text, i, redactor),
         };
         match span {
             Some(span) if !span.is_empty() => {
