@@ -70,6 +70,10 @@ impl Transaction {
                     None => break,
                 }
             }
+            if let Some(end) = self.take_prelude(&plan, at) {
+                at = end;
+                continue;
+            }
             let Some(step) = steps.get(at) else { break };
             let begin = std::mem::take(&mut place);
             at += 1;

@@ -36,6 +36,7 @@ mod operator;
 mod outside;
 mod patterns;
 mod plan;
+mod prelude;
 mod prepare;
 mod rbl;
 mod record;
@@ -72,6 +73,7 @@ pub use plan::{
     Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
     Update, XmlPath,
 };
+pub use prelude::Prelude;
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rewrite::{Find, ResponseEdits, Substitution};

@@ -6,7 +6,8 @@ use portcullis_match::Pcre;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
 use crate::{
-    ChainId, Chains, Diversion, Operator, RuleSet, Settings, Shortcuts, Sieve, Template, TxIndex, TxSlot,
+    ChainId, Chains, Diversion, Operator, Prelude, RuleSet, Settings, Shortcuts, Sieve, Template, TxIndex,
+    TxSlot,
 };
 
 /// Position of a rule in [`Plan::rules`].
@@ -48,6 +49,8 @@ pub struct Plan {
     pub sieve: Sieve,
     /// By link: what decides whether it matches, if that is simple.
     pub shortcuts: Shortcuts,
+    /// What the first rules of every request come to.
+    pub prelude: Prelude,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
@@ -448,6 +451,7 @@ impl Plan {
             }
         }
         self.shortcuts = Shortcuts::new(self);
+        self.prelude = Prelude::new(self);
         self.sieve = Sieve::new(self);
     }
 }

@@ -171,6 +171,8 @@ pub(crate) struct Store {
     forms: Vec<Form>,
     byte_sets: Vec<ByteSet>,
     scratch: Vec<u8>,
+    /// Grows with each value that rules have not made.
+    news: u32,
 }
 
 impl Default for Store {
@@ -183,6 +185,7 @@ impl Default for Store {
             forms: Vec::new(),
             byte_sets: Vec::new(),
             scratch: Vec::new(),
+            news: 0,
         }
     }
 }
@@ -191,10 +194,11 @@ impl Store {
     /// Capacity in bytes above which buffers are given back between transactions.
     const KEPT_BYTES_MAX: usize = 1 << 20;
 
-    /// Empties the store, keeping reasonable buffers.
-    pub(crate) fn reset(&mut self) {
+    /// Empties the store but for these bytes, keeping reasonable buffers.
+    pub(crate) fn reset(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.shrink_to(Self::KEPT_BYTES_MAX);
+        self.bytes.extend_from_slice(bytes);
         self.values.clear();
         self.values.shrink_to(Self::KEPT_BYTES_MAX / 32);
         for class in &mut self.classes {
@@ -208,6 +212,7 @@ impl Store {
         self.byte_sets.shrink_to(Self::KEPT_BYTES_MAX / 32);
         self.scratch.clear();
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
+        self.news = 0;
     }
 
     /// Keeps `text` and says where it is.
@@ -230,6 +235,7 @@ impl Store {
     pub(crate) fn add(&mut self, class: Class, key: Span, data: Span) -> ValueId {
         let id = self.temporary(key, data);
         self.classes[class as usize].push(id.0);
+        self.news += u32::from(!matches!(class, Class::MatchedVars | Class::MatchedVarsNames));
         id
     }
 
@@ -265,6 +271,12 @@ impl Store {
     pub(crate) fn set_scalar_span(&mut self, variable: Variable, span: Span) {
         let id = self.temporary(Span::default(), span);
         self.scalars[variable as usize] = id.0;
+        self.news += 1;
+    }
+
+    /// The same number as before if no value has come since.
+    pub(crate) fn news(&self) -> u32 {
+        self.news
     }
 
     pub(crate) fn scalar(&self, variable: Variable) -> Option<ValueId> {

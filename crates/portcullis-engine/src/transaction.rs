@@ -187,7 +187,7 @@ impl Transaction {
         mut scratch: Scratch,
         connection: &Connection,
     ) -> Transaction {
-        scratch.store.reset();
+        scratch.store.reset(plan.prelude.bytes());
         scratch.tx.reset(plan.tx_names.len());
         scratch.sifted.reset(&plan.sieve);
         let settings = &plan.settings;

@@ -72,12 +72,31 @@ struct Slot {
     digits: Span,
 }
 
+impl Clone for TxStore {
+    fn clone(&self) -> Self {
+        let TxStore { slots, dynamic, clock } = self;
+        TxStore { slots: slots.clone(), dynamic: dynamic.clone(), clock: *clock }
+    }
+
+    /// Into the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        self.slots.clone_from(&other.slots);
+        self.dynamic.clone_from(&other.dynamic);
+        self.clock = other.clock;
+    }
+}
+
 impl TxStore {
     pub(crate) fn reset(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, Slot::default());
         self.dynamic.clear();
         self.clock = 0;
+    }
+
+    /// True if no key was ever set.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.clock == 0
     }
 
     pub(crate) fn slot(&self, slot: TxSlot) -> TxValue {

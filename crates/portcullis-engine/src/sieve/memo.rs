@@ -16,8 +16,8 @@ const ENTRIES: usize = 512;
 pub(super) const TEXT_BYTES_MAX: usize = 255;
 /// Texts that more candidates match are not remembered.
 const FOUND_MAX: usize = 7;
-/// Plans whose values are remembered at one time.
-const PLANS_MAX: usize = 8;
+/// Plans whose values are remembered at one time, some 50 KB each.
+const PLANS_MAX: usize = 64;
 
 /// What transactions of one thread remember together; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -58,16 +58,15 @@ impl Memo {
 
     fn of_plan<'a>(plans: &'a mut MutexGuard<'_, Vec<OfPlan>>, plan: &Arc<Plan>) -> &'a mut Known {
         let is_it = |known: &OfPlan| std::ptr::eq(known.plan.as_ptr(), Arc::as_ptr(plan));
-        if let Some(at) = plans.iter().position(is_it) {
-            return &mut plans[at].known;
-        }
-        plans.retain(|known| known.plan.strong_count() > 0);
-        if plans.len() >= PLANS_MAX {
-            plans.remove(0);
-        }
-        plans.push(OfPlan { plan: Arc::downgrade(plan), known: Known::default() });
-        let last = plans.len() - 1;
-        &mut plans[last].known
+        let at = plans.iter().position(is_it).unwrap_or_else(|| {
+            plans.retain(|known| known.plan.strong_count() > 0);
+            plans.truncate(PLANS_MAX - 1);
+            plans.push(OfPlan { plan: Arc::downgrade(plan), known: Known::default() });
+            plans.len() - 1
+        });
+        // Those in use come to stand in front.
+        plans.swap(at, at / 2);
+        &mut plans[at / 2].known
     }
 }
 

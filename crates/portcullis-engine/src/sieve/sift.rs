@@ -27,6 +27,8 @@ pub(crate) struct Sifted {
     classes_seen: Vec<u32>,
     /// Of each scalar lane, the value that has been looked at; of those without one, what stands for it.
     scalars_seen: Vec<Option<Option<u32>>>,
+    /// [`Store::news`](crate::store::Store::news) of the last time.
+    news: Option<u32>,
     work: Work,
 }
 
@@ -57,6 +59,7 @@ impl Sifted {
         for (run, always) in self.run.iter_mut().zip(&sieve.always) {
             run.clone_from(always);
         }
+        self.news = None;
         self.settled.clear();
         self.settled.resize(sieve.width, 0);
         self.classes_seen.clear();
@@ -82,9 +85,11 @@ impl Sifted {
 impl Transaction {
     /// Looks at the values that are new since the last call.
     pub(crate) fn sift(&mut self, plan: &Arc<Plan>) {
-        if self.phase.number() > plan.sieve.last_phase {
+        let news = Some(self.store.news());
+        if self.phase.number() > plan.sieve.last_phase || self.sifted.news == news {
             return;
         }
+        self.sifted.news = news;
         let memo = self.memo.take().unwrap_or_default();
         let mut sifted = std::mem::take(&mut self.sifted);
         memo.with(plan, |known| self.sift_new(plan, &mut sifted, known));
