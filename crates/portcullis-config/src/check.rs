@@ -6,12 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::checked::*;
-use crate::convert::{
-    engine, failure, host_pattern, in_mode, level, request_body, response_body, route_policy, site_mode,
-    timeouts,
-};
+use crate::convert::{engine, host_pattern, level, request_body, response_body, site_mode, timeouts};
 use crate::hint;
 use crate::raw;
+use crate::route;
 use crate::semantic;
 use crate::spanned::Spanned;
 use crate::store;
@@ -292,7 +290,7 @@ impl<'a> Checker<'a> {
             for listener in on {
                 listeners[listener].sites.push(index);
             }
-            let routes = self.routes(&site);
+            let routes = route::check(self, &site);
             sites.push(Site { name: site.name.value, hosts, routes });
         }
         sites
@@ -317,63 +315,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    fn routes(&mut self, site: &raw::Site) -> Vec<Route> {
-        let base = self.policy(site);
-        let upstream = site.upstream.as_ref().map(|name| self.upstream(name));
-        let mut routes: Vec<Route> = Vec::new();
-        for route in &site.routes {
-            if !route.path.starts_with('/') {
-                self.wrong(route.path.span.clone(), "a path begins with `/`".to_string());
-            }
-            if routes.iter().any(|other| other.path == route.path.value) {
-                self.wrong(route.path.span.clone(), format!("there are two routes `{}`", route.path.value));
-            }
-            let own = route.upstream.as_ref().map(|name| self.upstream(name));
-            let Some(own) = own.or(upstream) else {
-                self.wrong(
-                    route.path.span.clone(),
-                    "neither the route nor its site names an upstream".to_string(),
-                );
-                continue;
-            };
-            let semantic = route.semantic.as_ref().map(|raw| semantic::check(self, raw));
-            let policy = self.intern(route_policy(route, site, &base, semantic));
-            routes.push(Route {
-                name: route.name.clone().unwrap_or_else(|| route.path.value.clone()),
-                path: route.path.value.clone(),
-                upstream: own,
-                policy,
-                idempotent: route.idempotent.unwrap_or(false),
-                failure: failure(route.failure.as_ref().unwrap_or(&site.failure)),
-            });
-        }
-        let has_root = routes.iter().any(|route| route.path == "/");
-        match upstream {
-            Some(upstream) if !has_root => {
-                let policy = self.intern(in_mode(site_mode(site), base));
-                let failure = failure(&site.failure);
-                routes.push(Route {
-                    name: "/".to_string(),
-                    path: "/".to_string(),
-                    upstream,
-                    policy,
-                    idempotent: false,
-                    failure,
-                });
-            }
-            None if site.routes.is_empty() => self.wrong_with_hint(
-                site.name.span.clone(),
-                format!("the site `{}` has neither an upstream nor a route", site.name.value),
-                "add `upstream = \"NAME\"`, and `[upstreams.NAME]` with its endpoints".to_string(),
-            ),
-            _ => {}
-        }
-        // Stable: the longest path first, so that the first prefix that fits is the longest.
-        routes.sort_by_key(|route| std::cmp::Reverse(route.path.len()));
-        routes
-    }
-
-    fn upstream(&mut self, name: &Spanned<String>) -> usize {
+    pub(crate) fn upstream(&mut self, name: &Spanned<String>) -> usize {
         match self.upstreams.iter().position(|upstream| upstream.name == name.value) {
             Some(index) => index,
             None => {
@@ -389,7 +331,7 @@ impl<'a> Checker<'a> {
     }
 
     /// What the site's settings say, whatever its mode uses of them.
-    fn policy(&mut self, site: &raw::Site) -> Policy {
+    pub(crate) fn policy(&mut self, site: &raw::Site) -> Policy {
         self.check_modes(site);
         let mut policy = Policy {
             level: site.level.as_ref().map(|given| level(given.value)).unwrap_or_default(),
@@ -459,7 +401,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn intern(&mut self, policy: Option<Policy>) -> Option<usize> {
+    pub(crate) fn intern(&mut self, policy: Option<Policy>) -> Option<usize> {
         let policy = policy?;
         Some(self.policies.iter().position(|known| *known == policy).unwrap_or_else(|| {
             self.policies.push(policy);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use portcullis_types::{Class, Level, Place};
 
+use crate::route::Route;
 use crate::upstream::Upstream;
 
 /// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an index that
@@ -21,7 +22,7 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     /// At least one.
     pub sites: Vec<Site>,
-    /// At least one; [`Route::upstream`] points here.
+    /// At least one; [`RouteTarget::Forward`](crate::RouteTarget::Forward) points here.
     pub upstreams: Vec<Upstream>,
     /// Distinct inspection policies; [`Route::policy`] points here. Sites with equal settings share one.
     pub policies: Vec<Policy>,
@@ -84,7 +85,7 @@ pub struct Site {
     pub name: String,
     /// At least one.
     pub hosts: Vec<HostPattern>,
-    /// At least one, longest path first.
+    /// At least one, in the order in which they are tried.
     pub routes: Vec<Route>,
 }
 
@@ -97,23 +98,6 @@ pub enum HostPattern {
     Exact(String),
     /// Every host under this domain, given with its leading dot, lower case.
     Under(String),
-}
-
-/// A path prefix and what happens to its requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The name in events and metrics.
-    pub name: String,
-    /// Begins with `/`.
-    pub path: String,
-    /// Index into [`Config::upstreams`].
-    pub upstream: usize,
-    /// Index into [`Config::policies`]; none: forwarded without inspection.
-    pub policy: Option<usize>,
-    /// Its requests may be tried again, whatever their method.
-    pub idempotent: bool,
-    /// What happens when inspection cannot be done.
-    pub failure: Failure,
 }
 
 /// Everything that decides what is inspected and how. Equal policies are compiled once.

@@ -9,6 +9,7 @@ use crate::check::{ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
 use crate::error::ConfigError;
 use crate::hint;
+use crate::route::Route;
 use crate::upstream::{self, Upstream, UpstreamTls};
 
 /// Where a proxy without a document listens unless told otherwise.
@@ -95,14 +96,7 @@ impl Config {
         }
         let mut upstream = Upstream::new("default".to_string(), vec![endpoint]);
         upstream.tls = is_tls.then(UpstreamTls::default);
-        let route = Route {
-            idempotent: false,
-            name: "/".to_string(),
-            path: "/".to_string(),
-            upstream: 0,
-            policy: policy.as_ref().map(|_| 0),
-            failure: Failure::default(),
-        };
+        let route = Route::root(0, policy.as_ref().map(|_| 0), Failure::default());
         Ok(Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
             admin,

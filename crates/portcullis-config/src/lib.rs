@@ -45,10 +45,12 @@ mod hint;
 mod node;
 mod policy;
 mod raw;
+mod route;
 mod semantic;
 mod spanned;
 mod store;
 mod syntax;
+mod template;
 mod units;
 mod upstream;
 
@@ -59,6 +61,8 @@ pub use health::{Health, Probe};
 pub use policy::RuleSource;
 pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
+pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};
+pub use template::{Part, Template};
 pub use upstream::{Endpoint, EndpointLimits, HashBy, Retry, Upstream, UpstreamTls};
 
 /// The syntax of a document.

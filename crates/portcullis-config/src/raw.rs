@@ -8,8 +8,10 @@ use serde::Deserialize;
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 
+mod route;
 mod upstream;
 
+pub(crate) use route::*;
 pub(crate) use upstream::*;
 
 /// A Portcullis configuration document.
@@ -122,7 +124,7 @@ pub(crate) struct Site {
     pub listeners: Option<Vec<Spanned<String>>>,
     /// The upstream of every path that no route names.
     pub upstream: Option<Spanned<String>>,
-    /// Routes by path prefix; the longest prefix wins.
+    /// What happens to requests by path, method and header.
     #[serde(default)]
     pub routes: Vec<Route>,
     /// `semantic`: parse what requests say. `crs`: inspect with the rules below. `both`: the one beside the other. `off`:
@@ -136,6 +138,10 @@ pub(crate) struct Site {
     pub engine: Option<Engine>,
     /// The rules.
     pub rules: Option<Spanned<Rules>>,
+    /// Changes of the headers that the upstream gets.
+    pub request_headers: Option<HeaderChanges>,
+    /// Changes of the headers of the upstream's answer.
+    pub response_headers: Option<HeaderChanges>,
     /// How request bodies are held for inspection.
     #[serde(default)]
     pub request_body: RequestBody,
@@ -145,34 +151,6 @@ pub(crate) struct Site {
     /// What happens when inspection cannot be done.
     #[serde(default)]
     pub failure: Failure,
-}
-
-/// A path prefix and where it goes.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Route {
-    /// The name in events and metrics; default: the path.
-    pub name: Option<String>,
-    /// Path prefix, for example `/api/`.
-    pub path: Spanned<String>,
-    /// Its upstream; default: the upstream of the site.
-    pub upstream: Option<Spanned<String>>,
-    /// Every method of its requests may be tried again, POST, too. Default: `false`.
-    pub idempotent: Option<bool>,
-    /// As at the site; default: as the site.
-    pub mode: Option<Mode>,
-    /// As at the site; default: as the site.
-    pub level: Option<Spanned<Level>>,
-    /// As at the site, in place of what stands there; default: as the site.
-    pub semantic: Option<Spanned<Semantic>>,
-    /// As at the site; default: as the site.
-    pub engine: Option<Engine>,
-    /// As at the site; default: as the site.
-    pub request_body: Option<RequestBody>,
-    /// As at the site; default: as the site.
-    pub response_body: Option<ResponseBody>,
-    /// As at the site; default: as the site.
-    pub failure: Option<Failure>,
 }
 
 /// Which detection runs.

@@ -28,6 +28,37 @@ pub(crate) async fn error(
     send(connection, generation, head, transaction, status, &[], page, reusable).await
 }
 
+/// Answers with the redirect of a route.
+pub(crate) async fn redirect(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    status: u16,
+    to: &[u8],
+    reusable: bool,
+) -> Next {
+    let page = block_page::page(status, "It is elsewhere.", &transaction.request_id, accept(head));
+    send(connection, generation, head, transaction, status, &[("Location", to)], page, reusable).await
+}
+
+/// Answers with the text of a route, or our page if it has none.
+pub(crate) async fn fixed(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    status: u16,
+    text: Option<&(String, String)>,
+    reusable: bool,
+) -> Next {
+    let page = match text {
+        Some((body, media_type)) => Page { media_type: media_type.clone().into(), body: body.clone() },
+        None => block_page::page(status, "", &transaction.request_id, accept(head)),
+    };
+    send(connection, generation, head, transaction, status, &[], page, reusable).await
+}
+
 /// Does what the rules ask for.
 pub(crate) async fn interruption(
     connection: &mut Connection,

@@ -1,5 +1,6 @@
 //! What a client reads when we answer instead of the application.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use portcullis_types::reason_phrase;
@@ -28,7 +29,7 @@ pub(crate) struct BlockPage {
 
 /// A body and its media type.
 pub(crate) struct Page {
-    pub(crate) media_type: &'static str,
+    pub(crate) media_type: Cow<'static, str>,
     pub(crate) body: String,
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn page(status: u16, text: &str, request_id: &str, accept: &[u8]) -> 
         let body = format!(
             "{{\"status\":{status},\"error\":\"{reason}\",\"message\":\"{text}\",\"request_id\":\"{request_id}\"}}\n"
         );
-        return Page { media_type: "application/json", body };
+        return Page { media_type: "application/json".into(), body };
     }
     html(PAGE, status, text, request_id)
 }
@@ -72,7 +73,7 @@ fn html(template: &str, status: u16, text: &str, request_id: &str) -> Page {
         .replace("{{reason}}", reason_phrase(status))
         .replace("{{text}}", text)
         .replace("{{request_id}}", request_id);
-    Page { media_type: "text/html; charset=utf-8", body }
+    Page { media_type: "text/html; charset=utf-8".into(), body }
 }
 
 /// True if JSON is named and neither HTML nor "anything, first of all" comes before it.

@@ -78,6 +78,6 @@ pub(crate) async fn run(
             }
         },
     };
-    let to = Destination { group, idempotent: false, target: Some(&target) };
+    let to = Destination { group, idempotent: false, target: Some(&target), headers: None };
     exchange::send(connection, generation, head, transaction, to, body).await
 }

@@ -19,8 +19,10 @@ use crate::lookups;
 use crate::request_body::{self, Body, Obstacle};
 use crate::response;
 use crate::rewrite::NoMemory;
-use crate::site::{Route, Routed};
+use crate::route::{Changed, Route, Target};
+use crate::site::Routed;
 use crate::state::Generation;
+use crate::template::{self, Source};
 use crate::transaction::Transaction;
 use crate::upstream::Group;
 use crate::{answer, divert, pause, rewrite};
@@ -78,13 +80,10 @@ const NO_ROUTE: (u16, &str) = (404, "Nothing is served under this path.");
 const AMBIGUOUS: (u16, &str) = (400, "The path can be read in two ways that lead to different places.");
 
 fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestHead) -> Found<'g> {
-    let host = match head.target_form() {
-        TargetForm::Absolute | TargetForm::Authority => head.target_authority().unwrap_or_default(),
-        _ => head.host(),
-    };
+    let host = template::host(head);
     let hosts = &generation.listeners[connection.listener].hosts;
     let Some(site) = hosts.find(host).map(|index| &generation.sites[index]) else { return Found::NoSite };
-    match site.route(head.path()) {
+    match site.route(head) {
         Routed::To(index) => Found::Route(&site.routes[index]),
         Routed::Nowhere => Found::NoRoute,
         Routed::Ambiguous => Found::Ambiguous,
@@ -182,8 +181,44 @@ async fn serve(
                 let read = body.is_read();
                 return answer::error(connection, generation, head, transaction, status, text, read).await;
             }
-            let to = Destination { group: &route.group, idempotent: route.idempotent, target: None };
+            arrive(connection, generation, head, transaction, route, body).await
+        }
+    }
+}
+
+/// Does what the route says with a request that was let through.
+async fn arrive(
+    connection: &mut Connection,
+    generation: &Arc<Generation>,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    route: &Route,
+    body: Body,
+) -> Next {
+    let groups = route.matcher.groups(head);
+    let source = Source { head, transaction, groups: &groups };
+    match &route.target {
+        Target::Forward { group, rewrite, idempotent } => {
+            let request_headers = Changed::new(&route.request_headers, &source);
+            let response_headers = Changed::new(&route.response_headers, &source);
+            let target = rewrite.as_ref().map(|rewrite| route.matcher.rewritten(rewrite, head, transaction));
+            transaction.response_headers = response_headers;
+            let (headers, idempotent) = (request_headers.as_deref(), *idempotent);
+            let to = Destination { group, idempotent, target: target.as_deref(), headers };
             send(connection, generation, head, transaction, to, body).await
+        }
+        Target::Redirect { status, to } => {
+            let mut to = template::fill(to, &source);
+            // `//host` is another host to browsers, and what comes after the first slash may be the client's choice.
+            while to.starts_with(b"//") || to.starts_with(b"/\\") {
+                to.remove(1);
+            }
+            let read = body.is_read();
+            answer::redirect(connection, generation, head, transaction, *status, &to, read).await
+        }
+        Target::Respond { status, body: text } => {
+            let read = body.is_read();
+            answer::fixed(connection, generation, head, transaction, *status, text.as_ref(), read).await
         }
     }
 }
@@ -208,8 +243,10 @@ pub(crate) struct Destination<'a> {
     pub(crate) group: &'a Arc<Group>,
     /// The request may be sent again, whatever its method.
     pub(crate) idempotent: bool,
-    /// The request target there; as it came, unless a rule says otherwise.
+    /// The request target there; as it came, unless a rule or the route says otherwise.
     pub(crate) target: Option<&'a [u8]>,
+    /// What the route changes of the headers.
+    pub(crate) headers: Option<&'a Changed>,
 }
 
 /// Forwards the request and passes the answer on.

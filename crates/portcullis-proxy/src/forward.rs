@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::exchange::Destination;
 use crate::request_body::Body;
 use crate::rewrite::STALE_REQUEST_FIELDS;
+use crate::route::fields;
 use crate::state::Generation;
 use crate::timer::Timer;
 use crate::transaction::Transaction;
@@ -148,19 +149,32 @@ fn compose(
     if transaction.inspection.disables_compression() {
         remove.extend(["accept-encoding", "te"]);
     }
+    let id = ("X-Request-Id", transaction.request_id.as_bytes());
+    // Most routes change nothing.
+    let own = [id];
+    let (mut set, mut add) = (Vec::new(), Vec::new());
+    let mut host = head.host().is_empty().then_some(to.group.host.as_bytes());
+    if let Some(changed) = to.headers {
+        remove.extend(changed.remove.iter().map(String::as_str));
+        set.push(id);
+        set.extend(fields(&changed.set, "host"));
+        add.extend(fields(&changed.add, ""));
+        host = changed.value("host").or(host);
+    }
     let mut output = std::mem::take(&mut connection.output);
     output.clear();
     let rewrite = RequestRewrite {
         framing,
         target: to.target,
-        host: head.host().is_empty().then_some(to.group.host.as_bytes()),
+        host,
         upgrade: asks_for_websocket(head),
         forwarded: Some(ForwardedBy {
             peer: connection.peer.ip(),
             proto: if connection.tls { "https" } else { "http" },
             trusted: generation.client_address.trusts(connection.peer.ip()),
         }),
-        set: &[("X-Request-Id", transaction.request_id.as_bytes())],
+        set: if set.is_empty() { &own } else { &set },
+        add: &add,
         remove: &remove,
         ..RequestRewrite::default()
     };

@@ -12,7 +12,7 @@ use portcullis_inspect::{
     ResponseEdits, Step,
 };
 
-use crate::site::Route;
+use crate::route::Route;
 use crate::state::Worker;
 
 /// An inspection that cannot take its worker down.

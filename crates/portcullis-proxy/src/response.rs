@@ -19,6 +19,7 @@ use crate::forward::{Answered, asks_for_websocket};
 use crate::io::write_all;
 use crate::lookups;
 use crate::rewrite::{NoMemory, STALE_RESPONSE_FIELDS};
+use crate::route::fields;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upload::SMALL_BYTES;
@@ -147,22 +148,30 @@ fn compose(
     let upgrade = head.status() == 101;
     let id = ("X-Request-Id", transaction.request_id.as_bytes());
     let signature = transaction.server_signature();
-    let signed = [id, ("Server", signature.unwrap_or_default())];
     let mut remove = if edited { STALE_RESPONSE_FIELDS.to_vec() } else { Vec::new() };
     if signature.is_some_and(<[u8]>::is_empty) {
         remove.push("server");
     }
-    let set = if signature.is_some_and(|text| !text.is_empty()) { &signed[..] } else { &signed[..1] };
+    let signed = [id, ("Server", signature.unwrap_or_default())];
+    let own = if signature.is_some_and(|text| !text.is_empty()) { &signed[..] } else { &signed[..1] };
+    let mut set = Vec::new();
     let cookie = transaction.sticky_cookie.as_ref().map(|cookie| ("Set-Cookie", cookie.as_bytes()));
+    let mut add: Vec<(&str, &[u8])> = cookie.into_iter().collect();
+    if let Some(changed) = &transaction.response_headers {
+        remove.extend(changed.remove.iter().map(String::as_str));
+        set.extend_from_slice(own);
+        set.extend(fields(&changed.set, ""));
+        add.extend(fields(&changed.add, ""));
+    }
     let rewrite = ResponseRewrite {
-        add: cookie.as_slice(),
+        add: &add,
         framing,
         describes_length: framing == BodyFraming::None && !edited,
         connection: match upgrade {
             true => ClientConnection::Upgrade,
             false => ClientConnection::of(request.version(), keep),
         },
-        set,
+        set: if set.is_empty() { own } else { &set },
         remove: &remove,
     };
     write_response(head, &rewrite, &mut connection.output);

@@ -1,14 +1,12 @@
-//! From host and path to the route that serves a request.
+//! From host and request to the route that serves a request.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use portcullis_config::{Failure, HostPattern};
-use portcullis_inspect::{Inspector, PolicyNames};
-use portcullis_metrics::RouteMetrics;
+use portcullis_config::HostPattern;
+use portcullis_http::message::RequestHead;
 use portcullis_types::percent_decode;
 
-use crate::upstream::Group;
+use crate::route::Route;
 
 /// The sites of one listener by host.
 #[derive(Default)]
@@ -47,7 +45,7 @@ impl Hosts {
     }
 }
 
-fn without_port(host: &[u8]) -> &[u8] {
+pub(crate) fn without_port(host: &[u8]) -> &[u8] {
     match host.iter().rposition(|byte| *byte == b':') {
         Some(colon) if !host[colon..].contains(&b']') => &host[..colon],
         _ => host,
@@ -56,20 +54,8 @@ fn without_port(host: &[u8]) -> &[u8] {
 
 /// A site, ready to serve.
 pub(crate) struct Site {
-    /// At least one, longest path first.
+    /// At least one, in the order in which they are tried.
     pub(crate) routes: Vec<Route>,
-}
-
-/// A route, ready to serve.
-pub(crate) struct Route {
-    /// Its name, that of its site, and the number of the settings.
-    pub(crate) names: PolicyNames,
-    pub(crate) path: Vec<u8>,
-    pub(crate) group: Arc<Group>,
-    pub(crate) idempotent: bool,
-    pub(crate) inspector: Option<Arc<Inspector>>,
-    pub(crate) failure: Failure,
-    pub(crate) metrics: RouteMetrics,
 }
 
 /// The outcome of [`Site::route`].
@@ -84,17 +70,20 @@ pub(crate) enum Routed {
 }
 
 impl Site {
-    /// The route of a path, by the longest prefix.
-    pub(crate) fn route(&self, path: &[u8]) -> Routed {
-        let as_written = self.prefix(path);
-        if self.routes.len() > 1 && is_unusual(path) && self.prefix(&resolved(path)) != as_written {
+    /// The route of a request.
+    pub(crate) fn route(&self, head: &RequestHead) -> Routed {
+        let path = head.path();
+        let as_written = self.find(path, head);
+        let has_choice =
+            self.routes.len() > 1 || self.routes.iter().any(|route| !route.matcher.is_catch_all());
+        if has_choice && is_unusual(path) && self.find(&resolved(path), head) != as_written {
             return Routed::Ambiguous;
         }
         as_written.map_or(Routed::Nowhere, Routed::To)
     }
 
-    fn prefix(&self, path: &[u8]) -> Option<usize> {
-        self.routes.iter().position(|route| path.starts_with(&route.path) || route.path == b"/")
+    fn find(&self, path: &[u8], head: &RequestHead) -> Option<usize> {
+        self.routes.iter().position(|route| route.matcher.takes(path, head))
     }
 }
 

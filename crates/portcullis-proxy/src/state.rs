@@ -23,7 +23,8 @@ use crate::local_time::LocalTime;
 use crate::lookups::{self, Lookups};
 use crate::pause::Pauses;
 use crate::request_id::RequestIds;
-use crate::site::{Hosts, Route, Site};
+use crate::route::{Matcher, Route, Target};
+use crate::site::{Hosts, Site};
 use crate::timer::Timers;
 use crate::tls;
 use crate::upstream::{Group, Origin as GroupOrigin, Pool};
@@ -112,24 +113,27 @@ impl Generation {
                 })
             })
             .collect::<Result<Vec<_>, StartError>>()?;
-        let route = |site: &portcullis_config::Site, route: &portcullis_config::Route| Route {
-            names: PolicyNames {
-                site: site.name.as_str().into(),
-                route: route.name.as_str().into(),
-                generation: number,
-            },
-            path: route.path.clone().into_bytes(),
-            group: Arc::clone(&groups[route.upstream]),
-            idempotent: route.idempotent,
-            inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
-            failure: route.failure,
-            metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
+        let route = |site: &portcullis_config::Site, route: &portcullis_config::Route| {
+            Ok(Route {
+                names: PolicyNames {
+                    site: site.name.as_str().into(),
+                    route: route.name.as_str().into(),
+                    generation: number,
+                },
+                matcher: Matcher::new(route)?,
+                target: Target::new(&route.target, &groups),
+                request_headers: route.request_headers.clone(),
+                response_headers: route.response_headers.clone(),
+                inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
+                failure: route.failure,
+                metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
+            })
         };
-        let sites = config
-            .sites
-            .iter()
-            .map(|site| Site { routes: site.routes.iter().map(|each| route(site, each)).collect() })
-            .collect();
+        let site = |site: &portcullis_config::Site| {
+            let routes = site.routes.iter().map(|each| route(site, each));
+            Ok(Site { routes: routes.collect::<Result<Vec<_>, StartError>>()? })
+        };
+        let sites = config.sites.iter().map(site).collect::<Result<Vec<_>, StartError>>()?;
         Ok(Generation {
             number,
             listeners,

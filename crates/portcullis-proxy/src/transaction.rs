@@ -15,7 +15,7 @@ use crate::client;
 use crate::connection::{Began, Connection};
 use crate::guard::{Guarded, Health};
 use crate::lookups;
-use crate::site::Route;
+use crate::route::{Changed, Route};
 use crate::state::Generation;
 
 /// One request with its response, from first byte to logged event.
@@ -39,6 +39,8 @@ pub(crate) struct Transaction {
     pub(crate) own_body_bytes: u64,
     /// Headers of an answer of our own.
     pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+    /// What the route changes of the headers of the answer.
+    pub(crate) response_headers: Option<Box<Changed>>,
     /// Keeps the client at its endpoint.
     pub(crate) sticky_cookie: Option<String>,
     /// Bytes of a connection that was upgraded.
@@ -86,6 +88,7 @@ impl Transaction {
             passed_body_bytes: 0,
             own_body_bytes: 0,
             own_headers: None,
+            response_headers: None,
             sticky_cookie: None,
             upgraded_bytes: 0,
             client,

@@ -1,0 +1,360 @@
+//! `sites.routes`, checked.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use portcullis_match::{Regex, RegexFlags};
+
+use crate::check::Checker;
+use crate::checked::Failure;
+use crate::convert::{failure, in_mode, route_policy, site_mode};
+use crate::raw;
+use crate::semantic;
+use crate::spanned::Spanned;
+use crate::template::Template;
+use crate::upstream::is_token;
+
+/// Which requests, and what happens to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The name in events and metrics.
+    pub name: String,
+    /// Which paths.
+    pub path: PathMatch,
+    /// Which methods; none: all.
+    pub methods: Vec<String>,
+    /// Headers that a request must have, by name in lower case, with their value or any.
+    pub headers: Vec<(String, Option<String>)>,
+    /// What happens to its requests.
+    pub target: RouteTarget,
+    /// Changes of the headers that an upstream gets.
+    pub request_headers: HeaderChanges,
+    /// Changes of the headers of an upstream's answer.
+    pub response_headers: HeaderChanges,
+    /// Index into [`Config::policies`](crate::Config::policies); none: without inspection.
+    pub policy: Option<usize>,
+    /// What happens when inspection cannot be done.
+    pub failure: Failure,
+}
+
+/// Which paths a route is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathMatch {
+    /// This one.
+    Exact(String),
+    /// Those that a regular expression matches, which compiles.
+    Pattern(String),
+    /// Those that begin so.
+    Prefix(String),
+}
+
+/// What happens to the requests of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteTarget {
+    /// They are forwarded.
+    Forward {
+        /// Index into [`Config::upstreams`](crate::Config::upstreams).
+        upstream: usize,
+        /// The path there: in place of prefix or path, or all of it where the path is a pattern.
+        rewrite: Option<Template>,
+        /// They may be tried again, whatever their method.
+        idempotent: bool,
+    },
+    /// They are answered with a redirect.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// The `Location`.
+        to: Template,
+    },
+    /// They are answered with a text.
+    Respond {
+        /// 200 to 599.
+        status: u16,
+        /// Body and media type; none: the page of our own answers.
+        body: Option<(String, String)>,
+    },
+}
+
+/// Changes of headers, in the order of the fields. Names are in lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderChanges {
+    /// Are dropped.
+    pub remove: Vec<String>,
+    /// Replace others of their name.
+    pub set: Vec<(String, Template)>,
+    /// Come beside others of their name.
+    pub add: Vec<(String, Template)>,
+}
+
+impl Route {
+    /// Every request, for an upstream, as it is.
+    pub(crate) fn root(upstream: usize, policy: Option<usize>, failure: Failure) -> Self {
+        Route {
+            name: "/".to_string(),
+            path: PathMatch::Prefix("/".to_string()),
+            methods: Vec::new(),
+            headers: Vec::new(),
+            target: RouteTarget::Forward { upstream, rewrite: None, idempotent: false },
+            request_headers: HeaderChanges::default(),
+            response_headers: HeaderChanges::default(),
+            policy,
+            failure,
+        }
+    }
+
+    fn conditions(&self) -> usize {
+        self.headers.len() + usize::from(!self.methods.is_empty())
+    }
+
+    /// So that the first route that fits is the one to take: whole paths, then patterns in their order, then the longest
+    /// prefix; of those with the same path the one with more conditions.
+    fn rank(&self) -> (u8, Reverse<usize>, Reverse<usize>) {
+        match &self.path {
+            PathMatch::Exact(_) => (0, Reverse(0), Reverse(self.conditions())),
+            PathMatch::Pattern(_) => (1, Reverse(0), Reverse(0)),
+            PathMatch::Prefix(path) => (2, Reverse(path.len()), Reverse(self.conditions())),
+        }
+    }
+}
+
+/// The routes of a site, in the order in which they are tried.
+pub(crate) fn check(checker: &mut Checker<'_>, site: &raw::Site) -> Vec<Route> {
+    let base = checker.policy(site);
+    let upstream = site.upstream.as_ref().map(|name| checker.upstream(name));
+    let request_headers = changes(checker, &site.request_headers, true);
+    let response_headers = changes(checker, &site.response_headers, false);
+    let mut routes: Vec<Route> = Vec::new();
+    for route in &site.routes {
+        let Some((path, groups, span)) = path(checker, site, route) else { continue };
+        let Some(target) = target(checker, route, upstream, &path, groups, &span) else { continue };
+        let semantic = route.semantic.as_ref().map(|raw| semantic::check(checker, raw));
+        let policy = checker.intern(route_policy(route, site, &base, semantic));
+        let own = |checker: &mut Checker<'_>, raw: &Option<raw::HeaderChanges>, of_site, is_request| match raw
+        {
+            Some(_) => changes(checker, raw, is_request),
+            None => HeaderChanges::clone(of_site),
+        };
+        let methods = methods(checker, route);
+        let headers = headers(checker, route);
+        let (PathMatch::Exact(text) | PathMatch::Pattern(text) | PathMatch::Prefix(text)) = &path;
+        let name = match (&route.name, methods.as_slice()) {
+            (Some(name), _) => name.value.clone(),
+            (None, []) => text.clone(),
+            (None, some) => format!("{} {text}", some.join(",")),
+        };
+        let same =
+            |other: &Route| (&other.path, &other.methods, &other.headers) == (&path, &methods, &headers);
+        if routes.iter().any(same) {
+            checker.wrong(span, format!("there are two routes `{text}`"));
+        }
+        routes.push(Route {
+            name,
+            methods,
+            headers,
+            target,
+            request_headers: own(checker, &route.request_headers, &request_headers, true),
+            response_headers: own(checker, &route.response_headers, &response_headers, false),
+            policy,
+            failure: failure(route.failure.as_ref().unwrap_or(&site.failure)),
+            path,
+        });
+    }
+    let is_root = |route: &Route| route.path == PathMatch::Prefix("/".to_string()) && route.conditions() == 0;
+    match upstream {
+        Some(upstream) if !routes.iter().any(is_root) => {
+            let policy = checker.intern(in_mode(site_mode(site), base));
+            let root = Route::root(upstream, policy, failure(&site.failure));
+            routes.push(Route { request_headers, response_headers, ..root });
+        }
+        None if site.routes.is_empty() => checker.wrong_with_hint(
+            site.name.span.clone(),
+            format!("the site `{}` has neither an upstream nor a route", site.name.value),
+            "add `upstream = \"NAME\"`, and `[upstreams.NAME]` with its endpoints".to_string(),
+        ),
+        _ => {}
+    }
+    routes.sort_by_key(Route::rank);
+    routes
+}
+
+/// The path of a route, the number of groups if it is a pattern, and where it stands.
+fn path(
+    checker: &mut Checker<'_>,
+    site: &raw::Site,
+    route: &raw::Route,
+) -> Option<(PathMatch, Option<usize>, Range<usize>)> {
+    let given = [&route.path, &route.path_exact, &route.path_pattern];
+    let mut spans = given.into_iter().flatten().map(|text| text.span.clone());
+    let Some(span) = spans.next() else {
+        let at = route.name.as_ref().unwrap_or(&site.name).span.clone();
+        let hint = "add `path = \"/\"`, `path_exact` or `path_pattern`".to_string();
+        checker.wrong_with_hint(at, "a route without a path".to_string(), hint);
+        return None;
+    };
+    if let Some(second) = spans.next() {
+        checker.wrong(second, "a route has one of `path`, `path_exact` and `path_pattern`".to_string());
+        return None;
+    }
+    if let Some(pattern) = &route.path_pattern {
+        return match Regex::new(pattern.value.as_bytes(), RegexFlags::default()) {
+            Ok(regex) => Some((PathMatch::Pattern(pattern.value.clone()), Some(regex.group_count()), span)),
+            Err(error) => {
+                checker.wrong(span, format!("this pattern cannot be used: {error}"));
+                None
+            }
+        };
+    }
+    let (text, path) = match (&route.path, &route.path_exact) {
+        (Some(text), _) => (text, PathMatch::Prefix(text.value.clone())),
+        (None, Some(text)) => (text, PathMatch::Exact(text.value.clone())),
+        (None, None) => return None,
+    };
+    if !text.starts_with('/') {
+        checker.wrong(span.clone(), "a path begins with `/`".to_string());
+    }
+    Some((path, None, span))
+}
+
+fn target(
+    checker: &mut Checker<'_>,
+    route: &raw::Route,
+    of_site: Option<usize>,
+    path: &PathMatch,
+    groups: Option<usize>,
+    span: &Range<usize>,
+) -> Option<RouteTarget> {
+    let answers = [
+        route.redirect.as_ref().map(|redirect| ("redirect", redirect.span.clone())),
+        route.respond.as_ref().map(|respond| ("respond", respond.span.clone())),
+    ];
+    let mut answers = answers.into_iter().flatten();
+    if let Some((name, _)) = answers.next() {
+        let others = [
+            answers.next().map(|(_, span)| span),
+            route.upstream.as_ref().map(|upstream| upstream.span.clone()),
+            route.rewrite.as_ref().map(|rewrite| rewrite.span.clone()),
+        ];
+        for span in others.into_iter().flatten() {
+            checker.wrong(span, format!("a route with `{name}` asks no upstream and gives no other answer"));
+        }
+    }
+    if let Some(redirect) = &route.redirect {
+        let to = &redirect.to;
+        if !["https://", "http://", "/"].iter().any(|start| to.starts_with(start)) {
+            let hint = "it begins with `https://`, `http://` or `/`".to_string();
+            checker.wrong_with_hint(
+                to.span.clone(),
+                format!("`{}` is no place to redirect to", to.value),
+                hint,
+            );
+        }
+        let status = redirect.status.as_ref().map_or(302, |status| status.value);
+        if let (false, Some(at)) = (matches!(status, 301 | 302 | 303 | 307 | 308), &redirect.status) {
+            checker.wrong(at.span.clone(), "a redirect has the status 301, 302, 303, 307 or 308".to_string());
+        }
+        return Some(RouteTarget::Redirect { status, to: template(checker, to, groups) });
+    }
+    if let Some(respond) = &route.respond {
+        let status = crate::upstream::number(checker, respond.status.clone(), 200..=599, "status", 200);
+        let media_type = respond.content_type.as_ref();
+        if let (None, Some(given)) = (&respond.body, media_type) {
+            checker.wrong(given.span.clone(), "`content_type` is for a `body`".to_string());
+        }
+        let media_type = media_type.map_or("text/plain; charset=utf-8", |given| given.value.as_str());
+        let body = respond.body.clone().map(|body| (body, media_type.to_string()));
+        return Some(RouteTarget::Respond { status, body });
+    }
+    let own = route.upstream.as_ref().map(|name| checker.upstream(name));
+    let Some(upstream) = own.or(of_site) else {
+        checker.wrong(span.clone(), "neither the route nor its site names an upstream".to_string());
+        return None;
+    };
+    let rewrite = route.rewrite.as_ref().map(|rewrite| {
+        if !rewrite.starts_with('/') {
+            checker.wrong(rewrite.span.clone(), "a path begins with `/`".to_string());
+        }
+        if rewrite.contains(['?', '#']) || !rewrite.bytes().all(|byte| byte.is_ascii_graphic()) {
+            checker.wrong(rewrite.span.clone(), format!("`{}` is not a path", rewrite.value));
+        }
+        debug_assert_eq!(groups.is_some(), matches!(path, PathMatch::Pattern(_)));
+        template(checker, rewrite, groups)
+    });
+    Some(RouteTarget::Forward { upstream, rewrite, idempotent: route.idempotent.unwrap_or(false) })
+}
+
+fn template(checker: &mut Checker<'_>, text: &Spanned<String>, groups: Option<usize>) -> Template {
+    if text.bytes().any(|byte| byte.is_ascii_control()) {
+        checker.wrong(text.span.clone(), "there is a control character in it".to_string());
+    }
+    Template::parse(text, groups).unwrap_or_else(|message| {
+        let hint =
+            "known: {client}, {host}, {path}, {uri}, {request_id}, and $1 to $9 with a pattern".to_string();
+        checker.wrong_with_hint(text.span.clone(), message, hint);
+        Template::default()
+    })
+}
+
+fn methods(checker: &mut Checker<'_>, route: &raw::Route) -> Vec<String> {
+    let mut methods = Vec::new();
+    for method in &route.methods {
+        if !is_token(method) || method.bytes().any(|byte| byte.is_ascii_lowercase()) {
+            let hint = "methods are written in capitals".to_string();
+            checker.wrong_with_hint(method.span.clone(), format!("`{}` is not a method", method.value), hint);
+        }
+        methods.push(method.value.clone());
+    }
+    methods
+}
+
+fn headers(checker: &mut Checker<'_>, route: &raw::Route) -> Vec<(String, Option<String>)> {
+    let mut headers = Vec::new();
+    for (name, value) in &route.headers {
+        if !is_token(name) {
+            checker.wrong(value.span.clone(), format!("`{name}` is not the name of a header"));
+        }
+        let any = value.value == "*";
+        headers.push((name.to_ascii_lowercase(), (!any).then(|| value.value.clone())));
+    }
+    headers
+}
+
+/// Fields that say how a message is framed, or whom we forward for: nobody else may write them.
+const OURS: [&str; 12] = [
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-request-id",
+];
+
+fn changes(checker: &mut Checker<'_>, raw: &Option<raw::HeaderChanges>, is_request: bool) -> HeaderChanges {
+    let Some(raw) = raw else { return HeaderChanges::default() };
+    let mut name = |name: &str, span: &Range<usize>, sets: bool| {
+        let name = name.to_ascii_lowercase();
+        if !is_token(&name) {
+            checker.wrong(span.clone(), format!("`{name}` is not the name of a header"));
+        } else if OURS.contains(&name.as_str()) || (name == "host" && !(is_request && sets)) {
+            checker.wrong(span.clone(), format!("`{name}` is written by the proxy alone"));
+        }
+        name
+    };
+    let remove = raw.remove.iter().map(|text| name(text, &text.span, false)).collect();
+    let set: Vec<String> = raw.set.iter().map(|(text, value)| name(text, &value.span, true)).collect();
+    let add: Vec<String> = raw.add.iter().map(|(text, value)| name(text, &value.span, false)).collect();
+    let mut values = |names: Vec<String>, raw: &std::collections::BTreeMap<String, Spanned<String>>| {
+        names
+            .into_iter()
+            .zip(raw.values())
+            .map(|(name, value)| (name, template(checker, value, None)))
+            .collect()
+    };
+    HeaderChanges { remove, set: values(set, &raw.set), add: values(add, &raw.add) }
+}

@@ -1,0 +1,167 @@
+//! A route: which requests it is for, and what happens to them.
+
+use std::sync::Arc;
+
+use portcullis_config::{Failure, HeaderChanges, PathMatch, RouteTarget, Template};
+use portcullis_http::message::RequestHead;
+use portcullis_inspect::{Inspector, PolicyNames};
+use portcullis_match::regex::Captures;
+use portcullis_match::{Regex, RegexFlags};
+use portcullis_metrics::RouteMetrics;
+
+use crate::StartError;
+use crate::template::{Source, fill, query};
+use crate::transaction::Transaction;
+use crate::upstream::Group;
+
+/// A route, ready to serve.
+pub(crate) struct Route {
+    /// Its name, that of its site, and the number of the settings.
+    pub(crate) names: PolicyNames,
+    pub(crate) matcher: Matcher,
+    pub(crate) target: Target,
+    pub(crate) request_headers: HeaderChanges,
+    pub(crate) response_headers: HeaderChanges,
+    pub(crate) inspector: Option<Arc<Inspector>>,
+    pub(crate) failure: Failure,
+    pub(crate) metrics: RouteMetrics,
+}
+
+/// What happens to the requests of a route.
+pub(crate) enum Target {
+    Forward { group: Arc<Group>, rewrite: Option<Template>, idempotent: bool },
+    Redirect { status: u16, to: Template },
+    Respond { status: u16, body: Option<(String, String)> },
+}
+
+impl Target {
+    /// `groups` are those of the upstreams, by index.
+    pub(crate) fn new(target: &RouteTarget, groups: &[Arc<Group>]) -> Self {
+        match target.clone() {
+            RouteTarget::Forward { upstream, rewrite, idempotent } => {
+                Target::Forward { group: Arc::clone(&groups[upstream]), rewrite, idempotent }
+            }
+            RouteTarget::Redirect { status, to } => Target::Redirect { status, to },
+            RouteTarget::Respond { status, body } => Target::Respond { status, body },
+        }
+    }
+}
+
+/// Which requests a route is for.
+pub(crate) struct Matcher {
+    path: Path,
+    methods: Vec<String>,
+    headers: Vec<(String, Option<String>)>,
+}
+
+enum Path {
+    Root,
+    Prefix(Vec<u8>),
+    Exact(Vec<u8>),
+    Pattern(Box<Regex>),
+}
+
+impl Matcher {
+    pub(crate) fn new(route: &portcullis_config::Route) -> Result<Self, StartError> {
+        let path = match &route.path {
+            PathMatch::Prefix(path) if path == "/" => Path::Root,
+            PathMatch::Prefix(path) => Path::Prefix(path.clone().into_bytes()),
+            PathMatch::Exact(path) => Path::Exact(path.clone().into_bytes()),
+            PathMatch::Pattern(pattern) => {
+                let regex = Regex::new(pattern.as_bytes(), RegexFlags::default());
+                let wrong = |error| StartError::new(format!("the route `{}`: {error}", route.name));
+                Path::Pattern(Box::new(regex.map_err(wrong)?))
+            }
+        };
+        Ok(Matcher { path, methods: route.methods.clone(), headers: route.headers.clone() })
+    }
+
+    /// Takes every request.
+    pub(crate) fn is_catch_all(&self) -> bool {
+        matches!(self.path, Path::Root) && self.methods.is_empty() && self.headers.is_empty()
+    }
+
+    /// Takes a request with this path, which need not be the one in its head.
+    pub(crate) fn takes(&self, path: &[u8], head: &RequestHead) -> bool {
+        let fits = match &self.path {
+            Path::Root => true,
+            Path::Prefix(prefix) => path.starts_with(prefix),
+            Path::Exact(exact) => path == exact,
+            Path::Pattern(regex) => regex.is_match(path),
+        };
+        fits && (self.methods.is_empty() || self.methods.iter().any(|own| own.as_bytes() == head.method()))
+            && self.headers.iter().all(|(name, value)| {
+                let mut values = head.header(name);
+                match value {
+                    Some(value) => values.any(|got| got == value.as_bytes()),
+                    None => values.next().is_some(),
+                }
+            })
+    }
+
+    /// What the groups of its pattern matched in the request's path.
+    pub(crate) fn groups(&self, head: &RequestHead) -> Captures {
+        let mut groups = [None; 10];
+        if let Path::Pattern(regex) = &self.path {
+            regex.captures(head.path(), &mut groups);
+        }
+        groups
+    }
+
+    /// The request target with the path that `rewrite` makes of the request's.
+    pub(crate) fn rewritten(
+        &self,
+        rewrite: &Template,
+        head: &RequestHead,
+        transaction: &Transaction,
+    ) -> Vec<u8> {
+        let source = Source { head, transaction, groups: &self.groups(head) };
+        let mut target = fill(rewrite, &source);
+        let rest = match &self.path {
+            Path::Root => head.path().strip_prefix(b"/").unwrap_or_default(),
+            Path::Prefix(prefix) => head.path().strip_prefix(&prefix[..]).unwrap_or_default(),
+            Path::Exact(_) | Path::Pattern(_) => b"",
+        };
+        // Two slashes are not one to every server.
+        let rest = if target.ends_with(b"/") { rest.strip_prefix(b"/").unwrap_or(rest) } else { rest };
+        target.extend_from_slice(rest);
+        query(head, &mut target);
+        target
+    }
+}
+
+/// Changes of headers, filled in for one request.
+#[derive(Default)]
+pub(crate) struct Changed {
+    pub(crate) remove: Vec<String>,
+    pub(crate) set: Vec<(String, Vec<u8>)>,
+    pub(crate) add: Vec<(String, Vec<u8>)>,
+}
+
+impl Changed {
+    /// None if there is nothing to change, which is usual.
+    pub(crate) fn new(changes: &HeaderChanges, source: &Source<'_>) -> Option<Box<Changed>> {
+        if *changes == HeaderChanges::default() {
+            return None;
+        }
+        let filled = |fields: &[(String, Template)]| {
+            fields.iter().map(|(name, value)| (name.clone(), fill(value, source))).collect()
+        };
+        let (set, add) = (filled(&changes.set), filled(&changes.add));
+        Some(Box::new(Changed { remove: changes.remove.clone(), set, add }))
+    }
+
+    /// The value of a field that is set.
+    pub(crate) fn value(&self, name: &str) -> Option<&[u8]> {
+        self.set.iter().find(|(set, _)| set == name).map(|(_, value)| &value[..])
+    }
+}
+
+/// Fields as they are handed to a writer, but for `except`.
+pub(crate) fn fields<'c>(
+    fields: &'c [(String, Vec<u8>)],
+    except: &'c str,
+) -> impl Iterator<Item = (&'c str, &'c [u8])> {
+    let named = fields.iter().map(|(name, value)| (name.as_str(), &value[..]));
+    named.filter(move |(name, _)| *name != except)
+}
