@@ -5,6 +5,7 @@ use super::{
     OUT_OF_BAND_FUNCTION, SCHEMA, TEXT_FUNCTION, TIME_FUNCTION,
 };
 use crate::KindId;
+use crate::detectors::name_filter::NameFilter;
 
 /// The longest name that is looked up.
 const NAME_BYTES_MAX: usize = 40;
@@ -13,6 +14,8 @@ const NAME_BYTES_MAX: usize = 40;
 #[derive(Debug)]
 pub(super) struct Names {
     whole: HashMap<&'static [u8], Group>,
+    /// Most words are none of them.
+    filter: NameFilter,
     beginnings: Vec<(&'static [u8], Group)>,
 }
 
@@ -28,7 +31,7 @@ pub(super) enum Group {
 
 impl Names {
     pub fn new() -> Names {
-        let mut names = Names { whole: HashMap::new(), beginnings: Vec::new() };
+        let (mut whole, mut beginnings) = (HashMap::new(), Vec::new());
         for line in include_str!("../../../data/sql-names.tsv").lines().filter(|line| !line.starts_with('#'))
         {
             let Some((name, group)) = line.split_once('\t') else { continue };
@@ -47,13 +50,13 @@ impl Names {
                 _ => Group::Function(ANY_FUNCTION),
             };
             match name.strip_suffix('*') {
-                Some(beginning) => names.beginnings.push((beginning.as_bytes(), group)),
+                Some(beginning) => beginnings.push((beginning.as_bytes(), group)),
                 None => {
-                    names.whole.insert(name.as_bytes(), group);
+                    whole.insert(name.as_bytes(), group);
                 }
             }
         }
-        names
+        Names { filter: NameFilter::new(whole.keys().copied()), whole, beginnings }
     }
 
     /// What `name` is, in any case. Spaces around the dots of a qualified name are not expected.
@@ -63,10 +66,11 @@ impl Names {
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
         let lower = &*lower;
-        self.whole.get(lower).copied().or_else(|| {
+        let whole = if self.filter.may_have(lower) { self.whole.get(lower).copied() } else { None };
+        whole.or_else(|| {
             self.beginnings
                 .iter()
-                .find(|(beginning, _)| lower.starts_with(beginning))
+                .find(|(beginning, _)| beginning.first() == lower.first() && lower.starts_with(beginning))
                 .map(|(_, group)| *group)
         })
     }

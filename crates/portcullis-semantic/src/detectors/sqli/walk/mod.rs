@@ -12,6 +12,8 @@ mod parentheses;
 mod statement;
 mod words;
 
+use std::cell::Cell;
+
 use portcullis_lex::sql::{Lexer, Token, TokenKind, Word};
 use portcullis_types::Span;
 
@@ -118,6 +120,8 @@ pub(super) struct Walk<'t, 'n> {
     text: &'t [u8],
     names: &'n Names,
     lexer: Lexer<'t>,
+    /// What [`Walk::peek`] saw, and from where: it is asked several times at each name.
+    ahead: Cell<Option<(usize, Option<Token>)>>,
     start: Start,
     from: usize,
     expect: Expect,
@@ -162,6 +166,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             text,
             names,
             lexer: Lexer::new(text, 0),
+            ahead: Cell::new(None),
             start: Start::Raw,
             from: 0,
             expect: Expect::Start,
@@ -201,6 +206,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.start = start;
         self.from = from;
         self.lexer = Lexer::new(self.text, from);
+        self.ahead.set(None);
         if start != Start::Raw {
             self.expect = Expect::Operator;
             self.last = Operand::Text;
@@ -257,7 +263,15 @@ impl<'t, 'n> Walk<'t, 'n> {
 
     /// The next significant token, not taken.
     fn peek(&self) -> Option<Token> {
-        self.peeks()[0]
+        let at = self.lexer.position();
+        if let Some((known, token)) = self.ahead.get()
+            && known == at
+        {
+            return token;
+        }
+        let token = next_significant(&mut self.lexer.clone());
+        self.ahead.set(Some((at, token)));
+        token
     }
 
     /// Takes the token that [`Walk::peek`] shows.
@@ -267,8 +281,7 @@ impl<'t, 'n> Walk<'t, 'n> {
 
     fn peeks(&self) -> [Option<Token>; 2] {
         let mut ahead = self.lexer.clone();
-        let mut next = || ahead.by_ref().take(8).find(|token| !matches!(token.kind, TokenKind::Comment(_)));
-        [next(), next()]
+        [next_significant(&mut ahead), next_significant(&mut ahead)]
     }
 
     /// Takes one token. False if it does not fit.
@@ -298,4 +311,9 @@ impl<'t, 'n> Walk<'t, 'n> {
             Expect::Operator => self.operator(token),
         }
     }
+}
+
+/// The next token that is no comment, if it is near.
+fn next_significant(lexer: &mut Lexer<'_>) -> Option<Token> {
+    lexer.by_ref().take(8).find(|token| !matches!(token.kind, TokenKind::Comment(_)))
 }

@@ -195,8 +195,8 @@ impl Walk<'_, '_> {
         });
         let qualified = || {
             // Two parts, as in `mysql.user`, `sys.tables`, `dbms_pipe.receive_message`.
-            let [dot, second] = self.peeks();
-            let second = second.filter(|_| dot.is_some_and(|dot| dot.kind == TokenKind::Dot))?;
+            self.peek().filter(|dot| dot.kind == TokenKind::Dot)?;
+            let second = self.peeks()[1]?;
             let whole = Span { start: span.start, end: second.span.end };
             self.names.get(self.word(whole)).map(|group| (group, whole))
         };
