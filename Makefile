@@ -7,7 +7,7 @@ CRS_TESTS := 4674
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run test bench bench-counts evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run test bench bench-counts bench-peers bench-scaling reload-soak evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -20,7 +20,10 @@ help:
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
 	@echo 'make differential      generated rules and requests through us, ModSecurity 2 and 3 (PAIRS=20000 SEED=1 ARGS=)'
 	@echo 'make bench             what inspecting a message costs, engine only (ARGS=--only json)'
-	@echo 'make bench-counts      the same in instructions, by callgrind (CASES="get json_1k")'
+	@echo 'make bench-counts      the same in instructions, and against the stored ones (CASES="get json_1k" BLESS=1)'
+	@echo 'make bench-peers       the same messages through libmodsecurity and Coraza, too (CASES= SECONDS_EACH=1)'
+	@echo 'make bench-scaling     what a second worker brings: CPU per request with one and two (nginx, wrk)'
+	@echo 'make reload-soak       1,000 reloads of the CRS under load: nothing lost, memory flat (ARGS=--reloads 100)'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -70,8 +73,20 @@ bench: crs
 	target/release/engine-bench $(ARGS)
 
 bench-counts: crs
+	$(CARGO) build --profile bench-quick --locked -p portcullis-bench
+	BLESS=$(BLESS) scripts/bench-counts.sh $(CASES)
+
+bench-peers: crs
 	$(CARGO) build --release --locked -p portcullis-bench
-	scripts/bench-counts.sh $(CASES)
+	scripts/bench-peers.sh $(CASES)
+
+bench-scaling: crs
+	$(CARGO) build --release --locked -p portcullis
+	scripts/bench-scaling.sh
+
+reload-soak: crs
+	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins
+	target/release/reload-soak $(ARGS)
 
 fuzz:
 	MINUTES=$(or $(MINUTES),10) scripts/fuzz.sh $(ARGS)

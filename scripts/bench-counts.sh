@@ -1,20 +1,45 @@
 #!/usr/bin/env bash
-# Instructions for one exchange of each case (all, or those named), counted by callgrind: figures that do not depend on what else the
-# machine does. The difference of two runs, so that what is built on first use does not count.
+# Instructions for one exchange of each case (all, or those named), and for one load of the rules without and with a plan cache
+# (plan_build, plan_cached), counted by callgrind: figures that do not depend on what else the machine does. Beside each the
+# difference in percent to the one in bench/counts.txt, which BLESS=1 replaces. Of exchanges the difference of two runs counts, so
+# that what is built on first use does not.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 command -v valgrind >/dev/null || { echo "bench-counts: valgrind is needed" >&2; exit 1; }
-bench=${BENCH:-target/release/engine-bench}
-count() {
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*Engine*exchange*' \
-    "$bench" --only "$1" --iterations "$2" 2>&1 | sed -n 's/.*Collected : //p'
+bench=${BENCH:-target/bench-quick/engine-bench}
+stored=bench/counts.txt
+work=$(mktemp -d "${TMPDIR:-/tmp}/bench-counts.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+# collect FUNCTION ARGUMENT...: instructions in the functions of that pattern
+collect() {
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="$1" "$bench" "${@:2}" 2>&1 | sed -n 's/.*Collected : //p'
 }
+
+count() {
+  case $1 in
+    plan_build) echo $(($(collect '*load_sharing*' --plan-builds 1) / 2)) ;;
+    plan_cached)
+      "$bench" --plan-builds 0 --plan-cache "$work/cache" >/dev/null
+      echo $(($(collect '*load_cached*' --plan-builds 1 --plan-cache "$work/cache") / 2)) ;;
+    *) echo $((($(collect '*Engine*exchange*' --only "$1" --iterations 40) - $(collect '*Engine*exchange*' --only "$1" --iterations 20)) / 20)) ;;
+  esac
+}
+
 cases=("$@")
 if ((${#cases[@]} == 0)); then
-  mapfile -t cases < <("$bench" --list)
+  mapfile -t cases < <("$bench" --list | grep -v '_1m$'; printf '%s\n' plan_build plan_cached)
 fi
 for name in "${cases[@]}"; do
-  few=$(count "$name" 20)
-  more=$(count "$name" 40)
-  printf '%-18s %12d\n' "$name" $(((more - few) / 20))
+  now=$(count "$name")
+  before=$(awk -v name="$name" '$1 == name { print $2 }' "$stored" 2>/dev/null || true)
+  awk -v name="$name" -v now="$now" -v before="$before" 'BEGIN {
+    printf "%-18s %13d", name, now
+    if (before > 0) printf "  %+6.1f %%", (now - before) * 100 / before
+    print ""
+  }'
+  if [ "${BLESS:-}" = 1 ]; then
+    { grep -v "^$name " "$stored" 2>/dev/null || true; printf '%-18s %13d\n' "$name" "$now"; } >"$work/counts"
+    sort -o "$stored" "$work/counts"
+  fi
 done

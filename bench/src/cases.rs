@@ -4,12 +4,14 @@ use crate::random::Random;
 
 /// A kind of exchange.
 pub struct Case {
+    /// As tables of figures have it.
     pub name: &'static str,
     /// Blocked with 403; all others must pass without a logged match.
     pub blocked: bool,
     /// How many different messages to go round.
     pub variants: usize,
-    pub make: fn(&mut Random) -> Message,
+    /// The next message.
+    pub(crate) make: fn(&mut Random) -> Message,
 }
 
 /// The bytes of an exchange.
@@ -17,11 +19,23 @@ pub struct Case {
 pub struct Message {
     /// Request head as it comes over the wire.
     pub head: Vec<u8>,
+    /// Empty if there is none.
     pub body: Vec<u8>,
     /// Body of an HTML response; phases 3 and 4 run only if there is one.
     pub response: Option<Vec<u8>>,
 }
 
+impl Message {
+    /// Of a response with this body.
+    pub fn response_head(body: &[u8]) -> String {
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        )
+    }
+}
+
+/// All of them.
 pub const CASES: &[Case] = &[
     pass("get", 256, |random| {
         get(&format!("/products?category=books&sort=price&page={}", random.below(100)))

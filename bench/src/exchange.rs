@@ -25,22 +25,23 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// # Panics
+    ///
+    /// If a head is none.
     pub fn new(message: Message) -> Prepared {
         let head = match RequestParser::new(Limits::default(), Compat::Strict).parse(&message.head) {
             Parsed::Head(head) => head,
             _ => panic!("no request head: {}", message.head.escape_ascii()),
         };
         let response = message.response.map(|body| {
-            let text = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
-                body.len()
-            );
+            let text = Message::response_head(&body);
             let parsed = ResponseParser::new(Limits::default()).parse(text.as_bytes());
             (parsed.ok().flatten().unwrap_or_else(|| panic!("no response head")), body)
         });
         Prepared { head, body: message.body, response }
     }
 
+    /// Of the whole exchange.
     pub fn bytes(&self) -> usize {
         self.head.received_len() + self.body.len() + self.response.as_ref().map_or(0, |(_, body)| body.len())
     }
@@ -57,6 +58,7 @@ pub struct Engine {
 /// What became of an exchange.
 #[derive(Debug)]
 pub struct Verdict {
+    /// What was done.
     pub action: Action,
     /// Rules with a logged match.
     pub rules: Vec<RuleId>,
@@ -79,6 +81,7 @@ pub fn policy(mode: crate::Mode, crs: &Path, paranoia: u8) -> Policy {
 }
 
 impl Engine {
+    /// Loads the rules.
     pub fn new(policy: &Policy) -> Result<Engine, portcullis_load::LoadError> {
         let plan = portcullis_load::load(policy)?.plan;
         let mut inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(NoCollections));
@@ -111,6 +114,7 @@ impl Engine {
         Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Scratch::default() })
     }
 
+    /// Inspects all of it.
     #[inline(never)]
     pub fn exchange(&mut self, message: &Prepared) -> Verdict {
         let scratch = std::mem::take(&mut self.scratch);

@@ -2,24 +2,19 @@
 //!
 //! Times are CPU time of the thread, which survives a machine that others use, too.
 
-mod cases;
-mod exchange;
-mod random;
-
 use std::alloc::System;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use cpu_time::ThreadTime;
 use portcullis_config::Policy;
-use portcullis_event::Action;
-use portcullis_load::{LoadError, Patterns, PlanCache, load_sharing};
+use portcullis_engine::Plan;
+use portcullis_load::{LoadError, Patterns, PlanCache, PlanCacheError, Used, load_sharing};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-use cases::{CASES, Case, TEXTS};
-use exchange::{Engine, Prepared, policy};
-use random::Random;
+use portcullis_bench::{CASES, Case, Engine, Message, Mode, Prepared, TEXTS, ZeroLine, policy};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -48,6 +43,12 @@ struct Options {
     /// Runs each case this often instead and prints no times: for instruction counts.
     #[arg(long)]
     iterations: Option<usize>,
+    /// Runs the reference evaluator, too, for as long.
+    #[arg(long)]
+    reference: bool,
+    /// Writes the messages to this folder instead, for other engines.
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
     /// Seed of the random values.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -59,46 +60,55 @@ struct Options {
     plan_cache: Option<PathBuf>,
 }
 
-/// What inspects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Mode {
-    Crs,
-    Semantic,
-    Both,
-}
-
-impl Mode {
-    /// Its cases: the CRS flags texts that speak of code.
-    fn cases(self) -> impl Iterator<Item = &'static Case> {
-        let texts = if self == Mode::Crs { &[] } else { TEXTS };
-        CASES.iter().chain(texts)
-    }
-}
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
     if options.list {
         options.mode.cases().for_each(|case| println!("{}", case.name));
         return Ok(());
     }
+    if let Some(folder) = &options.export {
+        return export(folder, options.seed).map_err(Into::into);
+    }
     let policy = policy(options.mode, &options.crs, options.paranoia);
     if let Some(builds) = options.plan_builds {
         return plan_builds(&policy, builds, options.plan_cache.as_deref());
     }
     let mut engine = Engine::new(&policy)?;
+    let zero = options.reference.then(|| ZeroLine::new(&policy)).transpose()?;
     println!(
-        "{:<18} {:>9} {:>12} {:>12} {:>9} {:>10} {:>12}",
-        "case", "bytes", "us (median)", "us (best)", "MB/s", "allocs", "alloc bytes"
+        "{:<18} {:>9} {:>12} {:>12} {:>9} {:>10} {:>12}{}",
+        "case",
+        "bytes",
+        "us (median)",
+        "us (best)",
+        "MB/s",
+        "allocs",
+        "alloc bytes",
+        if zero.is_some() { "  reference us   times" } else { "" }
     );
     let mut ran = 0;
     let is_name = options.mode.cases().any(|case| case.name == options.only);
     let wanted =
         |case: &&Case| if is_name { case.name == options.only } else { case.name.contains(&options.only) };
     for case in options.mode.cases().filter(wanted) {
-        run(&mut engine, case, &options);
+        run(&mut engine, zero.as_ref(), case, &options);
         ran += 1;
     }
     if ran == 0 { Err(format!("no case has {:?} in its name", options.only).into()) } else { Ok(()) }
+}
+
+type Opened = (PlanCache, Option<PlanCacheError>);
+
+/// A name of its own, for scripts/bench-counts.sh.
+#[inline(never)]
+fn load_cached(
+    policy: &Policy,
+    cache: Option<&Path>,
+) -> Result<(Arc<Plan>, Option<Opened>, Used), LoadError> {
+    let patterns = Patterns::default();
+    let opened = cache.map(|path| PlanCache::open(path, &patterns));
+    let plan = load_sharing(policy, &patterns)?.plan;
+    Ok((plan, opened, patterns.used()))
 }
 
 fn plan_builds(
@@ -106,18 +116,16 @@ fn plan_builds(
     builds: usize,
     cache: Option<&Path>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let build = || {
-        let patterns = Patterns::default();
-        let opened = cache.map(|path| PlanCache::open(path, &patterns));
-        let plan = load_sharing(policy, &patterns)?.plan;
-        Ok::<_, LoadError>((plan, opened, patterns.used()))
-    };
+    let build = || load_cached(policy, cache);
     if let (_, Some((cache, error)), used) = build()? {
         error.map_or(Ok(()), Err)?;
         let (asked, written) = (used.regexes.len() + used.words.len(), cache.keep(&used)?);
         println!("plan cache: {} of {asked} known{}", used.known, if written { ", written" } else { "" });
     }
     let (mut ready, mut prepared) = (Duration::MAX, Duration::MAX);
+    if builds == 0 {
+        return Ok(());
+    }
     for _ in 0..builds {
         let started = ThreadTime::now();
         let (plan, ..) = build()?;
@@ -130,19 +138,17 @@ fn plan_builds(
     Ok(())
 }
 
-fn run(engine: &mut Engine, case: &Case, options: &Options) {
-    let mut random = Random::new(options.seed);
-    let messages: Vec<Prepared> =
-        (0..case.variants).map(|_| Prepared::new((case.make)(&mut random))).collect();
+fn run(engine: &mut Engine, zero: Option<&ZeroLine>, case: &Case, options: &Options) {
+    let messages: Vec<Prepared> = case.messages(options.seed).map(Prepared::new).collect();
     if let Some(iterations) = options.iterations {
         for at in 0..iterations {
-            check(case, options.mode, engine.exchange(&messages[at % messages.len()]));
+            case.check(options.mode, engine.exchange(&messages[at % messages.len()]));
         }
         return;
     }
     // Every variant must have the verdict that is claimed; this also warms up what is built lazily.
     for message in &messages {
-        check(case, options.mode, engine.exchange(message));
+        case.check(options.mode, engine.exchange(message));
     }
     let region = Region::new(ALLOCATOR);
     for message in &messages {
@@ -162,8 +168,11 @@ fn run(engine: &mut Engine, case: &Case, options: &Options) {
     batches.sort_unstable_by(f64::total_cmp);
     let bytes = messages.iter().map(Prepared::bytes).sum::<usize>() / messages.len();
     let median = batches[batches.len() / 2];
+    let zero = zero
+        .map(|zero| zero_line(zero, case, options))
+        .map_or_else(String::new, |micros| format!("  {micros:>12.0} {:>7.0}", micros / median));
     println!(
-        "{:<18} {:>9} {:>12.2} {:>12.2} {:>9.1} {:>10.1} {:>12}",
+        "{:<18} {:>9} {:>12.2} {:>12.2} {:>9.1} {:>10.1} {:>12}{zero}",
         case.name,
         bytes,
         median,
@@ -174,12 +183,32 @@ fn run(engine: &mut Engine, case: &Case, options: &Options) {
     );
 }
 
-fn check(case: &Case, mode: Mode, verdict: exchange::Verdict) {
-    let right = match case.blocked {
-        true => verdict.action == Action::Deny,
-        // Beside the detector, rules may log what they do not like.
-        false if mode == Mode::Both => verdict.action != Action::Deny,
-        false => verdict.action == Action::Pass && verdict.rules.is_empty(),
-    };
-    assert!(right, "{}: {verdict:?}", case.name);
+/// CPU microseconds of an exchange, the mean of as many as fit into the time, at least one.
+fn zero_line(zero: &ZeroLine, case: &Case, options: &Options) -> f64 {
+    let requests: Vec<_> = case.messages(options.seed).map(|message| message.for_reference()).collect();
+    let (started, begin) = (Instant::now(), ThreadTime::now());
+    let mut ran = 0;
+    while ran == 0 || started.elapsed().as_secs_f64() < options.seconds {
+        let blocked = zero.blocks(&requests[ran % requests.len()]);
+        assert_eq!(blocked, case.blocked, "{}: the reference disagrees", case.name);
+        ran += 1;
+    }
+    begin.elapsed().as_secs_f64() * 1e6 / ran as f64
+}
+
+fn export(folder: &Path, seed: u64) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for case in CASES.iter().chain(TEXTS) {
+        for (number, Message { head, body, response }) in case.messages(seed).enumerate() {
+            let path = |kind| folder.join(format!("{}.{number}.{kind}", case.name));
+            std::fs::write(path("request"), [head, body].concat())?;
+            if let Some(body) = response {
+                std::fs::write(
+                    path("response"),
+                    [Message::response_head(&body).into_bytes(), body].concat(),
+                )?;
+            }
+        }
+    }
+    Ok(())
 }

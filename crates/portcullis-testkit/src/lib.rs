@@ -11,9 +11,10 @@
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
 //!   evasion        corpus-run --evasions: body and parser evasions, judged form by form
+//!   reload_soak    reload-soak: many reloads under load; fails on a lost request or growing memory
 //! ```
 //!
-//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`, `corpus-run`.
+//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`, `corpus-run`, `reload-soak`.
 //!
 //! Everything talks to loopback addresses only and stops by itself.
 //!
@@ -41,6 +42,7 @@ pub mod ftw;
 pub mod mmdb;
 pub mod process;
 pub mod proxy;
+pub mod reload_soak;
 pub mod suite;
 pub mod upstream;
 mod workspace;

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::process::Process;
@@ -74,6 +75,24 @@ impl Proxy {
         let answer = client::exchange(self.admin, None, request, Duration::from_secs(5));
         let answer = answer.map_err(|failure| TestkitError::Run(format!("metrics: {failure}")))?;
         Ok(String::from_utf8_lossy(answer.after_head()).into_owned())
+    }
+
+    /// Has it read configuration and rules again: SIGHUP. It is not done when this returns.
+    pub fn reload(&self) -> Result<(), TestkitError> {
+        let id = self.process.id().to_string();
+        match Command::new("kill").args(["-HUP", &id]).status() {
+            Ok(status) if status.success() => Ok(()),
+            result => Err(TestkitError::Run(format!("kill -HUP {id}: {result:?}"))),
+        }
+    }
+
+    /// Its resident memory in KiB.
+    pub fn memory_kib(&self) -> Result<f64, TestkitError> {
+        let path = PathBuf::from(format!("/proc/{}/status", self.process.id()));
+        let status = std::fs::read_to_string(&path).map_err(|source| TestkitError::io(&path, source))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        number.ok_or_else(|| TestkitError::Run(format!("{}: no VmRSS", path.display())))
     }
 
     /// Stops it by SIGTERM, and hands back its files, complete now. An exit code other than 0 is an error.
