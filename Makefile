@@ -7,7 +7,7 @@ CRS_TESTS := 4674
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run test bench bench-counts bench-peers bench-scaling reload-soak evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run test bench bench-counts bench-peers bench-scaling bench-worst reload-soak evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench-peers       the same messages through libmodsecurity and Coraza, too (CASES= SECONDS_EACH=1)'
 	@echo 'make bench-scaling     what a second worker brings: CPU per request with one and two (nginx, wrk)'
 	@echo 'make reload-soak       1,000 reloads of the CRS under load: nothing lost, memory flat (ARGS=--reloads 100)'
+	@echo 'make bench-worst       a search for the message that costs most per byte (SEARCH=120 seconds)'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -87,6 +88,10 @@ bench-scaling: crs
 reload-soak: crs
 	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins
 	target/release/reload-soak $(ARGS)
+
+bench-worst: crs
+	$(CARGO) build --release --locked -p portcullis-bench
+	target/release/engine-bench --worst $(or $(SEARCH),120) $(ARGS)
 
 fuzz:
 	MINUTES=$(or $(MINUTES),10) scripts/fuzz.sh $(ARGS)

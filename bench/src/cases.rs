@@ -103,11 +103,11 @@ const fn block(name: &'static str, make: fn(&mut Random) -> Message) -> Case {
 const FEW_HEADERS: &str = "Host: shop.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) bench\r\n\
      Accept: text/html,application/json;q=0.9,*/*;q=0.8\r\n";
 
-fn get(target: &str) -> Message {
+pub fn get(target: &str) -> Message {
     Message { head: format!("GET {target} HTTP/1.1\r\n{FEW_HEADERS}\r\n").into_bytes(), ..Message::default() }
 }
 
-fn post(content_type: &str, body: impl Into<Vec<u8>>) -> Message {
+pub fn post(content_type: &str, body: impl Into<Vec<u8>>) -> Message {
     let body = body.into();
     let length = body.len();
     let head = format!(

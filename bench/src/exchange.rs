@@ -29,16 +29,25 @@ impl Prepared {
     ///
     /// If a head is none.
     pub fn new(message: Message) -> Prepared {
-        let head = match RequestParser::new(Limits::default(), Compat::Strict).parse(&message.head) {
-            Parsed::Head(head) => head,
-            _ => panic!("no request head: {}", message.head.escape_ascii()),
+        let head = String::from_utf8_lossy(&message.head).into_owned();
+        Prepared::try_new(message).unwrap_or_else(|| panic!("heads that cannot be read: {head}"))
+    }
+
+    /// `None` if a head cannot be read.
+    pub fn try_new(message: Message) -> Option<Prepared> {
+        let Parsed::Head(head) = RequestParser::new(Limits::default(), Compat::Strict).parse(&message.head)
+        else {
+            return None;
         };
-        let response = message.response.map(|body| {
-            let text = Message::response_head(&body);
-            let parsed = ResponseParser::new(Limits::default()).parse(text.as_bytes());
-            (parsed.ok().flatten().unwrap_or_else(|| panic!("no response head")), body)
-        });
-        Prepared { head, body: message.body, response }
+        let response = match message.response {
+            None => None,
+            Some(body) => {
+                let text = Message::response_head(&body);
+                let parsed = ResponseParser::new(Limits::default()).parse(text.as_bytes());
+                Some((parsed.ok().flatten()?, body))
+            }
+        };
+        Some(Prepared { head, body: message.body, response })
     }
 
     /// Of the whole exchange.

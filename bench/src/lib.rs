@@ -10,10 +10,12 @@ mod cases;
 mod exchange;
 mod random;
 mod reference;
+mod worst;
 
 pub use cases::{CASES, Case, Message, TEXTS};
 pub use exchange::{Engine, Prepared, Verdict, policy};
 pub use reference::ZeroLine;
+pub use worst::search;
 
 use portcullis_event::Action;
 use random::Random;

@@ -58,6 +58,9 @@ struct Options {
     /// With --plan-builds: takes what this file knows; it is written if it is not there.
     #[arg(long, requires = "plan_builds")]
     plan_cache: Option<PathBuf>,
+    /// Searches for the message that costs most per byte instead, so many seconds.
+    #[arg(long)]
+    worst: Option<f64>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,6 +77,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return plan_builds(&policy, builds, options.plan_cache.as_deref());
     }
     let mut engine = Engine::new(&policy)?;
+    if let Some(seconds) = options.worst {
+        let plan = portcullis_load::load(&policy)?.plan;
+        portcullis_bench::search(&mut engine, &plan, Duration::from_secs_f64(seconds), options.seed);
+        return Ok(());
+    }
     let zero = options.reference.then(|| ZeroLine::new(&policy)).transpose()?;
     println!(
         "{:<18} {:>9} {:>12} {:>12} {:>9} {:>10} {:>12}{}",

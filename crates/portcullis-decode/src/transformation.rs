@@ -93,6 +93,28 @@ impl Transformation {
         SETS[self as usize]
     }
 
+    /// Bytes that the result may have though the input has none of them, but for the other case of its letters.
+    /// [`ByteSet::FULL`] for what decodes.
+    pub fn adds(self) -> ByteSet {
+        match self {
+            Transformation::Lowercase
+            | Transformation::NormalizePath
+            | Transformation::RemoveCommentsChar
+            | Transformation::RemoveNulls
+            | Transformation::RemoveWhitespace
+            | Transformation::Trim
+            | Transformation::TrimLeft
+            | Transformation::TrimRight
+            | Transformation::Uppercase => ByteSet::EMPTY,
+            Transformation::CmdLine
+            | Transformation::CompressWhitespace
+            | Transformation::ReplaceComments
+            | Transformation::ReplaceNulls => ByteSet::EMPTY.with(b' '),
+            Transformation::NormalizePathWin => ByteSet::EMPTY.with(b'/'),
+            _ => ByteSet::FULL,
+        }
+    }
+
     /// How long an input must be, at least, for a result of `length` bytes.
     pub fn input_length_min(self, length: usize) -> usize {
         match self {

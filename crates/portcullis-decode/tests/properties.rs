@@ -98,6 +98,10 @@ proptest! {
             if !input.iter().any(|&b| t.triggers().contains(b)) && !input.is_empty() {
                 prop_assert!(!acted, "{} acts without a trigger", t);
             }
+            let may_have = input.iter().fold(t.adds(), |set, byte| {
+                set.with(*byte).with(byte.to_ascii_lowercase()).with(byte.to_ascii_uppercase())
+            });
+            prop_assert!(out[6..].iter().all(|&byte| may_have.contains(byte)), "{} adds other bytes", t);
         }
     }
 

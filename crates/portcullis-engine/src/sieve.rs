@@ -12,6 +12,7 @@
 
 mod build;
 mod classes;
+mod forms;
 mod lanes;
 mod memo;
 pub(crate) mod sift;
@@ -27,6 +28,8 @@ pub(crate) use sift::Sifted;
 pub struct Sieve {
     /// Words of a candidate bitset: whole [`Block`]s.
     width: usize,
+    /// The bitset of all of them.
+    all: Vec<u64>,
     candidates: Vec<Candidate>,
     lanes: Lanes,
     /// What matching needs in any text, and in texts of plain bytes only (`classes.rs`).
@@ -62,10 +65,21 @@ struct Gates {
 #[derive(Debug, Default)]
 struct Further {
     length_min: u32,
+    /// Byte classes; a text must have all of them.
+    needed: u64,
     /// Byte classes; a text must have one of each set.
     classes: Box<[u64]>,
-    /// Word lists; a text must have a word of each. Numbers of the finder's.
-    lists: Box<[u16]>,
+    /// Word lists; a text must have a word of each.
+    lists: Box<[List]>,
+}
+
+/// Words of which a text must have one.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    /// The finder's.
+    number: u16,
+    /// Byte classes that the words of a single byte have: these are not looked for.
+    classes: u64,
 }
 
 /// A link whose answer can be known before its rule runs.

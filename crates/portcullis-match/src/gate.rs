@@ -28,7 +28,7 @@ pub struct Gate {
     pub length_min: usize,
     /// The text has a byte of each of these sets.
     pub bytes: Vec<ByteSet>,
-    /// The text has, in any ASCII case, a word of each of these lists. The words are in lower case and have two bytes or more.
+    /// The text has, in any ASCII case, a word of each of these lists. The words are in lower case; some may be a single byte.
     pub words: Vec<Vec<Vec<u8>>>,
 }
 

@@ -1,5 +1,7 @@
 //! Which of very many words are in a text?
 
+use std::collections::HashMap;
+
 /// log2 of the bits in the table of four-byte pieces.
 const TABLE_BITS: u32 = 17;
 /// log2 of the buckets that the pieces are looked up in.
@@ -8,7 +10,7 @@ const BUCKET_BITS: u32 = 13;
 const FOLD: u32 = 0x2020_2020;
 
 /// Finds every one of a set of words of two bytes or more, in any ASCII case, in one pass over a text whose cost hardly depends on the number
-/// of words: each stands behind its rarest piece of two to four bytes, and at each place of the text three bit tables say
+/// of words: each stands behind its rarest piece of two to four bytes, and at each place of the text two bit tables say
 /// whether such a piece may begin there.
 ///
 /// ```
@@ -16,53 +18,72 @@ const FOLD: u32 = 0x2020_2020;
 ///
 /// let finder = WordFinder::new(&[b"select".as_slice(), b"or"]);
 /// let mut found = Vec::new();
-/// finder.find(b"SELECT a FOR b", |word| found.push(word));
+/// finder.find(b"SELECT a FOR b", |word, _| found.push(word));
 /// assert_eq!(found, [0, 1]);
 /// ```
 #[derive(Clone, Default)]
 pub struct WordFinder {
-    words: Vec<Word>,
+    /// The texts of the words, in lower case, one behind the other.
+    texts: Vec<u8>,
+    words: usize,
     tables: Option<Box<Tables>>,
     /// Where the pieces of each bucket begin in `pieces`, and at last where they all end.
     buckets: Vec<u32>,
     pieces: Vec<Piece>,
 }
 
-/// Bits for the pieces of each length, by their bytes or their hash. Of fixed size, so that no access needs a check.
+/// Bits that say where a piece may begin. Of fixed size, so that no access needs a check.
 #[derive(Clone)]
 struct Tables {
-    two: [u64; 1 << 10],
-    three: [u64; 1 << (TABLE_BITS - 6)],
+    /// By the hash of three bytes: a piece of three, or one of two and any byte behind it.
+    short: [u64; 1 << (TABLE_BITS - 6)],
+    /// By the hash of four bytes.
     four: [u64; 1 << (TABLE_BITS - 6)],
+    /// By another hash of them.
+    four_too: [u64; 1 << (TABLE_BITS - 6)],
 }
 
 impl Tables {
     #[inline]
+    fn may_begin_short(&self, folded: u32) -> bool {
+        has(&self.short, hash(folded & 0xff_ffff))
+    }
+
+    #[inline]
+    fn may_begin_four(&self, folded: u32) -> bool {
+        has(&self.four, hash(folded))
+    }
+
+    /// The first look at each place: what passes is looked at closer.
+    #[inline]
     fn may_begin(&self, folded: u32) -> bool {
-        let four = hash(folded) >> (32 - TABLE_BITS);
-        let three = hash(folded & 0xff_ffff) >> (32 - TABLE_BITS);
-        let two = folded & 0xffff;
-        let four = self.four[four as usize / 64] >> (four % 64);
-        let three = self.three[three as usize / 64] >> (three % 64);
-        let two = self.two[two as usize / 64] >> (two % 64);
-        (four | three | two) & 1 == 1
+        self.may_begin_short(folded) | self.may_begin_four(folded)
     }
 }
 
-#[derive(Clone)]
-struct Word {
-    /// Lower case.
-    text: Box<[u8]>,
-    /// Where its piece begins in it.
-    offset: u32,
+/// The bit that a hash stands for.
+#[inline]
+fn has(table: &[u64; 1 << (TABLE_BITS - 6)], hash: u32) -> bool {
+    let bit = hash >> (32 - TABLE_BITS);
+    table[bit as usize / 64] >> (bit % 64) & 1 == 1
+}
+
+fn set(table: &mut [u64], hash: u32) {
+    let bit = hash >> (32 - TABLE_BITS);
+    table[bit as usize / 64] |= 1 << (bit % 64);
 }
 
 #[derive(Clone, Copy)]
 struct Piece {
     /// Folded bytes, the first one lowest.
     bytes: u32,
-    length: u32,
     word: u32,
+    /// Where the word begins in `texts`.
+    start: u32,
+    word_length: u32,
+    /// Where the piece begins in the word.
+    offset: u32,
+    length: u32,
 }
 
 impl WordFinder {
@@ -70,28 +91,35 @@ impl WordFinder {
     pub fn new(words: &[&[u8]]) -> WordFinder {
         let mut finder = WordFinder::default();
         let mut tables = Box::new(Tables {
-            two: [0; 1 << 10],
-            three: [0; 1 << (TABLE_BITS - 6)],
+            short: [0; 1 << (TABLE_BITS - 6)],
             four: [0; 1 << (TABLE_BITS - 6)],
+            four_too: [0; 1 << (TABLE_BITS - 6)],
         });
         let mut pieces = Vec::new();
-        for (number, word) in (0..).zip(words) {
-            let text: Box<[u8]> = word.to_ascii_lowercase().into();
+        let mut users: HashMap<[u8; 4], u32> = HashMap::new();
+        finder.words = words.len();
+        for (number, word) in (0..).zip(words).filter(|(_, word)| word.len() > 1) {
+            let text = word.to_ascii_lowercase();
             let length = text.len().min(4);
-            if length < 2 {
-                finder.words.push(Word { text, offset: 0 });
-                continue;
-            }
-            let offset = rarest(&text, length);
+            let offset = rarest(&text, length, &mut users);
             let bytes = masked(load(&text[offset..]), length as u32);
-            let (table, bit): (&mut [u64], u32) = match length {
-                2 => (&mut tables.two, bytes & 0xffff),
-                3 => (&mut tables.three, hash(bytes) >> (32 - TABLE_BITS)),
-                _ => (&mut tables.four, hash(bytes) >> (32 - TABLE_BITS)),
-            };
-            table[bit as usize / 64] |= 1 << (bit % 64);
-            pieces.push(Piece { bytes, length: length as u32, word: number });
-            finder.words.push(Word { text, offset: offset as u32 });
+            match length {
+                2 => (0..=255).for_each(|next| set(&mut tables.short, hash(bytes | (next | 0x20) << 16))),
+                3 => set(&mut tables.short, hash(bytes)),
+                _ => {
+                    set(&mut tables.four, hash(bytes));
+                    set(&mut tables.four_too, hash_too(bytes));
+                }
+            }
+            pieces.push(Piece {
+                bytes,
+                word: number,
+                start: finder.texts.len() as u32,
+                word_length: text.len() as u32,
+                offset: offset as u32,
+                length: length as u32,
+            });
+            finder.texts.extend_from_slice(&text);
         }
         pieces.sort_by_key(|piece| bucket(piece.bytes));
         finder.buckets = vec![0; (1 << BUCKET_BITS) + 1];
@@ -106,40 +134,46 @@ impl WordFinder {
         finder
     }
 
-    /// Calls `found` with the number of each word at each of its places.
-    pub fn find(&self, text: &[u8], mut found: impl FnMut(u32)) {
+    /// Calls `found` with the number of each word at each of its places, and with a place inside it; these never fall.
+    pub fn find(&self, text: &[u8], mut found: impl FnMut(u32, usize)) {
         let Some(tables) = &self.tables else { return };
         for (at, window) in text.windows(4).enumerate() {
             let folded = load(window) | FOLD;
             if tables.may_begin(folded) {
-                self.confirm(text, at, folded, &mut found);
+                self.look(tables, text, at, folded, &mut found);
             }
         }
         // The last places, with zeros behind the end.
-        for at in text.len().saturating_sub(3)..text.len() {
-            let folded = load(&text[at..]) | FOLD;
-            if tables.may_begin(folded) {
-                self.confirm(text, at, folded, &mut found);
-            }
+        let mut end = [0; 6];
+        let last = &text[text.len().saturating_sub(3)..];
+        end[..last.len()].copy_from_slice(last);
+        for (at, window) in end.windows(4).enumerate().take(last.len()) {
+            self.look(tables, text, text.len() - last.len() + at, load(window) | FOLD, &mut found);
+        }
+    }
+
+    #[inline]
+    fn look(&self, tables: &Tables, text: &[u8], at: usize, folded: u32, found: &mut impl FnMut(u32, usize)) {
+        if tables.may_begin_short(folded) {
+            self.confirm(text, at, masked(folded, 2), 2, found);
+            self.confirm(text, at, masked(folded, 3), 3, found);
+        }
+        if tables.may_begin_four(folded) && has(&tables.four_too, hash_too(folded)) {
+            self.confirm(text, at, folded, 4, found);
         }
     }
 
     #[inline(never)]
-    fn confirm(&self, text: &[u8], at: usize, folded: u32, found: &mut impl FnMut(u32)) {
-        for length in 2..=4 {
-            let bytes = masked(folded, length);
-            let bucket = bucket(bytes) as usize;
-            for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
-                if piece.bytes != bytes || piece.length != length {
-                    continue;
-                }
-                let word = &self.words[piece.word as usize];
-                let here = at
-                    .checked_sub(word.offset as usize)
-                    .and_then(|start| text.get(start..start + word.text.len()));
-                if here.is_some_and(|here| here.eq_ignore_ascii_case(&word.text)) {
-                    found(piece.word);
-                }
+    fn confirm(&self, text: &[u8], at: usize, bytes: u32, length: u32, found: &mut impl FnMut(u32, usize)) {
+        let bucket = bucket(bytes) as usize;
+        for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
+            if piece.bytes != bytes || piece.length != length {
+                continue;
+            }
+            let (start, length) = (piece.start as usize, piece.word_length as usize);
+            let here = at.checked_sub(piece.offset as usize).and_then(|from| text.get(from..from + length));
+            if here.is_some_and(|here| here.eq_ignore_ascii_case(&self.texts[start..start + length])) {
+                found(piece.word, at);
             }
         }
     }
@@ -147,7 +181,7 @@ impl WordFinder {
 
 impl std::fmt::Debug for WordFinder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "WordFinder({} words)", self.words.len())
+        write!(f, "WordFinder({} words)", self.words)
     }
 }
 
@@ -170,15 +204,32 @@ fn hash(bytes: u32) -> u32 {
     bytes.wrapping_mul(0x9e37_79b1)
 }
 
+/// As [`hash`], and unlike it.
+#[inline]
+fn hash_too(bytes: u32) -> u32 {
+    (bytes ^ bytes >> 15).wrapping_mul(0x2c1b_3c6d)
+}
+
 fn bucket(bytes: u32) -> u32 {
     (bytes ^ bytes >> 15).wrapping_mul(0x85eb_ca6b) >> (32 - BUCKET_BITS)
 }
 
-/// Where the rarest `length` bytes of `text` begin.
-fn rarest(text: &[u8], length: usize) -> usize {
-    let weight = |window: &[u8]| window.iter().map(|&byte| crate::gate::frequency(byte)).product::<f64>();
+/// Where the rarest `length` bytes of `text` begin. Those that other words stand behind already count for less rare: a place where
+/// the piece is must look at all of its words, so that a text of `bin/` would cost hundreds of them each time.
+fn rarest(text: &[u8], length: usize, users: &mut HashMap<[u8; 4], u32>) -> usize {
+    let key = |window: &[u8]| {
+        let mut key = [0; 4];
+        key[..length].copy_from_slice(window);
+        key
+    };
+    let weight = |window: &[u8]| {
+        let others = f64::from(users.get(&key(window)).copied().unwrap_or(0));
+        window.iter().map(|&byte| crate::gate::frequency(byte)).product::<f64>() * (1.0 + others).powi(2)
+    };
     let windows = text.windows(length).map(weight).enumerate();
-    windows.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at)
+    let at = windows.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);
+    *users.entry(key(&text[at..at + length])).or_default() += 1;
+    at
 }
 
 #[cfg(test)]
@@ -187,7 +238,7 @@ mod tests {
 
     fn found(words: &[&[u8]], text: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
-        WordFinder::new(words).find(text, |word| found.push(word));
+        WordFinder::new(words).find(text, |word, _| found.push(word));
         found.sort_unstable();
         found.dedup();
         found

@@ -61,7 +61,12 @@ proptest! {
     ) {
         let finder = WordFinder::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>());
         let mut found = vec![0; words.len()];
-        finder.find(text.as_bytes(), |word| found[word as usize] += 1);
+        let mut places = vec![0];
+        finder.find(text.as_bytes(), |word, place| {
+            found[word as usize] += 1;
+            places.push(place);
+        });
+        prop_assert!(places.is_sorted() && places.iter().all(|&place| place < text.len().max(1)));
         let lower = text.to_ascii_lowercase();
         for (word, times) in words.iter().zip(found) {
             let word = word.to_ascii_lowercase();

@@ -12,7 +12,7 @@ use crate::store::Class;
 use crate::{ChainId, Template};
 
 use super::lanes::{ClassLanes, Origin, Source, origin, side};
-use super::{BLOCK_BITS, Block, Candidate, Finder, Further, Side, Sieve, classes};
+use super::{BLOCK_BITS, Block, Candidate, Finder, Further, List, Side, Sieve, classes};
 
 /// Word lists that one finder has numbers for.
 const LISTS_MAX: usize = u16::MAX as usize;
@@ -25,7 +25,8 @@ impl Sieve {
             .collect();
         let blocks = looks.len().div_ceil(BLOCK_BITS);
         let not_plain = classes::not_plain();
-        let mut sieve = Sieve { not_plain, width: blocks * Block::default().len(), ..Sieve::default() };
+        let width = blocks * Block::default().len();
+        let mut sieve = Sieve { not_plain, width, all: vec![u64::MAX; width], ..Sieve::default() };
         let mut builders = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
         for (phase, steps) in plan.steps.iter().enumerate() {
             let mut bits = vec![0u64; steps.len().div_ceil(64)];
@@ -101,10 +102,10 @@ impl super::Lanes {
                 }
             }
             let sources = keyed.iter_mut().map(|(_, source)| source).chain(any);
-            sources.for_each(|source| source.finish(&plan.chains, &length_min));
+            sources.for_each(|source| source.finish(&length_min));
         }
         for (_, source) in &mut self.scalars {
-            source.finish(&plan.chains, &length_min);
+            source.finish(&length_min);
         }
         self.number();
     }
@@ -253,15 +254,20 @@ impl<'a> GatesBuilder<'a> {
         let (block, word, bit) = (at / BLOCK_BITS, at % BLOCK_BITS / 64, 1 << (at % 64));
         self.gates.possible[block][word] |= bit;
         let mut several = Vec::new();
+        let mut needed = 0;
         for set in &gate.bytes {
             let touching = classes::touching(set);
             match touching.count_ones() {
-                1 => self.gates.without[block][touching.trailing_zeros() as usize][word] &= !bit,
+                1 => {
+                    self.gates.without[block][touching.trailing_zeros() as usize][word] &= !bit;
+                    needed |= touching;
+                }
                 _ => several.push(touching),
             }
         }
         self.gates.further.push(Further {
             length_min: gate.length_min.try_into().unwrap_or(u32::MAX),
+            needed,
             classes: several.into(),
             lists: side.map(|side| self.words[side as usize].enter(&gate.words)).unwrap_or_default(),
         });
@@ -285,14 +291,18 @@ struct WordLists<'a> {
 
 impl<'a> WordLists<'a> {
     /// The numbers of `lists`; those beyond what can be numbered are left out.
-    fn enter(&mut self, lists: &'a [Vec<Vec<u8>>]) -> Box<[u16]> {
+    fn enter(&mut self, lists: &'a [Vec<Vec<u8>>]) -> Box<[List]> {
         lists.iter().filter_map(|list| self.enter_list(list)).collect()
     }
 
-    fn enter_list(&mut self, list: &'a [Vec<u8>]) -> Option<u16> {
-        let list: Vec<u32> = list.iter().map(|word| self.number(word)).collect();
-        if let Some(&known) = self.known.get(&list) {
-            return Some(known);
+    fn enter_list(&mut self, list: &'a [Vec<u8>]) -> Option<List> {
+        let bytes = list.iter().filter(|word| word.len() == 1).flatten();
+        let bytes = bytes.fold(ByteSet::EMPTY, |set, byte| set.with(*byte).with(byte.to_ascii_uppercase()));
+        let classes = classes::touching(&bytes);
+        let longer = list.iter().filter(|word| word.len() > 1);
+        let list: Vec<u32> = longer.map(|word| self.number(word)).collect();
+        if let Some(&number) = self.known.get(&list) {
+            return Some(List { number, classes });
         }
         if self.known.len() >= LISTS_MAX {
             return None;
@@ -300,7 +310,7 @@ impl<'a> WordLists<'a> {
         let number = self.known.len() as u16;
         list.iter().for_each(|&word| self.lists_of[word as usize].push(number));
         self.known.insert(list, number);
-        Some(number)
+        Some(List { number, classes })
     }
 
     fn number(&mut self, word: &'a [u8]) -> u32 {

@@ -3,7 +3,7 @@
 use portcullis_types::ByteSet;
 
 /// Upper-case letters have this class and that of their letter.
-const UPPER: u64 = 1 << 27;
+pub(super) const UPPER: u64 = 1 << 27;
 const DIGIT: u64 = 1 << 26;
 const BLANK: u64 = 1 << 28;
 const CONTROL: u64 = 1 << 29;

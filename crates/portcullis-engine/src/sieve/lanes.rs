@@ -41,15 +41,25 @@ pub(crate) struct Source {
     pub(super) triggers: u64,
     /// unless it ends with a dot.
     pub(super) final_dot: bool,
+    /// Byte classes that the forms of nodes with known [`Node::adds`] may have beyond those of the value.
+    pub(super) adds: u64,
 }
 
 /// A form in the tree of a [`Source`].
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) chain: ChainId,
+    /// The last of the chain; `None` for the value itself.
+    pub(super) last: Option<Transformation>,
     /// Candidates that look at this form.
     pub(super) candidates: Vec<u64>,
     pub(super) children: Vec<u16>,
+    /// Candidates that look at this form or one that is made of it.
+    pub(super) below: Vec<u64>,
+    /// Byte classes of this form without which all of those are this form; `None`: there are none such.
+    pub(super) stirs: Option<u64>,
+    /// Byte classes that these forms may have though the parent has none of them; `None`: any.
+    pub(super) adds: Option<u64>,
     /// Byte classes of the parent that let the last transformation act; `None`: always.
     triggers: Option<u64>,
     /// A dot that ends it does, too.
@@ -98,14 +108,18 @@ impl Source {
     pub(super) fn new(side: Side, width: usize) -> Source {
         let root = Node {
             chain: ChainId::IDENTITY,
+            last: None,
             candidates: vec![0; width],
             children: Vec::new(),
+            below: Vec::new(),
+            stirs: None,
+            adds: None,
             triggers: Some(0),
             final_dot: false,
             length_min: 0,
         };
         let (nodes, calm) = (vec![root], vec![0; width]);
-        Source { side, number: 0, nodes, restless: Vec::new(), calm, triggers: 0, final_dot: false }
+        Source { side, number: 0, nodes, restless: Vec::new(), calm, triggers: 0, final_dot: false, adds: 0 }
     }
 
     /// `candidate` looks through `chain`.
@@ -129,7 +143,18 @@ impl Source {
         self.triggers |= triggers.unwrap_or(0);
         let at = self.nodes.len();
         let candidates = vec![0; self.calm.len()];
-        self.nodes.push(Node { chain, candidates, children: Vec::new(), triggers, final_dot, length_min: 0 });
+        self.nodes.push(Node {
+            chain,
+            last: Some(step.last),
+            candidates,
+            children: Vec::new(),
+            below: Vec::new(),
+            stirs: None,
+            adds: None,
+            triggers,
+            final_dot,
+            length_min: 0,
+        });
         self.nodes[parent].children.push(at as u16);
         at
     }
@@ -145,7 +170,7 @@ impl Source {
     }
 
     /// Once all candidates are in; `length_min` says what each needs.
-    pub(super) fn finish(&mut self, chains: &Chains, length_min: impl Fn(usize) -> usize) {
+    pub(super) fn finish(&mut self, length_min: impl Fn(usize) -> usize) {
         let mut calm = vec![true; self.nodes.len()];
         for at in 0..self.nodes.len() {
             if at > 0 && self.nodes[at].triggers.is_none() {
@@ -169,10 +194,20 @@ impl Source {
             let own = bits(&node.candidates).map(&length_min);
             let below = node.children.iter().map(|&child| self.nodes[usize::from(child)].length_min);
             let needed = own.chain(below).min().unwrap_or(usize::MAX);
-            self.nodes[at].length_min = match chains.node(node.chain).map(|step| step.last) {
-                Some(last) => last.input_length_min(needed),
-                None => needed,
-            };
+            let adds = node.last.map(Transformation::adds).filter(|adds| *adds != ByteSet::FULL);
+            let mut adds = adds.map(|adds| classes::touching(&adds) | classes::UPPER);
+            let mut stirs = Some(0);
+            let mut all = node.candidates.clone();
+            for child in node.children.iter().map(|&child| &self.nodes[usize::from(child)]) {
+                all.iter_mut().zip(&child.below).for_each(|(all, below)| *all |= below);
+                let triggers = child.triggers.zip(child.stirs).filter(|_| !child.final_dot);
+                stirs = stirs.zip(triggers).map(|(all, (own, below))| all | own | below);
+                adds = adds.zip(child.adds).map(|(own, below)| own | below);
+            }
+            let length_min = node.last.map_or(needed, |last| last.input_length_min(needed));
+            self.adds |= adds.unwrap_or(0);
+            let node = &mut self.nodes[at];
+            (node.below, node.stirs, node.adds, node.length_min) = (all, stirs, adds, length_min);
         }
     }
 }
@@ -263,12 +298,14 @@ pub(super) fn side(variable: Variable) -> Side {
 
 /// The numbers of the bits that are set.
 pub(super) fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(at, &word)| {
-        let mut word = word;
-        std::iter::from_fn(move || {
-            let bit = (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
-            word &= word.wrapping_sub(1);
-            bit
-        })
+    words.iter().enumerate().flat_map(|(at, &word)| bits_of(word).map(move |bit| at * 64 + bit))
+}
+
+/// The same for one word.
+pub(super) fn bits_of(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as usize);
+        word &= word.wrapping_sub(1);
+        bit
     })
 }

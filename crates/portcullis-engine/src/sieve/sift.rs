@@ -9,12 +9,15 @@ use crate::operator::Captures;
 use crate::store::{CLASS_COUNT, Class};
 use crate::transaction::Transaction;
 
-use super::lanes::bits;
+use super::forms::Forms;
+use super::lanes::{bits, bits_of};
 use super::memo::{self, Known};
-use super::{Block, Sieve, Source, classes};
+use super::{Block, Further, Gates, List, Sieve, Source, classes};
 
-/// Forms of values longer than this are not kept side by side: memory stays near the value's size.
-const KEPT_FORM_BYTES_MAX: usize = 64 * 1024;
+/// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
+const GROUPED_BYTES_MAX: usize = 256;
+/// Values that are looked at together.
+const GROUP_MAX: usize = 256;
 
 /// What a transaction knows so far.
 #[derive(Debug, Default)]
@@ -22,36 +25,38 @@ pub(crate) struct Sifted {
     /// Steps to run, by phase.
     run: [Vec<u64>; 5],
     /// Candidates that need not be looked at any more: their rules run.
-    settled: Vec<u64>,
+    pub(super) settled: Vec<u64>,
     /// Values of each class that have been looked at.
     classes_seen: Vec<u32>,
     /// Of each scalar lane, the value that has been looked at; of those without one, what stands for it.
     scalars_seen: Vec<Option<Option<u32>>>,
     /// [`Store::news`](crate::store::Store::news) of the last time.
     news: Option<u32>,
-    work: Work,
+    pub(super) work: Work,
 }
 
 /// Buffers.
 #[derive(Debug, Default)]
-struct Work {
-    left: Vec<u64>,
+pub(super) struct Work {
+    pub(super) left: Vec<u64>,
     open: Vec<u32>,
+    /// By text: the word lists of which it has a word.
     lists: Vec<u64>,
-    forms: Vec<Form>,
-    region: Vec<u16>,
-    candidates: Vec<u64>,
-    made: Vec<u8>,
+    /// Texts, one behind the other.
+    joined: Vec<u8>,
+    /// Where each of them ends there.
+    ends: Vec<u32>,
+    group: Vec<Text>,
     captures: Captures,
+    pub(super) forms: Forms,
 }
 
-/// A form that is yet to be looked at.
+/// What is looked at.
 #[derive(Clone, Copy, Debug)]
-struct Form {
-    node: u16,
-    text: Span,
-    /// Not made yet: `text` is its parent's.
-    of_parent: bool,
+pub(super) struct Text {
+    pub(super) span: Span,
+    /// Those of its bytes.
+    pub(super) classes: u64,
 }
 
 impl Sifted {
@@ -121,11 +126,22 @@ impl Transaction {
             for at in from as usize..self.store.class_len(class) {
                 let value = self.store.class_value(class, at);
                 let key = self.store.text(self.store.key(value));
-                if let Some(source) = lanes.source(key) {
-                    let known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
-                    let text = self.store.data(value);
+                let Some(source) = lanes.source(key) else { continue };
+                let known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
+                let text = self.store.data(value);
+                let is_any = lanes.any.as_ref().is_some_and(|any| std::ptr::eq(any, source));
+                if known.is_some() || !is_any {
                     self.sift_known(plan, sifted, known, source, text);
+                    continue;
                 }
+                let text = self.look_at(text);
+                match self.may_be_grouped(plan, source, text) {
+                    true => sifted.work.group.push(text),
+                    false => self.sift_value(plan, sifted, source, text),
+                }
+            }
+            if let Some(any) = &lanes.any {
+                self.sift_group(plan, sifted, any);
             }
         }
     }
@@ -140,7 +156,7 @@ impl Transaction {
         value: Span,
     ) {
         let Some(known) = known.filter(|_| source.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
-            return self.sift_value(plan, sifted, source, value);
+            return self.sift_value(plan, sifted, source, self.look_at(value));
         };
         if let Some(found) = known.find(source.number, self.store.text(value)) {
             for candidate in found.iter() {
@@ -151,148 +167,112 @@ impl Transaction {
         // All that match it, not only those that did not match others before.
         let mut settled = std::mem::take(&mut sifted.settled);
         sifted.settled.resize(plan.sieve.width, 0);
-        self.sift_value(plan, sifted, source, value);
+        self.sift_value(plan, sifted, source, self.look_at(value));
         known.enter(source.number, self.store.text(value), bits(&sifted.settled));
         settled.iter_mut().zip(&sifted.settled).for_each(|(all, new)| *all |= new);
         sifted.settled = settled;
     }
 
-    fn sift_value(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, value: Span) {
-        let classes = classes::of(self.store.text(value));
-        let ends_with_dot = self.store.text(value).last() == Some(&b'.');
-        let is_calm = classes & source.triggers == 0 && !(source.final_dot && ends_with_dot);
-        if is_calm {
-            self.sift_text(plan, sifted, source, &source.calm, value, classes);
-            let too_short = |&node: &u16| value.len() < source.nodes[usize::from(node)].length_min;
-            if source.restless.iter().all(too_short) {
-                return;
-            }
-        }
-        let end = self.store.bytes.len();
-        let is_long = value.len() > KEPT_FORM_BYTES_MAX;
-        let mut made = std::mem::take(&mut sifted.work.made);
-        let mut candidates = std::mem::take(&mut sifted.work.candidates);
-        if is_calm {
-            for &node in &source.restless {
-                if value.len() >= source.nodes[usize::from(node)].length_min {
-                    sifted.work.forms.push(Form { node, text: value, of_parent: true });
-                }
-            }
-        } else {
-            sifted.work.forms.push(Form { node: 0, text: value, of_parent: false });
-        }
-        while let Some(Form { node, mut text, of_parent }) = sifted.work.forms.pop() {
-            if of_parent {
-                // What was made of the forms between has been looked at.
-                self.store.bytes.truncate(end.max(text.end as usize));
-                if self.transform(plan, source, node, text, &mut made) {
-                    text = self.store.push(&made);
-                }
-            }
-            let classes = classes::of(self.store.text(text));
-            let ends_with_dot = self.store.text(text).last() == Some(&b'.');
-            candidates.clear();
-            candidates.resize(plan.sieve.width, 0);
-            // All chains that give this very form.
-            sifted.work.region.push(node);
-            while let Some(at) = sifted.work.region.pop() {
-                let at = &source.nodes[usize::from(at)];
-                for (all, own) in candidates.iter_mut().zip(&at.candidates) {
-                    *all |= own;
-                }
-                for &child in &at.children {
-                    let node = &source.nodes[usize::from(child)];
-                    if text.len() < node.length_min {
-                        continue;
-                    }
-                    if !node.may_act(classes, ends_with_dot)
-                        || !self.transform(plan, source, child, text, &mut made)
-                    {
-                        sifted.work.region.push(child);
-                    } else if is_long {
-                        sifted.work.forms.push(Form { node: child, text, of_parent: true });
-                    } else {
-                        let text = self.store.push(&made);
-                        sifted.work.forms.push(Form { node: child, text, of_parent: false });
-                    }
-                }
-            }
-            self.sift_text(plan, sifted, source, &candidates, text, classes);
-        }
-        self.store.bytes.truncate(end);
-        sifted.work.made = made;
-        sifted.work.candidates = candidates;
+    pub(super) fn look_at(&self, span: Span) -> Text {
+        Text { span, classes: classes::of(self.store.text(span)) }
     }
 
-    /// True if the last transformation of `node` changed `text`; `made` is what came out.
-    fn transform(&self, plan: &Plan, source: &Source, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
-        made.clear();
-        let Some(chain) = plan.chains.node(source.nodes[usize::from(node)].chain) else { return false };
-        chain.last.apply_with(self.store.text(text), plan.chains.unicode_map.as_deref(), made)
+    /// True for short values of plain bytes that transformations leave alone: of most bodies, nearly all of them.
+    fn may_be_grouped(&self, plan: &Plan, source: &Source, text: Text) -> bool {
+        text.span.len() <= GROUPED_BYTES_MAX
+            && text.classes & plan.sieve.not_plain == 0
+            && self.is_calm(source, text)
     }
 
-    fn sift_text(
+    /// Looks at the values of the group together: what none of them can match is found out once.
+    fn sift_group(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source) {
+        let mut group = std::mem::take(&mut sifted.work.group);
+        for texts in group.chunks(GROUP_MAX) {
+            self.sift_texts(plan, sifted, source, &source.calm, texts);
+            for &text in texts {
+                self.sift_restless(plan, sifted, source, text);
+            }
+        }
+        group.clear();
+        sifted.work.group = group;
+    }
+
+    /// Looks for the candidates that match in one of these texts.
+    pub(super) fn sift_texts(
         &mut self,
         plan: &Plan,
         sifted: &mut Sifted,
         source: &Source,
         candidates: &[u64],
-        text: Span,
-        classes: u64,
+        texts: &[Text],
     ) {
         let sieve = &plan.sieve;
-        let is_plain = classes & sieve.not_plain == 0;
-        let gates = &sieve.gates[usize::from(is_plain)];
-        let Work { left, open, lists, captures, .. } = &mut sifted.work;
-        left.clear();
-        let blocks = candidates.as_chunks().0.iter().zip(sifted.settled.as_chunks().0);
-        let tables = gates.possible.iter().zip(&gates.without);
-        for ((candidates, settled), (possible, without)) in blocks.zip(tables) {
-            left.extend(without_absent(candidates, settled, possible, without, classes));
-        }
+        let classes = texts.iter().fold(0, |all, text| all | text.classes);
+        let common = texts.iter().fold(u64::MAX, |all, text| all & text.classes);
+        let length_max = texts.iter().map(|text| text.span.len()).max().unwrap_or(0);
+        let gates = sieve.gates(classes);
+        let Work { left, open, lists, joined, ends, captures, .. } = &mut sifted.work;
+        gates.left(candidates, &sifted.settled, classes, left);
         open.clear();
         let mut needs_words = false;
-        for (at, word) in left.iter().enumerate() {
-            let mut word = *word;
-            while word != 0 {
-                let candidate = at * 64 + word.trailing_zeros() as usize;
-                word &= word - 1;
-                let Some(gate) = gates.further.get(candidate) else { continue };
-                if text.len() >= gate.length_min as usize && gate.classes.iter().all(|set| set & classes != 0)
-                {
-                    needs_words |= !gate.lists.is_empty();
-                    open.push(candidate as u32);
-                }
+        for candidate in bits(left) {
+            let Some(gate) = gates.further.get(candidate) else { continue };
+            if length_max >= gate.length_min as usize && gate.classes.iter().all(|set| set & classes != 0) {
+                needs_words |= gate.lists.iter().any(|list| list.classes & common == 0);
+                open.push(candidate as u32);
             }
         }
-        let bytes = text.of(&self.store.bytes);
+        let finder = &gates.finders[source.side as usize];
+        let stride = finder.list_count.div_ceil(64);
         if needs_words {
-            let finder = &gates.finders[source.side as usize];
             lists.clear();
-            lists.resize(finder.list_count.div_ceil(64), 0);
-            finder.words.find(bytes, |word| {
+            lists.resize(stride * texts.len(), 0);
+            let all = match texts {
+                [text] => self.store.text(text.span),
+                texts => self.join(texts, joined, ends),
+            };
+            let mut at = 0;
+            finder.words.find(all, |word, place| {
+                if texts.len() > 1 {
+                    at += ends[at..].iter().take_while(|&&end| end as usize <= place).count();
+                }
                 for &list in &finder.lists_of[word as usize] {
-                    lists[usize::from(list) / 64] |= 1 << (list % 64);
+                    lists[at * stride + usize::from(list) / 64] |= 1 << (list % 64);
                 }
             });
         }
         for &at in open.iter() {
             let candidate = &sieve.candidates[at as usize];
-            let needed = &gates.further[at as usize].lists;
-            if !needed.iter().all(|&list| lists[usize::from(list) / 64] >> (list % 64) & 1 == 1) {
-                continue;
-            }
+            let gate = &gates.further[at as usize];
             let link = &plan.links[candidate.link as usize];
-            let matches = || {
-                let argument = link.operator.argument().and_then(|argument| argument.as_literal());
-                let argument = argument.unwrap_or_default();
-                link.operator.test(bytes, argument, false, captures, &mut self.patterns) != link.negated
-            };
-            if candidate.is_pure && !{ matches }() {
-                continue;
+            let argument = link.operator.argument().and_then(|argument| argument.as_literal());
+            let argument = argument.unwrap_or_default();
+            let matches = texts.iter().enumerate().any(|(number, text)| {
+                let found = lists.get(number * stride..).unwrap_or_default();
+                if !gate.admits(text, found) {
+                    return false;
+                }
+                let bytes = self.store.text(text.span);
+                !candidate.is_pure
+                    || link.operator.test(bytes, argument, false, captures, &mut self.patterns)
+                        != link.negated
+            });
+            if matches {
+                settle(&mut sifted.run, &mut sifted.settled, sieve, at as usize);
             }
-            settle(&mut sifted.run, &mut sifted.settled, sieve, at as usize);
         }
+    }
+
+    /// The texts with a NUL between them.
+    fn join<'a>(&self, texts: &[Text], joined: &'a mut Vec<u8>, ends: &mut Vec<u32>) -> &'a [u8] {
+        joined.clear();
+        ends.clear();
+        for text in texts {
+            joined.extend_from_slice(self.store.text(text.span));
+            joined.push(0);
+            ends.push(joined.len() as u32);
+        }
+        joined
     }
 }
 
@@ -303,7 +283,63 @@ fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize
     run[usize::from(candidate.phase)][candidate.step as usize / 64] |= 1 << (candidate.step % 64);
 }
 
-/// Those of `candidates` that are not settled and may match in a text with these byte classes only.
+impl Further {
+    /// True if this text, with words of these lists, is not held back.
+    #[inline]
+    fn admits(&self, text: &Text, lists: &[u64]) -> bool {
+        let has_word = |list: &List| {
+            list.classes & text.classes != 0
+                || lists[usize::from(list.number) / 64] >> (list.number % 64) & 1 == 1
+        };
+        text.span.len() >= self.length_min as usize
+            && self.needed & !text.classes == 0
+            && self.classes.iter().all(|set| set & text.classes != 0)
+            && self.lists.iter().all(has_word)
+    }
+}
+
+impl Sieve {
+    /// What holds for texts with these byte classes.
+    pub(super) fn gates(&self, classes: u64) -> &Gates {
+        &self.gates[usize::from(classes & self.not_plain == 0)]
+    }
+}
+
+impl Gates {
+    /// True if one of `candidates` is not settled and may match in a text with these byte classes only.
+    pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], classes: u64) -> bool {
+        let possible = self.possible.iter().flatten();
+        let may =
+            candidates.iter().zip(settled).zip(possible).map(|((all, settled), may)| all & !settled & may);
+        let may = may.enumerate().flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit));
+        may.into_iter().any(|at| self.further[at].needed & !classes == 0)
+    }
+
+    /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
+    pub(super) fn left(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut Vec<u64>) {
+        left.clear();
+        if bits(candidates).nth(FEW).is_none() {
+            let may = |at: usize| self.possible[at / 4][at % 4] & candidates[at] & !settled[at];
+            left.extend((0..candidates.len()).map(may));
+            for at in bits(candidates) {
+                if self.further[at].needed & !classes != 0 {
+                    left[at / 64] &= !(1 << (at % 64));
+                }
+            }
+            return;
+        }
+        let blocks = candidates.as_chunks().0.iter().zip(settled.as_chunks().0);
+        let tables = self.possible.iter().zip(&self.without);
+        for ((candidates, settled), (possible, without)) in blocks.zip(tables) {
+            left.extend(without_absent(candidates, settled, possible, without, classes));
+        }
+    }
+}
+
+/// So many candidates are asked one by one.
+const FEW: usize = 8;
+
+/// [`Gates::left`] for one block.
 fn without_absent(
     candidates: &Block,
     settled: &Block,

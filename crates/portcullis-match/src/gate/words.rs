@@ -1,5 +1,6 @@
 //! Lists of words of which every match has one.
 
+use portcullis_types::ByteSet;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::frequency;
@@ -19,6 +20,8 @@ const LIST_MAX: usize = 3_000;
 const LISTS_MAX: usize = 3;
 /// A list whose words begin at more places of a text than this is not worth looking for.
 const WEIGHT_MAX: f64 = 0.008;
+/// The same for its words of one byte. These are not looked for, so that only what they let through counts.
+const BYTES_WEIGHT_MAX: f64 = 0.05;
 
 /// Lists shorter than this are compared word by word.
 const FEW: usize = 16;
@@ -38,7 +41,7 @@ pub(super) fn required(hir: &Hir) -> Vec<Words> {
     weighed.into_iter().map(|(_, list)| list).collect()
 }
 
-/// Words that hold another one of the list say nothing beyond it. All have two bytes or more and are in lower case.
+/// Words that hold another one of the list say nothing beyond it. All are in lower case.
 pub(super) fn without_redundant(mut words: Words) -> Words {
     words.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     words.dedup();
@@ -49,9 +52,11 @@ pub(super) fn without_redundant(mut words: Words) -> Words {
         words.iter().enumerate().map(|(at, word)| holds_one_of(word, &words[..at])).collect()
     } else {
         let finder = WordFinder::new(&words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let bytes = words.iter().filter(|word| word.len() == 1).flatten();
+        let bytes = bytes.fold(ByteSet::EMPTY, |set, &byte| set.with(byte));
         let holds_other = |(own, word): (u32, &Vec<u8>)| {
-            let mut other = false;
-            finder.find(word, |found| other |= found != own);
+            let mut other = word.len() > 1 && word.iter().any(|&byte| bytes.contains(byte));
+            finder.find(word, |found, _| other |= found != own);
             other
         };
         (0..).zip(&words).map(holds_other).collect()
@@ -61,18 +66,27 @@ pub(super) fn without_redundant(mut words: Words) -> Words {
     words
 }
 
-/// What is shorter is no word to look for.
+/// No text has the empty word not.
 fn are_words(words: &Words) -> bool {
-    !words.is_empty() && words.iter().all(|word| word.len() > 1)
+    !words.is_empty() && words.iter().all(|word| !word.is_empty())
 }
 
+/// Bytes alone are a condition of another kind.
 fn is_useful(words: &Words) -> bool {
-    words.len() <= LIST_MAX && weight(words) <= WEIGHT_MAX
+    let of = |is_byte: bool| words.iter().filter(move |word| (word.len() == 1) == is_byte);
+    (1..=LIST_MAX).contains(&of(false).count())
+        && of(false).map(|word| word_weight(word)).sum::<f64>() <= WEIGHT_MAX
+        && of(true).map(|word| word_weight(word)).sum::<f64>() <= BYTES_WEIGHT_MAX
 }
 
 /// How many of the places of an ordinary text a word of the list begins at.
 fn weight(words: &Words) -> f64 {
-    words.iter().map(|word| word.iter().map(|&byte| frequency(byte)).product::<f64>()).sum()
+    words.iter().map(|word| word_weight(word)).sum()
+}
+
+/// The same for one word.
+fn word_weight(word: &[u8]) -> f64 {
+    word.iter().map(|&byte| frequency(byte)).product()
 }
 
 /// What is known of a part of a pattern.

@@ -1,0 +1,177 @@
+//! Request time: a value in all of its forms.
+
+use portcullis_types::Span;
+
+use crate::Plan;
+use crate::transaction::Transaction;
+
+use super::sift::{Sifted, Text, Work};
+use super::{Source, classes};
+
+/// Buffers that forms being looked at have each an upper end of.
+#[derive(Debug, Default)]
+pub(super) struct Forms {
+    /// Nodes whose form is the text at hand.
+    same: Vec<u16>,
+    /// Nodes whose last transformation may act on it.
+    acting: Vec<u16>,
+    /// Candidates that look at it.
+    candidates: Vec<u64>,
+    /// Candidates that may match in what is made of it.
+    alive: Vec<u64>,
+    made: Vec<u8>,
+}
+
+/// Where the nodes of a form begin in [`Forms::same`] and [`Forms::acting`].
+#[derive(Clone, Copy, Default)]
+struct Frame {
+    same: usize,
+    acting: usize,
+}
+
+impl Transaction {
+    /// Looks at a new value.
+    pub(super) fn sift_value(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
+        if self.is_calm(source, text) {
+            self.sift_texts(plan, sifted, source, &source.calm, &[text]);
+            self.sift_restless(plan, sifted, source, text);
+        } else {
+            sifted.work.forms.same.push(0);
+            self.sift_form(plan, sifted, source, text, Frame::default());
+            sifted.work.forms.same.clear();
+        }
+    }
+
+    /// True if no transformation changes the value but those that change any.
+    pub(super) fn is_calm(&self, source: &Source, text: Text) -> bool {
+        let ends_with_dot = || self.store.text(text.span).last() == Some(&b'.');
+        text.classes & source.triggers == 0 && !(source.final_dot && ends_with_dot())
+    }
+
+    /// Looks at what these make of a calm value.
+    pub(super) fn sift_restless(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
+        let long_enough = |node: &&u16| text.span.len() >= source.nodes[usize::from(**node)].length_min;
+        let acting = &mut sifted.work.forms.acting;
+        acting.extend(source.restless.iter().filter(long_enough));
+        if !acting.is_empty() {
+            self.sift_form(plan, sifted, source, text, Frame::default());
+            sifted.work.forms.same.clear();
+        }
+    }
+
+    /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of `acting` make of it. What
+    /// several make of it alike is made once. Recursion follows the length of a chain, which the plan bounds.
+    fn sift_form(
+        &mut self,
+        plan: &Plan,
+        sifted: &mut Sifted,
+        source: &Source,
+        Text { span, classes }: Text,
+        Frame { same, acting }: Frame,
+    ) {
+        let width = plan.sieve.width;
+        let ends_with_dot = self.store.text(span).last() == Some(&b'.');
+        let frame = sifted.work.forms.candidates.len();
+        sifted.work.forms.candidates.resize(frame + width, 0);
+        let mut alive: Option<usize> = None;
+        let mut next = same;
+        loop {
+            while let Some(&node) = sifted.work.forms.same.get(next) {
+                next += 1;
+                let node = &source.nodes[usize::from(node)];
+                let candidates = &mut sifted.work.forms.candidates[frame..];
+                candidates.iter_mut().zip(&node.candidates).for_each(|(all, own)| *all |= own);
+                for &child in &node.children {
+                    let node = &source.nodes[usize::from(child)];
+                    if span.len() < node.length_min {
+                        continue;
+                    }
+                    if !node.may_act(classes, ends_with_dot) {
+                        sifted.work.forms.same.push(child);
+                        continue;
+                    }
+                    let from = *alive.get_or_insert_with(|| sifted.push_alive(plan, classes | source.adds));
+                    let alive = &sifted.work.forms.alive[from..];
+                    if node.adds.is_none()
+                        || node.below.iter().zip(alive).any(|(below, alive)| below & alive != 0)
+                    {
+                        sifted.work.forms.acting.push(child);
+                    }
+                }
+            }
+            let Some(&first) = sifted.work.forms.acting.get(acting) else { break };
+            let mut made = std::mem::take(&mut sifted.work.forms.made);
+            let acted = self.transform(plan, source, first, span, &mut made);
+            let same = sifted.work.forms.take_alike(source, first, acting);
+            if acted {
+                if sifted.may_match(plan, source, same, classes::of(&made)) {
+                    let form = self.store.push(&made);
+                    let acting = sifted.work.forms.acting.len();
+                    sifted.work.forms.made = std::mem::take(&mut made);
+                    self.sift_form(plan, sifted, source, self.look_at(form), Frame { same, acting });
+                    made = std::mem::take(&mut sifted.work.forms.made);
+                    self.store.bytes.truncate(form.start as usize);
+                }
+                sifted.work.forms.same.truncate(same);
+            }
+            sifted.work.forms.made = made;
+        }
+        if let Some(from) = alive {
+            sifted.work.forms.alive.truncate(from);
+        }
+        let mut candidates = std::mem::take(&mut sifted.work.forms.candidates);
+        if candidates[frame..].iter().any(|&word| word != 0) {
+            self.sift_texts(plan, sifted, source, &candidates[frame..], &[Text { span, classes }]);
+        }
+        candidates.truncate(frame);
+        sifted.work.forms.candidates = candidates;
+    }
+
+    /// True if the last transformation of `node` changed `text`; `made` is what came out.
+    fn transform(&self, plan: &Plan, source: &Source, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
+        made.clear();
+        let Some(last) = source.nodes[usize::from(node)].last else { return false };
+        last.apply_with(self.store.text(text), plan.chains.unicode_map.as_deref(), made)
+    }
+}
+
+impl Sifted {
+    /// Candidates that may match in texts of these byte classes; where they are in `alive`.
+    fn push_alive(&mut self, plan: &Plan, classes: u64) -> usize {
+        let Work { left, forms, .. } = &mut self.work;
+        plan.sieve.gates(classes).left(&plan.sieve.all, &self.settled, classes, left);
+        forms.alive.extend_from_slice(left);
+        forms.alive.len() - left.len()
+    }
+}
+
+impl Sifted {
+    /// False if no candidate can match in a form with these byte classes, that of the nodes of `same` from that number on, nor in what is
+    /// made of it.
+    fn may_match(&self, plan: &Plan, source: &Source, same: usize, classes: u64) -> bool {
+        let gates = plan.sieve.gates(classes);
+        self.work.forms.same[same..].iter().any(|&node| {
+            let node = &source.nodes[usize::from(node)];
+            node.stirs.is_none_or(|stirs| stirs & classes != 0)
+                || gates.any_left(&node.below, &self.settled, classes)
+        })
+    }
+}
+
+impl Forms {
+    /// Moves the nodes of `acting`, from that number on, with the last transformation of `first` to `same`; returns their place there.
+    fn take_alike(&mut self, source: &Source, first: u16, acting: usize) -> usize {
+        let last = |node: u16| source.nodes[usize::from(node)].last;
+        let place = self.same.len();
+        let (same, mut at) = (&mut self.same, 0);
+        self.acting.retain(|&node| {
+            at += 1;
+            let is_alike = at > acting && last(node) == last(first);
+            if is_alike {
+                same.push(node);
+            }
+            !is_alike
+        });
+        place
+    }
+}
