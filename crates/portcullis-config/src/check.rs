@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::access;
+use crate::access_log;
 use crate::checked::*;
 use crate::convert::{engine, host_pattern, level, request_body, response_body, site_mode, timeouts};
 use crate::hint;
@@ -24,12 +26,23 @@ pub(crate) struct Checker<'a> {
     listener_spans: Vec<Range<usize>>,
     upstreams: Vec<Upstream>,
     policies: Vec<Policy>,
+    /// At sites that do not say it themselves.
+    pub(crate) access: Option<access::Access>,
+    access_log: Option<AccessLog>,
 }
 
 impl<'a> Checker<'a> {
     pub(crate) fn new(base: &'a Path) -> Self {
         let listener_spans = Vec::new();
-        Checker { base, mistakes: Vec::new(), listener_spans, upstreams: Vec::new(), policies: Vec::new() }
+        Checker {
+            base,
+            mistakes: Vec::new(),
+            listener_spans,
+            upstreams: Vec::new(),
+            policies: Vec::new(),
+            access: None,
+            access_log: None,
+        }
     }
 
     /// The checked settings; meaningless when there are mistakes.
@@ -37,6 +50,8 @@ impl<'a> Checker<'a> {
         let admin = document.admin.and_then(|admin| self.address(&admin.listen));
         self.upstreams = upstream::check(self, document.upstreams);
         let client_address = self.client_address(document.client_address);
+        self.access_log = access_log::check(self, document.access_log.as_ref(), None);
+        self.access = document.access.as_ref().map(|raw| access::access(self, raw));
         let mut listeners = self.listeners(document.listeners, &client_address);
         let sites = self.sites(document.sites, &mut listeners);
         for (listener, span) in listeners.iter().zip(std::mem::take(&mut self.listener_spans)) {
@@ -83,6 +98,7 @@ impl<'a> Checker<'a> {
                 file: self.path(&events.file),
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
             }),
+            access_log: self.access_log.take(),
             error_log: document.error_log.map(|log| self.path(&log.file)),
             audit_log: self.audit_log(&document.audit_log),
             upload_folder_bytes_max: document
@@ -290,8 +306,12 @@ impl<'a> Checker<'a> {
             for listener in on {
                 listeners[listener].sites.push(index);
             }
-            let routes = route::check(self, &site);
-            sites.push(Site { name: site.name.value, hosts, routes });
+            let mut limit_names = Vec::new();
+            let rate_limits = access::rate_limits(self, &site.rate_limits, &mut limit_names);
+            let routes = route::check(self, &site, &mut limit_names);
+            let log = self.access_log.clone();
+            let access_log = access_log::check(self, site.access_log.as_ref(), log.as_ref());
+            sites.push(Site { name: site.name.value, hosts, routes, rate_limits, access_log });
         }
         sites
     }

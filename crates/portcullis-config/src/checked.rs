@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::access::RateLimit;
 use portcullis_types::{Class, Level, Place};
 
 use crate::route::Route;
@@ -38,6 +39,8 @@ pub struct Config {
     pub lookups: Lookups,
     /// The event file.
     pub events: Option<Events>,
+    /// The access log of requests that no site serves.
+    pub access_log: Option<AccessLog>,
     /// The error log.
     pub error_log: Option<PathBuf>,
     /// How much of the audit log is kept.
@@ -50,6 +53,16 @@ pub struct Config {
     pub redact_names: Vec<String>,
     /// HTML file of the block page.
     pub block_page: Option<PathBuf>,
+}
+
+impl Config {
+    /// The files of all access logs, each once.
+    pub fn access_log_files(&self) -> Vec<PathBuf> {
+        let logs =
+            self.access_log.iter().chain(self.sites.iter().filter_map(|site| site.access_log.as_ref()));
+        let files: std::collections::BTreeSet<&PathBuf> = logs.map(|log| &log.file).collect();
+        files.into_iter().cloned().collect()
+    }
 }
 
 /// An address to serve.
@@ -87,6 +100,28 @@ pub struct Site {
     pub hosts: Vec<HostPattern>,
     /// At least one, in the order in which they are tried.
     pub routes: Vec<Route>,
+    /// Rate limits of all its requests.
+    pub rate_limits: Vec<RateLimit>,
+    /// Its access log.
+    pub access_log: Option<AccessLog>,
+}
+
+/// An access log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLog {
+    /// Where it is.
+    pub file: PathBuf,
+    /// How its lines look.
+    pub format: AccessLogFormat,
+}
+
+/// How lines of an access log look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessLogFormat {
+    /// A JSON object.
+    Json,
+    /// As Apache's and nginx's `combined`.
+    Combined,
 }
 
 /// Which hosts a site serves.
@@ -289,6 +324,16 @@ pub struct Network {
 }
 
 impl Network {
+    /// An address in it.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Bits that its addresses agree in.
+    pub fn prefix(&self) -> u8 {
+        self.prefix
+    }
+
     /// Whether the address lies in it.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

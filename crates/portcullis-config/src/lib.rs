@@ -34,6 +34,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+mod access;
+mod access_log;
 mod check;
 mod checked;
 mod convert;
@@ -54,6 +56,7 @@ mod template;
 mod units;
 mod upstream;
 
+pub use access::{Access, Clients, KeyPart, Prefixes, RateLimit, RefuseAction};
 pub use checked::*;
 pub use error::{ConfigError, Mistake};
 pub use flags::{Flags, LISTEN, PolicyFlags};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::access::raw as access;
+use crate::access_log;
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 
@@ -36,6 +38,8 @@ pub(crate) struct Document {
     /// Where the address of the client comes from when trusted proxies stand in front.
     #[serde(default)]
     pub client_address: ClientAddress,
+    /// Which clients may ask, at sites that do not say it themselves. Default: all.
+    pub access: Option<Spanned<access::Access>>,
     /// Time limits towards clients.
     #[serde(default)]
     pub timeouts: Timeouts,
@@ -50,6 +54,8 @@ pub(crate) struct Document {
     pub lookups: Lookups,
     /// The event file: one JSON line for each block or match. Default: none.
     pub events: Option<Events>,
+    /// The access log: a line for each request. Default: none.
+    pub access_log: Option<Spanned<access_log::Raw>>,
     /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
     pub error_log: Option<ErrorLog>,
     /// How much of the audit log is kept; rules (`SecAuditLog`) say what is in it and where it is.
@@ -151,6 +157,13 @@ pub(crate) struct Site {
     /// What happens when inspection cannot be done.
     #[serde(default)]
     pub failure: Failure,
+    /// Its access log; default: as the document says.
+    pub access_log: Option<Spanned<access_log::Raw>>,
+    /// Which clients may ask; default: as the document says.
+    pub access: Option<Spanned<access::Access>>,
+    /// Rate limits of all its requests.
+    #[serde(default)]
+    pub rate_limits: Vec<access::RateLimit>,
 }
 
 /// Which detection runs.

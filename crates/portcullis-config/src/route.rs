@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use portcullis_match::{Regex, RegexFlags};
 
+use crate::access::{self, Access, RateLimit};
 use crate::check::Checker;
 use crate::checked::Failure;
 use crate::convert::{failure, in_mode, route_policy, site_mode};
@@ -35,6 +36,10 @@ pub struct Route {
     pub policy: Option<usize>,
     /// What happens when inspection cannot be done.
     pub failure: Failure,
+    /// Which clients may ask; none: all.
+    pub access: Option<Access>,
+    /// Rate limits beside those of the site.
+    pub rate_limits: Vec<RateLimit>,
 }
 
 /// Which paths a route is for.
@@ -100,6 +105,8 @@ impl Route {
             response_headers: HeaderChanges::default(),
             policy,
             failure,
+            access: None,
+            rate_limits: Vec::new(),
         }
     }
 
@@ -119,8 +126,14 @@ impl Route {
 }
 
 /// The routes of a site, in the order in which they are tried.
-pub(crate) fn check(checker: &mut Checker<'_>, site: &raw::Site) -> Vec<Route> {
+pub(crate) fn check(
+    checker: &mut Checker<'_>,
+    site: &raw::Site,
+    limit_names: &mut Vec<String>,
+) -> Vec<Route> {
     let base = checker.policy(site);
+    let own = site.access.as_ref().map(|raw| access::access(checker, raw));
+    let of_site = own.or_else(|| checker.access.clone());
     let upstream = site.upstream.as_ref().map(|name| checker.upstream(name));
     let request_headers = changes(checker, &site.request_headers, true);
     let response_headers = changes(checker, &site.response_headers, false);
@@ -148,7 +161,10 @@ pub(crate) fn check(checker: &mut Checker<'_>, site: &raw::Site) -> Vec<Route> {
         if routes.iter().any(same) {
             checker.wrong(span, format!("there are two routes `{text}`"));
         }
+        let own_access = route.access.as_ref().map(|raw| access::access(checker, raw));
         routes.push(Route {
+            access: own_access.or_else(|| of_site.clone()),
+            rate_limits: access::rate_limits(checker, &route.rate_limits, limit_names),
             name,
             methods,
             headers,
@@ -165,7 +181,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, site: &raw::Site) -> Vec<Route> {
         Some(upstream) if !routes.iter().any(is_root) => {
             let policy = checker.intern(in_mode(site_mode(site), base));
             let root = Route::root(upstream, policy, failure(&site.failure));
-            routes.push(Route { request_headers, response_headers, ..root });
+            routes.push(Route { request_headers, response_headers, access: of_site, ..root });
         }
         None if site.routes.is_empty() => checker.wrong_with_hint(
             site.name.span.clone(),

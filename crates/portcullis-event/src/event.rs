@@ -7,8 +7,8 @@ use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde::{Serialize, Serializer};
 
 use crate::{
-    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome, NotInspected,
-    Timestamp, UpstreamError,
+    Action, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome,
+    NotInspected, Timestamp, UpstreamError,
 };
 
 /// Version of the JSON form, the `schema` member of every event.
@@ -257,15 +257,27 @@ pub struct Verdict {
     /// The phase of the rule or the findings.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "phase_opt")]
     pub phase: Option<Phase>,
+    /// What refused the client before anything was inspected, or would have if it did not only log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
     /// One sentence for a person.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
+/// Something that decides on clients.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Control {
+    /// What it is.
+    pub by: ControlKind,
+    /// Its configured name.
+    pub name: Arc<str>,
+}
+
 impl Default for Verdict {
     fn default() -> Verdict {
         let (action, reason) = (Action::Pass, String::new());
-        Verdict { action, status: None, rule_id: None, class: None, phase: None, reason }
+        Verdict { action, status: None, rule_id: None, class: None, phase: None, control: None, reason }
     }
 }
 

@@ -28,6 +28,7 @@
 //! assert!(line.ends_with("}\n"));
 //! ```
 
+mod access;
 mod event;
 pub mod limits;
 mod modsecurity;
@@ -37,14 +38,15 @@ mod scrub;
 mod text;
 mod time;
 
+pub use access::AccessRecord;
 pub use event::{
-    Client, Coverage, Event, Exception, Finding, Header, Request, Response, RuleInfo, RuleMatch,
+    Client, Control, Coverage, Event, Exception, Finding, Header, Request, Response, RuleInfo, RuleMatch,
     SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
 pub use modsecurity::{modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message};
 pub use names::{
-    Action, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome, NotInspected,
-    UpstreamError,
+    Action, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome,
+    NotInspected, UpstreamError,
 };
 pub use redact::{REDACTED, Redactor, RedactorNames};
 pub use text::text;

@@ -54,6 +54,16 @@ names! {
 }
 
 names! {
+    /// What decides on clients before anything is inspected.
+    ControlKind {
+        /// A rate limit.
+        RateLimit "rate_limit",
+        /// A list of denied clients, or that no list allows the client.
+        DenyList "deny_list",
+    }
+}
+
+names! {
     /// Which detectors ran.
     DetectionMode {
         /// SecLang rules.
@@ -110,6 +120,8 @@ names! {
         Released "released",
         /// After a protocol upgrade, for instance WebSocket frames.
         Upgraded "upgraded",
+        /// The client is in a list of those who are not inspected.
+        Bypassed "bypassed",
         /// The engine is off for this site, route or transaction.
         EngineOff "engine_off",
         /// The engine failed and the exception policy let the transaction pass.

@@ -149,6 +149,12 @@ impl Redactor {
         self.redact_known(event, &[]);
     }
 
+    /// Takes the secrets out of a request target or another URL.
+    pub fn redact_target(&self, target: &mut String) {
+        strike_userinfo(target);
+        self.clean(target, Pairs::Form, &Known::new(Vec::new()));
+    }
+
     /// As [`Redactor::redact`], and takes out `secrets` wherever they occur: values that the caller knows to be
     /// secret by their names, whether they matched or not.
     pub fn redact_known(&self, event: &mut Event, secrets: &[&[u8]]) {

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portcullis_event::{
-    Action, DetectionMode, EngineMode, Event, Exception, ExceptionCause, ExceptionPolicy, Finding,
-    FindingOutcome, Header, NotInspected, Redactor, RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore,
-    Timestamp, UpstreamError, modsecurity_lines, text,
+    Action, Control, ControlKind, DetectionMode, EngineMode, Event, Exception, ExceptionCause,
+    ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleInfo, RuleMatch,
+    SCHEMA_VERSION, SemanticScore, Timestamp, UpstreamError, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
@@ -46,6 +46,7 @@ fn full() -> Event {
     event.verdict.status = Some(403);
     event.verdict.rule_id = Some(RuleId(949110));
     event.verdict.phase = Some(Phase::RequestBody);
+    event.verdict.control = Some(Control { by: ControlKind::RateLimit, name: "login".into() });
     event.verdict.reason = "Inbound anomaly score 10 reached the threshold of 5".into();
     event.scores.inbound_blocking = Some(10);
     event.scores.inbound_detection = Some(15);
@@ -199,6 +200,7 @@ fn every_name_is_in_the_schema() {
     check("/properties/mode/enum", DetectionMode::NAMES);
     check("/properties/engine/enum", EngineMode::NAMES);
     check("/properties/verdict/properties/action/enum", Action::NAMES);
+    check("/properties/verdict/properties/control/properties/by/enum", ControlKind::NAMES);
     check("/properties/upstream_error/enum", UpstreamError::NAMES);
     check("/properties/exceptions/items/properties/cause/enum", ExceptionCause::NAMES);
     check("/properties/exceptions/items/properties/policy/enum", ExceptionPolicy::NAMES);

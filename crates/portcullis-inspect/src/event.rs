@@ -88,6 +88,7 @@ impl Inspection {
             rule_id: by.map(|(rule, _)| rule),
             class: semantic.as_ref().map(|(class, ..)| *class),
             phase: by.map(|(_, phase)| phase).or(semantic.map(|(_, phase)| phase)),
+            control: None,
             reason: self.reason(outcome),
         }
     }

@@ -16,6 +16,9 @@
 //! line that was written in part is completed first, so a file never holds half an event before a whole one. A sink
 //! that blocks holds up the other sinks, and after that the queue fills and drops; it never holds up a request.
 //!
+//! Lines of the access log go the same way ([`AccessLog`]), through a queue and a thread of their own, so that they do not push
+//! out events.
+//!
 //! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]): they are
 //! larger, and their files are named by rules, so that they come and go with policies.
 //!
@@ -38,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod audit;
 mod audit_writer;
 mod file;
@@ -47,12 +51,13 @@ mod store;
 mod uploads;
 mod writer;
 
+pub use access::{AccessLine, AccessLog};
 pub use audit::{AuditConfig, AuditLimits, AuditLog, AuditSender};
 pub use file::Rotation;
-pub use queue::{EventSender, QueueLimits};
+pub use queue::{EventSender, QueueLimits, Sender, Weigh};
 pub use sink::{Format, SinkConfig, StartError, Target};
 pub use uploads::{Upload, UploadDrop, UploadLimits, UploadSender, UploadStore};
-pub use writer::EventLog;
+pub use writer::{Entry, EventLog, Log};
 
 /// Why an event was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,35 +24,44 @@ impl Default for QueueLimits {
     }
 }
 
-/// Where workers leave their events. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct EventSender(Option<Arc<Queue<Event>>>);
+/// Where workers leave their entries. Cheap to clone.
+#[derive(Debug)]
+pub struct Sender<T>(Option<Arc<Queue<T>>>);
 
-impl EventSender {
-    /// A sender without a log: events vanish, uncounted. For runs where nobody asked for events.
-    pub fn disabled() -> EventSender {
-        EventSender(None)
+/// Where workers leave their events.
+pub type EventSender = Sender<Event>;
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Sender(self.0.clone())
+    }
+}
+
+impl<T: Weigh> Sender<T> {
+    /// A sender without a log: entries vanish, uncounted. For runs where nobody asked for them.
+    pub fn disabled() -> Sender<T> {
+        Sender(None)
     }
 
-    pub(crate) fn new(queue: Arc<Queue<Event>>) -> EventSender {
-        EventSender(Some(queue))
+    pub(crate) fn new(queue: Arc<Queue<T>>) -> Sender<T> {
+        Sender(Some(queue))
     }
 
-    /// False if events vanish; building one is then a waste.
+    /// False if entries vanish; building one is then a waste.
     pub fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Hands `event` to the writer, or drops and counts it. Never waits.
-    pub fn submit(&self, event: Event) {
+    /// Hands `entry` to the writer, or drops and counts it. Never waits.
+    pub fn submit(&self, entry: T) {
         if let Some(queue) = &self.0 {
-            queue.push(event);
+            queue.push(entry);
         }
     }
 }
 
 /// What a bounded queue can hold.
-pub(crate) trait Weigh {
+pub trait Weigh {
     /// Bytes in memory, roughly; always the same for the same item.
     fn weight(&self) -> usize;
 }
@@ -64,7 +73,7 @@ impl Weigh for Event {
 }
 
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub struct Queue<T> {
     events: ArrayQueue<Box<T>>,
     bytes: AtomicUsize,
     bytes_max: usize,

@@ -94,9 +94,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Open { path, error } => {
-                write!(f, "cannot open {} for events: {error}", path.display())
+                write!(f, "cannot open the log {}: {error}", path.display())
             }
-            StartError::Thread(error) => write!(f, "cannot start the event writer: {error}"),
+            StartError::Thread(error) => write!(f, "cannot start the writer of a log: {error}"),
         }
     }
 }
@@ -115,7 +115,8 @@ pub(crate) const BATCH_BYTES: usize = 256 << 10;
 /// Between two complaints about one sink.
 const REPORT_PAUSE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Sink {
+/// A file or stream with what waits to be written to it.
+pub struct Sink {
     name: String,
     format: Format,
     output: Output,
@@ -135,7 +136,18 @@ enum Output {
 }
 
 impl Sink {
-    pub(crate) fn open(config: SinkConfig, registry: &Registry) -> Result<Sink, StartError> {
+    /// A sink of events.
+    pub(crate) fn of_events(config: SinkConfig, registry: &Registry) -> Result<Sink, StartError> {
+        let written = registry.counter(&catalogue::EVENTS_WRITTEN, &[&config.name]);
+        let dropped = registry.enum_counters(&catalogue::EVENTS_DROPPED, &[&config.name], DropReason::NAMES);
+        Sink::open(config, written, dropped)
+    }
+
+    pub(crate) fn open(
+        config: SinkConfig,
+        written: Counter,
+        dropped: EnumCounters,
+    ) -> Result<Sink, StartError> {
         let output = match config.target {
             Target::File { path, rotation } => match LogFile::open(&path, rotation) {
                 Ok(file) => Output::File(file),
@@ -146,8 +158,8 @@ impl Sink {
             Target::Writer(writer) => Output::Stream(writer),
         };
         Ok(Sink {
-            written: registry.counter(&catalogue::EVENTS_WRITTEN, &[&config.name]),
-            dropped: registry.enum_counters(&catalogue::EVENTS_DROPPED, &[&config.name], DropReason::NAMES),
+            written,
+            dropped,
             name: config.name,
             format: config.format,
             output,
@@ -160,8 +172,14 @@ impl Sink {
 
     /// Adds an event to the batch. True if the batch should go out now.
     pub(crate) fn add(&mut self, event: &Event) -> bool {
+        let format = self.format;
+        self.add_with(|batch| format.write(event, batch))
+    }
+
+    /// Adds what `write` appends to the batch. True if the batch should go out now.
+    pub(crate) fn add_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         let before = self.batch.len();
-        self.format.write(event, &mut self.batch);
+        write(&mut self.batch);
         if self.batch.len() > before {
             self.ends.push(self.batch.len());
         }
@@ -235,7 +253,7 @@ impl Sink {
         // Standard error may be the very thing that fails.
         let _ = writeln!(
             io::stderr(),
-            "portcullis: event sink {}{place} fails: {error}; lost events are counted, the sink is tried again",
+            "portcullis: the log {}{place} fails: {error}; what is lost is counted, it is tried again",
             self.name
         );
     }

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use portcullis_event::Event;
 use portcullis_metrics::Registry;
 
-use crate::queue::{EventSender, Queue, QueueLimits};
+use crate::queue::{Queue, QueueLimits, Sender, Weigh};
 use crate::sink::{Sink, SinkConfig, StartError};
 
 /// After a batch the writer waits this long before it looks again: the next batch is larger, and workers pay for a
@@ -15,57 +15,83 @@ use crate::sink::{Sink, SinkConfig, StartError};
 const LINGER: Duration = Duration::from_millis(5);
 /// Events written before the writer looks whether it should reopen its files.
 const ROUND_EVENTS_MAX: usize = 4096;
-/// How long dropping an [`EventLog`] waits for its events.
+/// How long dropping a [`Log`] waits for its entries.
 const DROP_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The event pipeline: owns the writer thread. [`EventLog::sender`] gives out handles.
+/// What a log holds.
+pub trait Entry: Weigh + Send + 'static {
+    /// Adds it to the batch of the sink with this number. True if the batch should go out now.
+    fn add_to(&self, number: usize, sink: &mut Sink) -> bool;
+}
+
+/// A pipeline from workers to files: owns the writer thread. [`Log::sender`] gives out handles.
 #[derive(Debug)]
-pub struct EventLog(Option<Running>);
+pub struct Log<T: Entry>(Option<Running<T>>);
+
+/// The event pipeline.
+pub type EventLog = Log<Event>;
 
 #[derive(Debug)]
-struct Running {
-    shared: Arc<Shared>,
+struct Running<T> {
+    shared: Arc<Shared<T>>,
     done: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    queue: Arc<Queue<Event>>,
+struct Shared<T> {
+    queue: Arc<Queue<T>>,
     reopen: AtomicBool,
     stop: AtomicBool,
 }
 
+impl Entry for Event {
+    fn add_to(&self, _: usize, sink: &mut Sink) -> bool {
+        sink.add(self)
+    }
+}
+
 impl EventLog {
     /// Opens the sinks and starts the writer. Without sinks there is no thread, and senders are
-    /// [disabled](EventSender::disabled).
+    /// [disabled](Sender::disabled).
     pub fn new(
         sinks: Vec<SinkConfig>,
         limits: QueueLimits,
         registry: &Registry,
     ) -> Result<EventLog, StartError> {
         if sinks.is_empty() {
-            return Ok(EventLog(None));
+            return Ok(Log(None));
         }
-        let sinks =
-            sinks.into_iter().map(|config| Sink::open(config, registry)).collect::<Result<Vec<_>, _>>()?;
-        let queue = Arc::new(Queue::of_events(limits, registry));
+        let sinks = sinks.into_iter().map(|config| Sink::of_events(config, registry));
+        let sinks = sinks.collect::<Result<Vec<_>, _>>()?;
+        Log::start("events", sinks, Queue::of_events(limits, registry))
+    }
+}
+
+impl<T: Entry> Log<T> {
+    /// A log without sinks.
+    pub(crate) fn disabled() -> Log<T> {
+        Log(None)
+    }
+
+    pub(crate) fn start(name: &str, sinks: Vec<Sink>, queue: Queue<T>) -> Result<Log<T>, StartError> {
+        let queue = Arc::new(queue);
         let shared = Arc::new(Shared { queue, reopen: AtomicBool::new(false), stop: AtomicBool::new(false) });
         let (finished, done) = channel();
         let writer = Writer { shared: shared.clone(), sinks };
         let thread = std::thread::Builder::new()
-            .name("events".to_owned())
+            .name(name.to_owned())
             .spawn(move || writer.run(&finished))
             .map_err(StartError::Thread)?;
         shared.queue.set_writer(thread.thread().clone());
-        Ok(EventLog(Some(Running { shared, done, thread: Some(thread) })))
+        Ok(Log(Some(Running { shared, done, thread: Some(thread) })))
     }
 
     /// A handle for a worker.
-    pub fn sender(&self) -> EventSender {
+    pub fn sender(&self) -> Sender<T> {
         match &self.0 {
-            Some(running) => EventSender::new(running.shared.queue.clone()),
-            None => EventSender::disabled(),
+            Some(running) => Sender::new(running.shared.queue.clone()),
+            None => Sender::disabled(),
         }
     }
 
@@ -104,19 +130,19 @@ impl EventLog {
     }
 }
 
-impl Drop for EventLog {
+impl<T: Entry> Drop for Log<T> {
     fn drop(&mut self) {
         self.stop(DROP_DEADLINE);
     }
 }
 
-struct Writer {
-    shared: Arc<Shared>,
+struct Writer<T> {
+    shared: Arc<Shared<T>>,
     sinks: Vec<Sink>,
 }
 
-impl Writer {
-    fn run(mut self, finished: &Sender<()>) {
+impl<T: Entry> Writer<T> {
+    fn run(mut self, finished: &mpsc::Sender<()>) {
         loop {
             if self.shared.reopen.swap(false, AcqRel) {
                 self.sinks.iter_mut().for_each(Sink::reopen);
@@ -142,8 +168,8 @@ impl Writer {
             && let Some(event) = self.shared.queue.pop()
         {
             n += 1;
-            for sink in &mut self.sinks {
-                if sink.add(&event) {
+            for (number, sink) in self.sinks.iter_mut().enumerate() {
+                if event.add_to(number, sink) {
                     sink.flush();
                 }
             }

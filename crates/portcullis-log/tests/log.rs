@@ -346,7 +346,7 @@ fn a_sink_without_a_directory_is_an_error_that_names_it() {
     assert!(
         matches!(&error, StartError::Open { path, .. } if path == Path::new("/nonexistent/events.jsonl"))
     );
-    assert!(error.to_string().starts_with("cannot open /nonexistent/events.jsonl for events: "), "{error}");
+    assert!(error.to_string().starts_with("cannot open the log /nonexistent/events.jsonl: "), "{error}");
 }
 
 #[test]

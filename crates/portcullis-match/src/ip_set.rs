@@ -1,11 +1,14 @@
-//! `@ipMatch`, `@ipMatchFromFile`: is the address in one of these networks?
+//! `@ipMatch`, `@ipMatchFromFile`, lists of clients: is the address in one of these networks?
 
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::ranges::Ranges;
+
 /// A set of IPv4 and IPv6 networks.
 ///
-/// Kept as sorted, disjoint address ranges, so that a look-up is a binary search whatever the number of networks.
+/// Kept as sorted, disjoint address ranges: 8 bytes for one of IPv4, 32 for one of IPv6. A look-up among a million takes some
+/// tens of nanoseconds.
 /// An IPv4 address and its IPv4-mapped IPv6 form (`::ffff:192.0.2.1`) are the same address.
 ///
 /// ```
@@ -17,8 +20,9 @@ use std::net::IpAddr;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpSet {
-    /// Inclusive, rising, with a gap between any two.
-    ranges: Vec<(u128, u128)>,
+    v4: Ranges<u32>,
+    /// Those of IPv4 are not looked for here, though ranges may cover them.
+    v6: Ranges<u128>,
 }
 
 /// What is wrong with a list of networks, and where.
@@ -38,6 +42,9 @@ impl fmt::Display for IpSetError {
 
 impl std::error::Error for IpSetError {}
 
+/// `::ffff:0.0.0.0` and `::ffff:255.255.255.255`.
+const MAPPED: (u128, u128) = (0xffff << 32, 0xffff << 32 | u32::MAX as u128);
+
 impl IpSet {
     /// Reads networks between commas: an address, or an address with the length of its prefix (`10.0.0.0/8`). Bits
     /// behind the prefix are ignored. Blanks around a network and empty items are allowed.
@@ -51,14 +58,13 @@ impl IpSet {
         Ok(IpSet::of_ranges(ranges))
     }
 
-    /// Reads a file: a network per line; empty lines and lines that begin with `#` are none.
+    /// Reads a file: a network per line; what follows `#` or `;` is a comment.
     pub fn parse_file(text: &str) -> Result<IpSet, IpSetError> {
         let mut ranges = Vec::new();
         let mut offset = 0;
         for line in text.split('\n') {
-            if !line.trim_start().starts_with('#') {
-                push_network(&mut ranges, line, offset)?;
-            }
+            let network = line.split(['#', ';']).next().unwrap_or_default();
+            push_network(&mut ranges, network, offset)?;
             offset += line.len() + 1;
         }
         Ok(IpSet::of_ranges(ranges))
@@ -66,14 +72,26 @@ impl IpSet {
 
     /// True if a network of the set has `address`.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let value = to_value(address);
-        let after = self.ranges.partition_point(|&(start, _)| start <= value);
-        after.checked_sub(1).is_some_and(|index| value <= self.ranges[index].1)
+        match address.to_canonical() {
+            IpAddr::V4(v4) => self.v4.contains(v4.to_bits()),
+            IpAddr::V6(v6) => self.v6.contains(v6.to_bits()),
+        }
     }
 
     /// True if no network was given.
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.ranges() == 0
+    }
+
+    /// Disjoint ranges of addresses that the networks come to.
+    pub fn ranges(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+
+    /// Networks by an address and the length of the prefix, which is cut to that of the address.
+    pub fn of_networks(networks: impl IntoIterator<Item = (IpAddr, u8)>) -> IpSet {
+        let ranges = networks.into_iter().map(|(address, prefix)| range(address, prefix.into()));
+        IpSet::of_ranges(ranges.collect())
     }
 
     fn of_ranges(mut ranges: Vec<(u128, u128)>) -> IpSet {
@@ -85,7 +103,13 @@ impl IpSet {
                 _ => merged.push((start, end)),
             }
         }
-        IpSet { ranges: merged }
+        let mapped = |&(start, end): &(u128, u128)| {
+            let (start, end) = (start.max(MAPPED.0), end.min(MAPPED.1));
+            // The low half of a mapped address is the address.
+            (start <= end).then_some((start as u32, end as u32))
+        };
+        let v6 = merged.iter().copied().filter(|range| range.0 < MAPPED.0 || range.1 > MAPPED.1);
+        IpSet { v4: Ranges::new(merged.iter().filter_map(mapped)), v6: Ranges::new(v6) }
     }
 }
 
@@ -113,10 +137,15 @@ fn push_network(ranges: &mut Vec<(u128, u128)>, item: &str, offset: usize) -> Re
             }
         },
     };
-    let host = 1u128.checked_shl(width - prefix).map_or(u128::MAX, |size| size - 1);
-    let value = to_value(address);
-    ranges.push((value & !host, value | host));
+    ranges.push(range(address, prefix));
     Ok(())
+}
+
+fn range(address: IpAddr, prefix: u32) -> (u128, u128) {
+    let width: u32 = if address.is_ipv4() { 32 } else { 128 };
+    let host = 1u128.checked_shl(width.saturating_sub(prefix)).map_or(u128::MAX, |size| size - 1);
+    let value = to_value(address);
+    (value & !host, value | host)
 }
 
 /// IPv4 addresses sit where IPv6 has the mapped ones.
@@ -154,6 +183,16 @@ mod tests {
     }
 
     #[test]
+    fn both_families_in_one_network() {
+        check("::/0", &["::", "::fffe:ffff:ffff", "0.0.0.0", "255.255.255.255", "::1:0:0:0"], &[]);
+        check("::ffff:0:0/95", &["192.0.2.1", "::fffe:192.0.2.1"], &["::1", "::1:0:0:0"]);
+        assert_eq!(IpSet::parse("192.0.2.1,192.0.2.2,192.0.2.4,::1").unwrap().ranges(), 3);
+        assert!(IpSet::parse("").unwrap().is_empty());
+        let networks = [("192.0.2.1".parse().unwrap(), 24), ("::1".parse().unwrap(), 128)];
+        assert_eq!(IpSet::of_networks(networks), IpSet::parse("192.0.2.0/24,::1").unwrap());
+    }
+
+    #[test]
     fn neighbours_merge() {
         let set = IpSet::parse("10.0.0.0/9,10.128.0.0/9,10.3.0.0/16").unwrap();
         assert_eq!(set, IpSet::parse("10.0.0.0/8").unwrap());
@@ -161,7 +200,7 @@ mod tests {
 
     #[test]
     fn files() {
-        let set = IpSet::parse_file("# office\r\n192.0.2.0/24\r\n\n2001:db8::/32\n").unwrap();
+        let set = IpSet::parse_file("# office\r\n192.0.2.0/24 ; SBL1\r\n\n2001:db8::/32 # home\n").unwrap();
         assert!(set.contains("192.0.2.9".parse().unwrap()));
         assert_eq!(IpSet::parse_file("# x\n\n10.0.0.0/8\nbad").unwrap_err().offset, 16);
     }

@@ -39,6 +39,7 @@ mod encoding;
 mod facts;
 mod gate;
 mod ip_set;
+mod ranges;
 pub mod regex;
 mod word_finder;
 mod word_set;

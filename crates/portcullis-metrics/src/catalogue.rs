@@ -67,6 +67,18 @@ catalogue! {
         "Requests refused by the HTTP codec before any verdict.";
     AMBIGUOUS_BODIES Counter "portcullis_ambiguous_bodies_total" ["kind"]
         "Request bodies that applications are known to read differently, by what makes them so.";
+    RATE_LIMITED Counter "portcullis_rate_limited_total" ["site", "limit", "action"]
+        "Requests that came too early for a rate limit, by what the limit does about them: block or log.";
+    RATE_LIMIT_EVICTED Counter "portcullis_rate_limit_evicted_total" ["site", "limit"]
+        "Keys whose count was forgotten early, because all places of a rate limit's table that they could have were in use.";
+    ACCESS_DECISIONS Counter "portcullis_access_decisions_total" ["site", "decision"]
+        "Requests of clients that a list has, or none where one must: bypassed, allowed, denied, or only logged.";
+    ACCESS_LIST_RANGES Gauge "portcullis_access_list_ranges" ["file"]
+        "Ranges of addresses that the networks of a list come to.";
+    ACCESS_LIST_RELOADS Counter "portcullis_access_list_reloads_total" ["result"]
+        "Address lists that had changed and were read again; a failed one stays as it was.";
+    ACCESS_EVENTS_OMITTED Counter "portcullis_access_events_omitted_total" []
+        "Refusals of clients that made no event, since one control makes ten a second at most after a hundred.";
     RULE_MATCHES Counter "portcullis_rule_matches_total" ["rule_id"]
         "Transactions in which a rule matched, by rule id.";
     SEMANTIC_FINDINGS Counter "portcullis_semantic_findings_total" ["class", "outcome"]
@@ -113,6 +125,12 @@ catalogue! {
         "Events handed to a sink's file or stream.";
     EVENTS_DROPPED Counter "portcullis_events_dropped_total" ["sink", "reason"]
         "Events lost: sink queue for those that never reached a sink.";
+    ACCESS_LOG_QUEUED Gauge "portcullis_access_log_queued" []
+        "Lines of the access log that wait for the writer.";
+    ACCESS_LOG_WRITTEN Counter "portcullis_access_log_written_total" ["file"]
+        "Lines written to an access log.";
+    ACCESS_LOG_DROPPED Counter "portcullis_access_log_dropped_total" ["file", "reason"]
+        "Lines of access logs lost: file queue for those that never reached the writer.";
     AUDIT_QUEUED Gauge "portcullis_audit_queued" []
         "Audit records and debug lines of transactions that wait for their writer.";
     AUDIT_WRITTEN Counter "portcullis_audit_written_total" ["log"]

@@ -7,6 +7,7 @@ use portcullis_http::h1::{ClientConnection, write_answer};
 use portcullis_http::message::{RequestHead, Version};
 use portcullis_inspect::Interruption;
 
+use crate::access::Denial;
 use crate::block_page::{self, Page};
 use crate::connection::Connection;
 use crate::exchange::Next;
@@ -26,6 +27,25 @@ pub(crate) async fn error(
 ) -> Next {
     let page = block_page::page(status, text, &transaction.request_id, accept(head));
     send(connection, generation, head, transaction, status, &[], page, reusable).await
+}
+
+/// Refuses a client.
+pub(crate) async fn denial(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    denial: &Denial,
+    reusable: bool,
+) -> Next {
+    let status = denial.status;
+    let page = match denial.text {
+        Some(text) => block_page::page(status, text, &transaction.request_id, accept(head)),
+        None => generation.block_page.blocked(status, &transaction.request_id, accept(head)),
+    };
+    let fields: Vec<(&str, &[u8])> =
+        denial.fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+    send(connection, generation, head, transaction, status, &fields, page, reusable).await
 }
 
 /// Answers with the redirect of a route.

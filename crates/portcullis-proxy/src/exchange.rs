@@ -13,6 +13,7 @@ use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
 use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
 
+use crate::access::Admission;
 use crate::connection::Connection;
 use crate::forward::{self, Fault};
 use crate::lookups;
@@ -25,7 +26,7 @@ use crate::state::Generation;
 use crate::template::{self, Source};
 use crate::transaction::Transaction;
 use crate::upstream::Group;
-use crate::{answer, divert, pause, rewrite};
+use crate::{access, answer, client, divert, pause, rewrite};
 
 /// What becomes of the client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +51,21 @@ pub(crate) async fn run(
         Found::Route(route) => Some(*route),
         _ => None,
     };
-    let mut transaction = Transaction::begin(connection, generation, &head, route);
+    let client = client::address(&generation.client_address, connection.peer, &head);
+    let admission = match route.and_then(|route| route.access.as_deref()) {
+        Some(access) => {
+            let now = connection.worker.shared.clock(connection.began.instant);
+            access.admit(client.ip(), &head, now)
+        }
+        None => Admission::default(),
+    };
+    let mut transaction = Transaction::begin(connection, generation, &head, route, client, admission.entry);
+    transaction.noted = admission.noted;
     let next = match refused {
+        _ if let Some(denial) = admission.denial => {
+            let reusable = refused.is_none() && head.framing() == BodyFraming::None;
+            access::deny(connection, generation, &head, &mut transaction, denial, reusable).await
+        }
         Some((refusal, status)) => {
             refuse(connection, generation, &head, &mut transaction, refusal, status).await
         }

@@ -39,7 +39,8 @@
 //! let metrics = DataPlane::new(&registry, "0", names);
 //! let on_event = Arc::new(|event: portcullis_event::Event| print!("{}", event.json_line()));
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
-//! let services = Services { registry, metrics, on_event, on_file: Arc::new(|_| {}), say };
+//! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
+//! let services = Services { registry, metrics, on_event, on_file, access_logs: vec![], on_access, say };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!
 //! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;
@@ -53,6 +54,8 @@
 //!
 //! The crate does not know SecLang, does not decide, and does not write files. It waits, and it gives every wait a limit.
 
+mod access;
+mod access_log;
 mod answer;
 mod block_page;
 mod budget;
@@ -87,6 +90,7 @@ mod upload;
 mod upstream;
 mod worker;
 
+pub use access::check_lists;
 pub use error::StartError;
 pub use local_time::LocalTime;
 pub use server::Proxy;

@@ -36,6 +36,7 @@ pub(crate) async fn pass_on(
     answered: Answered<'_>,
 ) -> Next {
     let Answered { mut upstream, mut lease, head, sent_whole } = answered;
+    transaction.answered_by(group, lease.endpoint);
     let framing = head.framing(request.method());
     let mut decoder = BodyDecoder::response(framing, &Limits::default());
     let step = transaction.inspection.response_head(&head);

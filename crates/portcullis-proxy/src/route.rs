@@ -10,6 +10,8 @@ use portcullis_match::{Regex, RegexFlags};
 use portcullis_metrics::RouteMetrics;
 
 use crate::StartError;
+use crate::access::Access;
+use crate::access_log::AccessLog;
 use crate::template::{Source, fill, query};
 use crate::transaction::Transaction;
 use crate::upstream::Group;
@@ -24,6 +26,9 @@ pub(crate) struct Route {
     pub(crate) response_headers: HeaderChanges,
     pub(crate) inspector: Option<Arc<Inspector>>,
     pub(crate) failure: Failure,
+    /// What it asks of clients; none if it lets all of them ask.
+    pub(crate) access: Option<Box<Access>>,
+    pub(crate) access_log: Option<AccessLog>,
     pub(crate) metrics: RouteMetrics,
 }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use portcullis_config::Config;
@@ -17,6 +17,9 @@ use crate::state::{Generation, Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::{StartError, listener, lookups, worker};
 
+/// Between two looks at the address lists; a change counts after one or two.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// A running proxy. Dropping it lets the workers run on; [`drain`](Proxy::drain) ends them.
 pub struct Proxy {
     shared: Arc<Shared>,
@@ -26,6 +29,8 @@ pub struct Proxy {
     fixed: Vec<(String, SocketAddr)>,
     workers: Vec<JoinHandle<()>>,
     stop: watch::Sender<Option<Duration>>,
+    /// Dropped, it ends the thread that watches files.
+    _watching: mpsc::Sender<()>,
 }
 
 impl Proxy {
@@ -36,7 +41,7 @@ impl Proxy {
         services: Services,
     ) -> Result<Proxy, StartError> {
         let origin = Origin::default();
-        let generation = Generation::build(config, inspectors, 1, &services, &origin, &[])?;
+        let generation = Generation::build(config, inspectors, 1, &services, &origin, None)?;
         let mut sockets: Vec<Vec<std::net::TcpListener>> = Vec::new();
         for listener in &config.listeners {
             let bound = listener::bind(listener.address, config.workers).map_err(|error| {
@@ -57,7 +62,20 @@ impl Proxy {
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);
         let lookups = lookups::Metrics::new(&services.registry);
-        let shared = Arc::new(Shared { current, services, unrouted, unrouted_names, exceptions, lookups });
+        let shared = Arc::new(Shared {
+            current,
+            services,
+            unrouted,
+            unrouted_names,
+            exceptions,
+            lookups,
+            started: Instant::now(),
+        });
+        let (watching, unwatched) = mpsc::channel();
+        let watched = Arc::clone(&shared);
+        let watcher = std::thread::Builder::new().name("lists".to_string());
+        let watcher = watcher.spawn(move || watch_lists(&watched, &unwatched));
+        watcher.map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
         let (stop, stopped) = watch::channel(None);
         let mut workers = Vec::with_capacity(config.workers + 1);
         for number in 0..config.workers {
@@ -75,7 +93,8 @@ impl Proxy {
             .spawn(move || keeper::run(&keeper.0, keeper.1))
             .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
         workers.push(thread);
-        Ok(Proxy { shared, origin, addresses, fixed: fixed(config), workers, stop })
+        let fixed = fixed(config);
+        Ok(Proxy { shared, origin, addresses, fixed, workers, stop, _watching: watching })
     }
 
     /// Where it listens, by listener; a port 0 of the settings is the port the system chose.
@@ -110,7 +129,7 @@ impl Proxy {
         let old = self.shared.current.load_full();
         let number = old.number + 1;
         let services = &self.shared.services;
-        let new = Generation::build(config, inspectors, number, services, &self.origin, &old.groups)?;
+        let new = Generation::build(config, inspectors, number, services, &self.origin, Some(&old))?;
         self.shared.current.store(Arc::new(new));
         Ok(number)
     }
@@ -133,6 +152,15 @@ impl Proxy {
 
 fn fixed(config: &Config) -> Vec<(String, SocketAddr)> {
     config.listeners.iter().map(|listener| (listener.name.clone(), listener.address)).collect()
+}
+
+/// Reads address lists that have changed, until the proxy is gone.
+fn watch_lists(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
+    while unwatched.recv_timeout(LOOK_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
+        for list in shared.current.load_full().lists.values() {
+            list.refresh(&*shared.services.say);
+        }
+    }
 }
 
 fn explain(error: &io::Error) -> String {

@@ -1,5 +1,6 @@
 //! From host and request to the route that serves a request.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use portcullis_config::HostPattern;
@@ -85,6 +86,11 @@ impl Site {
     fn find(&self, path: &[u8], head: &RequestHead) -> Option<usize> {
         self.routes.iter().position(|route| route.matcher.takes(path, head))
     }
+}
+
+/// The path under which a server answers, as far as that can be known.
+pub(crate) fn as_servers_see(path: &[u8]) -> Cow<'_, [u8]> {
+    if is_unusual(path) { Cow::Owned(resolved(path)) } else { Cow::Borrowed(path) }
 }
 
 fn is_unusual(path: &[u8]) -> bool {

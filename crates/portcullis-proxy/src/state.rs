@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ use rustls::ServerConfig;
 use tokio::sync::Notify;
 
 use crate::StartError;
+use crate::access::{Access, Gate, Limit, ListFiles, Lists};
+use crate::access_log::AccessLog;
 use crate::block_page::BlockPage;
 use crate::budget::Budget;
 use crate::buffer::Spares;
@@ -41,6 +44,10 @@ pub struct Services {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
+    /// The files of access logs that are open.
+    pub access_logs: Vec<PathBuf>,
+    /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
+    pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -52,6 +59,12 @@ pub(crate) struct Generation {
     pub(crate) listeners: Vec<ListenerState>,
     pub(crate) sites: Vec<Site>,
     pub(crate) groups: Vec<Arc<Group>>,
+    /// The rate limits of all sites and routes.
+    limits: Vec<Arc<Limit>>,
+    /// The address lists of all sites and routes.
+    pub(crate) lists: ListFiles,
+    /// Of requests that no route serves.
+    pub(crate) access_log: Option<AccessLog>,
     /// Where `proxy` actions send requests.
     pub(crate) diverted: HashMap<Origin, Arc<Group>>,
     pub(crate) client_address: ClientAddress,
@@ -84,7 +97,7 @@ impl Generation {
         number: u64,
         services: &Services,
         origin: &GroupOrigin,
-        old: &[Arc<Group>],
+        old: Option<&Generation>,
     ) -> Result<Self, StartError> {
         if inspectors.len() != config.policies.len() {
             return Err(StartError::new("a policy without its compiled rules".to_string()));
@@ -92,7 +105,7 @@ impl Generation {
         let groups = config
             .upstreams
             .iter()
-            .map(|upstream| Group::build(upstream, services, origin, old))
+            .map(|upstream| Group::build(upstream, services, origin, old.map_or(&[], |old| &old.groups)))
             .collect::<Result<Vec<_>, _>>()?;
         let listeners = config
             .listeners
@@ -113,7 +126,35 @@ impl Generation {
                 })
             })
             .collect::<Result<Vec<_>, StartError>>()?;
-        let route = |site: &portcullis_config::Site, route: &portcullis_config::Route| {
+        let mut limits = Vec::new();
+        let mut lists = Lists {
+            registry: &services.registry,
+            old: old.map(|old| &old.lists),
+            files: ListFiles::default(),
+        };
+        let mut access = |site: &portcullis_config::Site| {
+            let name = site.name.as_str().into();
+            let old = old.map_or(&[][..], |old| &old.limits);
+            let mut build = |settings: &[_]| {
+                let built = Limit::build(&services.registry, &name, settings, old);
+                limits.extend_from_slice(&built);
+                built
+            };
+            let of_site = build(&site.rate_limits);
+            let of_route = |route: &portcullis_config::Route| {
+                let limits: Vec<_> = of_site.iter().cloned().chain(build(&route.rate_limits)).collect();
+                let gate = route.access.as_ref();
+                let gate = gate
+                    .map(|gate| Gate::build(&services.registry, &site.name, gate, &mut lists))
+                    .transpose()?;
+                let any = gate.is_some() || !limits.is_empty();
+                Ok(any.then(|| Box::new(Access { gate, limits })))
+            };
+            site.routes.iter().map(of_route).collect::<Result<Vec<_>, StartError>>()
+        };
+        let route = |site: &portcullis_config::Site,
+                     (route, access): (&portcullis_config::Route, Option<Box<Access>>),
+                     access_log: Option<AccessLog>| {
             Ok(Route {
                 names: PolicyNames {
                     site: site.name.as_str().into(),
@@ -126,20 +167,26 @@ impl Generation {
                 response_headers: route.response_headers.clone(),
                 inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
                 failure: route.failure,
+                access,
+                access_log,
                 metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
             })
         };
-        let site = |site: &portcullis_config::Site| {
-            let routes = site.routes.iter().map(|each| route(site, each));
+        let mut site = |site: &portcullis_config::Site| {
+            let log = AccessLog::build(site.access_log.as_ref(), &services.access_logs)?;
+            let routes = site.routes.iter().zip(access(site)?).map(|each| route(site, each, log));
             Ok(Site { routes: routes.collect::<Result<Vec<_>, StartError>>()? })
         };
-        let sites = config.sites.iter().map(site).collect::<Result<Vec<_>, StartError>>()?;
+        let sites = config.sites.iter().map(&mut site).collect::<Result<Vec<_>, StartError>>()?;
         Ok(Generation {
             number,
             listeners,
             sites,
             diverted: divert::groups(config, inspectors, &groups, services, origin)?,
             groups,
+            limits,
+            lists: lists.files,
+            access_log: AccessLog::build(config.access_log.as_ref(), &services.access_logs)?,
             client_address: config.client_address.clone(),
             timeouts: config.timeouts,
             connections_max: config.limits.connections_max,
@@ -181,6 +228,16 @@ pub(crate) struct Shared {
     /// By cause, then by policy.
     pub(crate) exceptions: Vec<EnumCounters>,
     pub(crate) lookups: lookups::Metrics,
+    /// Where the clock of rate limits begins.
+    pub(crate) started: Instant,
+}
+
+impl Shared {
+    /// Nanoseconds of that clock, never 0.
+    pub(crate) fn clock(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.started).as_nanos();
+        u64::try_from(since).unwrap_or(u64::MAX - 1) + 1
+    }
 }
 
 /// What one worker owns. Connections of other workers never see it, so nothing in it is locked.

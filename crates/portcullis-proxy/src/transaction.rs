@@ -5,18 +5,21 @@ use std::sync::Arc;
 
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{
-    Action, Client, Coverage, Event, Exception, ExceptionCause, ExceptionPolicy, NotInspected, Timestamp,
-    UpstreamError, limits, text,
+    AccessRecord, Action, Client, Coverage, Event, Exception, ExceptionCause, ExceptionPolicy, NotInspected,
+    Timestamp, UpstreamError, limits, text,
 };
 use portcullis_http::message::{Refusal, RequestHead};
 use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report};
 
+use crate::access::{Entry, Noted};
+use crate::access_log::AccessLog;
 use crate::client;
 use crate::connection::{Began, Connection};
 use crate::guard::{Guarded, Health};
 use crate::lookups;
 use crate::route::{Changed, Route};
 use crate::state::Generation;
+use crate::upstream::Group;
 
 /// One request with its response, from first byte to logged event.
 pub(crate) struct Transaction {
@@ -46,23 +49,32 @@ pub(crate) struct Transaction {
     /// Bytes of a connection that was upgraded.
     pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
+    /// What would have refused the client, or has.
+    pub(crate) noted: Option<Noted>,
+    /// Whether the request is inspected.
+    entry: Entry,
+    /// Where its line goes.
+    access_log: Option<AccessLog>,
+    /// The endpoint that answered.
+    upstream: Option<String>,
     rejection: Option<Rejection>,
     exceptions: Vec<Exception>,
     began: Began,
 }
 
 impl Transaction {
-    /// Begins the account of a request that `route` serves; without a route nothing inspects it.
+    /// Begins the account of a request that `route` serves; without a route, or if it is not to, nothing inspects it.
     pub(crate) fn begin(
         connection: &Connection,
         generation: &Generation,
         head: &RequestHead,
         route: Option<&Route>,
+        client: SocketAddr,
+        entry: Entry,
     ) -> Self {
         let began = connection.began;
         let request_id = connection.worker.request_ids.borrow_mut().make(began.time);
         let settings = &generation.client_address;
-        let client = client::address(settings, connection.peer, head);
         let about = || Inspected {
             client,
             client_info: client::describe(settings, client, connection.peer, head),
@@ -74,7 +86,8 @@ impl Transaction {
                 .utc_offset_seconds((began.epoch_millis() / 1000) as i64),
             tls: connection.tls,
         };
-        let inspection = Guarded::begin(route, &connection.worker, about);
+        let inspection =
+            Guarded::begin(route.filter(|_| entry == Entry::Inspected), &connection.worker, about);
         Transaction {
             request_id,
             inspection,
@@ -92,6 +105,10 @@ impl Transaction {
             sticky_cookie: None,
             upgraded_bytes: 0,
             client,
+            noted: None,
+            entry,
+            access_log: route.map_or(generation.access_log, |route| route.access_log),
+            upstream: None,
             rejection: None,
             exceptions: Vec::new(),
             began,
@@ -117,6 +134,13 @@ impl Transaction {
     pub(crate) fn exception_once(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
         if !self.exceptions.iter().any(|known| known.cause == cause && known.policy == policy) {
             self.exception(cause, policy);
+        }
+    }
+
+    /// Notes which endpoint of a group answered.
+    pub(crate) fn answered_by(&mut self, group: &Group, endpoint: usize) {
+        if self.access_log.is_some() {
+            self.upstream = group.endpoints.members().get(endpoint).map(|member| member.name.clone());
         }
     }
 
@@ -156,7 +180,7 @@ impl Transaction {
             rejection: self.rejection.clone(),
             exceptions: std::mem::take(&mut self.exceptions),
         };
-        let (action, event, coverage) = match self.inspection.finish(&outcome) {
+        let (mut action, mut event, coverage) = match self.inspection.finish(&outcome) {
             Some(report) => {
                 let Report { action, event, matched_rules, coverage, kept_files, scratch, .. } = report;
                 for file in kept_files {
@@ -181,10 +205,26 @@ impl Transaction {
             }
             None => self.uninspected(connection, generation, head, route, &outcome),
         };
+        let control = self.noted.as_ref().map(|noted| noted.control.clone());
+        if let Some(noted) = self.noted.take() {
+            if action == Action::Pass {
+                action = Action::Detect;
+            }
+            if noted.tell || event.is_some() {
+                let make =
+                    || self.describe(connection, generation, head, route, &outcome, (action, &coverage));
+                let event = event.get_or_insert_with(make);
+                event.verdict.action = action;
+                event.verdict.control = Some(noted.control);
+                if event.verdict.reason.is_empty() {
+                    event.verdict.reason = noted.reason;
+                }
+            }
+        }
         let metrics = route.map_or(&shared.unrouted, |route| &route.metrics);
         metrics.requests.inc(self.status.unwrap_or(0), action as usize);
         metrics.request_duration.observe(duration);
-        if route.is_some_and(|route| route.inspector.is_some()) {
+        if self.entry == Entry::Inspected && route.is_some_and(|route| route.inspector.is_some()) {
             metrics.inspection_duration.observe(self.inspection.spent());
         }
         for Exception { cause, policy } in &outcome.exceptions {
@@ -200,6 +240,30 @@ impl Transaction {
         }
         if let Some(error) = self.upstream_error {
             counters.upstream_errors.inc(error as usize);
+        }
+        if let Some(log) = self.access_log {
+            let names = route.map_or(&shared.unrouted_names, |route| &route.names);
+            let record = AccessRecord {
+                time: Timestamp::from_epoch_millis(self.began.epoch_millis()),
+                request_id: &self.request_id,
+                client: self.client.ip(),
+                site: &names.site,
+                route: &names.route,
+                method: head.method(),
+                host: head.host(),
+                target: head.target(),
+                protocol: head.version_bytes(),
+                status: self.status,
+                request_body_bytes: self.request_body_bytes,
+                body_bytes: self.passed_body_bytes + self.own_body_bytes,
+                duration_us: duration.as_micros().try_into().unwrap_or(u64::MAX),
+                upstream: self.upstream.as_deref(),
+                verdict: action,
+                control: control.as_ref(),
+                referer: head.header("referer").next(),
+                user_agent: head.header("user-agent").next(),
+            };
+            log.write(&record, &generation.redactor, &shared.services);
         }
         if let Some(mut event) = event {
             event.response.body_bytes = self.passed_body_bytes + self.own_body_bytes;
@@ -218,6 +282,8 @@ impl Transaction {
     ) -> (Action, Option<Event>, Coverage) {
         let reason = match self.inspection.health() {
             Health::Broken => NotInspected::EngineError,
+            _ if self.entry == Entry::Refused => NotInspected::AfterVerdict,
+            _ if self.entry == Entry::Bypassed => NotInspected::Bypassed,
             Health::Off | Health::Well => NotInspected::EngineOff,
         };
         let mut coverage = Coverage::default();
@@ -230,9 +296,24 @@ impl Transaction {
             (None, None) => self.action,
         };
         let silent = action == Action::Pass && self.upstream_error.is_none() && outcome.exceptions.is_empty();
-        if silent {
+        // Whether a refused client makes an event is decided where he was refused.
+        if silent || self.entry == Entry::Refused {
             return (action, None, coverage);
         }
+        let event = self.describe(connection, generation, head, route, outcome, (action, &coverage));
+        (action, Some(event), coverage)
+    }
+
+    /// An event about what no inspection has told.
+    fn describe(
+        &self,
+        connection: &Connection,
+        generation: &Generation,
+        head: &RequestHead,
+        route: Option<&Route>,
+        outcome: &Outcome,
+        (action, coverage): (Action, &Coverage),
+    ) -> Event {
         let names = route.map_or(&connection.worker.shared.unrouted_names, |route| &route.names);
         let mut event =
             Event::new(self.request_id.clone(), Timestamp::from_epoch_millis(self.began.epoch_millis()));
@@ -266,7 +347,7 @@ impl Transaction {
         event.exceptions.clone_from(&outcome.exceptions);
         event.coverage = coverage.clone();
         generation.redactor.redact(&mut event);
-        (action, Some(event), coverage)
+        event
     }
 
     fn describe_client(

@@ -79,7 +79,13 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
     };
     let sites = of("site", config.sites.len());
     let policies = of("set", config.policies.len());
-    writeln!(out, "{name}: {sites}, {policies} of rules, 0 errors")?;
+    let lists = portcullis_proxy::check_lists(&config);
+    for mistake in &lists {
+        writeln!(out, "{mistake}")?;
+    }
+    total.errors += lists.len();
+    let errors = of("error", lists.len());
+    writeln!(out, "{name}: {sites}, {policies} of rules, {errors}")?;
     for (i, policy) in config.policies.iter().enumerate() {
         rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(policy, &config), total)?;
     }

@@ -122,3 +122,17 @@ fn what_cannot_be_followed_is_exit_code_2_on_standard_error() {
         assert!(text.contains(part) && output.stdout.is_empty(), "{args:?}: {text}");
     }
 }
+
+#[test]
+fn address_lists_are_read() {
+    let document = "[[listeners]]\naddress = \"127.0.0.1:8080\"\n[[sites]]\nname = \"a\"\nhosts = [\"*\"]\n\
+         upstream = \"app\"\naccess = { deny = { files = [\"good.txt\", \"bad.txt\", \"none.txt\"] } }\n\
+         [upstreams.app]\nendpoints = [\"http://127.0.0.1:9000\"]\n";
+    let lists = [("good.txt", "192.0.2.0/24 # a\n"), ("bad.txt", "# b\n192.0.2.1\n192.0.2.300\n")];
+    let dir = folder(&[("a.toml", document), lists[0], lists[1]]);
+    let (code, text) = check(&dir.path().join("a.toml"));
+    assert_eq!(code, Some(1));
+    let bad = dir.path().join("bad.txt");
+    assert!(text.contains(&format!("{}:3: `192.0.2.300` is not an IP address", bad.display())), "{text}");
+    assert!(text.contains("none.txt: No such file") && text.contains(", 2 errors\n"), "{text}");
+}

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Engine, Failure, Level, Mode, RequestBody, ResponseBody, Semantic};
+use crate::access::raw as access;
 use crate::spanned::Spanned;
 
 /// Which requests, and what happens to them. One of `path`, `path_exact` and `path_pattern` is needed.
@@ -56,6 +57,11 @@ pub(crate) struct Route {
     pub response_body: Option<ResponseBody>,
     /// As at the site; default: as the site.
     pub failure: Option<Failure>,
+    /// As at the site, in place of what stands there; default: as the site.
+    pub access: Option<Spanned<access::Access>>,
+    /// Rate limits of its requests, beside those of the site.
+    #[serde(default)]
+    pub rate_limits: Vec<access::RateLimit>,
 }
 
 /// A redirect.

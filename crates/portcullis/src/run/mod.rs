@@ -23,7 +23,8 @@ use portcullis_http::body::Ambiguity;
 use portcullis_http::message::Refusal;
 use portcullis_inspect::KeptFile;
 use portcullis_log::{
-    EventLog, Format, QueueLimits, Rotation, SinkConfig, Target, Upload, UploadLimits, UploadStore,
+    AccessLine, AccessLog, EventLog, Format, QueueLimits, Rotation, SinkConfig, Target, Upload, UploadLimits,
+    UploadStore,
 };
 use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
 use portcullis_proxy::{Proxy, Services};
@@ -37,6 +38,8 @@ use settings::Policies;
 
 /// How long the event writer may take after the last request.
 const EVENTS_DEADLINE: Duration = Duration::from_secs(5);
+/// Lines of the access log that wait for their writer: those of a second or two under full load.
+const ACCESS_LOG_QUEUE: QueueLimits = QueueLimits { events_max: 65_536, bytes_max: 64 << 20 };
 /// Old event files that are kept.
 const EVENT_FILES_KEPT: u32 = 1;
 
@@ -55,6 +58,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let inspectors = policies.load(&config)?;
     let log = EventLog::new(sinks(&config), QueueLimits::default(), &registry).map_err(Failure::failed)?;
+    let access_logs = config.access_log_files();
+    let access_log = AccessLog::open(&access_logs, ACCESS_LOG_QUEUE, &registry).map_err(Failure::failed)?;
     let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
     let uploads = UploadStore::new(limits, &registry).map_err(Failure::failed)?;
     let runtime =
@@ -63,12 +68,14 @@ fn serve(args: &Args) -> Result<(), Failure> {
         // Signals are caught before anybody is told that we are ready.
         let mut signals = Signals::catch()?;
         let admin = admin(&config).await?;
-        let (events, files) = (log.sender(), uploads.sender());
+        let (events, files, lines) = (log.sender(), uploads.sender(), access_log.sender());
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: data_plane(&registry),
             on_event: Arc::new(move |event| events.submit(event)),
             on_file: Arc::new(move |file| files.submit(upload(file))),
+            access_logs,
+            on_access: Arc::new(move |file, text| lines.submit(AccessLine { file, text })),
             say: Arc::new(|line| eprintln!("portcullis: {line}")),
         };
         let proxy = Proxy::start(&config, &inspectors, services).map_err(Failure::failed)?;
@@ -104,6 +111,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
                 }
             }
             log.reopen();
+            access_log.reopen();
             audit.reopen();
         }
         eprintln!("portcullis: draining");
@@ -119,8 +127,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
     policies.close();
     uploads.shutdown(EVENTS_DEADLINE);
     let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
+    let lost = lost + access_log.shutdown(EVENTS_DEADLINE);
     if lost > 0 {
-        eprintln!("portcullis: {lost} events or audit records could not be written");
+        eprintln!("portcullis: {lost} events, audit records or lines of the access log could not be written");
     }
     Ok(())
 }

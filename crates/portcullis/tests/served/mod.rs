@@ -85,6 +85,11 @@ impl Served {
         self.raw([head.as_bytes(), body].concat())
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.as_ref().map_or(0, Process::id)
+    }
+
     pub fn metrics(&self) -> String {
         let mut stream = TcpStream::connect(self.admin).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();

@@ -1,0 +1,195 @@
+//! Lines of the access log: one for each request, whatever came of it.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::{Action, Control, Redactor, Timestamp, limits, text};
+
+/// What an access log says of a request. The bytes are the client's; what is secret in them goes as in events.
+#[derive(Clone, Debug)]
+pub struct AccessRecord<'a> {
+    /// When its first byte came.
+    pub time: Timestamp,
+    /// The transaction id.
+    pub request_id: &'a str,
+    /// Who asked.
+    pub client: IpAddr,
+    /// The name of the site; empty if none serves it.
+    pub site: &'a str,
+    /// The name of the route; empty if none serves it.
+    pub route: &'a str,
+    /// Method.
+    pub method: &'a [u8],
+    /// The host that the client named.
+    pub host: &'a [u8],
+    /// Request target.
+    pub target: &'a [u8],
+    /// `HTTP/1.1` and the like.
+    pub protocol: &'a [u8],
+    /// Status sent; none if there was no answer.
+    pub status: Option<u16>,
+    /// Bytes of the request body.
+    pub request_body_bytes: u64,
+    /// Bytes of the response body.
+    pub body_bytes: u64,
+    /// From first byte to last, in microseconds.
+    pub duration_us: u64,
+    /// The endpoint that answered.
+    pub upstream: Option<&'a str>,
+    /// What was decided.
+    pub verdict: Action,
+    /// What decided on the client before inspection.
+    pub control: Option<&'a Control>,
+    /// The `Referer` header.
+    pub referer: Option<&'a [u8]>,
+    /// The `User-Agent` header.
+    pub user_agent: Option<&'a [u8]>,
+}
+
+/// The JSON form.
+#[derive(Serialize)]
+struct Json<'a> {
+    time: Timestamp,
+    request_id: &'a str,
+    client: IpAddr,
+    site: &'a str,
+    route: &'a str,
+    method: String,
+    host: String,
+    path: String,
+    protocol: String,
+    status: Option<u16>,
+    request_bytes: u64,
+    bytes: u64,
+    duration_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<&'a str>,
+    verdict: Action,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control: Option<&'a Control>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<String>,
+}
+
+impl AccessRecord<'_> {
+    /// One JSON object and a newline.
+    pub fn json_line(&self, redactor: &Redactor) -> Vec<u8> {
+        let token = |bytes: &[u8]| text(bytes, limits::REQUEST_TOKEN_BYTES_MAX);
+        let json = Json {
+            time: self.time,
+            request_id: self.request_id,
+            client: self.client,
+            site: self.site,
+            route: self.route,
+            method: token(self.method),
+            host: token(self.host),
+            path: self.clean(self.target, redactor),
+            protocol: token(self.protocol),
+            status: self.status,
+            request_bytes: self.request_body_bytes,
+            bytes: self.body_bytes,
+            duration_us: self.duration_us,
+            upstream: self.upstream,
+            verdict: self.verdict,
+            control: self.control,
+            referer: self.referer.map(|bytes| self.clean(bytes, redactor)),
+            user_agent: self.user_agent.map(token),
+        };
+        let mut line = Vec::with_capacity(512);
+        // Writing to memory cannot fail.
+        let _ = serde_json::to_writer(&mut line, &json);
+        line.push(b'\n');
+        line
+    }
+
+    /// As Apache's and nginx's `combined`, in UTC:
+    /// `192.0.2.1 - - [21/Sep/2026:14:13:20 +0000] "GET / HTTP/1.1" 200 512 "-" "curl/8"`.
+    pub fn combined_line(&self, redactor: &Redactor) -> Vec<u8> {
+        let mut line = Vec::with_capacity(256);
+        let time = self.time.common_log();
+        // Without the fraction of the second, which no reader of this form expects.
+        let second = time.split('.').next().unwrap_or_default();
+        let _ = write!(line, "{} - - [{second} +0000] \"", self.client);
+        quoted(self.method, &mut line);
+        line.push(b' ');
+        quoted(self.clean(self.target, redactor).as_bytes(), &mut line);
+        line.push(b' ');
+        quoted(self.protocol, &mut line);
+        // Apache's way of saying that there was no answer is `-`, for which many readers want a number: nginx says 000.
+        let _ = write!(line, "\" {:03} {} \"", self.status.unwrap_or(0), self.body_bytes);
+        let referer = self.referer.map_or("-".to_string(), |bytes| self.clean(bytes, redactor));
+        quoted(referer.as_bytes(), &mut line);
+        line.extend_from_slice(b"\" \"");
+        let user_agent = self.user_agent.unwrap_or(b"-");
+        quoted(&user_agent[..user_agent.len().min(limits::REQUEST_TOKEN_BYTES_MAX)], &mut line);
+        line.extend_from_slice(b"\"\n");
+        line
+    }
+
+    fn clean(&self, target: &[u8], redactor: &Redactor) -> String {
+        let mut target = text(target, limits::REQUEST_TARGET_BYTES_MAX);
+        redactor.redact_target(&mut target);
+        target
+    }
+}
+
+/// Bytes between quotes, so that nothing of a client ends them or its line.
+fn quoted(bytes: &[u8], line: &mut Vec<u8>) {
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' | 0..0x20 | 0x7f.. => drop(write!(line, "\\x{byte:02x}")),
+            _ => line.push(*byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ControlKind;
+
+    fn record<'a>(control: Option<&'a Control>) -> AccessRecord<'a> {
+        AccessRecord {
+            time: Timestamp::from_epoch_millis(1_790_000_000_123),
+            request_id: "r1",
+            client: "2001:db8::1".parse().unwrap(),
+            site: "shop",
+            route: "/",
+            method: b"GET",
+            host: b"shop.example",
+            target: b"/a\"b?token=abcdef&q=\xff\n",
+            protocol: b"HTTP/1.1",
+            status: None,
+            request_body_bytes: 3,
+            body_bytes: 512,
+            duration_us: 1234,
+            upstream: Some("10.0.0.5:9000"),
+            verdict: Action::Deny,
+            control,
+            referer: Some(b"http://a/?password=secret"),
+            user_agent: Some(b"x\" - \\ \x01"),
+        }
+    }
+
+    #[test]
+    fn lines_hold_what_clients_send_without_breaking() {
+        let line = record(None).combined_line(&Redactor::default());
+        assert_eq!(
+            String::from_utf8(line).unwrap(),
+            "2001:db8::1 - - [21/Sep/2026:14:13:20 +0000] \"GET /a\\x22b?token=[redacted]&q=\\x5cxff\\x0a HTTP/1.1\" \
+             000 512 \"http://a/?password=[redacted]\" \"x\\x22 - \\x5c \\x01\"\n"
+        );
+        let control = Control { by: ControlKind::RateLimit, name: "login".into() };
+        let line = record(Some(&control)).json_line(&Redactor::default());
+        let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(value["path"], "/a\"b?token=[redacted]&q=\\xff\n");
+        assert_eq!((&value["bytes"], &value["status"]), (&512.into(), &serde_json::Value::Null));
+        assert_eq!((&value["control"]["name"], &value["verdict"]), (&"login".into(), &"deny".into()));
+        assert_eq!(value["upstream"], "10.0.0.5:9000");
+    }
+}

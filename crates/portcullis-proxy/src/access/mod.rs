@@ -1,0 +1,120 @@
+//! Whether a client may ask at all: looked at before anything is inspected, with the address and the head of the request.
+
+mod gate;
+mod limit;
+mod list;
+mod teller;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use portcullis_event::Control;
+use portcullis_http::message::RequestHead;
+
+use gate::Listed;
+
+use crate::answer;
+use crate::connection::Connection;
+use crate::exchange::Next;
+use crate::state::Generation;
+use crate::transaction::Transaction;
+
+pub(crate) use gate::Gate;
+pub(crate) use limit::Limit;
+pub use list::check_lists;
+pub(crate) use list::{ListFiles, Lists};
+
+/// What a route asks of its clients.
+#[derive(Default)]
+pub(crate) struct Access {
+    /// Who is let in by address.
+    pub(crate) gate: Option<Gate>,
+    /// Those of the site, then its own.
+    pub(crate) limits: Vec<Arc<Limit>>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(crate) struct Admission {
+    /// What that means for the inspection.
+    pub(crate) entry: Entry,
+    /// What an event is to say.
+    pub(crate) noted: Option<Noted>,
+    /// The request is refused.
+    pub(crate) denial: Option<Denial>,
+}
+
+/// Whether a request is inspected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It is, if its route has it inspected.
+    #[default]
+    Inspected,
+    /// It is not: the client is trusted.
+    Bypassed,
+    /// It is not: the client is refused.
+    Refused,
+}
+
+/// A control that refused a request, or would have.
+pub(crate) struct Noted {
+    pub(crate) control: Control,
+    pub(crate) reason: String,
+    /// There is to be an event. Of a flood only the beginning makes events; all of it is counted.
+    pub(crate) tell: bool,
+}
+
+/// How a request is refused.
+pub(crate) struct Denial {
+    pub(crate) status: u16,
+    /// None: the block page.
+    pub(crate) text: Option<&'static str>,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+impl Access {
+    /// Looks at a request that came at `now`, in nanoseconds of the process.
+    pub(crate) fn admit(&self, client: IpAddr, head: &RequestHead, now: u64) -> Admission {
+        let mut admission = Admission::default();
+        match self.gate.as_ref().map_or(Listed::Nowhere, |gate| gate.look(client, now)) {
+            Listed::Bypass => return Admission { entry: Entry::Bypassed, ..admission },
+            Listed::Denied(noted, denial) => admission.note(noted, denial),
+            Listed::Allowed | Listed::Nowhere => {}
+        }
+        if admission.denial.is_some() {
+            return admission;
+        }
+        for limit in &self.limits {
+            let Some((noted, denial)) = limit.check(client, head, now) else { continue };
+            admission.note(noted, denial);
+            if admission.denial.is_some() {
+                break;
+            }
+        }
+        admission
+    }
+}
+
+impl Admission {
+    fn note(&mut self, noted: Noted, denial: Option<Denial>) {
+        if denial.is_some() {
+            self.entry = Entry::Refused;
+        }
+        self.noted = Some(noted);
+        self.denial = denial;
+    }
+}
+
+/// Answers a request that is refused. `reusable`: nothing of it is left to read.
+pub(crate) async fn deny(
+    connection: &mut Connection,
+    generation: &Generation,
+    head: &RequestHead,
+    transaction: &mut Transaction,
+    denial: Denial,
+    reusable: bool,
+) -> Next {
+    let reason = transaction.noted.as_ref().map_or("", |noted| &noted.reason).to_string();
+    transaction.reject(denial.status, &reason);
+    answer::denial(connection, generation, head, transaction, &denial, reusable).await
+}

@@ -1,0 +1,111 @@
+//! The access log of the real program: a line for each request, files that are put aside, a full disk.
+
+mod served;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use served::*;
+
+/// The lines of a file once there are so many.
+fn lines(file: &Path, count: usize) -> Vec<String> {
+    let begin = std::time::Instant::now();
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        if lines.len() >= count {
+            return lines;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{count} lines wanted: {text}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+fn deny() -> String {
+    rules("SecRule REQUEST_URI \"@contains attack\" \"id:1,phase:1,deny,nolog\"")
+}
+
+#[test]
+fn a_line_for_each_request() {
+    let application = application(|_| says("hello"));
+    let more = "[[sites]]\nname = \"plain\"\nhosts = [\"plain\"]\nupstream = \"app\"\nmode = \"off\"\n\
+         access_log = { file = \"plain.log\", format = \"combined\" }\n\
+         [[sites]]\nname = \"quiet\"\nhosts = [\"quiet\"]\nupstream = \"app\"\naccess_log = { enabled = false }\n\
+         [access_log]\nfile = \"access.json\"\n";
+    let site = format!("{}\nrate_limits = [{{ name = \"few\", rate = 4, per = \"1h\" }}]", deny());
+    let served = Served::start_site(&application, &site, more);
+    let ask = |host: &str, target: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: test \"1\"\r\n");
+        served.raw(format!("{head}Referer: http://a/?token=secret1\r\nConnection: close\r\n\r\n"))
+    };
+    served.raw("GET / HTTP/1.1\r\nbad header\r\n\r\n");
+    for target in ["/hello?password=hunter2", "/attack", "/", "/limited"] {
+        ask("a", target);
+    }
+    ask("quiet", "/");
+    ask("plain", "/x");
+
+    let file = served.folder.path().join("access.json");
+    let lines_now: Vec<Value> =
+        lines(&file, 5).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown = |line: &Value| {
+        let member = |name: &str| line[name].to_string();
+        format!("{} {} {}", member("path"), member("status"), member("verdict"))
+    };
+    let expected = [
+        "\"/\" 400 \"refuse\"",
+        "\"/hello?password=[redacted]\" 200 \"pass\"",
+        "\"/attack\" 403 \"deny\"",
+        "\"/\" 200 \"pass\"",
+        "\"/limited\" 429 \"deny\"",
+    ];
+    assert_eq!(lines_now.iter().map(shown).collect::<Vec<_>>(), expected);
+    let first = &lines_now[1];
+    assert_eq!(first["upstream"], application.address().to_string());
+    assert_eq!((&first["bytes"], &first["client"]), (&5.into(), &"127.0.0.1".into()));
+    assert_eq!((&first["site"], &first["method"]), (&"site".into(), &"GET".into()));
+    assert_eq!(first["referer"], "http://a/?token=[redacted]");
+    assert_eq!(first["request_id"].as_str().unwrap().len(), 32);
+    assert!(first["duration_us"].as_u64().unwrap() > 0);
+    assert_eq!(lines_now[2]["upstream"], Value::Null);
+    assert_eq!(lines_now[4]["control"]["name"], "few");
+    let line = lines(&served.folder.path().join("plain.log"), 1).remove(0);
+    assert!(line.starts_with("127.0.0.1 - - ["), "{line}");
+    let end = "\"GET /x HTTP/1.1\" 200 5 \"http://a/?token=[redacted]\" \"test \\x221\\x22\"";
+    assert!(line.ends_with(end), "{line}");
+    let written = format!("portcullis_access_log_written_total{{file=\"{}\"}}", file.display());
+    assert_eq!(served.metric(&written), 5.0);
+
+    // Put aside and opened again, without a line lost.
+    let aside = served.folder.path().join("access.json.1");
+    std::fs::rename(&file, &aside).unwrap();
+    let id = served.id().to_string();
+    assert!(Command::new("kill").args(["-USR1", &id]).status().unwrap().success());
+    let begin = std::time::Instant::now();
+    while !file.exists() {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    served.raw("GET /later HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n");
+    assert!(lines(&file, 1)[0].contains("\"path\":\"/later\""));
+    let folder = served.stop();
+    assert_eq!(lines(&folder.path().join("access.json.1"), 5).len(), 5);
+}
+
+#[test]
+fn a_full_disk_costs_lines_and_no_requests() {
+    let application = application(|_| says("hello"));
+    let more = "[access_log]\nfile = \"/dev/full\"\n";
+    let served = Served::start_site(&application, &deny(), more);
+    for _ in 0..20 {
+        assert_eq!(served.get("/").status(), 200);
+    }
+    let lost = "portcullis_access_log_dropped_total{file=\"/dev/full\",reason=\"disk_full\"}";
+    let begin = std::time::Instant::now();
+    while served.metric(lost) < 20.0 {
+        assert!(begin.elapsed() < PATIENCE, "{}", served.metrics());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    served.stop();
+}
