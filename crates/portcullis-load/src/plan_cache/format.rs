@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         let bytes = self.list(32, Self::set)?;
         let words = self.list(4, Self::words)?;
         // What the word finder demands of its words.
-        let is_word = |word: &Vec<u8>| word.len() > 1 && !word.iter().any(u8::is_ascii_uppercase);
+        let is_word = |word: &Vec<u8>| !word.is_empty() && !word.iter().any(u8::is_ascii_uppercase);
         words.iter().flatten().all(is_word).then_some(Gate { length_min, bytes, words })
     }
 
