@@ -354,7 +354,7 @@ fn nodes_share_counts_over_tls() {
     until(|| alone.metric("portcullis_store_redis_failures_total") > 0);
     assert_eq!(alone.metric("portcullis_store_redis_connected"), 0);
     assert_eq!(alone.get("/hit", "a"), 200);
-    assert!(alone.counts("a", 1));
+    until(|| alone.counts("a", 1));
     alone.stop();
     nodes.into_iter().for_each(Running::stop);
     drop(redis);
