@@ -31,24 +31,48 @@ pub fn decode_form(input: &[u8], out: &mut Vec<u8>) -> usize {
 
 pub(crate) fn decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(clean);
-    let mut invalid = 0;
-    let mut rest = rest;
-    while let Some(at) = memchr::memchr2(b'%', b'+', rest) {
-        out.extend_from_slice(&rest[..at]);
-        let tail = &rest[at + 1..];
-        let (byte, used) = match (rest[at], hex_pair(tail)) {
-            (b'+', _) => (b' ', 0),
-            (_, Some(byte)) => (byte, 2),
-            (percent, None) => {
-                invalid += 1;
-                (percent, 0)
+    let start = out.len();
+    // A block of eight bytes is copied at a time; what is decoded from it or stands behind that is written again.
+    out.resize(start + rest.len() + BLOCK, 0);
+    let made = &mut out[start..];
+    let (mut at, mut end, mut invalid) = (0, 0, 0);
+    while at < rest.len() {
+        if let Some(block) = rest[at..].first_chunk::<BLOCK>() {
+            made[end..end + BLOCK].copy_from_slice(block);
+            let plain = plain_bytes(u64::from_le_bytes(*block));
+            at += plain;
+            end += plain;
+            if plain == BLOCK {
+                continue;
+            }
+        }
+        let (byte, used) = match (rest[at], hex_pair(&rest[at + 1..])) {
+            (b'+', _) => (b' ', 1),
+            (b'%', Some(byte)) => (byte, 3),
+            (byte, _) => {
+                invalid += usize::from(byte == b'%');
+                (byte, 1)
             }
         };
-        out.push(byte);
-        rest = &tail[used..];
+        made[end] = byte;
+        at += used;
+        end += 1;
     }
-    out.extend_from_slice(rest);
+    out.truncate(start + end);
     invalid
+}
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 8;
+
+/// How many bytes of `block` stand before its first `%` or `+`, the lowest byte first.
+fn plain_bytes(block: u64) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; BLOCK]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; BLOCK]);
+    let zeros = |block: u64| block.wrapping_sub(ONES) & !block & HIGH;
+    let is = |sign: u8| zeros(block ^ u64::from_le_bytes([sign; BLOCK]));
+    // A borrow may mark bytes above the first one that is zero, but none below it.
+    ((is(b'%') | is(b'+')).trailing_zeros() / 8) as usize
 }
 
 pub(crate) fn decode_uni(clean: &[u8], rest: &[u8], map: Option<&UnicodeMap>, out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! `Content-Encoding` undone for inspection: gzip, deflate and br, in any number up to [`CODINGS_MAX`], under limits.
+//! `Content-Encoding` undone for inspection: gzip, deflate, br and zstd, in any number up to [`CODINGS_MAX`], under limits.
 //!
 //! ```text
 //! chunks ──feed──> [br] ──> [gzip] ──> pieces of at most 16 KiB
@@ -6,22 +6,23 @@
 //! ```
 //!
 //! The output is bounded in bytes and in relation to the input, so that a small body cannot become a large one; memory
-//! is bounded by the window of the coding (32 KiB, for br 4 MiB) whatever the body is. What a lenient reader might read
+//! is bounded by the window of the coding (32 KiB, for br 4 MiB, for zstd 8 MiB) whatever the body is. What a lenient reader might read
 //! from the coded bytes themselves is refused: data behind the end of the stream, and long texts in a gzip header.
+
+mod brotli;
+mod gzip;
+mod zstd;
 
 use std::fmt;
 
-use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
-use flate2::{Decompress, FlushDecompress, Status};
+use self::brotli::Brotli;
+use self::gzip::{Gzip, Inflate};
+use self::zstd::Zstd;
 
 /// Codings one message may have.
 pub const CODINGS_MAX: usize = 2;
 /// Bytes of output that are never too many in relation to the input.
 const RATIO_FREE_BYTES: u64 = 1 << 20;
-/// Bytes of optional texts in a gzip header: a file name, as `gzip` writes it.
-const GZIP_TEXT_BYTES_MAX: usize = 255;
-/// Largest window of br, 4 MiB: what encoders use unless told otherwise.
-const BROTLI_WINDOW_BITS_MAX: u8 = 22;
 const PIECE_BYTES: usize = 16 << 10;
 
 /// A content coding.
@@ -33,6 +34,8 @@ pub enum Coding {
     Deflate,
     /// `br`
     Brotli,
+    /// `zstd`
+    Zstd,
 }
 
 /// Why a body in a content coding cannot be inspected.
@@ -80,6 +83,7 @@ pub fn codings<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Cod
             b"gzip" | b"x-gzip" => Coding::Gzip,
             b"deflate" => Coding::Deflate,
             b"br" => Coding::Brotli,
+            b"zstd" => Coding::Zstd,
             _ => return Err(CodingError::Unsupported),
         };
         if out.len() == CODINGS_MAX {
@@ -166,6 +170,7 @@ enum Stage {
         inflate: Option<Inflate>,
     },
     Brotli(Box<Brotli>),
+    Zstd(Box<Zstd>),
 }
 
 impl fmt::Debug for Stage {
@@ -174,6 +179,7 @@ impl fmt::Debug for Stage {
             Stage::Gzip(_) => "Gzip",
             Stage::Deflate { .. } => "Deflate",
             Stage::Brotli(_) => "Brotli",
+            Stage::Zstd(_) => "Zstd",
         })
     }
 }
@@ -184,6 +190,7 @@ impl Stage {
             Coding::Gzip => Stage::Gzip(Gzip::Header(Vec::new())),
             Coding::Deflate => Stage::Deflate { start: Vec::new(), inflate: None },
             Coding::Brotli => Stage::Brotli(Box::new(Brotli::new())),
+            Coding::Zstd => Stage::Zstd(Box::new(Zstd::new())),
         }
     }
 
@@ -191,6 +198,7 @@ impl Stage {
         match self {
             Stage::Gzip(gzip) => gzip.feed(chunk, take),
             Stage::Brotli(brotli) => brotli.feed(chunk, take),
+            Stage::Zstd(zstd) => zstd.feed(chunk, take),
             Stage::Deflate { start, inflate } => {
                 let rest = match inflate {
                     Some(inflate) => inflate.feed(chunk, take)?,
@@ -213,178 +221,8 @@ impl Stage {
             Stage::Gzip(gzip) => matches!(gzip, Gzip::End),
             Stage::Deflate { inflate, .. } => inflate.as_ref().is_some_and(|inflate| inflate.ended),
             Stage::Brotli(brotli) => brotli.ended,
+            Stage::Zstd(zstd) => zstd.has_ended(),
         }
-    }
-}
-
-/// DEFLATE, with or without the zlib frame.
-struct Inflate {
-    state: Decompress,
-    ended: bool,
-}
-
-impl Inflate {
-    fn new(is_zlib: bool) -> Inflate {
-        Inflate { state: Decompress::new(is_zlib), ended: false }
-    }
-
-    /// How many bytes of `chunk` lie behind the end of the stream.
-    fn feed(&mut self, chunk: &[u8], take: Take<'_>) -> Result<usize, CodingError> {
-        let mut piece = [0; PIECE_BYTES];
-        let mut rest = chunk;
-        while !self.ended {
-            let (before_in, before_out) = (self.state.total_in(), self.state.total_out());
-            let status = self.state.decompress(rest, &mut piece, FlushDecompress::None);
-            let status = status.map_err(|_| CodingError::Malformed)?;
-            let used = (self.state.total_in() - before_in) as usize;
-            let made = (self.state.total_out() - before_out) as usize;
-            rest = &rest[used..];
-            if made > 0 {
-                take(&piece[..made])?;
-            }
-            self.ended = status == Status::StreamEnd;
-            if used == 0 && made == 0 || rest.is_empty() && made < PIECE_BYTES {
-                break;
-            }
-        }
-        Ok(rest.len())
-    }
-}
-
-/// RFC 1952, one member. The checksum is not looked at: readers have given the data to the application before it comes.
-enum Gzip {
-    Header(Vec<u8>),
-    Data(Inflate),
-    Trailer(usize),
-    End,
-}
-
-impl Gzip {
-    const TRAILER_BYTES: usize = 8;
-
-    fn feed(&mut self, chunk: &[u8], take: Take<'_>) -> Result<(), CodingError> {
-        let mut rest = chunk;
-        if let Gzip::Header(held) = self {
-            held.extend_from_slice(rest);
-            let Some(length) = gzip_header_length(held)? else { return Ok(()) };
-            let held = std::mem::take(held);
-            *self = Gzip::Data(Inflate::new(false));
-            return self.feed(&held[length..], take);
-        }
-        if let Gzip::Data(inflate) = self {
-            let behind = inflate.feed(rest, take)?;
-            if !inflate.ended {
-                return Ok(());
-            }
-            rest = &rest[rest.len() - behind..];
-            *self = Gzip::Trailer(Self::TRAILER_BYTES);
-        }
-        if let Gzip::Trailer(missing) = self {
-            let here = rest.len().min(*missing);
-            rest = &rest[here..];
-            *missing -= here;
-            if *missing == 0 {
-                *self = Gzip::End;
-            }
-        }
-        // A second member, or padding: some readers take it, some do not.
-        if rest.is_empty() { Ok(()) } else { Err(CodingError::Malformed) }
-    }
-}
-
-/// Length of a gzip header; `None` if there is not enough of it yet.
-fn gzip_header_length(bytes: &[u8]) -> Result<Option<usize>, CodingError> {
-    const START: [u8; 3] = [0x1F, 0x8B, 8];
-    let (header_crc, extra, name, comment, reserved) = (2, 4, 8, 16, 0xE0);
-    let known = bytes.len().min(START.len());
-    if bytes[..known] != START[..known] {
-        return Err(CodingError::Malformed);
-    }
-    let Some(&flags) = bytes.get(3) else { return Ok(None) };
-    // Extra fields and comments are written by nobody but hold any text.
-    if flags & (reserved | extra | comment) != 0 {
-        return Err(CodingError::Malformed);
-    }
-    let mut length = 10;
-    if flags & name != 0 {
-        let Some(text) = bytes.get(length..) else { return Ok(None) };
-        let window = &text[..text.len().min(GZIP_TEXT_BYTES_MAX + 1)];
-        match memchr::memchr(0, window) {
-            // A name that could be a form or markup to a reader of the coded bytes.
-            Some(end) if memchr::memchr3(b'&', b'=', b'<', &text[..end]).is_some() => {
-                return Err(CodingError::Malformed);
-            }
-            Some(end) => length += end + 1,
-            None if text.len() > GZIP_TEXT_BYTES_MAX => return Err(CodingError::Malformed),
-            None => return Ok(None),
-        }
-    }
-    if flags & header_crc != 0 {
-        length += 2;
-    }
-    Ok((bytes.len() >= length).then_some(length))
-}
-
-/// RFC 7932.
-struct Brotli {
-    state: BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>,
-    begun: bool,
-    ended: bool,
-}
-
-impl Brotli {
-    fn new() -> Brotli {
-        let alloc = StandardAlloc::default;
-        let state = BrotliState::new_strict(alloc(), alloc(), alloc());
-        Brotli { state, begun: false, ended: false }
-    }
-
-    fn feed(&mut self, chunk: &[u8], take: Take<'_>) -> Result<(), CodingError> {
-        let Some(first) = chunk.first() else { return Ok(()) };
-        if !std::mem::replace(&mut self.begun, true) && window_bits(*first) > BROTLI_WINDOW_BITS_MAX {
-            return Err(CodingError::Unsupported);
-        }
-        if self.ended {
-            return Err(CodingError::Malformed);
-        }
-        let mut piece = [0; PIECE_BYTES];
-        let (mut left, mut at) = (chunk.len(), 0);
-        loop {
-            let (mut room, mut made, mut total) = (piece.len(), 0, 0);
-            let result = BrotliDecompressStream(
-                &mut left,
-                &mut at,
-                chunk,
-                &mut room,
-                &mut made,
-                &mut piece,
-                &mut total,
-                &mut self.state,
-            );
-            if made > 0 {
-                take(&piece[..made])?;
-            }
-            match result {
-                BrotliResult::NeedsMoreOutput => {}
-                BrotliResult::NeedsMoreInput => return Ok(()),
-                BrotliResult::ResultFailure => return Err(CodingError::Malformed),
-                BrotliResult::ResultSuccess => {
-                    self.ended = true;
-                    return if left == 0 { Ok(()) } else { Err(CodingError::Malformed) };
-                }
-            }
-        }
-    }
-}
-
-/// The window that the first byte of a br stream asks for; 0x11 is the escape to "large windows", which nobody sends.
-fn window_bits(first: u8) -> u8 {
-    match (first & 1, first >> 1 & 7, first >> 4 & 7) {
-        (0, _, _) => 16,
-        (_, 0, 0) => 17,
-        (_, 0, 1) => u8::MAX,
-        (_, 0, n) => 8 + n,
-        (_, n, _) => 17 + n,
     }
 }
 

@@ -37,6 +37,10 @@ fn brotli(data: &[u8]) -> Vec<u8> {
     out
 }
 
+fn zstd(data: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
 fn decode(header: &str, coded: &[u8], chunk: usize) -> Result<Vec<u8>, CodingError> {
     let mut decoder = CodingDecoder::new(&codings([header.as_bytes()])?, LIMITS);
     let mut out = Vec::new();
@@ -63,6 +67,8 @@ fn each_coding_in_any_chunks() {
     check("deflate", &zlib(&text), Ok(&text));
     check("deflate", &raw(&text), Ok(&text));
     check("br", &brotli(&text[..60_000]), Ok(&text[..60_000]));
+    check("zstd", &zstd(&text), Ok(&text));
+    check("ZSTD", &zstd(b"a=1"), Ok(b"a=1"));
     check("identity", b"a", Ok(b"a"));
     check("", b"a", Ok(b"a"));
 }
@@ -72,18 +78,31 @@ fn codings_upon_codings() {
     check("gzip, gzip", &gzip(&gzip(b"a=1")), Ok(b"a=1"));
     check("deflate, br", &brotli(&zlib(b"a=1")), Ok(b"a=1"));
     check("br,identity, gzip", &gzip(&brotli(b"a=1")), Ok(b"a=1"));
+    check("zstd, gzip", &gzip(&zstd(b"a=1")), Ok(b"a=1"));
     check("gzip, gzip, gzip", b"", Err(CodingError::Unsupported));
 }
 
 #[test]
 fn what_is_not_decoded() {
-    for header in ["zstd", "compress", "gzip, x", "*", "gzip;q=1"] {
+    for header in ["compress", "gzip, x", "*", "gzip;q=1"] {
         check(header, b"a", Err(CodingError::Unsupported));
     }
     check("gzip", b"a=1&b=2", Err(CodingError::Malformed));
     check("gzip", b"\x1f", Err(CodingError::Truncated));
     check("br", b"\x11\x00\x00", Err(CodingError::Unsupported));
     check("br", b"\x0f\x00\x00", Err(CodingError::Unsupported));
+    check("zstd", b"a=1&b=2", Err(CodingError::Malformed));
+    // Skippable; a dictionary; a window of 16 MiB; a reserved bit; a block that is too long; a reserved block.
+    check("zstd", b"\x50\x2a\x4d\x18\x01\0\0\0x", Err(CodingError::Malformed));
+    check("zstd", b"\x28\xb5\x2f\xfd\x01\x00\x07\x01\x00\x00", Err(CodingError::Unsupported));
+    check("zstd", b"\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00", Err(CodingError::Unsupported));
+    check("zstd", b"\x28\xb5\x2f\xfd\x08\x00\x01\x00\x00", Err(CodingError::Malformed));
+    check("zstd", b"\x28\xb5\x2f\xfd\x00\x00\x01\x00\xff", Err(CodingError::Malformed));
+    check("zstd", b"\x28\xb5\x2f\xfd\x00\x00\x0f\x00\x00x", Err(CodingError::Malformed));
+    // An empty last block, and one byte three times, with a checksum that nobody looks at.
+    check("zstd", b"\x28\xb5\x2f\xfd\x00\x00\x01\x00\x00", Ok(b""));
+    check("zstd", b"\x28\xb5\x2f\xfd\x04\x00\x1b\x00\x00aSUM!", Ok(b"aaa"));
+    check("zstd", b"\x28\xb5\x2f\xfd\x04\x00\x1b\x00\x00aSUM", Err(CodingError::Truncated));
     let whole = gzip(b"a=1");
     check("gzip", &whole[..whole.len() - 1], Err(CodingError::Truncated));
     check("gzip", b"", Ok(b""));
@@ -96,6 +115,8 @@ fn what_a_reader_of_the_coded_bytes_would_see_is_refused() {
     check("gzip", &[&coded[..], &coded[..]].concat(), Err(CodingError::Malformed));
     check("deflate", &[&zlib(b"a=1")[..], b"&q=x"].concat(), Err(CodingError::Malformed));
     check("br", &[&brotli(b"a=1")[..], b"&q=x"].concat(), Err(CodingError::Malformed));
+    check("zstd", &[&zstd(b"a=1")[..], b"&q=x"].concat(), Err(CodingError::Malformed));
+    check("zstd", &[zstd(b"a=1"), zstd(b"b=2")].concat(), Err(CodingError::Malformed));
     let with = |flag: u8, text: &[u8]| [&coded[..3], &[flag], &coded[4..10], text, &coded[10..]].concat();
     check("gzip", &with(8, b"data.json\0"), Ok(b"a=1"));
     check("gzip", &with(2, b"\0\0"), Ok(b"a=1"));
@@ -118,6 +139,7 @@ fn bombs() {
     let zeros = vec![0; 16 << 20];
     assert_eq!(run("gzip", &gzip(&zeros)), Err(CodingError::Bomb));
     assert_eq!(run("gzip, gzip", &gzip(&gzip(&zeros))), Err(CodingError::Bomb));
+    assert_eq!(run("zstd", &zstd(&zeros)), Err(CodingError::Bomb));
     let mut random = 1u64;
     let mut next = || {
         random ^= random << 13;

@@ -81,7 +81,7 @@ impl Version {
 }
 
 /// The header fields of a head as (name, value), in the order sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fields<'h> {
     bytes: &'h [u8],
     fields: std::slice::Iter<'h, Field>,

@@ -56,6 +56,22 @@ pub enum TokenKind {
     Sign(u8),
 }
 
+/// Bytes that may stand in a name.
+const NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        let byte = b as u8;
+        table[b] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80;
+        b += 1;
+    }
+    table
+};
+
+fn is_name(b: u8) -> bool {
+    NAME[usize::from(b)]
+}
+
 /// Reads tokens from `text`; an iterator that ends with the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Lexer<'t> {
@@ -108,12 +124,12 @@ impl<'t> Lexer<'t> {
             return None;
         }
         let mut at = self.at + 1;
-        while at < end {
-            match self.text[at] {
-                b'\\' => at += 2,
-                b if b == quote => return Some(at + 1),
-                _ => at += 1,
+        while let Some(found) = self.text.get(at..end).and_then(|rest| memchr::memchr2(quote, b'\\', rest)) {
+            at += found;
+            if self.text[at] == quote {
+                return Some(at + 1);
             }
+            at += 2;
         }
         self.unclosed[slot] = end;
         None
@@ -127,7 +143,6 @@ impl Iterator for Lexer<'_> {
         self.skip_space();
         let start = self.at;
         let &first = self.text.get(start)?;
-        let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80;
         let (kind, end) = match first {
             b'0'..=b'9' => {
                 let end = self.run(start, |b| b.is_ascii_alphanumeric() || b == b'_');

@@ -1,7 +1,5 @@
 //! Which of very many words are in a text?
 
-use std::collections::HashMap;
-
 /// log2 of the bits in the table of four-byte pieces.
 const TABLE_BITS: u32 = 17;
 /// log2 of the buckets that the pieces are looked up in.
@@ -83,7 +81,16 @@ struct Piece {
     word_length: u32,
     /// Where the piece begins in the word.
     offset: u32,
-    length: u32,
+    /// Of the bytes that it has.
+    mask: u32,
+}
+
+impl Piece {
+    /// Those of two and three bytes by the first two, so that one look finds both.
+    #[inline]
+    fn looked_up(&self) -> u32 {
+        if self.mask == u32::MAX { self.bytes } else { masked(self.bytes, 2) }
+    }
 }
 
 impl WordFinder {
@@ -96,7 +103,7 @@ impl WordFinder {
             four_too: [0; 1 << (TABLE_BITS - 6)],
         });
         let mut pieces = Vec::new();
-        let mut users: HashMap<[u8; 4], u32> = HashMap::new();
+        let mut users = Users(vec![0; (8 * words.len()).next_power_of_two()]);
         finder.words = words.len();
         for (number, word) in (0..).zip(words).filter(|(_, word)| word.len() > 1) {
             let text = word.to_ascii_lowercase();
@@ -117,14 +124,14 @@ impl WordFinder {
                 start: finder.texts.len() as u32,
                 word_length: text.len() as u32,
                 offset: offset as u32,
-                length: length as u32,
+                mask: u32::MAX >> (32 - 8 * length),
             });
             finder.texts.extend_from_slice(&text);
         }
-        pieces.sort_by_key(|piece| bucket(piece.bytes));
+        pieces.sort_by_key(|piece| bucket(piece.looked_up()));
         finder.buckets = vec![0; (1 << BUCKET_BITS) + 1];
         for piece in &pieces {
-            finder.buckets[bucket(piece.bytes) as usize + 1] += 1;
+            finder.buckets[bucket(piece.looked_up()) as usize + 1] += 1;
         }
         for at in 1..finder.buckets.len() {
             finder.buckets[at] += finder.buckets[at - 1];
@@ -155,19 +162,19 @@ impl WordFinder {
     #[inline]
     fn look(&self, tables: &Tables, text: &[u8], at: usize, folded: u32, found: &mut impl FnMut(u32, usize)) {
         if tables.may_begin_short(folded) {
-            self.confirm(text, at, masked(folded, 2), 2, found);
-            self.confirm(text, at, masked(folded, 3), 3, found);
+            self.confirm(text, at, folded, masked(folded, 2), found);
         }
         if tables.may_begin_four(folded) && has(&tables.four_too, hash_too(folded)) {
-            self.confirm(text, at, folded, 4, found);
+            self.confirm(text, at, folded, folded, found);
         }
     }
 
+    /// `key` is what the pieces in question are looked up by.
     #[inline(never)]
-    fn confirm(&self, text: &[u8], at: usize, bytes: u32, length: u32, found: &mut impl FnMut(u32, usize)) {
-        let bucket = bucket(bytes) as usize;
+    fn confirm(&self, text: &[u8], at: usize, folded: u32, key: u32, found: &mut impl FnMut(u32, usize)) {
+        let bucket = bucket(key) as usize;
         for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
-            if piece.bytes != bytes || piece.length != length {
+            if piece.bytes != folded & piece.mask || piece.looked_up() != key {
                 continue;
             }
             let (start, length) = (piece.start as usize, piece.word_length as usize);
@@ -216,20 +223,26 @@ fn bucket(bytes: u32) -> u32 {
 
 /// Where the rarest `length` bytes of `text` begin. Those that other words stand behind already count for less rare: a place where
 /// the piece is must look at all of its words, so that a text of `bin/` would cost hundreds of them each time.
-fn rarest(text: &[u8], length: usize, users: &mut HashMap<[u8; 4], u32>) -> usize {
-    let key = |window: &[u8]| {
-        let mut key = [0; 4];
-        key[..length].copy_from_slice(window);
-        key
-    };
+fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
     let weight = |window: &[u8]| {
-        let others = f64::from(users.get(&key(window)).copied().unwrap_or(0));
+        let others = f64::from(users.0[users.place(window)]);
         window.iter().map(|&byte| crate::gate::frequency(byte)).product::<f64>() * (1.0 + others).powi(2)
     };
     let windows = text.windows(length).map(weight).enumerate();
     let at = windows.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);
-    *users.entry(key(&text[at..at + length])).or_default() += 1;
+    let place = users.place(&text[at..at + length]);
+    users.0[place] += 1;
     at
+}
+
+/// How many words stand behind a piece, by a hash of it: those that share a place count for each other, which is rare and does no harm.
+struct Users(Vec<u32>);
+
+impl Users {
+    /// The number of places is a power of two.
+    fn place(&self, piece: &[u8]) -> usize {
+        hash_too(load(piece)) as usize >> 8 & (self.0.len() - 1)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 use portcullis_decode::UnicodeMap;
-use portcullis_http::body::{JsonNames, Options, XmlArgs};
+use portcullis_http::body::{Doctype, JsonNames, Options, XmlArgs};
 use portcullis_http::cookie::CookieFormat;
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
@@ -298,6 +298,8 @@ impl Loader<'_> {
             Setting::Compatibility(settings::Compatibility::ModSecurity2) => {
                 self.settings.body.json_names = JsonNames::ModSecurity2;
             }
+            Setting::XmlExternalDtd(true) => self.settings.body.doctype = Doctype::SkipExternal,
+            Setting::XmlExternalDtd(false) => self.settings.body.doctype = Doctype::Refuse,
             Setting::SecondReadings(on) => self.settings.body.second_readings = *on,
             Setting::RuleEngine(engine) => self.settings.engine = *engine,
             Setting::RequestBodyAccess(on) => self.settings.request_body_access = *on,

@@ -153,6 +153,7 @@ ctl_options! {
     HashEnforcement "hashEnforcement" "On or Off.",
     HashEngine "hashEngine" "On or Off.",
     ParseXmlIntoArgs "parseXmlIntoArgs" "On, Off or OnlyArgs: makes arguments of an XML body.",
+    RateLimit "rateLimit" "NAME;KEY: counts the request in the rate limit NAME of the configuration, under KEY.",
     RequestBodyAccess "requestBodyAccess" "On or Off.",
     RequestBodyLimit "requestBodyLimit" "Bytes.",
     RequestBodyProcessor "requestBodyProcessor" "URLENCODED, MULTIPART, XML or JSON.",

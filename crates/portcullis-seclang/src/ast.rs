@@ -290,6 +290,7 @@ pub enum Ctl {
     AuditLogParts(BString),
     DebugLogLevel(u8),
     ForceRequestBodyVariable(bool),
+    RateLimit { limit: BString, key: BString },
     RequestBodyAccess(bool),
     RequestBodyLimit(u64),
     RequestBodyProcessor(crate::settings::BodyProcessor),

@@ -148,6 +148,7 @@ directives! {
     UploadKeepFiles "SecUploadKeepFiles" (1, 1) Setting, "Whether uploaded files stay.";
     WebAppId "SecWebAppId" (1, 1) Setting, "Names the application.";
     WriteStateLimit "SecWriteStateLimit" (1, 2) NO_CONNECTIONS, "Old name of SecConnWriteStateLimit.";
+    XmlExternalDtd "SecXmlExternalDtd" (1, 1) Setting, "Whether XML bodies may name a document type that is not read; ours.";
     XmlExternalEntity "SecXmlExternalEntity" (1, 1) Setting, "Whether XML bodies may load other documents.";
 }
 

@@ -87,6 +87,9 @@ pub fn directive(name: DirectiveName) -> Standing {
         Compatibility => Differs("ours: which ModSecurity's reading counts, see docs/compatibility.md"),
         SecondReadings => Differs("ours: rules also see arguments as other applications read them"),
         GeoLookupDb => Differs("the file is a MaxMind DB (.mmdb); the old .dat format is no longer made"),
+        XmlExternalDtd => {
+            Differs("ours: a document type without declarations of its own is skipped, not refused")
+        }
         XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
         _ => Works,
     }
@@ -248,6 +251,9 @@ pub fn ctl(option: CtlOption) -> Standing {
             "only Coraza has it: response bodies are not taken apart here",
             "remove it; RESPONSE_BODY has the text of every body that is inspected",
         ),
+        RateLimit => {
+            Differs("ours: in phases 1 and 2; the limit has `rule` in its key, see docs/configuration.md")
+        }
         _ => Works,
     }
 }

@@ -191,6 +191,7 @@ fn ctl() -> impl Strategy<Value = Ctl> {
         trimmed().prop_map(Ctl::AuditLogParts),
         (0..10u8).prop_map(Ctl::DebugLogLevel),
         any::<bool>().prop_map(Ctl::ForceRequestBodyVariable),
+        ("[a-z]{1,8}", trimmed()).prop_map(|(limit, key)| Ctl::RateLimit { limit: limit.into(), key }),
         any::<bool>().prop_map(Ctl::RequestBodyAccess),
         (0..=1u64 << 30).prop_map(Ctl::RequestBodyLimit),
         any::<bool>().prop_map(Ctl::ResponseBodyAccess),

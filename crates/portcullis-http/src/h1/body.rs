@@ -60,6 +60,15 @@ impl BodyDecoder {
         BodyDecoder::new(framing, limits, true)
     }
 
+    /// For a body whose framing another protocol has taken off: a length holds, and all else ends where that says so.
+    pub fn unframed(framing: BodyFraming) -> Self {
+        let framing = match framing {
+            BodyFraming::Chunked => BodyFraming::UntilClose,
+            framing => framing,
+        };
+        BodyDecoder::new(framing, &Limits::default(), false)
+    }
+
     fn new(framing: BodyFraming, limits: &Limits, padding: bool) -> Self {
         let state = match framing {
             BodyFraming::None => State::Length(0),
@@ -104,6 +113,15 @@ impl BodyDecoder {
             State::UntilClose => false,
             State::Chunked(chunked) => chunked.is_done(),
         }
+    }
+
+    /// As [`close`](BodyDecoder::close); the body is done then.
+    pub fn end(&mut self) -> Result<(), BodyError> {
+        self.close()?;
+        if let State::UntilClose = self.state {
+            self.state = State::Length(0);
+        }
+        Ok(())
     }
 
     /// The peer closed. An error unless that is how this body ends, or it was complete.

@@ -154,12 +154,33 @@ fn same_name(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().map(fold).eq(b.iter().map(fold))
 }
 
+/// The text of an address. For the usual kind without the formatting machinery, which takes twenty times as long.
+fn address(address: IpAddr, room: &mut [u8; 46]) -> &[u8] {
+    let mut length = 0;
+    match address {
+        IpAddr::V4(address) => {
+            for (at, octet) in address.octets().into_iter().enumerate() {
+                let digits = [octet / 100, octet / 10 % 10, octet % 10];
+                let skip = if octet >= 100 { 0 } else { 1 + usize::from(octet < 10) };
+                let dot = (at > 0).then_some(b'.');
+                for byte in dot.into_iter().chain(digits[skip..].iter().map(|digit| b'0' + digit)) {
+                    room[length] = byte;
+                    length += 1;
+                }
+            }
+        }
+        IpAddr::V6(address) => {
+            let mut rest = &mut room[..];
+            let _ = write!(rest, "{address}"); // 46 bytes hold the longest address
+            length = 46 - rest.len();
+        }
+    }
+    &room[..length]
+}
+
 fn write_forwarded(head: &RequestHead, by: &ForwardedBy<'_>, fields: &mut FieldWriter<'_>) {
-    let mut peer = [0u8; 46];
-    let mut rest = &mut peer[..];
-    let _ = write!(rest, "{}", by.peer.to_canonical()); // 46 bytes hold the longest address
-    let unused = rest.len();
-    let peer = &peer[..peer.len() - unused];
+    let mut room = [0; 46];
+    let peer = address(by.peer.to_canonical(), &mut room);
     let before = head.header("x-forwarded-for").filter(|value| by.trusted && !value.is_empty());
     fields.list(b"X-Forwarded-For", before.chain([peer]));
     let keeps = |name: &'static str| by.trusted && head.header(name).next().is_some();
@@ -187,6 +208,26 @@ mod tests {
         let mut out = Vec::new();
         write_request(&head(input), &how, &mut out);
         assert_eq!(String::from_utf8_lossy(&out), expected, "{input:?}");
+    }
+
+    #[test]
+    fn addresses_are_written_as_they_are_shown() {
+        let texts = [
+            "0.0.0.0",
+            "10.0.100.9",
+            "127.0.0.1",
+            "203.0.113.255",
+            "255.255.255.255",
+            "::1",
+            "2001:db8::a:b",
+        ];
+        for text in texts {
+            assert_eq!(address(text.parse().unwrap(), &mut [0; 46]), text.as_bytes());
+        }
+        for octet in 0..=255 {
+            let shown = IpAddr::from([octet, octet, 0, octet]);
+            assert_eq!(address(shown, &mut [0; 46]), shown.to_string().as_bytes());
+        }
     }
 
     #[test]

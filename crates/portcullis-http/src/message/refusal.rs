@@ -68,5 +68,7 @@ refusals! {
     TransferEncodingInHttp10 "transfer-encoding-in-http-1.0" 400 "Transfer-Encoding came in a request older than HTTP/1.1.",
     DisguisedFraming "disguised-framing" 400 "A header name reads as Content-Length or Transfer-Encoding to some servers only.",
     ChunkedContentEncoding "chunked-content-encoding" 400 "Content-Encoding names chunked, which is no content coding.",
+    UppercaseHeaderName "uppercase-header-name" 400 "A header name of an HTTP/2 request has a letter in upper case.",
+    ConnectionHeader "connection-header" 400 "An HTTP/2 request has a header that belongs to one HTTP/1 connection.",
     Incomplete "incomplete" 400 "The connection ended within the head.",
 }

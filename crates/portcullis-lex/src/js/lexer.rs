@@ -204,6 +204,10 @@ impl<'t> Lexer<'t> {
     fn name_end(&self, from: usize) -> usize {
         let mut at = from;
         loop {
+            // Most names are of ASCII.
+            while self.text.get(at).is_some_and(|b| NAME[usize::from(*b)]) {
+                at += 1;
+            }
             at += match &self.text[at.min(self.text.len())..] {
                 [b'\\', b'u', b'{', ..] => 3,
                 [b'\\', b'u', ..] => 2,
@@ -269,6 +273,18 @@ fn takes_operand(name: &[u8]) -> bool {
             | b"await"
     )
 }
+
+/// Bytes of ASCII that may stand in a name.
+const NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 128 {
+        let byte = b as u8;
+        table[b] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
+        b += 1;
+    }
+    table
+};
 
 fn is_name(b: u8) -> bool {
     b.is_ascii_alphabetic() || matches!(b, b'_' | b'$') || b >= 0x80

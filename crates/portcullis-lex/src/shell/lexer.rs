@@ -18,6 +18,8 @@ pub struct Lexer<'t> {
     pub(super) plus: bool,
     /// Marks for the next word that stand before it.
     pub(super) pending: Marks,
+    /// Bytes in which ends were looked for that are not there.
+    pub(super) searched: usize,
 }
 
 impl<'t> Lexer<'t> {
@@ -33,6 +35,7 @@ impl<'t> Lexer<'t> {
             in_brace: false,
             plus: false,
             pending: Marks::NONE,
+            searched: 0,
         }
     }
 
@@ -56,6 +59,11 @@ impl<'t> Lexer<'t> {
     /// Where the next token is looked for.
     pub fn position(&self) -> usize {
         self.at
+    }
+
+    /// [`Lexer::position`], and the bytes behind it in which ends of expansions were looked for.
+    pub fn bytes_read(&self) -> usize {
+        self.at + self.searched
     }
 
     /// The variables that words are expanded with.

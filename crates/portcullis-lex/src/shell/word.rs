@@ -340,6 +340,7 @@ impl<'t> Lexer<'t> {
             }
         }
         marks.add(Marks::UNCLOSED);
+        self.searched += window.len();
         self.at += open;
     }
 
@@ -352,13 +353,14 @@ impl<'t> Lexer<'t> {
     }
 
     /// `{a,b}` at the start of a word, without white space.
-    fn is_brace_list(&self) -> bool {
+    fn is_brace_list(&mut self) -> bool {
         if self.word_len > 0 || self.in_brace {
             return false;
         }
         let window = self.window(1, WINDOW_BYTES_MAX);
         let Some(end) = memchr(b'}', window) else { return false };
         let inner = &window[..end];
+        self.searched += end;
         // An object of a program has colons, of which only those of a URL may be here.
         let is_key = |at: usize| !inner[at + 1..].starts_with(b"//");
         memchr(b',', inner).is_some_and(|at| at > 0)

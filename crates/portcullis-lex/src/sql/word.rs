@@ -49,8 +49,25 @@ impl Word {
     /// The longest word's bytes.
     const BYTES_MAX: usize = 11;
 
+    /// For each first letter, in lower case, the lengths of the words that begin with it.
+    const LENGTHS: [u16; 256] = {
+        let mut lengths = [0; 256];
+        let mut at = 0;
+        while at < Word::ALL.len() {
+            let text = Word::ALL[at].1.as_bytes();
+            lengths[text[0] as usize] |= 1 << text.len();
+            at += 1;
+        }
+        lengths
+    };
+
     /// The word spelled by `text`, in any case.
     pub fn of(text: &[u8]) -> Word {
+        // Most words are names, as their first letter and their length show.
+        let lengths = text.first().map_or(0, |first| Word::LENGTHS[usize::from(first | 0x20)]);
+        if text.len() > Word::BYTES_MAX || lengths >> text.len() & 1 == 0 {
+            return Word::Name;
+        }
         let mut lower = [0; Word::BYTES_MAX];
         let Some(lower) = lower.get_mut(..text.len()) else { return Word::Name };
         lower.copy_from_slice(text);

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use portcullis_types::ByteSet;
+use portcullis_types::{ByteSet, Span};
 
 use super::backtrack::{Backtracker, Budget, Exhausted};
 use super::lazy::Lazy;
@@ -25,11 +25,33 @@ pub struct Pcre {
     pattern: Box<[u8]>,
     flags: RegexFlags,
     gates: GatesCell,
+    shape: Shape,
 }
 
 enum Engine {
     Linear(Lazy),
     Backtracking(Box<Backtracker>),
+}
+
+/// Patterns so plain that no automaton is asked.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// `^word`: texts that begin with it.
+    Prefix,
+    /// `^.*$`: any text, all of it.
+    Whole,
+    Other,
+}
+
+impl Shape {
+    fn of(pattern: &[u8], flags: RegexFlags) -> Shape {
+        let is_literal = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        match pattern.strip_prefix(b"^") {
+            Some(b".*$") if flags.dot_all && !flags.multi_line => Shape::Whole,
+            Some(word) if !flags.multi_line && word.iter().all(is_literal) => Shape::Prefix,
+            _ => Shape::Other,
+        }
+    }
 }
 
 impl Pcre {
@@ -40,7 +62,7 @@ impl Pcre {
             Some(hir) => Engine::Linear(Lazy::new(pattern, hir)?),
             None => Engine::Backtracking(Box::new(Backtracker::new(&parsed)?)),
         };
-        Ok(Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::default() })
+        Ok(Pcre::with_engine(engine, pattern, flags, GatesCell::default()))
     }
 
     /// As [`Pcre::new`], for patterns that are made while a request waits: with a smaller limit of what they compile to.
@@ -50,14 +72,18 @@ impl Pcre {
             Some(hir) => Engine::Linear(Lazy::built(Regex::from_hir(pattern, &hir, SMALL_NFA_BYTES_MAX)?)),
             None => Engine::Backtracking(Box::new(Backtracker::small(&parsed)?)),
         };
-        Ok(Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::default() })
+        Ok(Pcre::with_engine(engine, pattern, flags, GatesCell::default()))
+    }
+
+    fn with_engine(engine: Engine, pattern: &[u8], flags: RegexFlags, gates: GatesCell) -> Pcre {
+        Pcre { engine, pattern: pattern.into(), flags, gates, shape: Shape::of(pattern, flags) }
     }
 
     /// A pattern of which [`Pcre::facts`] were kept, without reading it. They must be those of this pattern and these flags,
     /// derived by the code of the same [`FACTS_VERSION`](crate::FACTS_VERSION).
     pub fn with_facts(pattern: &[u8], flags: RegexFlags, facts: Facts) -> Pcre {
         let engine = Engine::Linear(Lazy::known(usize::from(facts.group_count)));
-        Pcre { engine, pattern: pattern.into(), flags, gates: GatesCell::new(facts.gates) }
+        Pcre::with_engine(engine, pattern, flags, GatesCell::new(facts.gates))
     }
 
     /// True if nothing but the pattern itself is needed to build it.
@@ -103,6 +129,11 @@ impl Pcre {
 
     /// Whether the pattern matches somewhere in `hay`.
     pub fn test(&self, hay: &[u8], budget: &mut Budget) -> Result<bool, Exhausted> {
+        match self.shape {
+            Shape::Prefix => return Ok(self.begins(hay)),
+            Shape::Whole => return Ok(true),
+            Shape::Other => {}
+        }
         match &self.engine {
             Engine::Linear(lazy) => Ok(lazy.regex(&self.pattern, self.flags).is_match(hay)),
             Engine::Backtracking(engine) => engine.search(hay, 0, budget, &mut Captures::default()),
@@ -118,9 +149,23 @@ impl Pcre {
         budget: &mut Budget,
         out: &mut Captures,
     ) -> Result<bool, Exhausted> {
+        if let (Shape::Whole, 0) = (self.shape, from) {
+            *out = Captures::default();
+            out[0] = Some(Span::new(0, hay.len()));
+            return Ok(true);
+        }
         match &self.engine {
             Engine::Linear(lazy) => Ok(lazy.regex(&self.pattern, self.flags).captures_from(hay, from, out)),
             Engine::Backtracking(engine) => engine.search(hay, from.min(hay.len()), budget, out),
+        }
+    }
+
+    /// For [`Shape::Prefix`].
+    fn begins(&self, hay: &[u8]) -> bool {
+        let word = &self.pattern[1..];
+        match self.flags.case_insensitive {
+            true => hay.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word)),
+            false => hay.starts_with(word),
         }
     }
 

@@ -32,14 +32,37 @@ pub struct Seen {
 /// What one request taught the sieve must be right for those that follow.
 static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
 
-/// Runs the engine.
+/// Runs the engine: once so that it remembers all matches, and once as it runs where nobody asks for those that are not logged, which
+/// must differ in nothing else but keys that nobody reads.
 #[allow(dead_code)] // Not every test needs it.
 pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
-    engine_after(plan, request, Arc::new(NoCollections))
+    let (all, loud) = run(plan, request, Arc::new(NoCollections), true);
+    let (mut few, _) = run(plan, request, Arc::new(NoCollections), false);
+    assert_eq!(few.matches, loud, "{request:?}");
+    few.matches.clone_from(&all.matches);
+    let unwritten: Vec<&[u8]> = plan.sieve.unwritten().collect();
+    for (key, value) in &all.tx {
+        if unwritten.iter().any(|prefix| key.starts_with(prefix)) {
+            few.tx.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    assert_eq!(few, all, "{request:?}");
+    all
 }
 
 /// Runs the engine over what earlier requests left.
+#[allow(dead_code)] // Not every test needs it.
 pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>) -> Seen {
+    run(plan, request, collections, true).0
+}
+
+/// What it does, and those of its matches that are not quiet.
+fn run(
+    plan: &Arc<Plan>,
+    request: &Request,
+    collections: Arc<dyn Collections>,
+    quiet: bool,
+) -> (Seen, Matches) {
     let connection = Connection {
         client: SocketAddr::new(request.client, request.client_port),
         server: SocketAddr::new(request.server, request.server_port),
@@ -49,6 +72,9 @@ pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Co
     };
     let scratch = Scratch::sharing(&MEMO);
     let mut transaction = Transaction::new(Arc::clone(plan), collections, scratch, &connection);
+    if quiet {
+        transaction.keep_quiet_matches();
+    }
     let interruption = phases(&mut transaction, request);
     let progress = transaction.logging();
     settle(&mut transaction, request, progress);
@@ -56,12 +82,16 @@ pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Co
     let pause_ms = transaction.take_pause_ms() as i64;
     let edits = transaction.response_edits();
     let by = transaction.interrupted_by();
-    let matches = transaction.matches().iter().map(|found| {
-        let view = transaction.view(found);
-        (view.rule.id, found.phase, variable(&view.target), view.value.into())
-    });
-    Seen {
-        matches: matches.collect(),
+    let all = || {
+        transaction.matches().iter().map(|found| {
+            let view = transaction.view(found);
+            let is_loud = found.log || found.audit_log || found.disruptive;
+            (is_loud, (view.rule.id, found.phase, variable(&view.target), view.value.into()))
+        })
+    };
+    let loud = all().filter(|(is_loud, _)| *is_loud).map(|(_, found)| found).collect();
+    let seen = Seen {
+        matches: all().map(|(_, found)| found).collect(),
         tx: transaction.tx_values().into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
         interruption: interruption.and_then(|interruption| {
             let (rule, phase) = by?;
@@ -76,7 +106,8 @@ pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Co
         request_body: transaction.rewritten_request_body().map(BString::from),
         response_body: edits.body.map(BString::from),
         around_response: (edits.before.into(), edits.after.into()),
-    }
+    };
+    (seen, loud)
 }
 
 fn phases(transaction: &mut Transaction, request: &Request) -> Option<Interruption> {

@@ -91,6 +91,22 @@ fn removal<'a, R: Clone>(
     out
 }
 
+/// `NAME;KEY`. A key may hold a semicolon, so the first one separates.
+fn rate_limit(value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
+    let at = value.bytes.iter().position(|&b| b == b';');
+    let parts = at.map(|at| (value.slice(0, at).trim(), value.from(at + 1).trim()));
+    match parts {
+        Some((limit, key)) if !limit.bytes.is_empty() && !key.bytes.is_empty() => {
+            Some(Ctl::RateLimit { limit: limit.bytes.into(), key: key.bytes.into() })
+        }
+        _ => {
+            let hint = "for example ctl:rateLimit=logins;%{ARGS.user}";
+            sink.error_hint(value.span(), "ctl:rateLimit takes NAME;KEY", hint);
+            None
+        }
+    }
+}
+
 fn one(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
     let takes = &format!("ctl:{} takes", option.name());
     Some(match option {
@@ -117,6 +133,7 @@ fn one(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Option<Ctl> {
             XmlArgs::from_word,
             sink,
         )?),
+        CtlOption::RateLimit => rate_limit(value, sink)?,
         CtlOption::RequestBodyAccess => Ctl::RequestBodyAccess(values::switch(value, takes, sink)?),
         CtlOption::RequestBodyLimit => Ctl::RequestBodyLimit(values::body_bytes(value, takes, sink)?),
         CtlOption::RequestBodyProcessor => Ctl::RequestBodyProcessor(values::word(

@@ -93,6 +93,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::UploadFileMode => Setting::UploadFileMode(mode(first, what, sink)?),
         Name::UploadKeepFiles => Setting::UploadKeepFiles(word!(UploadKeepFiles)),
         Name::WebAppId => Setting::WebAppId(text(first, what, sink)?),
+        Name::XmlExternalDtd => Setting::XmlExternalDtd(values::switch(first, what, sink)?),
         Name::XmlExternalEntity => external_entity(first, what, sink)?,
         // Only names that the table calls settings come here.
         _ => return None,

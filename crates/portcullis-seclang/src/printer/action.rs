@@ -126,6 +126,7 @@ pub(crate) fn ctl(ctl: &Ctl) -> Vec<u8> {
         Ctl::AuditLogParts(parts) => (CtlOption::AuditLogParts, parts.to_vec()),
         Ctl::DebugLogLevel(level) => (CtlOption::DebugLogLevel, level.to_string().into()),
         Ctl::ForceRequestBodyVariable(on) => (CtlOption::ForceRequestBodyVariable, switch(on)),
+        Ctl::RateLimit { limit, key } => (CtlOption::RateLimit, [limit.as_slice(), b";", key].concat()),
         Ctl::RequestBodyAccess(on) => (CtlOption::RequestBodyAccess, switch(on)),
         Ctl::RequestBodyLimit(limit) => (CtlOption::RequestBodyLimit, limit.to_string().into()),
         Ctl::RequestBodyProcessor(value) => (CtlOption::RequestBodyProcessor, value.word().into()),

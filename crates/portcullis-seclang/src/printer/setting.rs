@@ -75,6 +75,7 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::UploadFileMode(bits) => one(Name::UploadFileMode, &mode(*bits)),
         Setting::UploadKeepFiles(value) => one(Name::UploadKeepFiles, value.word().as_bytes()),
         Setting::WebAppId(text) => one(Name::WebAppId, text),
+        Setting::XmlExternalDtd(on) => one(Name::XmlExternalDtd, switch(*on)),
         Setting::XmlExternalEntity(on) => one(Name::XmlExternalEntity, switch(*on)),
     }
 }

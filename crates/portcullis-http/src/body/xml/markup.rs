@@ -25,7 +25,7 @@ pub(super) fn kind(markup: &[u8], doctype: Doctype) -> Result<Option<Result<Kind
         [b'<', b'!', ..] if markup.starts_with(b"<![CDATA[") => return Ok(Some(Err(()))),
         [b'<', b'!', ..] if markup.starts_with(b"<!DOCTYPE") => match doctype {
             Doctype::Refuse => return Err(Error::DocumentType),
-            Doctype::Skip => Kind::Doctype,
+            Doctype::SkipExternal | Doctype::Skip => Kind::Doctype,
         },
         [b'<', b'!', ..] => {
             let starts: [&[u8]; 3] = [b"<!--", b"<![CDATA[", b"<!DOCTYPE"];

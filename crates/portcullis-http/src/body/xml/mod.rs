@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What libxml2 would call not well-formed is an error here. Entities are never expanded beyond the five that XML
-//! predefines: a document type declaration is refused or, if so configured, skipped, and a reference to an entity
+//! predefines: a document type declaration is refused or, as configured, skipped, and a reference to an entity
 //! it may define is an error. Namespaces are not resolved; names are as written.
 
 pub(super) mod args;
@@ -26,7 +26,10 @@ pub enum Doctype {
     /// [`XmlError::DocumentType`](super::XmlError::DocumentType): the way to external entities is closed.
     #[default]
     Refuse,
-    /// Give it to [`xml_doctype`](BodySink::xml_doctype), note [`Ambiguity::DocumentType`], define nothing.
+    /// Give one that declares nothing itself (`<!DOCTYPE plist PUBLIC "..." "...">`) to
+    /// [`xml_doctype`](BodySink::xml_doctype) and note [`Ambiguity::DocumentType`]; what it names is not read. Refuse others.
+    SkipExternal,
+    /// The same for all, whatever they declare: nothing is defined.
     Skip,
 }
 
@@ -362,6 +365,9 @@ impl Tokenizer {
             Kind::Doctype => {
                 if self.seen_root || self.ambiguities.contains(Ambiguity::DocumentType) {
                     return Err(Error::Markup);
+                }
+                if self.doctype == Doctype::SkipExternal && memchr(b'[', markup).is_some() {
+                    return Err(Error::DocumentType);
                 }
                 self.ambiguities.insert(Ambiguity::DocumentType);
                 sink.xml_doctype(&markup[b"<!DOCTYPE".len()..markup.len() - 1]);

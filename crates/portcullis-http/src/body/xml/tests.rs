@@ -174,6 +174,28 @@ fn doctype_skipped() {
 }
 
 #[test]
+fn doctype_that_declares_nothing() {
+    let run = |document: &str| parse_with(Limits::default(), Doctype::SkipExternal, document.as_bytes());
+    let plist =
+        " plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\"";
+    for inner in [plist, " html", " a SYSTEM 'b>.dtd' "] {
+        let (sink, report) = run(&format!("<?xml version='1.0'?>\n<!DOCTYPE{inner}><a>x</a>"));
+        assert_eq!(report.error, None, "{inner}");
+        assert!(sink.events.contains(&Event::XmlDoctype(inner.as_bytes().to_vec())), "{:?}", sink.events);
+        assert!(report.ambiguities.contains(Ambiguity::DocumentType));
+    }
+    let kind = |document: &str| run(document).1.error.map(|error| error.kind);
+    for inner in
+        ["a []", "a SYSTEM 'b' [<!ENTITY x 'y'>]", "a [<!ENTITY % x SYSTEM 'y'> %x;]", "a SYSTEM '['"]
+    {
+        let document = format!("<!DOCTYPE {inner}><a>x</a>");
+        assert_eq!(kind(&document), Some(BodyErrorKind::Xml(Error::DocumentType)), "{inner}");
+    }
+    // What it may define stays unknown.
+    assert_eq!(kind("<!DOCTYPE a SYSTEM 'b'><a>&x;</a>"), Some(BodyErrorKind::Xml(Error::Entity)));
+}
+
+#[test]
 fn limits() {
     let limits =
         Limits { xml_depth_max: 2, xml_attributes_max: 2, xml_markup_bytes_max: 20, ..Limits::default() };
@@ -224,10 +246,9 @@ proptest! {
             0..14,
         ),
         cuts in proptest::collection::vec(1usize..6, 0..8),
-        skip in any::<bool>(),
+        doctype in prop_oneof![Just(Doctype::Refuse), Just(Doctype::SkipExternal), Just(Doctype::Skip)],
         wide in any::<bool>(),
     ) {
-        let doctype = if skip { Doctype::Skip } else { Doctype::Refuse };
         let text = pieces.concat();
         let body = match wide {
             true => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
