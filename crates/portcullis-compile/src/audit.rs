@@ -180,6 +180,7 @@ pub(crate) fn finish(plan: &mut Plan, document: &Document, diagnostics: &mut Vec
         request_body: written && (parts.has(b'C') || parts.has(b'I')),
         response_body: written && parts.has(b'E'),
         rule_text: written && parts.has(b'K'),
+        quiet_matches: debug || written && parts.has(b'K'),
     };
     let mut warn = |wanted: fn(&Setting) -> bool, message: &str| {
         let setting = document

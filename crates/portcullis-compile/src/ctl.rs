@@ -45,8 +45,9 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft], plan: &mut Plan) -> Result<Act, 
         Ctl::RequestBodyLimit(bytes) => Ok(Act::RequestBodyLimit(*bytes)),
         Ctl::ResponseBodyAccess(on) => Ok(Act::ResponseBodyAccess(*on)),
         Ctl::ResponseBodyLimit(bytes) => Ok(Act::ResponseBodyLimit(*bytes)),
-        // Refused before this (`refusal`).
-        Ctl::AuditEngine(_)
+        // It has a text to be taken apart (`Lowering::rate_limit`), and the others are refused before this (`refusal`).
+        Ctl::RateLimit { .. }
+        | Ctl::AuditEngine(_)
         | Ctl::AuditLogParts(_)
         | Ctl::DebugLogLevel(_)
         | Ctl::HashEngine(_)

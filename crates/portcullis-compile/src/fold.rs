@@ -3,7 +3,8 @@
 //! Rule sets are full of rules on settings: `SecRule TX:PARANOIA_LEVEL "@lt 2" "...,skipAfter:END"`. What those `TX`
 //! keys hold is known at load time wherever only unconditional rules have set them. This module follows the rules in
 //! the order in which they run and keeps, for every `TX` key, the one value that it can have there, or that there are
-//! several. A rule behind a skip that is always taken, or whose condition is always false, is *dead*. Where an operator's
+//! several. A rule behind a skip that is always taken, or whose condition is always false, is *dead*; one whose condition is
+//! always true is *certain*. Where an operator's
 //! argument has macros, `@within %{tx.allowed_methods}`, and they stand for one text only, that text takes their place.
 //!
 //! What keeps the answer on the safe side:
@@ -30,6 +31,7 @@ pub(crate) fn fold(plan: &mut Plan) {
     let activations = activations(plan);
     let mut scenarios: HashMap<Vec<u32>, Findings> = HashMap::new();
     let mut dead = Vec::new();
+    let mut certain = vec![false; plan.rules.len()];
     let mut arguments = Vec::new();
     for steps in &plan.steps {
         for step in steps {
@@ -41,6 +43,7 @@ pub(crate) fn fold(plan: &mut Plan) {
             if let Some(why) = &findings.dead[step.rule.0 as usize] {
                 dead.push(Dead { rule: step.rule, why: why.clone() });
             }
+            certain[step.rule.0 as usize] = findings.certain[step.rule.0 as usize];
             let first = plan.rule(step.rule).first_link;
             let links = first..first + plan.rule(step.rule).link_count;
             let known =
@@ -55,7 +58,7 @@ pub(crate) fn fold(plan: &mut Plan) {
     for steps in &mut plan.steps {
         *steps = without(steps, &gone);
     }
-    plan.dead = dead;
+    (plan.dead, plan.certain) = (dead, certain);
     for (link, text) in arguments {
         plan.links[link].operator.set_argument(&text);
     }
@@ -83,6 +86,8 @@ fn without(steps: &[Step], gone: &[bool]) -> Vec<Step> {
 struct Findings {
     /// By rule: why it is dead, if it is.
     dead: Vec<Option<DeadCause>>,
+    /// By rule: it matches each time that its turn comes.
+    certain: Vec<bool>,
     /// By link: what its operator's argument always is, where that has macros.
     arguments: HashMap<u32, Vec<u8>>,
 }
@@ -159,7 +164,11 @@ impl<'a> Flow<'a> {
             plan,
             sets,
             left: None,
-            findings: Findings { dead: vec![None; plan.rules.len()], ..Findings::default() },
+            findings: Findings {
+                dead: vec![None; plan.rules.len()],
+                certain: vec![false; plan.rules.len()],
+                ..Findings::default()
+            },
         }
     }
 
@@ -210,6 +219,7 @@ impl<'a> Flow<'a> {
                 here.iter_mut().zip(&before).for_each(|(fact, other)| fact.join(other));
                 truth = if truth == Truth::Always { Truth::Maybe } else { truth };
             }
+            self.findings.certain[step.rule.0 as usize] = truth == Truth::Always;
             if truth == Truth::Never {
                 self.findings.dead[step.rule.0 as usize] = cause;
                 continue;

@@ -266,6 +266,9 @@ impl Lowering<'_> {
             let link = self.link(draft, link, running);
             self.plan.links.push(link);
         }
+        if !matches!(draft.phase, Phase::RequestHeaders | Phase::RequestBody) {
+            self.too_late_to_count(draft);
+        }
         let actions = &draft.links[0].actions;
         let (log, audit_log) = logging(&draft.defaults, actions);
         let rule = Rule {
@@ -385,6 +388,7 @@ impl Lowering<'_> {
                 self.error(action.span, message, Some(hint));
                 return None;
             }
+            Action::Ctl(ast::Ctl::RateLimit { limit, key }) => self.rate_limit(limit, key),
             Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
             other => return self.refused(other, action.span),
         };

@@ -39,6 +39,7 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::Compatibility(compatibility) => {
             settings.modsecurity3 = *compatibility == seclang::Compatibility::ModSecurity3;
         }
+        Setting::XmlExternalDtd(skip) => settings.xml_external_dtd = *skip,
         Setting::SecondReadings(on) => settings.second_readings = *on,
         // ModSecurity takes 0 for its own default.
         Setting::PcreMatchLimit(limit) => {

@@ -100,6 +100,23 @@ SecRule TX:/^MSC_/ "!@streq 0" "id:4,phase:2,pass""#;
     assert!(matches(&seen)[0].starts_with("1 ARGS:a="));
 }
 
+/// The forms of long values are given back once an operator has said no; what else came meanwhile stays.
+#[test]
+fn what_a_long_value_left_outlives_its_forms() {
+    let long = "A".repeat(100_000);
+    let rules = r#"SecRule ARGS:a "!@rx ^(a{4})(a)" "id:1,phase:2,pass,nolog,capture,t:lowercase"
+SecRule ARGS:b "@rx B" "id:2,phase:2,pass,nolog,t:uppercase""#;
+    let seen = run(rules, &format!("a={long}&b={}", "b".repeat(200_000)));
+    assert_eq!(["0", "1", "2"].map(|key| tx(&seen, key).unwrap()), ["aaaaa", "aaaa", "a"]);
+
+    let rules = r#"SecPcreMatchLimit 100
+SecRule ARGS:a "@rx ^(?:(\w+)+)(?=!)\1?" "id:1,phase:2,pass,t:lowercase"
+SecRule ARGS:b "@rx B" "id:2,phase:2,pass,nolog,t:uppercase"
+SecRule TX:MSC_PCRE_LIMITS_EXCEEDED|MSC_PCRE_ERROR "@eq 1" "id:3,phase:2,pass""#;
+    let seen = run(rules, &format!("a={long}-!&b={}", "b".repeat(200_000)));
+    assert_eq!(matches(&seen), ["3 TX:msc_pcre_limits_exceeded=1", "3 MSC_PCRE_ERROR=1"]);
+}
+
 /// Every value may cost as much as a search may, but all together no more than a transaction may.
 #[test]
 fn a_transaction_has_a_budget_for_all_its_patterns() {

@@ -17,8 +17,19 @@ fn plan(rules: &str) -> Arc<Plan> {
 /// Keys and values.
 type Tx = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// How a transaction is asked to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// With a trace: each rule goes the long way.
+    Trace,
+    /// With all matches.
+    Quiet,
+    /// With matches that are logged.
+    Logged,
+}
+
 /// All that a transaction shows of its matches, and `TX`.
-fn run(plan: &Arc<Plan>, target: &str, trace: bool) -> (Vec<String>, Tx) {
+fn run(plan: &Arc<Plan>, target: &str, keep: Keep, only_logged: bool) -> (Vec<String>, Tx) {
     let connection = Connection {
         client: "192.0.2.7:4711".parse().unwrap(),
         server: "192.0.2.1:80".parse().unwrap(),
@@ -28,8 +39,10 @@ fn run(plan: &Arc<Plan>, target: &str, trace: bool) -> (Vec<String>, Tx) {
     };
     let collections = Arc::new(NoCollections);
     let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection);
-    if trace {
-        transaction.keep_trace(None);
+    match keep {
+        Keep::Trace => transaction.keep_trace(None),
+        Keep::Quiet => transaction.keep_quiet_matches(),
+        Keep::Logged => {}
     }
     let line = format!("GET {target} HTTP/1.1");
     let line = RequestLine {
@@ -41,7 +54,8 @@ fn run(plan: &Arc<Plan>, target: &str, trace: bool) -> (Vec<String>, Tx) {
     assert_eq!(transaction.request_head(line, [(&b"Host"[..], &b"h"[..])]), Progress::Done(None));
     assert_eq!(transaction.request_end(false), Progress::Done(None));
     transaction.finish();
-    let matches = transaction.matches().iter().map(|found| {
+    let shown = transaction.matches().iter().filter(|found| found.log || !only_logged);
+    let matches = shown.map(|found| {
         let view = transaction.view(found);
         format!(
             "{} {:?} {} = {} raw {} msg {} {:?} {} {:?}",
@@ -59,13 +73,16 @@ fn run(plan: &Arc<Plan>, target: &str, trace: bool) -> (Vec<String>, Tx) {
     (matches.collect(), transaction.tx_values())
 }
 
-/// With and without a trace, and this many matches.
+/// Alike however it is run, and this many matches.
 #[track_caller]
 fn check(rules: &str, matches: usize) {
     let plan = plan(rules);
     for target in ["/", "/?off=1", "/?x=2&a=b"] {
-        let short = run(&plan, target, false);
-        assert_eq!(short, run(&plan, target, true), "{target}\n{rules}");
+        let short = run(&plan, target, Keep::Quiet, false);
+        assert_eq!(short, run(&plan, target, Keep::Trace, false), "{target}\n{rules}");
+        let [few, logged] = [Keep::Logged, Keep::Quiet].map(|keep| run(&plan, target, keep, true));
+        assert_eq!(few, logged, "{target}\n{rules}");
+        assert!(run(&plan, target, Keep::Logged, false).0 == few.0, "{target}\n{rules}");
         if target == "/" {
             assert_eq!(short.0.len(), matches, "{short:#?}\n{rules}");
         }
@@ -108,4 +125,82 @@ fn what_may_come_before_them() {
     check(&format!("SecRule ARGS \"@rx (.)\" \"id:90,phase:1,pass,nolog,capture\"\n{SETTINGS}"), 14);
     check(&format!("SecRuleUpdateTargetById 4 \"!TX:level\"\n{SETTINGS}"), 14);
     check(&format!("{SETTINGS}\nSecRuleUpdateTargetById 4 \"!TX:level\""), 12);
+}
+
+/// Rules that do not run where a later link cannot match, and those that must.
+#[test]
+fn chains_and_counts() {
+    let rules = r#"SecRuleEngine On
+SecAction "id:1,phase:1,pass,nolog,setvar:tx.level=1"
+SecRule REQUEST_METHOD "@rx ^(?:GET|HEAD)$" "id:2,phase:1,pass,log,chain"
+SecRule REQUEST_HEADERS:Content-Length "!@rx ^0?$" "setvar:tx.a=1"
+SecRule REQUEST_METHOD "@rx ^(?:GET|HEAD)$" "id:3,phase:1,pass,log,chain"
+SecRule REQUEST_HEADERS:Host "!@rx ^0?$" "setvar:tx.b=1,chain"
+SecRule &REQUEST_HEADERS:Host "@lt 2" "setvar:tx.b=+1"
+SecRule &REQUEST_HEADERS:Range "@gt 0" "id:4,phase:1,pass,log"
+SecRule &REQUEST_HEADERS:Host "@eq 1" "id:5,phase:1,pass,log"
+SecRule &REQUEST_HEADERS:Range "@eq 0" "id:6,phase:1,pass,log"
+SecRule &ARGS "!@eq 0" "id:7,phase:1,pass,log,chain"
+SecRule ARGS:x "@streq 2" "setvar:tx.c=1"
+SecRule REQUEST_METHOD "@streq GET" "id:8,phase:2,pass,log,setvar:tx.d=+1,chain"
+SecRule ARGS:x "@streq 3"
+SecRule REQUEST_METHOD "@rx (G)" "id:9,phase:2,pass,log,capture,chain"
+SecRule ARGS:x "@streq 3"
+SecRule TX:d "@ge 1" "id:10,phase:2,pass,log,chain"
+SecRule ARGS:a "@rx b" "setvar:tx.e=%{MATCHED_VAR}"
+SecRule TX:level "@lt 2" "id:11,phase:2,pass,nolog,skipAfter:END"
+SecRule ARGS "@rx ." "id:12,phase:2,pass,log"
+SecMarker END
+SecRule TX:level "@lt 2" "id:13,phase:2,pass,nolog"
+SecRule REQUEST_METHOD "@rx ^(?=G)" "id:14,phase:2,pass,log,chain"
+SecRule REQUEST_METHOD "@streq POST"
+"#;
+    check(rules, 6);
+    check(&format!("{rules}SecRule MATCHED_VAR \"@rx ^(.*)$\" \"id:15,phase:2,pass,log,capture\"\n"), 7);
+}
+
+/// Chains whose first link only hands texts to the second one: what they leave behind is as if they had run.
+#[test]
+fn links_that_hand_on() {
+    let chain = |list: &str, more: &str| {
+        format!(
+            r#"SecRuleEngine On
+SecRule REQUEST_HEADERS_NAMES "@rx ^(.).*$" "id:1,phase:1,pass,log,capture,t:lowercase,msg:'%{{MATCHED_VAR}}',setvar:'tx.name_%{{tx.0}}=/%{{tx.0}}/',chain"
+SecRule TX:/^name_/ "@within {list}" "setvar:tx.score=+5"
+SecRule REQUEST_METHOD "@rx GET" "id:2,phase:1,pass,log,msg:'left %{{tx.0}} %{{tx.1}} %{{tx.2}}'"
+SecRule TX:0 "@rx ^(?:host|o)$" "id:3,phase:1,pass,log"
+{more}
+"#
+        )
+    };
+    // Keys that nobody reads are left out on purpose, so only matches are compared.
+    let same = |rules: &str, matches: usize| {
+        let plan = plan(rules);
+        let (short, _) = run(&plan, "/?name=x", Keep::Logged, true);
+        assert_eq!(short, run(&plan, "/?name=x", Keep::Trace, true).0, "{rules}");
+        assert_eq!(short.len(), matches, "{short:#?}\n{rules}");
+    };
+    same(&chain("/proxy/ /x-secret/", ""), 2);
+    same(&chain("/proxy/ /host/", ""), 3);
+    // Another rule reads what was written: all of it, by a pattern, by a part of a name, by number.
+    same(&chain("/proxy/", r#"SecRule TX:/./ "@contains /host/" "id:4,phase:2,pass,log""#), 3);
+    same(&chain("/proxy/", r#"SecRule TX:/^name/ "@contains /host/" "id:4,phase:2,pass,log""#), 3);
+    same(&chain("/proxy/", r#"SecRule TX:/e_hos.*/ "@contains /host/" "id:4,phase:2,pass,log""#), 3);
+    same(&chain("/proxy/", r#"SecRule TX:/_cookie.*/ "@contains /" "id:4,phase:2,pass,log""#), 2);
+    same(&chain("/proxy/", r#"SecRule &TX "@gt 1" "id:4,phase:2,pass,log""#), 3);
+    same(&chain("/proxy/", r#"SecRule TX:name_host "@contains host" "id:4,phase:2,pass,log""#), 3);
+    same(&chain("/proxy/", r#"SecAction "id:4,phase:2,pass,log,msg:'%{tx.name_host}'""#), 3);
+    // Or writes to the same keys; or the header is kept from the rule, so that nothing is captured.
+    same(
+        &format!(
+            "SecAction \"id:9,phase:1,pass,nolog,setvar:'tx.name_a=/proxy/'\"\n{}",
+            chain("/proxy/", "")
+        ),
+        3,
+    );
+    same(&chain("/proxy/", r#"SecRuleUpdateTargetById 1 "!REQUEST_HEADERS_NAMES:Host""#), 1);
+    let switched =
+        "SecAction \"id:9,phase:1,pass,nolog,ctl:ruleRemoveTargetById=1;REQUEST_HEADERS_NAMES:Host\"";
+    same(&format!("{switched}\n{}", chain("/proxy/ /host/", "")), 1);
+    same(&format!("SecAction \"id:9,phase:1,pass,nolog,ctl:ruleRemoveById=1\"\n{}", chain("/host/", "")), 1);
 }

@@ -42,6 +42,7 @@ impl Transaction {
                 Act::BodyProcessor(processor) => self.body.set_processor(*processor),
                 Act::ForceRequestBodyVariable(on) => self.body.force_variable(*on),
                 Act::XmlArgs(args) => self.body.make_xml_args(*args),
+                Act::RateLimit(limit) => self.charge(plan, limit),
                 Act::RequestBodyAccess(on) => self.request_body_access = *on,
                 Act::RequestBodyLimit(limit) => self.request_body_limit = *limit,
                 Act::ResponseBodyAccess(on) => self.response_body_access = *on,
@@ -72,6 +73,12 @@ impl Transaction {
             None if self.env.len() < Transaction::TX_DYNAMIC_MAX => self.env.push((name, value)),
             None => {}
         }
+    }
+
+    /// Puts a variable into `ENV` before the first phase.
+    pub fn add_environment(&mut self, name: &str, value: &[u8]) {
+        let (name, value) = (self.store.push(name.as_bytes()), self.store.push(value));
+        self.env.push((name, value));
     }
 
     /// Appends `template` with its macros replaced. A macro without a value gives nothing.
@@ -110,8 +117,13 @@ impl Transaction {
     }
 
     fn first_value(&mut self, plan: &Plan, variable: Variable, key: Option<&[u8]>) -> Option<Span> {
-        if variable == Variable::MatchedVar {
-            return Some(self.matched.value);
+        match variable {
+            Variable::MatchedVar => return Some(self.matched.value),
+            Variable::MatchedVarName => {
+                let name = self.matched.name(&self.store);
+                return Some(self.store.push(&name));
+            }
+            _ => {}
         }
         let filter = key.map_or(KeyFilter::All, |key| KeyFilter::Key(key.into()));
         let slots = match (variable, key) {

@@ -142,6 +142,8 @@ pub struct ReachableParts {
     pub response_body: bool,
     /// The texts of matched rules.
     pub rule_text: bool,
+    /// Matches of rules that neither log nor ask for a record: these parts, or debug lines, name them.
+    pub quiet_matches: bool,
 }
 
 /// Actions that steer the audit log and the debug log.

@@ -1,8 +1,9 @@
 //! The request body on its way into values.
 
 use portcullis_http::body::{
-    Ambiguities, Arg, BodyErrorKind, BodyParser, BodySink, JsonNames, Limits, MultipartError, MultipartFlags,
-    Options, Report, Undeclared, XmlArgs, overriding_query, parse_query_twice, path_parameters,
+    Ambiguities, Arg, BodyErrorKind, BodyParser, BodySink, Doctype, JsonNames, Limits, MultipartError,
+    MultipartFlags, Options, Report, Undeclared, XmlArgs, overriding_query, parse_query_twice,
+    path_parameters,
 };
 use portcullis_types::{Span, Variable};
 
@@ -48,11 +49,12 @@ pub(crate) struct RequestBody {
     forced: bool,
     /// What a rule made of `SecParseXmlIntoArgs`.
     xml_args: Option<XmlArgs>,
-    parser: Option<BodyParser>,
+    /// Boxed, as the next: most requests have none, and those are moved about.
+    parser: Option<Box<BodyParser>>,
     /// The body as it came, where the audit log may want it.
     kept: Option<Vec<u8>>,
     /// A second look at a body that may not be what it says.
-    undeclared: Option<Undeclared>,
+    undeclared: Option<Box<Undeclared>>,
     /// The body itself, where `REQUEST_BODY` has a value.
     raw: Option<Vec<u8>>,
     files: Files,
@@ -198,14 +200,14 @@ impl RequestBody {
             json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
             second_readings: settings.second_readings,
             xml_args: self.xml_args.unwrap_or(settings.xml_args),
-            ..Options::default()
+            doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
         };
         self.begun = true;
         if settings.second_readings {
-            self.undeclared = Undeclared::new(self.processor, &self.content_type, &options);
+            self.undeclared = Undeclared::new(self.processor, &self.content_type, &options).map(Box::new);
         }
-        self.parser =
-            self.processor.map(|processor| BodyParser::new(processor, &self.content_type, &options));
+        let parser = |processor| Box::new(BodyParser::new(processor, &self.content_type, &options));
+        self.parser = self.processor.map(parser);
         let raw = settings.modsecurity3 || self.forced || self.processor == Some(BodyProcessor::UrlEncoded);
         self.raw = raw.then(Vec::new);
     }

@@ -90,6 +90,11 @@ impl Transaction {
                 }
                 continue;
             }
+            let is_seen = self.trace.is_some() || self.keeps_quiet;
+            if !is_seen && self.sifted.is_in_vain(&plan.sieve, phase, at - 1) {
+                self.capture_last(&plan, step.rule);
+                continue;
+            }
             match self.run_rule(&plan, step.rule, begin) {
                 Outcome::NoMatch => continue,
                 Outcome::Match => {}
@@ -195,15 +200,16 @@ impl Transaction {
                 self.trace_excluded(plan, rule, at, item);
                 continue;
             }
-            let mark = self.store.mark(item.value);
+            let (mark, news) = (self.store.mark(item.value), self.store.news());
             let forms = self.forms_to_test(plan, link, item.value);
-            let mut hit = false;
+            let (mut hit, mut captured) = (false, false);
             for form in forms.iter() {
                 captures.clear();
                 let Some(found) = self.test_form(link, item, form, argument, &mut captures) else { continue };
                 if found && link.capture {
                     // Also where the operator is negated and the link does not match.
                     self.set_captures(form, &captures);
+                    captured = true;
                 }
                 self.trace_test(rule, at, item, form, found != link.negated);
                 if found == link.negated {
@@ -221,7 +227,9 @@ impl Transaction {
                     break;
                 }
             }
-            if !hit && self.store.data(item.value).len() > KEPT_FORM_BYTES_MAX {
+            // Captures point into the form, and what a pattern's failure is told by lies behind it.
+            let is_done = !hit && !captured && self.store.news() == news;
+            if is_done && self.store.data(item.value).len() > KEPT_FORM_BYTES_MAX {
                 self.store.rewind(mark);
             }
         }
@@ -323,6 +331,26 @@ impl Transaction {
         }
     }
 
+    /// All that is left of a rule whose first link matches in vain.
+    fn capture_last(&mut self, plan: &Plan, rule: RuleIndex) {
+        let link = &plan.links_of(plan.rule(rule))[0];
+        let mut items = std::mem::take(&mut self.items);
+        items.clear();
+        self.collect_link(plan, rule, link, 0, &mut items);
+        let mut captures = Captures::default();
+        for item in items.iter().rev() {
+            let form = self.store.form(&plan.chains, item.value, link.chain);
+            captures.clear();
+            if !self.is_taken_away(plan, rule, 0, item)
+                && self.test_form(link, item, form, b"", &mut captures) == Some(true)
+            {
+                self.set_captures(form, &captures);
+                break;
+            }
+        }
+        self.items = items;
+    }
+
     /// `TX:0` to `TX:9`. Groups before the last one that took part are set, if only to the empty text; those behind
     /// it vanish.
     fn set_captures(&mut self, form: Span, captures: &Captures) {
@@ -393,11 +421,15 @@ impl Transaction {
     ) {
         let first_change = self.rule_changes;
         self.rule_changes = self.changes.len() as u32;
+        let Rule { log, audit_log, disruption, .. } = plan.rule(rule);
+        let is_quiet = !log && !audit_log && !Match::is_disruptive(disruption);
+        if is_quiet && !self.keeps_quiet {
+            return;
+        }
         if self.matches.len() >= Transaction::MATCHES_MAX {
             self.matches_dropped += 1;
             return;
         }
-        let Rule { log, audit_log, disruption, .. } = plan.rule(rule);
         // `SecAction` looks at nothing that is worth showing.
         let is_shown = !link.unconditional;
         let shown = |span: Span| if is_shown { span } else { Span::default() };

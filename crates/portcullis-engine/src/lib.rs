@@ -23,6 +23,7 @@ mod actions;
 mod audit;
 mod body;
 mod chains;
+mod charges;
 mod collect;
 mod collections;
 mod disrupt;
@@ -52,6 +53,7 @@ mod template;
 mod trace;
 mod transaction;
 mod tx_store;
+mod tx_use;
 mod uploads;
 mod xml;
 
@@ -60,6 +62,7 @@ pub use audit::{
     HiddenBytes, HiddenIn, ReachableParts, StatusSet,
 };
 pub use chains::{ChainId, Chains};
+pub use charges::{Charge, RateLimit};
 pub use collections::{
     Change, Collections, EXPIRE_PREFIX, IS_NEW, NoCollections, RecordId, Sum, Value, VariableChange,
     new_record,

@@ -124,6 +124,24 @@ impl Operator {
         matches!(self, Operator::Rbl(_) | Operator::InspectFile(_))
     }
 
+    /// True if asking it changes nothing: no budget is spent, nothing is looked up or changed.
+    pub(crate) fn answers_only(&self) -> bool {
+        match self {
+            Operator::Rx(Pattern::Fixed(regex)) | Operator::RxGlobal(Pattern::Fixed(regex)) => {
+                // Those that backtrack have a budget, which is spent in the order of the rules.
+                !regex.backtracks()
+            }
+            Operator::Rx(Pattern::Computed(_))
+            | Operator::RxGlobal(Pattern::Computed(_))
+            | Operator::Verify(..)
+            | Operator::Rsub(_)
+            | Operator::GeoLookup(_)
+            | Operator::Rbl(_)
+            | Operator::InspectFile(_) => false,
+            _ => true,
+        }
+    }
+
     /// True if only the numeric value of the target counts.
     pub fn is_numeric(&self) -> bool {
         matches!(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use portcullis_match::Pcre;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
+use crate::template::Part;
 use crate::{
     ChainId, Chains, Diversion, Operator, Prelude, RuleSet, Settings, Shortcuts, Sieve, Template, TxIndex,
     TxSlot,
@@ -51,6 +52,10 @@ pub struct Plan {
     pub shortcuts: Shortcuts,
     /// What the first rules of every request come to.
     pub prelude: Prelude,
+    /// By rule: it matches each time that its turn comes.
+    pub certain: Vec<bool>,
+    /// True if some rule begins with the last match of another: `MATCHED_VAR`.
+    pub reads_last_match: bool,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
@@ -297,6 +302,25 @@ pub enum XmlPath {
     Search(Arc<crate::XPath>),
 }
 
+impl Link {
+    /// True if what it looks at, or its argument, is the last match.
+    fn reads_last_match(&self) -> bool {
+        let is_match =
+            |variable: Variable| matches!(variable, Variable::MatchedVar | Variable::MatchedVarName);
+        let in_argument = |argument: &Template| {
+            let names = |part: &Part| matches!(part, Part::Variable { variable, .. } if is_match(*variable));
+            argument.parts.iter().any(names)
+        };
+        self.targets.include.iter().any(|target| is_match(target.variable))
+            || self.operator.argument().is_some_and(in_argument)
+    }
+
+    /// True if a match of it, as long as its rule does not match as a whole, changes nothing that other rules see but the last match.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.operator.answers_only() && self.acts.is_empty() && !self.capture
+    }
+}
+
 impl KeyFilter {
     /// True if `key` is wanted.
     pub fn accepts(&self, key: &[u8]) -> bool {
@@ -391,6 +415,8 @@ pub enum Act {
     BodyProcessor(crate::BodyProcessor),
     ForceRequestBodyVariable(bool),
     XmlArgs(crate::XmlArgs),
+    /// Counts the request in a rate limit.
+    RateLimit(crate::RateLimit),
     RequestBodyAccess(bool),
     RequestBodyLimit(u64),
     ResponseBodyAccess(bool),
@@ -450,6 +476,7 @@ impl Plan {
                 target.slots = accepted.map(|(slot, _)| slot).collect();
             }
         }
+        self.reads_last_match = self.rules.iter().any(|rule| self.links_of(rule)[0].reads_last_match());
         self.shortcuts = Shortcuts::new(self);
         self.prelude = Prelude::new(self);
         self.sieve = Sieve::new(self);

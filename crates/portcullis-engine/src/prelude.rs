@@ -56,6 +56,7 @@ impl Prelude {
         run.store.set_scalar_span(Variable::RemoteAddr, Span::default());
         run.tx.reset(plan.tx_names.len());
         run.phase = Phase::RequestHeaders;
+        run.keeps_quiet = true;
         let mut at = begin;
         while let Some(step) = steps[..end].get(at) {
             at += 1;
@@ -70,6 +71,11 @@ impl Prelude {
             return Prelude::default();
         }
         Prelude { begin, end: at, bytes: store.bytes, tx, matched, matches, changes }
+    }
+
+    /// The step of phase 1 behind those.
+    pub(crate) fn end(&self) -> usize {
+        self.end
     }
 
     /// What a transaction's bytes begin with.
@@ -104,14 +110,17 @@ impl Transaction {
             || self.trace.is_some()
             || !self.tx.is_untouched()
             || !self.changes.is_empty()
-            || self.matches.len() + prelude.matches.len() > Transaction::MATCHES_MAX
+            || self.keeps_quiet && self.matches.len() + prelude.matches.len() > Transaction::MATCHES_MAX
             || !self.removed_rules.is_empty()
         {
             return None;
         }
         self.tx.clone_from(&prelude.tx);
         self.changes.extend_from_slice(&prelude.changes);
-        self.matches.extend_from_slice(&prelude.matches);
+        // Plain rules are quiet.
+        if self.keeps_quiet {
+            self.matches.extend_from_slice(&prelude.matches);
+        }
         if prelude.matched.variable.is_some() {
             self.matched = prelude.matched;
         }

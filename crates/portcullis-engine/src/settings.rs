@@ -83,6 +83,8 @@ pub struct Settings {
     pub modsecurity3: bool,
     /// `SecSecondReadings`.
     pub second_readings: bool,
+    /// `SecXmlExternalDtd`: a document type without declarations of its own is skipped; off, it is refused.
+    pub xml_external_dtd: bool,
     /// `SecWebAppId`.
     pub web_app_id: Vec<u8>,
     /// `SecCollectionTimeout`: seconds that a record of a persistent collection lives after it was last stored.
@@ -129,6 +131,7 @@ impl Default for Settings {
             data_dir: None,
             modsecurity3: false,
             second_readings: false,
+            xml_external_dtd: false,
             component_signatures: Vec::new(),
             audit: crate::AuditSettings::default(),
         }

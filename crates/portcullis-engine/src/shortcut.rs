@@ -24,6 +24,8 @@ pub struct Shortcuts {
     links: Vec<Shortcut>,
     /// By rule: it has one such link, and a match does no more than be noted and set `TX` keys to what is at hand.
     plain: Vec<bool>,
+    /// By rule: plain, it matches each time, and does not even set anything.
+    idle: Vec<bool>,
 }
 
 impl Shortcuts {
@@ -41,8 +43,18 @@ impl Shortcuts {
                 && matches!(rule.disruption, Disruption::Pass)
                 && plan.links[first].acts.iter().all(is_at_hand)
         };
-        let plain = plan.rules.iter().map(is_plain).collect();
-        Shortcuts { links, plain }
+        let plain: Vec<bool> = plan.rules.iter().map(is_plain).collect();
+        let is_idle = |(rule, (plain, certain)): (&Rule, (&bool, &bool))| {
+            *plain && *certain && plan.links[rule.first_link as usize].acts.is_empty()
+        };
+        let known = plain.iter().zip(&plan.certain);
+        let idle = plan.rules.iter().zip(known).map(is_idle).collect();
+        Shortcuts { links, plain, idle }
+    }
+
+    /// True if nothing is different when the rule does not run, but that its match is not remembered.
+    pub(crate) fn is_idle(&self, rule: RuleIndex) -> bool {
+        self.idle.get(rule.0 as usize) == Some(&true)
     }
 
     pub(crate) fn is_plain(&self, rule: RuleIndex) -> bool {
@@ -200,6 +212,10 @@ impl Transaction {
         if !self.decide(shortcut)? {
             return Some(false);
         }
+        if !self.keeps_quiet && !plan.reads_last_match && !self.may_be_taken_away(plan) {
+            self.run_acts(plan, &link.acts);
+            return Some(true);
+        }
         let (item, data) = self.only_value(plan, link, shortcut)?;
         if self.is_taken_away(plan, index, 0, &item) {
             return Some(false);
@@ -210,6 +226,14 @@ impl Transaction {
         self.run_acts(plan, &link.acts);
         self.remember(plan, index, link, 0, (&item, data, data, None), (None, None));
         Some(true)
+    }
+
+    /// True if a `ctl` keeps values of the kind that plain rules look at from some rule.
+    fn may_be_taken_away(&self, plan: &Plan) -> bool {
+        self.removed_targets.iter().any(|&removed| {
+            let variable = plan.ctl_targets[removed as usize].variable;
+            matches!(variable, Variable::Tx | Variable::RemoteAddr)
+        })
     }
 
     fn decide(&self, shortcut: &Shortcut) -> Option<bool> {

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A rule runs only if the operator of its first link says yes to a form of a value that the link names, or if that cannot
-//! be known beforehand. The rules that are left then run exactly as if all did: running the others would have changed
+//! be known beforehand. Of a chain the other links are asked, too, where that is cheap and those before them change nothing. The rules that
+//! are left then run exactly as if all did: running the others would have changed
 //! nothing. What is looked at are values that rules cannot change: the message, not `TX` or `MATCHED_VAR`.
 //!
 //! The [`Sieve`] is the load-time half, part of the plan; [`sift`](mod@sift) is the half of a transaction.
@@ -15,6 +16,7 @@ mod classes;
 mod forms;
 mod lanes;
 mod memo;
+mod produced;
 pub(crate) mod sift;
 
 use portcullis_match::WordFinder;
@@ -38,8 +40,20 @@ pub struct Sieve {
     not_plain: u64,
     /// Steps that run whatever the values are, by phase.
     always: [Vec<u64>; 5],
+    /// Those of them that do nothing but match.
+    idle: [Vec<u64>; 5],
+    /// Candidates with something [`produced`](Candidate::produced).
+    hand_on: Vec<u32>,
     /// Number of the last phase with a candidate.
     last_phase: u8,
+}
+
+impl Sieve {
+    /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches, could read them.
+    pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
+        let produced = self.hand_on.iter().map(|&at| self.candidates[at as usize].produced.as_ref());
+        produced.flatten().map(produced::Produced::prefix)
+    }
 }
 
 /// So many words of a bitset that fit into registers.
@@ -92,6 +106,10 @@ struct Candidate {
     step: u32,
     /// The operator can be asked without its rule; if not, the answer is taken for yes.
     is_pure: bool,
+    /// What it hands on decides, too.
+    produced: Option<produced::Produced>,
+    /// The candidates of other links of the rule, which runs only if all of them match.
+    others: Box<[u32]>,
 }
 
 /// Words of many candidates.

@@ -1,6 +1,6 @@
 //! The values of a transaction: every byte once, every value with its name, every transformed form remembered.
 
-use portcullis_types::{ByteSet, Span, Variable};
+use portcullis_types::{Span, Variable};
 
 use crate::{ChainId, Chains};
 
@@ -145,8 +145,6 @@ struct Value {
 struct Form {
     chain: ChainId,
     data: Span,
-    /// Bytes that occur in it, an index into [`Store::byte_sets`].
-    bytes: u32,
     next: u32,
 }
 
@@ -155,7 +153,6 @@ struct Form {
 pub(crate) struct Mark {
     bytes: usize,
     forms: usize,
-    byte_sets: usize,
     value: ValueId,
     value_forms: u32,
 }
@@ -169,7 +166,6 @@ pub(crate) struct Store {
     classes: [Vec<u32>; CLASS_COUNT],
     scalars: [u32; Variable::ALL.len()],
     forms: Vec<Form>,
-    byte_sets: Vec<ByteSet>,
     scratch: Vec<u8>,
     /// Grows with each value that rules have not made.
     news: u32,
@@ -183,7 +179,6 @@ impl Default for Store {
             classes: std::array::from_fn(|_| Vec::new()),
             scalars: [NONE; Variable::ALL.len()],
             forms: Vec::new(),
-            byte_sets: Vec::new(),
             scratch: Vec::new(),
             news: 0,
         }
@@ -208,8 +203,6 @@ impl Store {
         self.scalars.fill(NONE);
         self.forms.clear();
         self.forms.shrink_to(Self::KEPT_BYTES_MAX / 32);
-        self.byte_sets.clear();
-        self.byte_sets.shrink_to(Self::KEPT_BYTES_MAX / 32);
         self.scratch.clear();
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
         self.news = 0;
@@ -297,65 +290,31 @@ impl Store {
         if chain == ChainId::IDENTITY {
             return self.data(value);
         }
-        self.form_entry(chains, value, chain).data
-    }
-
-    /// Recursion depth is the length of the chain, which the plan bounds.
-    fn form_entry(&mut self, chains: &Chains, value: ValueId, chain: ChainId) -> Form {
         let mut at = self.values[value.0 as usize].forms;
         while at != NONE {
             let form = self.forms[at as usize];
             if form.chain == chain {
-                return form;
+                return form.data;
             }
             at = form.next;
         }
-        let (data, bytes) = match chains.node(chain) {
-            None => {
-                let data = self.data(value);
-                (data, self.byte_set(data))
-            }
-            Some(node) => {
-                let parent = self.form_entry(chains, value, node.parent);
-                if self.byte_sets[parent.bytes as usize].intersects(&node.triggers)
-                    || node.triggers == ByteSet::FULL
-                {
-                    self.transform(chains, parent, node.last)
-                } else {
-                    (parent.data, parent.bytes)
-                }
-            }
-        };
+        let data = self.new_form(chains, value, chain);
         let next = self.values[value.0 as usize].forms;
-        let form = Form { chain, data, bytes, next };
         self.values[value.0 as usize].forms = self.forms.len() as u32;
-        self.forms.push(form);
-        form
+        self.forms.push(Form { chain, data, next });
+        data
     }
 
-    fn transform(
-        &mut self,
-        chains: &Chains,
-        parent: Form,
-        by: portcullis_decode::Transformation,
-    ) -> (Span, u32) {
+    /// Recursion depth is the length of the chain, which the plan bounds.
+    fn new_form(&mut self, chains: &Chains, value: ValueId, chain: ChainId) -> Span {
+        let Some(node) = chains.node(chain) else { return self.data(value) };
+        let parent = self.form(chains, value, node.parent);
         let mut out = std::mem::take(&mut self.scratch);
         out.clear();
-        let changed = by.apply_with(parent.data.of(&self.bytes), chains.unicode_map.as_deref(), &mut out);
-        let result = if changed {
-            let data = self.push(&out);
-            (data, self.byte_set(data))
-        } else {
-            (parent.data, parent.bytes)
-        };
+        let changed = node.last.apply_with(parent.of(&self.bytes), chains.unicode_map.as_deref(), &mut out);
+        let data = if changed { self.push(&out) } else { parent };
         self.scratch = out;
-        result
-    }
-
-    fn byte_set(&mut self, data: Span) -> u32 {
-        let set = ByteSet::of(data.of(&self.bytes));
-        self.byte_sets.push(set);
-        self.byte_sets.len() as u32 - 1
+        data
     }
 
     /// A point to go back to if the forms made after it for `value` turn out not to be needed.
@@ -363,7 +322,6 @@ impl Store {
         Mark {
             bytes: self.bytes.len(),
             forms: self.forms.len(),
-            byte_sets: self.byte_sets.len(),
             value,
             value_forms: self.values[value.0 as usize].forms,
         }
@@ -373,7 +331,6 @@ impl Store {
     pub(crate) fn rewind(&mut self, mark: Mark) {
         self.bytes.truncate(mark.bytes);
         self.forms.truncate(mark.forms);
-        self.byte_sets.truncate(mark.byte_sets);
         self.values[mark.value.0 as usize].forms = mark.value_forms;
     }
 }

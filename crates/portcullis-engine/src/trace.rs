@@ -75,6 +75,7 @@ impl Transaction {
     /// From now on a trace is kept; `watched` is the rule whose tests it tells. Costs time and memory.
     pub fn keep_trace(&mut self, watched: Option<RuleIndex>) {
         self.trace = Some(Box::new(Trace { watched, ..Trace::default() }));
+        self.keeps_quiet = true;
     }
 
     /// The trace, if one is kept.

@@ -8,6 +8,7 @@ use portcullis_types::{Phase, Span, Variable};
 use crate::RuleSet;
 use crate::audit::AuditState;
 use crate::body::RequestBody;
+use crate::charges::Pending;
 use crate::collect::Item;
 use crate::collections::Collections;
 use crate::execute::Matched;
@@ -95,7 +96,7 @@ pub struct RequestLine<'a> {
 #[derive(Debug, Default)]
 pub struct Scratch {
     memo: Option<Memo>,
-    store: Store,
+    store: Box<Store>,
     tx: TxStore,
     sifted: Sifted,
     matches: Vec<Match>,
@@ -117,7 +118,7 @@ impl Scratch {
 pub struct Transaction {
     pub(crate) plan: Arc<Plan>,
     pub(crate) collections: Arc<dyn Collections>,
-    pub(crate) store: Store,
+    pub(crate) store: Box<Store>,
     pub(crate) tx: TxStore,
     pub(crate) sifted: Sifted,
     pub(crate) memo: Option<Memo>,
@@ -144,6 +145,7 @@ pub struct Transaction {
     pub(crate) interruption: Option<Interruption>,
     pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
     pub(crate) rewrites: Rewrites,
+    pub(crate) charges: Vec<Pending>,
     pub(crate) pause_ms: u64,
     pub(crate) paused_by: Option<RuleIndex>,
     pub(crate) matched: Matched,
@@ -156,6 +158,8 @@ pub struct Transaction {
     pub(crate) removed_targets: Vec<u32>,
     pub(crate) open_collections: Vec<OpenCollection>,
     pub(crate) matches: Vec<Match>,
+    /// Matches that nobody logs are remembered, too.
+    pub(crate) keeps_quiet: bool,
     pub(crate) matches_dropped: u64,
     pub(crate) changes: Vec<ScoreChange>,
     pub(crate) rule_changes: u32,
@@ -189,7 +193,8 @@ impl Transaction {
     ) -> Transaction {
         scratch.store.reset(plan.prelude.bytes());
         scratch.tx.reset(plan.tx_names.len());
-        scratch.sifted.reset(&plan.sieve);
+        let keeps_quiet = plan.settings.audit.reachable.quiet_matches;
+        scratch.sifted.reset(&plan.sieve, keeps_quiet);
         let settings = &plan.settings;
         let mut transaction = Transaction {
             collections,
@@ -218,6 +223,7 @@ impl Transaction {
             interruption: None,
             interrupted_by: None,
             rewrites: Rewrites::default(),
+            charges: Vec::new(),
             pause_ms: 0,
             paused_by: None,
             matched: Matched::default(),
@@ -229,6 +235,7 @@ impl Transaction {
             removed_targets: Vec::new(),
             open_collections: Vec::new(),
             matches: scratch.matches,
+            keeps_quiet,
             matches_dropped: 0,
             changes: scratch.changes,
             rule_changes: 0,
@@ -245,6 +252,13 @@ impl Transaction {
         }
         transaction.ingest_connection(connection);
         transaction
+    }
+
+    /// Remembers matches of rules that neither log nor ask for an audit record, too, which otherwise only a transaction does
+    /// whose records or debug lines can show them. To be called before phase 1.
+    pub fn keep_quiet_matches(&mut self) {
+        self.keeps_quiet = true;
+        self.sifted.reset(&self.plan.sieve, true);
     }
 
     /// Phase 1: the request line and headers, as sent, in order.
@@ -397,7 +411,7 @@ impl Transaction {
         &self.plan
     }
 
-    /// Matches so far, in order.
+    /// Matches so far, in order: those worth an event or a record, and [all](Self::keep_quiet_matches) if these are kept.
     pub fn matches(&self) -> &[Match] {
         &self.matches
     }
@@ -435,6 +449,17 @@ impl Transaction {
     /// Where other applications could read the request body differently.
     pub fn body_ambiguities(&self) -> portcullis_http::body::Ambiguities {
         self.body.ambiguities()
+    }
+
+    /// Adds `points` that an inspection agent gives to the anomaly score of the CRS, if it runs, for requests or (`outbound`)
+    /// responses. `TX:agent_score` is `total` from then on.
+    pub fn add_agent_score(&mut self, points: u32, total: u32, outbound: bool) {
+        use crate::tx_store::{AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE, TxValue};
+        self.set_tx(AGENT_SCORE, TxValue::Int(total.into()));
+        let of_crs = if outbound { OUTBOUND_SCORE } else { INBOUND_SCORE };
+        if let Some(before) = self.tx_number(of_crs) {
+            self.set_tx(of_crs, TxValue::Int(before.saturating_add(points.into())));
+        }
     }
 
     /// The numeric value of a `TX` key, if it is set.

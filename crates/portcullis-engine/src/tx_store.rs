@@ -34,11 +34,18 @@ impl TxIndex {
     }
 }
 
+/// The points of all inspection agents.
+pub(crate) const AGENT_SCORE: &[u8] = b"agent_score";
+/// Where the CRS counts the points of its rules at paranoia level 1 on requests, and on responses.
+pub(crate) const INBOUND_SCORE: &[u8] = b"inbound_anomaly_score_pl1";
+pub(crate) const OUTBOUND_SCORE: &[u8] = b"outbound_anomaly_score_pl1";
+
 /// True for the `TX` keys that the engine itself sets, whatever the rules say: those of `capture` (two digits with `@rxGlobal`),
-/// and the one that tells of a pattern that was given up.
+/// the one that tells of a pattern that was given up, and what inspection agents add.
 pub fn is_set_by_engine(key: &[u8]) -> bool {
     let is_capture = matches!(key.len(), 1 | 2) && key.iter().all(u8::is_ascii_digit);
-    is_capture || key.eq_ignore_ascii_case(b"MSC_PCRE_LIMITS_EXCEEDED")
+    let others: [&[u8]; 4] = [b"MSC_PCRE_LIMITS_EXCEEDED", AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE];
+    is_capture || others.iter().any(|other| key.eq_ignore_ascii_case(other))
 }
 
 /// A value of `TX` or of a persistent collection.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bstr::ByteSlice;
-use portcullis_engine::{Disruption, Diversion, KeepFiles, Template};
-use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
+use portcullis_engine::{Act, Disruption, Diversion, KeepFiles, RateLimit, Template};
+use portcullis_seclang::ast::{self, Action, Ctl, Directive, Document, Spanned};
 use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::settings::Setting;
 use portcullis_seclang::{Diagnostic, SourceSpan};
 use portcullis_types::{Phase, Variable};
 
 use super::Lowering;
+use crate::draft::Draft;
 use crate::proxy_url;
 
 impl Lowering<'_> {
@@ -104,6 +105,24 @@ impl Lowering<'_> {
                 self.error(span, message, Some(hint));
                 Disruption::Pass
             }
+        }
+    }
+
+    /// `ctl:rateLimit`.
+    pub(super) fn rate_limit(&mut self, limit: &[u8], key: &[u8]) -> Result<Act, String> {
+        let name = limit.to_str().map_err(|_| "the name of a rate limit is UTF-8".to_owned())?;
+        Ok(Act::RateLimit(RateLimit { name: name.into(), key: self.text(key)? }))
+    }
+
+    /// What comes after phase 2 cannot refuse a request any more.
+    pub(super) fn too_late_to_count(&mut self, draft: &Draft) {
+        let actions = draft.links.iter().flat_map(|link| draft.defaults.iter().chain(&link.actions));
+        let counts = |action: &&Spanned<Action>| matches!(action.node, Action::Ctl(Ctl::RateLimit { .. }));
+        let late: Vec<SourceSpan> = actions.filter(counts).map(|action| action.span).collect();
+        for span in late {
+            let message =
+                format!("ctl:rateLimit works in phases 1 and 2, not in phase {}", draft.phase.number());
+            self.error(span, message, Some("use phase:2".to_owned()));
         }
     }
 

@@ -54,6 +54,7 @@ pub fn directive(name: DirectiveName) -> String {
         | RuleInheritance
         | StatusEngine
         | SecondReadings
+        | XmlExternalDtd
         | ParseXmlIntoArgs
         | UploadKeepFiles
         | TmpSaveUploadedFiles
@@ -176,6 +177,7 @@ pub fn ctl(option: CtlOption) -> String {
     let value = match option {
         AuditLogParts => "+E",
         DebugLogLevel => "3",
+        RateLimit => "logins;%{ARGS.user}",
         RequestBodyLimit | ResponseBodyLimit => "1000",
         RequestBodyProcessor | ResponseBodyProcessor => "JSON",
         RuleRemoveById | RuleRemoveByMsg | RuleRemoveByTag => "7",

@@ -12,7 +12,8 @@ use crate::store::Class;
 use crate::{ChainId, Template};
 
 use super::lanes::{ClassLanes, Origin, Source, origin, side};
-use super::{BLOCK_BITS, Block, Candidate, Finder, Further, List, Side, Sieve, classes};
+use super::produced::Produced;
+use super::{BLOCK_BITS, Block, Candidate, Finder, Further, List, Side, Sieve, classes, memo};
 
 /// Word lists that one finder has numbers for.
 const LISTS_MAX: usize = u16::MAX as usize;
@@ -20,9 +21,7 @@ const LISTS_MAX: usize = u16::MAX as usize;
 impl Sieve {
     /// For the rules of `plan`.
     pub fn new(plan: &Plan) -> Sieve {
-        let looks: Vec<(Place, Vec<Look>)> = steps(plan)
-            .filter_map(|place| Some((place, looks(plan, &plan.links[place.link as usize])?)))
-            .collect();
+        let looks: Vec<(Place, Vec<Look>)> = steps(plan).flat_map(|place| known_links(plan, place)).collect();
         let blocks = looks.len().div_ceil(BLOCK_BITS);
         let not_plain = classes::not_plain();
         let width = blocks * Block::default().len();
@@ -34,6 +33,7 @@ impl Sieve {
                 bits[step / 64] |= 1 << (step % 64);
             }
             sieve.always[phase] = bits;
+            sieve.idle[phase] = idle(plan, phase);
         }
         let plain = classes::plain_bytes();
         let derived: Vec<Cow<Gates>> =
@@ -41,7 +41,6 @@ impl Sieve {
         for ((place, looks), derived) in looks.iter().zip(&derived) {
             let of_response = looks.iter().all(|look| look.side == Side::Response);
             let of_request = looks.iter().all(|look| look.side == Side::Request);
-            sieve.always[usize::from(place.phase)][place.step as usize / 64] &= !(1 << (place.step % 64));
             let link = &plan.links[place.link as usize];
             let side = match (of_request, of_response) {
                 (true, _) => Some(Side::Request),
@@ -54,6 +53,7 @@ impl Sieve {
             sieve.enter(plan, place, link, looks);
         }
         sieve.gates = builders.map(GatesBuilder::finish);
+        sieve.join_links();
         let Sieve { lanes, gates, .. } = &mut sieve;
         lanes.complete(plan, |candidate| gates[0].further[candidate].length_min as usize);
         sieve
@@ -63,7 +63,15 @@ impl Sieve {
         let at = self.candidates.len();
         let Place { link: number, phase, step } = *place;
         self.last_phase = self.last_phase.max(phase + 1);
-        self.candidates.push(Candidate { link: number, phase, step, is_pure: is_pure(link) });
+        let rule = plan.rule(plan.steps[usize::from(phase)][step as usize].rule);
+        let is_first = number == rule.first_link;
+        let produced = Produced::of(plan, number, plan.links_of(rule)).filter(|_| is_first);
+        match produced {
+            Some(_) => self.hand_on.push(at as u32),
+            None => self.always[usize::from(phase)][step as usize / 64] &= !(1 << (step % 64)),
+        }
+        let (is_pure, others) = (is_pure(link), Box::default());
+        self.candidates.push(Candidate { link: number, phase, step, is_pure, produced, others });
         for look in looks {
             let new = || Source::new(look.side, self.width);
             let source = match &look.at {
@@ -92,6 +100,53 @@ impl Sieve {
     }
 }
 
+impl Sieve {
+    /// Tells candidates of the same rule, which stand side by side, of each other.
+    fn join_links(&mut self) {
+        let mut from = 0;
+        while let Some(Candidate { phase, step, .. }) = self.candidates.get(from) {
+            let (phase, step) = (*phase, *step);
+            let same = self.candidates[from..].iter();
+            let to = from + same.take_while(|other| (other.phase, other.step) == (phase, step)).count();
+            for at in from..to {
+                let others = (from..to).filter(|&other| other != at).map(|other| other as u32);
+                self.candidates[at].others = others.collect();
+            }
+            from = to;
+        }
+    }
+}
+
+/// The steps of this phase whose rules do nothing but match, and whose skips lead to the next step. The prelude has its own.
+fn idle(plan: &Plan, phase: usize) -> Vec<u64> {
+    let steps = &plan.steps[phase];
+    let mut idle = vec![0u64; steps.len().div_ceil(64)];
+    let from = if phase == 0 { plan.prelude.end() } else { 0 };
+    for (at, step) in steps.iter().enumerate().skip(from) {
+        let goes_on = step.skip_to == u32::MAX || step.skip_to as usize == at + 1;
+        if goes_on && !plan.reads_last_match && plan.shortcuts.is_idle(step.rule) {
+            idle[at / 64] |= 1 << (at % 64);
+        }
+    }
+    idle
+}
+
+/// The links of the rule at `place` whose answers are worth knowing beforehand: the first, and those behind it of which a look at a few
+/// values says all. Whatever stands before such a link must change nothing if the rule does not run.
+fn known_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Look>)> {
+    let rule = plan.rule(plan.steps[usize::from(place.phase)][place.step as usize].rule);
+    let mut known = Vec::new();
+    for (number, link) in (place.link..).zip(plan.links_of(rule)) {
+        let is_first = number == place.link;
+        let looks = looks(plan, link).filter(|looks| is_first || looks.iter().all(Look::is_cheap));
+        known.extend(looks.map(|looks| (Place { link: number, ..place }, looks)));
+        if !link.is_quiet() || plan.reads_last_match {
+            break;
+        }
+    }
+    known
+}
+
 impl super::Lanes {
     /// Who looks at any key looks at those that others name, too.
     fn complete(&mut self, plan: &Plan, length_min: impl Fn(usize) -> usize) {
@@ -111,7 +166,7 @@ impl super::Lanes {
     }
 }
 
-/// The first link of a rule, and where it runs.
+/// A link of a rule, at first the first one, and where the rule runs.
 #[derive(Clone, Copy)]
 struct Place {
     link: u32,
@@ -130,6 +185,16 @@ struct Look {
     side: Side,
     at: LookAt,
     chains: Vec<ChainId>,
+}
+
+impl Look {
+    /// True for single headers and the like, and for what is remembered from one request to the next.
+    fn is_cheap(&self) -> bool {
+        match &self.at {
+            LookAt::Class(_, key) => key.is_some(),
+            LookAt::Scalar(variable) => memo::repeats(*variable),
+        }
+    }
 }
 
 enum LookAt {
@@ -151,7 +216,7 @@ fn looks(plan: &Plan, link: &Link) -> Option<Vec<Look>> {
     let mut looks = Vec::new();
     for target in &link.targets.include {
         let variable = target.variable;
-        if target.count {
+        if target.count && (!needs_one(link) || !matches!(origin(variable), Origin::Classes(_))) {
             return None;
         }
         let mut look = |at| looks.push(Look { side: side(variable), at, chains: chains.clone() });
@@ -211,26 +276,22 @@ fn gate(operator: &Operator) -> Gate {
     }
 }
 
+/// True for a link on the number of values, `&REQUEST_HEADERS:x`, that does not match where there is none.
+fn needs_one(link: &Link) -> bool {
+    link.chain == ChainId::IDENTITY
+        && link.operator.is_numeric()
+        && link.operator.argument().is_none()
+        && link.operator.test_number(0, b"") == link.negated
+}
+
 /// True if the answer depends on nothing but the value, and giving it changes nothing.
 fn is_pure(link: &Link) -> bool {
-    if link.negated && link.capture {
-        // What it finds is captured, match or not.
+    // What a negated link finds is captured, match or not; and a number is not one of the values that are shown.
+    if link.negated && link.capture || link.targets.include.iter().any(|target| target.count) {
         return false;
     }
-    match &link.operator {
-        // Those that backtrack have a budget, which is spent in the order of the rules.
-        Operator::Rx(Pattern::Fixed(regex)) | Operator::RxGlobal(Pattern::Fixed(regex)) => {
-            !regex.backtracks()
-        }
-        Operator::Rx(Pattern::Computed(_))
-        | Operator::RxGlobal(Pattern::Computed(_))
-        | Operator::Verify(..)
-        | Operator::Rsub(_)
-        | Operator::GeoLookup(_)
-        | Operator::Rbl(_)
-        | Operator::InspectFile(_) => false,
-        operator => operator.argument().is_none_or(|argument| argument.as_literal().is_some()),
-    }
+    let is_known = |argument: &Template| argument.as_literal().is_some();
+    link.operator.answers_only() && link.operator.argument().is_none_or(is_known)
 }
 
 /// [`Gates`] in the making.

@@ -60,9 +60,13 @@ pub(super) struct Text {
 }
 
 impl Sifted {
-    pub(crate) fn reset(&mut self, sieve: &Sieve) {
-        for (run, always) in self.run.iter_mut().zip(&sieve.always) {
+    /// `all`: also steps that do nothing but match.
+    pub(crate) fn reset(&mut self, sieve: &Sieve, all: bool) {
+        for (run, (always, idle)) in self.run.iter_mut().zip(sieve.always.iter().zip(&sieve.idle)) {
             run.clone_from(always);
+            if !all {
+                run.iter_mut().zip(idle).for_each(|(run, idle)| *run &= !idle);
+            }
         }
         self.news = None;
         self.settled.clear();
@@ -71,6 +75,16 @@ impl Sifted {
         self.classes_seen.resize(CLASS_COUNT, 0);
         self.scalars_seen.clear();
         self.scalars_seen.resize(sieve.lanes.scalars.len(), None);
+    }
+
+    /// True if the first link of the rule at this step matches, as far as it does, for nothing.
+    pub(crate) fn is_in_vain(&self, sieve: &Sieve, phase: Phase, step: usize) -> bool {
+        sieve.hand_on.iter().any(|&at| {
+            let candidate = &sieve.candidates[at as usize];
+            candidate.step as usize == step
+                && candidate.phase + 1 == phase.number()
+                && self.settled[at as usize / 64] >> (at % 64) & 1 == 0
+        })
     }
 
     /// The first step of `phase` at `from` or behind it that has to run.
@@ -169,7 +183,9 @@ impl Transaction {
         sifted.settled.resize(plan.sieve.width, 0);
         self.sift_value(plan, sifted, source, self.look_at(value));
         known.enter(source.number, self.store.text(value), bits(&sifted.settled));
-        settled.iter_mut().zip(&sifted.settled).for_each(|(all, new)| *all |= new);
+        for candidate in bits(&sifted.settled) {
+            settle(&mut sifted.run, &mut settled, &plan.sieve, candidate);
+        }
         sifted.settled = settled;
     }
 
@@ -253,6 +269,9 @@ impl Transaction {
                     return false;
                 }
                 let bytes = self.store.text(text.span);
+                if let Some(produced) = &candidate.produced {
+                    return produced.passes(plan, link, bytes, captures, &mut self.patterns);
+                }
                 !candidate.is_pure
                     || link.operator.test(bytes, argument, false, captures, &mut self.patterns)
                         != link.negated
@@ -276,11 +295,13 @@ impl Transaction {
     }
 }
 
-/// The rule of this candidate runs.
+/// The rule of this candidate runs, if nothing is known against its other links.
 fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
     let candidate = &sieve.candidates[at];
     settled[at / 64] |= 1 << (at % 64);
-    run[usize::from(candidate.phase)][candidate.step as usize / 64] |= 1 << (candidate.step % 64);
+    if candidate.others.iter().all(|&other| settled[other as usize / 64] >> (other % 64) & 1 == 1) {
+        run[usize::from(candidate.phase)][candidate.step as usize / 64] |= 1 << (candidate.step % 64);
+    }
 }
 
 impl Further {
