@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
-use portcullis_semantic::{Analysis, Class, Detectors, Level, Location};
+use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
+use portcullis_semantic::{Analysis, Class, Detectors, Level, Location, Place};
 
 use crate::wire::with_framing;
 use crate::{Content, Engine, Outcome};
@@ -63,6 +63,11 @@ impl DetectorsAlone {
         DetectorsAlone { detectors: Detectors::new(), analysis: Analysis::new(), level }
     }
 
+    /// Bytes that were read for the last sample, by all who read, and how many were allowed.
+    pub fn work(&self) -> (u64, u64) {
+        self.analysis.work()
+    }
+
     /// Why the message was refused, if it was.
     fn feed(&mut self, content: &Content) -> Option<&'static str> {
         let DetectorsAlone { detectors, analysis, .. } = self;
@@ -78,6 +83,22 @@ impl DetectorsAlone {
                 let content_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
                 let content_type = content_type.map(|(_, value)| value.as_slice()).unwrap_or_default();
                 analysis.request_body(detectors, content_type, body);
+                None
+            }
+            Content::Response { headers, body, .. } => {
+                let fields = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_slice()));
+                analysis.response_head(detectors, fields);
+                analysis.value(detectors, Location::of(Place::ResponseBody), body);
+                None
+            }
+            Content::RawResponse(bytes) => {
+                let bytes = with_framing(bytes);
+                let Ok(Some(head)) = ResponseParser::new(Limits::default()).parse(&bytes) else {
+                    return Some("unreadable response");
+                };
+                analysis.response_head(detectors, head.fields());
+                let body = bytes.get(head.received_len()..).unwrap_or_default();
+                analysis.value(detectors, Location::of(Place::ResponseBody), body);
                 None
             }
             Content::Raw(bytes) => {

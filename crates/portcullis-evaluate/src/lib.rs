@@ -1,4 +1,4 @@
-//! Replays labelled requests in process and counts what is said of them: `portcullis evaluate PATH...`.
+//! Replays labelled requests and responses in process and counts what is said of them: `portcullis evaluate PATH...`.
 //!
 //! ```text
 //! files ──sample──> labelled samples ──Engine──> blocked? score, findings ──report──> tables, lists of what went wrong
@@ -9,9 +9,10 @@
 //!
 //! What can be read, by file name and content:
 //! - `.jsonl`: lines with `p` or `b64` (a value, and `src`), lines with `method`, `uri`, `headers`, `body` or `body_b64`, lines
-//!   with `raw` (an HTTP request as text), lines with `payload` (zones of a request with what goes there). A line may have a
+//!   with `raw` (an HTTP request or response as text), lines with `payload` (zones of a request with what goes there). A line with a
+//!   `status` is a response, `headers` and `body` are its own, `method` and `uri` those of the request. A line may have a
 //!   `label` of its own, `attack` or `benign`.
-//! - files with one raw HTTP request: `.black` is an attack, `.white` is benign; other names only with `--label`.
+//! - files with one raw HTTP request or response: `.black` is an attack, `.white` is benign; other names only with `--label`.
 //! - folders with such files, however deep.
 //!
 //! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others are attacks.
@@ -21,6 +22,7 @@ mod report;
 mod sample;
 mod weak;
 mod wire;
+mod zones;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -37,7 +39,7 @@ pub use sample::{Content, Label};
 #[derive(Clone, Debug, clap::Args)]
 #[group(id = "evaluation")]
 pub struct Args {
-    /// JSON-lines files, raw requests, or folders with them
+    /// JSON-lines files, raw requests or responses, or folders with them
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Take everything as attack or benign, whatever the names say

@@ -1,10 +1,11 @@
-//! Labelled requests and values, from files.
+//! Labelled requests, responses and values, from files.
 
 use std::path::{Path, PathBuf};
 
 use portcullis_semantic::Place;
 use serde::Deserialize;
 
+use crate::zones::zones;
 use crate::{EvaluateError, PlaceArg};
 
 /// What a sample is.
@@ -57,14 +58,39 @@ pub enum Content {
     },
     /// A request as a person saved it.
     Raw(Vec<u8>),
+    /// A response in parts, and the request that it answers.
+    Response {
+        /// The status.
+        status: u16,
+        /// Header fields in order.
+        headers: Vec<(String, Vec<u8>)>,
+        /// The body, without codings.
+        body: Vec<u8>,
+        /// Method of the request.
+        method: String,
+        /// Target of the request.
+        uri: Vec<u8>,
+    },
+    /// A response as a person saved it.
+    RawResponse(Vec<u8>),
 }
 
 impl Content {
+    /// A message as a person saved it: a response if it begins as one.
+    fn raw(bytes: Vec<u8>) -> Content {
+        match bytes.starts_with(b"HTTP/") {
+            true => Content::RawResponse(bytes),
+            false => Content::Raw(bytes),
+        }
+    }
+
     /// What is in it, for criteria of labels.
     pub(crate) fn text(&self) -> String {
         match self {
-            Content::Value { bytes, .. } | Content::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Content::Request { uri, body, headers, .. } => {
+            Content::Value { bytes, .. } | Content::Raw(bytes) | Content::RawResponse(bytes) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            Content::Request { uri, body, headers, .. } | Content::Response { uri, body, headers, .. } => {
                 let mut all = [uri.as_slice(), b"\n", body].concat();
                 for (name, value) in headers {
                     all.extend_from_slice(&[b"\n", name.as_bytes(), b": ", value].concat());
@@ -85,7 +111,14 @@ impl Content {
                 }
                 format!("{line} {}", body[..body.len().min(400)].escape_ascii())
             }
-            Content::Raw(bytes) => bytes[..bytes.len().min(500)].escape_ascii().to_string(),
+            Content::Response { status, headers, body, .. } => {
+                let media_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+                let media_type = media_type.map_or(&b""[..], |(_, value)| value).escape_ascii();
+                format!("{status} [{media_type}] {}", body[..body.len().min(400)].escape_ascii())
+            }
+            Content::Raw(bytes) | Content::RawResponse(bytes) => {
+                bytes[..bytes.len().min(500)].escape_ascii().to_string()
+            }
         };
         let end = text.char_indices().nth(300).map_or(text.len(), |(at, _)| at);
         text[..end].to_owned()
@@ -128,7 +161,7 @@ fn by_extension(path: &Path) -> Option<Label> {
 
 fn raw_file(path: &Path, label: Label) -> Result<Sample, EvaluateError> {
     let bytes = std::fs::read(path).map_err(|source| EvaluateError::Io { path: path.to_owned(), source })?;
-    Ok(Sample { label, source: path.display().to_string(), content: Content::Raw(bytes) })
+    Ok(Sample { label, source: path.display().to_string(), content: Content::raw(bytes) })
 }
 
 /// All files below a folder: raw requests together are one set, each `.jsonl` is its own.
@@ -178,6 +211,7 @@ struct Line {
     tamper: String,
     method: Option<String>,
     uri: Option<String>,
+    status: Option<u16>,
     host: Option<String>,
     #[serde(default)]
     headers: Vec<(String, String)>,
@@ -239,9 +273,9 @@ fn source(line: &Line) -> String {
 
 fn content(line: Line, file: &str, place: PlaceArg) -> Result<Content, String> {
     if let Some(raw) = line.raw {
-        return Ok(Content::Raw(raw.into_bytes()));
+        return Ok(Content::raw(raw.into_bytes()));
     }
-    if let Some(uri) = line.uri {
+    if line.uri.is_some() || line.status.is_some() {
         let body = match (line.body, line.body_b64) {
             (_, Some(text)) => base64(&text).ok_or("`body_b64` is not Base64")?,
             (Some(text), None) => text.into_bytes(),
@@ -249,11 +283,13 @@ fn content(line: Line, file: &str, place: PlaceArg) -> Result<Content, String> {
         };
         let host = line.host.map(|host| ("Host".to_owned(), host.into_bytes()));
         let headers = line.headers.into_iter().map(|(name, value)| (name, latin1(&value)));
-        return Ok(Content::Request {
-            method: line.method.unwrap_or_else(|| "GET".to_owned()),
-            uri: uri.into_bytes(),
-            headers: host.into_iter().chain(headers).collect(),
-            body,
+        let (method, uri) = (line.method.unwrap_or_else(|| "GET".to_owned()), line.uri);
+        let uri = uri.unwrap_or_else(|| "/".to_owned()).into_bytes();
+        return Ok(match line.status {
+            Some(status) => Content::Response { status, headers: headers.collect(), body, method, uri },
+            None => {
+                Content::Request { method, uri, headers: host.into_iter().chain(headers).collect(), body }
+            }
         });
     }
     let bytes = match (line.p, line.b64) {
@@ -295,67 +331,6 @@ fn placed(bytes: Vec<u8>, file: &str, place: PlaceArg) -> Content {
         }
     };
     Content::Value { place, name, bytes }
-}
-
-/// Requests of a list of zones: `URL`, `ARGS`, `BODY`, `COOKIE`, `USER-AGENT`, `REFERER`, `HEADER`, with how to encode them.
-fn zones(payload: &serde_json::Value) -> Vec<(Label, Content)> {
-    let mut out = Vec::new();
-    for entry in payload.as_array().map(Vec::as_slice).unwrap_or_default() {
-        let text = |key: &str| entry.get(key).and_then(serde_json::Value::as_str);
-        let blocked = entry.get("BLOCKED").and_then(serde_json::Value::as_bool).unwrap_or(true);
-        let label = if blocked { Label::Attack } else { Label::Benign };
-        let host = ("Host".to_owned(), b"app.example.com".to_vec());
-        let request =
-            |method: &str, uri: Vec<u8>, more: Vec<(String, Vec<u8>)>, body: Vec<u8>| Content::Request {
-                method: method.to_owned(),
-                uri,
-                headers: [vec![host.clone()], more].concat(),
-                body,
-            };
-        for zone in ["URL", "ARGS", "BODY", "COOKIE", "USER-AGENT", "REFERER", "HEADER"] {
-            let Some(value) = text(zone) else { continue };
-            let value = value.replace("%RND%", "a1");
-            let bytes = value.clone().into_bytes();
-            let one = match zone {
-                "URL" => {
-                    let path = value.trim_start_matches('/');
-                    request("GET", format!("/{path}").into_bytes(), Vec::new(), Vec::new())
-                }
-                "ARGS" => request("GET", [b"/?", bytes.as_slice()].concat(), Vec::new(), Vec::new()),
-                "BODY" => {
-                    let kind = match text("BODY-TYPE").or(text("CONTENT-TYPE")) {
-                        Some(kind) => kind.to_owned(),
-                        None if value.starts_with(['{', '[']) => "application/json".to_owned(),
-                        None if value.starts_with("<?xml") => "application/xml".to_owned(),
-                        None => "application/x-www-form-urlencoded".to_owned(),
-                    };
-                    request(
-                        "POST",
-                        b"/".to_vec(),
-                        vec![("Content-Type".to_owned(), kind.into_bytes())],
-                        bytes,
-                    )
-                }
-                "COOKIE" => request("GET", b"/".to_vec(), vec![("Cookie".to_owned(), bytes)], Vec::new()),
-                "USER-AGENT" => {
-                    request("GET", b"/".to_vec(), vec![("User-Agent".to_owned(), bytes)], Vec::new())
-                }
-                "REFERER" => request("GET", b"/".to_vec(), vec![("Referer".to_owned(), bytes)], Vec::new()),
-                _ => {
-                    // Without a name of its own it is a value; a colon may stand in that.
-                    let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-                    let (name, value) = value
-                        .split_once(':')
-                        .filter(|(name, _)| is_name(name))
-                        .unwrap_or(("X-Value", &value));
-                    let field = (name.trim().to_owned(), value.trim().as_bytes().to_vec());
-                    request("GET", b"/".to_vec(), vec![field], Vec::new())
-                }
-            };
-            out.push((label, one));
-        }
-    }
-    out
 }
 
 /// Standard Base64, padding optional.

@@ -13,8 +13,8 @@ use crate::sample::{Label, Sample};
 pub(crate) struct WeakLabels(Vec<Rule>);
 
 /// Which entries: those of `sets` and `sources` (parts of their names; without `sources` all) that have one of the texts in
-/// `with`, or none of those in `without`, or are short, or `bare`: a request with a plain path, no query and no body; without any
-/// of these all. Letters count in any case.
+/// `with`, or none of those in `without`, or are short, or `bare`: a request with a plain path, no query and no body; or `stores`:
+/// the same with a document of plain words and numbers as its body; without any of these all. Letters count in any case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -29,6 +29,8 @@ struct Rule {
     shorter_than: usize,
     #[serde(default)]
     bare: bool,
+    #[serde(default)]
+    stores: bool,
     why: String,
 }
 
@@ -65,23 +67,25 @@ impl WeakLabels {
         let text = sample.content.text().to_ascii_lowercase();
         let has = |parts: &[String]| parts.iter().any(|part| text.contains(&part.to_ascii_lowercase()));
         let rule = rules.find(|rule| {
+            let has_form = rule.bare || rule.stores;
             let is_all =
-                rule.with.is_empty() && rule.without.is_empty() && rule.shorter_than == 0 && !rule.bare;
+                rule.with.is_empty() && rule.without.is_empty() && rule.shorter_than == 0 && !has_form;
             is_all
                 || has(&rule.with)
                 || !rule.without.is_empty() && !has(&rule.without)
                 || text.trim().len() < rule.shorter_than
-                || rule.bare && is_bare(&text)
+                || rule.bare && is_plain(&text).is_some_and(|body| body.is_empty())
+                || rule.stores && is_plain(&text).is_some_and(is_document)
         });
         rule.map(|rule| rule.why.as_str())
     }
 }
 
-/// A raw request for an address of letters, digits and the signs of names, with no header that is not one of a client's own.
-fn is_bare(request: &str) -> bool {
-    let Some((line, rest)) = request.split_once('\n') else { return false };
+/// The body of a raw request for an address of letters, digits and the signs of names, with no header that is not one of a client's own.
+fn is_plain(request: &str) -> Option<&str> {
+    let (line, rest) = request.split_once('\n')?;
     let target = line.split(' ').nth(1).unwrap_or_default();
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_');
+    let is_named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_');
     let (head, body) = rest.split_once("\n\n").unwrap_or((rest, ""));
     const OF_CLIENTS: [&str; 12] = [
         "host",
@@ -98,10 +102,16 @@ fn is_bare(request: &str) -> bool {
         "origin",
     ];
     let is_of_client = |field: &str| OF_CLIENTS.iter().any(|name| field.starts_with(name));
-    target.bytes().all(is_plain)
+    let is_plain = target.bytes().all(is_named)
         && !target.contains("..")
-        && body.trim().is_empty()
-        && head.lines().filter(|field| !field.trim().is_empty()).all(is_of_client)
+        && head.lines().filter(|field| !field.trim().is_empty()).all(is_of_client);
+    is_plain.then_some(body.trim())
+}
+
+/// JSON of plain words and numbers: what it stores is for a later request.
+fn is_document(body: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b.is_ascii_whitespace() || b"_-.,:\"{}[]".contains(&b);
+    body.starts_with(['{', '[']) && body.bytes().all(is_part)
 }
 
 #[cfg(test)]
@@ -135,7 +145,11 @@ mod tests {
         assert!(covers("ldap.jsonl", "", "admin*") && !covers("ldap.jsonl", "", "*)(uid=*"));
         assert!(covers("ldap.jsonl", "a README.md", "print(x)") && !covers("ldap.jsonl", "b", "print(x)"));
         assert!(covers("xpath.jsonl", "", " //*") && !covers("xpath.jsonl", "", "count(/*)"));
+        let is_bare = |request: &str| is_plain(request).is_some_and(str::is_empty);
         assert!(is_bare("get /graphs http/1.1\nhost: a\nauthorization: bearer x\n\n"));
+        let stores =
+            |body: &str| is_plain(&format!("post /a http/1.1\nhost: a\n\n{body}")).is_some_and(is_document);
+        assert!(stores("[{\"id\": \"test\"}]") && !stores("{\"id\": \"$(id)\"}") && !stores("a=b"));
         for request in [
             "get /a?b=1 http/1.1\nhost: a\n\n",
             "post /a http/1.1\nhost: a\n\n{}",

@@ -15,6 +15,23 @@ impl Content {
             Content::Raw(file) => with_framing(file),
             Content::Request { method, uri, headers, body } => request(method, uri, headers, body),
             Content::Value { place, name, bytes } => value(*place, name, bytes),
+            Content::Response { method, uri, .. } => request(method, uri, &[], b""),
+            Content::RawResponse(_) => request("GET", b"/", &[], b""),
+        }
+    }
+
+    /// The response as a server would send it, if it is one.
+    pub fn response_to_wire(&self) -> Option<Vec<u8>> {
+        match self {
+            Content::Response { status, headers, body, .. } => {
+                let mut head = format!("HTTP/1.1 {status} \r\n").into_bytes();
+                for (name, value) in headers {
+                    head.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
+                }
+                Some(with_framing(&[&head[..], b"\r\n", body].concat()))
+            }
+            Content::RawResponse(file) => Some(with_framing(file)),
+            _ => None,
         }
     }
 }
@@ -83,7 +100,7 @@ fn request(method: &str, uri: &[u8], headers: &[(String, Vec<u8>)], body: &[u8])
     out
 }
 
-/// A request as people save it: line ends of the head may be LF, and the body's length need not be right.
+/// A message as people save it: line ends of the head may be LF, and the body's length need not be right.
 pub(crate) fn with_framing(file: &[u8]) -> Vec<u8> {
     let (mut at, mut end) = (0, file.len());
     for line in file.split_inclusive(|&b| b == b'\n') {

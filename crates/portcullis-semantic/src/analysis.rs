@@ -3,9 +3,11 @@
 use portcullis_types::Span;
 
 use crate::detector::{Detector, Found, Input};
+use crate::detectors::protocol::WORK_LIMIT;
 use crate::gate::Gate;
-use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, NAME_BYTES_MAX};
+use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, LOOK_SHARE, NAME_BYTES_MAX};
 use crate::score::{self, Model, Score};
+use crate::work::Work;
 use crate::{
     ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, Place, Value, WeightsError, decode,
 };
@@ -18,6 +20,8 @@ pub struct Detectors {
     models: Vec<Model>,
     /// The first feature number of each detector.
     bases: Vec<u16>,
+    /// The one that notes what no text shows, if it is among them.
+    protocol: Option<usize>,
 }
 
 impl Detectors {
@@ -40,7 +44,8 @@ impl Detectors {
             next += detector.profile().kinds.len() as u16;
             models.push(Model::new(detector.as_ref()).map_err(|error| (detector.profile().class, error))?);
         }
-        Ok(Detectors { list, gate, models, bases })
+        let protocol = list.iter().position(|detector| detector.profile().class == Class::Protocol);
+        Ok(Detectors { list, gate, models, bases, protocol })
     }
 
     /// All kinds, with the class and the number of their detector.
@@ -62,6 +67,16 @@ impl Detectors {
     }
 }
 
+/// A single word tells nothing, but a short one in a field whose name ends as those for commands do (`cmd`, `exec`, `command`, `shell`).
+fn may_be_command(name: &[u8], word: &[u8]) -> bool {
+    const ENDS: [&[u8]; 5] = [b"cmd", b"exec", b"command", b"execute", b"shell"];
+    let ends =
+        |end: &[u8]| name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end));
+    word.len() <= 12
+        && matches!(name, [.., b'd' | b'D' | b'c' | b'C' | b'e' | b'E' | b'l' | b'L'])
+        && ENDS.iter().any(|end| ends(end))
+}
+
 impl Default for Detectors {
     fn default() -> Self {
         Detectors::new()
@@ -75,6 +90,9 @@ pub struct Analysis {
     dropped: u32,
     /// Bytes of files that were not looked at.
     pub(crate) left_out: u64,
+    pub(crate) work: Work,
+    /// Bytes of values for which the allowance did not suffice.
+    cut: u64,
     values: Vec<Value>,
     arena: Vec<u8>,
     forms: Vec<Form>,
@@ -89,6 +107,33 @@ struct Form {
     layers: Layers,
 }
 
+/// The decoded forms of one value, in the order in which they were made.
+#[derive(Debug, Default)]
+struct Forms {
+    bytes: Vec<u8>,
+    list: Vec<Form>,
+    bytes_max: usize,
+}
+
+impl Forms {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.list.clear();
+    }
+
+    /// Keeps `form` of `value`, if it is new and there is room; without `layers` there are too many of them.
+    fn keep(&mut self, value: &[u8], layers: Option<Layers>, form: &[u8]) {
+        let Some(layers) = layers else { return };
+        let end = self.bytes.len() + form.len();
+        // What two ways of decoding lead to has been looked at once, or will be.
+        let is_known = || form == value || self.list.iter().any(|known| known.span.of(&self.bytes) == form);
+        if self.list.len() < FORMS_MAX && end <= self.bytes_max && !is_known() {
+            self.list.push(Form { span: Span::new(self.bytes.len(), end), layers });
+            self.bytes.extend_from_slice(form);
+        }
+    }
+}
+
 impl Analysis {
     /// An analysis with nothing in it.
     pub fn new() -> Analysis {
@@ -101,19 +146,35 @@ impl Analysis {
         self.values.clear();
         self.dropped = 0;
         self.left_out = 0;
+        self.cut = 0;
+        self.work = Work::default();
     }
 
     /// Looks at one value, which stands at `location`, as it is and in every form that decoding makes of it.
     pub fn value(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
+        self.work.allow(bytes.len());
+        self.look(detectors, location, bytes);
+    }
+
+    /// Looks at a value of a message that has brought its allowance.
+    pub(crate) fn look(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
         let groups = ByteGroups::of(bytes);
         let is_plain = decode::is_plain(bytes, groups);
-        if is_plain && groups.is_within(ByteGroups::ALPHANUMERIC) && location.place.is_value() {
+        let is_word = is_plain && groups.is_within(ByteGroups::ALPHANUMERIC) && location.place.is_value();
+        if is_word && !may_be_command(location.name, bytes) {
             return;
         }
         let before = self.findings.len();
         self.detect(detectors, location, bytes, groups, Layers::default());
-        if !is_plain && location.place.is_value() {
+        if !is_plain && location.place.is_value() && !self.work.is_spent() {
             self.forms(detectors, location, bytes, groups);
+        }
+        if self.work.is_spent() {
+            self.cut = self.cut.saturating_add(bytes.len() as u64);
+            if let Some(number) = detectors.protocol {
+                let span = Span::new(0, bytes.len());
+                self.found(detectors, number, bytes, Layers::default()).add(WORK_LIMIT, span);
+            }
         }
         if self.findings.len() > before {
             let name = &location.name[..location.name.len().min(NAME_BYTES_MAX)];
@@ -156,6 +217,16 @@ impl Analysis {
     /// Bytes of uploaded files beyond [`FILE_BYTES_MAX`](crate::limits::FILE_BYTES_MAX), which were not looked at.
     pub fn bytes_left_out(&self) -> u64 {
         self.left_out
+    }
+
+    /// Bytes of the values for which the allowance of work did not suffice, see [`WORK_SPARE`](crate::limits::WORK_SPARE).
+    pub fn bytes_cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// The work that was done: bytes read, by all who read, and how many were allowed.
+    pub fn work(&self) -> (u64, u64) {
+        self.work.done()
     }
 
     /// The findings that `score` counts.
@@ -220,46 +291,37 @@ impl Analysis {
 
     fn forms(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8], groups: ByteGroups) {
         let bytes_max = bytes.len().saturating_mul(FORM_BYTES_FACTOR).saturating_add(FORM_BYTES_SPARE);
-        self.arena.clear();
-        self.forms.clear();
-        let (arena, forms) = (&mut self.arena, &mut self.forms);
-        let mut keep = |arena: &mut Vec<u8>, layers: Layers, layer, form: &[u8]| {
-            let Some(layers) = layers.then(layer) else { return };
-            if forms.len() < FORMS_MAX && arena.len() + form.len() <= bytes_max {
-                forms.push(Form { span: Span::new(arena.len(), arena.len() + form.len()), layers });
-                arena.extend_from_slice(form);
-            }
+        let mut made = Forms {
+            bytes: std::mem::take(&mut self.arena),
+            list: std::mem::take(&mut self.forms),
+            bytes_max,
         };
+        made.clear();
         let mut spare = std::mem::take(&mut self.spare);
-        decode::unwrap(bytes, groups, Layers::default(), &mut spare, &mut |layer, form| {
-            keep(arena, Layers::default(), layer, form);
-        });
+        let mut text = std::mem::take(&mut self.pieces);
+        let mut layers = Layers::default();
+        text.clear();
+        text.extend_from_slice(bytes);
         let mut next = 0;
-        while let Some(&form) = self.forms.get(next) {
-            next += 1;
-            let arena = std::mem::take(&mut self.arena);
-            let text = form.span.of(&arena);
-            let groups = ByteGroups::of(text);
-            self.detect(detectors, location, text, groups, form.layers);
-            let mut more = std::mem::take(&mut self.pieces);
-            more.clear();
-            if !decode::is_plain(text, groups) {
-                let start = arena.len();
-                let forms = &mut self.forms;
-                decode::unwrap(text, groups, form.layers, &mut spare, &mut |layer, made| {
-                    let Some(layers) = form.layers.then(layer) else { return };
-                    let at = start + more.len();
-                    if forms.len() < FORMS_MAX && at + made.len() <= bytes_max {
-                        forms.push(Form { span: Span::new(at, at + made.len()), layers });
-                        more.extend_from_slice(made);
-                    }
+        let mut groups = groups;
+        loop {
+            if !decode::is_plain(&text, groups) && self.work.charge(text.len()) {
+                decode::unwrap(&text, groups, layers, &mut spare, &mut |layer, form| {
+                    made.keep(bytes, layers.then(layer), form);
                 });
             }
-            self.arena = arena;
-            self.arena.extend_from_slice(&more);
-            self.pieces = more;
+            let Some(&form) = made.list.get(next).filter(|_| !self.work.is_spent()) else { break };
+            next += 1;
+            // Decoding it adds to the bytes it stands in.
+            text.clear();
+            text.extend_from_slice(form.span.of(&made.bytes));
+            groups = ByteGroups::of(&text);
+            layers = form.layers;
+            self.detect(detectors, location, &text, groups, layers);
         }
+        self.pieces = text;
         self.spare = spare;
+        (self.arena, self.forms) = (made.bytes, made.list);
     }
 
     fn detect(
@@ -270,12 +332,18 @@ impl Analysis {
         groups: ByteGroups,
         layers: Layers,
     ) {
-        let candidates = detectors.gate.candidates(text, groups, location.place);
+        if !self.work.charge(text.len()) {
+            return;
+        }
+        let candidates = detectors.gate.candidates(&detectors.list, text, groups, location.place);
         if candidates.is_empty() {
             return;
         }
         let is_json = location.place.is_value() && decode::is_json(text, groups);
         for number in candidates {
+            if !self.work.charge(text.len() / LOOK_SHARE) {
+                return;
+            }
             let input = Input { text, groups, location, layers, is_json };
             let mut found = self.found(detectors, number, text, layers);
             detectors.list[number].detect(&input, &mut found);
@@ -299,6 +367,7 @@ impl Analysis {
             layers,
             findings: &mut self.findings,
             dropped: &mut self.dropped,
+            work: &mut self.work,
         }
     }
 }

@@ -34,10 +34,13 @@ impl Analysis {
     }
 
     fn body(&mut self, detectors: &Detectors, content_type: &[u8], body: &[u8], is_whole: bool) {
-        self.value(detectors, Location::of(Place::RawBody), body);
+        self.work.allow(body.len());
+        self.look(detectors, Location::of(Place::RawBody), body);
         if protobuf::is_type(content_type) {
             let is_sound = protobuf::strings(content_type, body, &mut |text| {
-                self.value(detectors, Location::of(Place::Text), text);
+                // It may have been packed, and be longer than the body.
+                self.work.allow(text.len());
+                self.look(detectors, Location::of(Place::Text), text);
             });
             if !is_sound {
                 self.untyped(detectors, body);
@@ -101,7 +104,7 @@ impl Analysis {
 
     /// A body that is not taken apart by a parser, or not only.
     fn untyped(&mut self, detectors: &Detectors, body: &[u8]) {
-        self.value(detectors, Location::of(Place::Text), body);
+        self.look(detectors, Location::of(Place::Text), body);
         self.parts(detectors, body);
     }
 
@@ -164,7 +167,7 @@ impl Analysis {
         let Some(from) = ends.min() else { return };
         let content = part[from..].trim_ascii_end();
         if !content.is_empty() {
-            self.value(detectors, Location::of(Place::MultipartField), content);
+            self.look(detectors, Location::of(Place::MultipartField), content);
         }
     }
 }

@@ -3,6 +3,7 @@
 use portcullis_types::Span;
 
 use crate::limits::{EVIDENCE_BYTES_MAX, FINDINGS_MAX};
+use crate::work::Work;
 use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 
 /// A detector: one class (or a part of one), its kinds, its gate, and a function from bytes to findings.
@@ -22,6 +23,11 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
     /// The places it looks at.
     fn reads(&self, place: Place) -> bool {
         place.is_value()
+    }
+
+    /// False if a body as a whole ([`Place::RawBody`]) tells it nothing, whatever words are in it.
+    fn reads_body(&self, _body: &[u8], _groups: ByteGroups) -> bool {
+        true
     }
 
     /// Looks at a text that passed the gate.
@@ -116,6 +122,7 @@ pub struct Found<'a> {
     pub(crate) layers: Layers,
     pub(crate) findings: &'a mut Vec<Finding>,
     pub(crate) dropped: &'a mut u32,
+    pub(crate) work: &'a mut Work,
 }
 
 impl Found<'_> {
@@ -129,6 +136,12 @@ impl Found<'_> {
         self.push(kind, span, true);
     }
 
+    /// Charges `bytes` that are read beyond the first reading of the text: behind a quote, once more in another way. False if the
+    /// message's allowance is used up: then no further reading may begin.
+    pub fn may_read(&mut self, bytes: usize) -> bool {
+        self.work.charge(bytes)
+    }
+
     fn push(&mut self, kind: KindId, span: Span, loose: bool) {
         let Some(about) = self.kinds.get(usize::from(kind.0)) else {
             debug_assert!(false, "a kind that is not in the detector's list");
@@ -136,8 +149,8 @@ impl Found<'_> {
         };
         let feature = self.base + kind.0;
         // The same thing twice in a value says no more than once.
-        let same = |old: &&mut Finding| old.value == self.value && old.feature == feature;
-        if let Some(old) = self.findings.iter_mut().rev().find(same) {
+        let of_value = self.findings.iter_mut().rev().take_while(|old| old.value == self.value);
+        if let Some(old) = of_value.into_iter().find(|old| old.feature == feature) {
             if old.loose && !loose {
                 old.loose = false;
                 old.layers = self.layers;

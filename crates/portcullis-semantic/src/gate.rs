@@ -1,6 +1,9 @@
 //! One scan for the hint words of all detectors.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::automaton::Automaton;
+use aho_corasick::automaton::StateID;
+use aho_corasick::dfa::DFA;
+use aho_corasick::{Anchored, MatchKind, StartKind};
 
 use crate::detector::{Detector, Hint};
 use crate::{ByteGroups, Place};
@@ -12,7 +15,10 @@ pub struct Candidates(pub u64);
 /// Tells which detectors a text may concern.
 #[derive(Debug)]
 pub struct Gate {
-    words: AhoCorasick,
+    words: DFA,
+    start: StateID,
+    /// Signs of which each is a hint by itself, with the detectors it stands for: whether they are there is known beforehand.
+    signs: Vec<(ByteGroups, u64)>,
     /// For each pattern the detectors it stands for, anywhere and as a word.
     anywhere: Vec<u64>,
     as_word: Vec<u64>,
@@ -30,10 +36,17 @@ impl Gate {
         let (mut anywhere, mut as_word) = (Vec::new(), Vec::new());
         let mut without_hints = 0;
         let mut reads = [0; 64];
+        let mut signs: Vec<(ByteGroups, u64)> = Vec::new();
         for (number, detector) in detectors.iter().enumerate() {
             let bit = 1u64 << number;
             for Hint { text, is_word } in detector.hints() {
                 debug_assert!(!text.bytes().any(|b| b.is_ascii_uppercase()), "hints are lower case: {text}");
+                if let (&[sign], false) = (text.as_bytes(), *is_word)
+                    && sign.is_ascii_punctuation()
+                {
+                    signs.push((ByteGroups::of(&[sign]), bit));
+                    continue;
+                }
                 let at = patterns.iter().position(|known| known == text).unwrap_or_else(|| {
                     patterns.push(text);
                     anywhere.push(0);
@@ -50,20 +63,33 @@ impl Gate {
                 reads[place as usize] |= bit;
             }
         }
-        let words = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::DFA))
+        let words = DFA::builder()
             .match_kind(MatchKind::Standard)
+            .start_kind(StartKind::Unanchored)
             .ascii_case_insensitive(true)
+            .prefilter(false)
             .build(&patterns)
             .expect("hint words are few");
+        let start = words.start_state(Anchored::No).expect("it is built for that");
         let needs: Vec<ByteGroups> = detectors.iter().map(|detector| detector.profile().needs).collect();
         let needs_any = needs.iter().fold(ByteGroups::NONE, |all, &one| all.union(one));
-        Gate { words, anywhere, as_word, needs, needs_any, without_hints, reads }
+        Gate { words, start, signs, anywhere, as_word, needs, needs_any, without_hints, reads }
     }
 
     /// The detectors that must look at `text`.
-    pub fn candidates(&self, text: &[u8], groups: ByteGroups, place: Place) -> Candidates {
-        let reads = self.reads[place as usize];
+    pub fn candidates(
+        &self,
+        detectors: &[Box<dyn Detector>],
+        text: &[u8],
+        groups: ByteGroups,
+        place: Place,
+    ) -> Candidates {
+        let mut reads = self.reads[place as usize];
+        if place == Place::RawBody {
+            for number in Candidates(reads).filter(|number| !detectors[*number].reads_body(text, groups)) {
+                reads &= !(1 << number);
+            }
+        }
         if reads == 0 || !groups.intersects(self.needs_any) {
             return Candidates(0);
         }
@@ -76,18 +102,39 @@ impl Gate {
         if wanted & !hit == 0 {
             return Candidates(hit);
         }
-        for found in self.words.find_overlapping_iter(text) {
-            let pattern = found.pattern().as_usize();
-            hit |= self.anywhere[pattern] & wanted;
-            let as_word = self.as_word[pattern] & wanted & !hit;
-            if as_word != 0 && is_word(text, found.start(), found.end()) {
-                hit |= as_word;
+        for (sign, detectors) in &self.signs {
+            if groups.intersects(*sign) {
+                hit |= detectors & wanted;
             }
-            if hit == wanted {
-                break;
+        }
+        if hit == wanted {
+            return Candidates(hit);
+        }
+        let mut state = self.start;
+        for (at, &b) in text.iter().enumerate() {
+            state = self.words.next_state(Anchored::No, state, b);
+            if self.words.is_special(state) && self.words.is_match(state) {
+                hit |= self.matched(state, text, at + 1, wanted & !hit);
+                if hit == wanted {
+                    break;
+                }
             }
         }
         Candidates(hit)
+    }
+
+    /// Which of the detectors that are `open` the words stand for that end at `end`.
+    fn matched(&self, state: StateID, text: &[u8], end: usize, open: u64) -> u64 {
+        let mut hit = 0;
+        for index in 0..self.words.match_len(state) {
+            let pattern = self.words.match_pattern(state, index);
+            hit |= self.anywhere[pattern.as_usize()] & open;
+            let as_word = self.as_word[pattern.as_usize()] & open & !hit;
+            if as_word != 0 && is_word(text, end - self.words.pattern_len(pattern), end) {
+                hit |= as_word;
+            }
+        }
+        hit
     }
 }
 

@@ -8,17 +8,23 @@ use crate::{Analysis, Class, Detectors, Location, Place};
 
 /// A name that is more than a word, or one that objects of JavaScript have without being told.
 pub(crate) fn is_odd_name(name: &[u8]) -> bool {
-    let is_inherited = |word: &[u8]| memchr::memmem::find(name, word).is_some();
     // Letters and the usual joints make words, but two dots make a path.
-    if memchr::memmem::find(name, b"..").is_some() || name.first() == Some(&b'/') {
-        return true;
+    let is_joint = |b: u8| matches!(b, b'_' | b'-' | b'.' | b'[' | b']' | b':' | b'/');
+    let mut before = 0;
+    for &b in name {
+        if !(b.is_ascii_alphanumeric() || is_joint(b)) || b == b'.' && before == b'.' {
+            return true;
+        }
+        before = b;
     }
-    if is_inherited(b"__proto__") || is_inherited(b"constructor") || is_inherited(b"lassLoader") {
-        return true;
-    }
-    !name
-        .iter()
-        .all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'[' | b']' | b':' | b'/'))
+    // A letter that few names have comes first: each name of a body is asked.
+    let has = |letter: u8, word: &[u8]| {
+        memchr::memchr(letter, name).is_some() && memchr::memmem::find(name, word).is_some()
+    };
+    name.first() == Some(&b'/')
+        || has(b'_', b"__proto__")
+        || has(b'L', b"lassLoader")
+        || has(b'u', b"constructor")
 }
 
 /// A long name without a value is a value that nobody named.
@@ -114,7 +120,7 @@ impl<'a> Leaves<'a> {
     }
 
     fn value(&mut self, place: Place, name: &[u8], value: &[u8]) {
-        self.analysis.value(self.detectors, Location::new(place, name), value);
+        self.analysis.look(self.detectors, Location::new(place, name), value);
     }
 
     /// The strings that stand in a document of GraphQL.

@@ -58,6 +58,7 @@ mod message;
 mod protobuf;
 mod score;
 mod shape;
+mod work;
 
 pub use analysis::{Analysis, Detectors};
 pub use decode::Layer;

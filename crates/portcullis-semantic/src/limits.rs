@@ -8,6 +8,15 @@ pub const FORMS_MAX: usize = 48;
 pub const FORM_BYTES_FACTOR: usize = 4;
 /// See [`FORM_BYTES_FACTOR`].
 pub const FORM_BYTES_SPARE: usize = 4_096;
+/// Bytes that may be read for a message, by all detectors and decoders together: this many for any message, and [`WORK_FACTOR`] for
+/// each byte of its target, header fields and body. What is left when they are used up is not looked at, is counted, and
+/// blocks as `protocol.work-limit`.
+pub const WORK_SPARE: u64 = 160 << 10;
+/// See [`WORK_SPARE`].
+pub const WORK_FACTOR: u64 = 24;
+/// A detector that looks for its signs in a text is charged with this part of the text's length; what it then reads token by token,
+/// with all of that.
+pub const LOOK_SHARE: usize = 4;
 /// Findings of one message; further ones are counted, not kept.
 pub const FINDINGS_MAX: usize = 256;
 /// Bytes of a finding's evidence that are kept.

@@ -20,21 +20,23 @@ impl Analysis {
         fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
         if method.len() > 16 || !method.iter().all(u8::is_ascii_alphabetic) {
-            self.value(detectors, Location::of(Place::Method), method);
+            self.look(detectors, Location::of(Place::Method), method);
         }
+        self.work.allow(method.len() + target.len());
         self.target(detectors, target);
         for (name, value) in fields {
+            self.work.allow(name.len() + value.len());
             if name.eq_ignore_ascii_case(b"cookie") {
                 self.cookies(detectors, value);
             } else {
-                self.value(detectors, Location::new(Place::Header, name), value);
+                self.look(detectors, Location::new(Place::Header, name), value);
                 // Some servers take the target from there.
                 if overrides_url(name) {
                     self.target(detectors, value);
                 }
             }
             if is_odd_name(name) {
-                self.value(detectors, Location::new(Place::HeaderName, b""), name);
+                self.look(detectors, Location::new(Place::HeaderName, b""), name);
             }
         }
     }
@@ -46,18 +48,19 @@ impl Analysis {
         fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
         for (name, value) in fields.filter(|(_, value)| value.len() >= HEADER_BYTES_MIN) {
-            self.value(detectors, Location::new(Place::ResponseHeader, name), value);
+            self.work.allow(value.len());
+            self.look(detectors, Location::new(Place::ResponseHeader, name), value);
         }
     }
 
     /// Looks at a request target: the path, its segments, the query string and its parameters.
-    pub fn target(&mut self, detectors: &Detectors, target: &[u8]) {
+    pub(crate) fn target(&mut self, detectors: &Detectors, target: &[u8]) {
         let target = &target[..memchr::memchr(b'#', target).unwrap_or(target.len())];
         let (path, query) = match memchr::memchr(b'?', target) {
             Some(at) => (&target[..at], Some(&target[at + 1..])),
             None => (target, None),
         };
-        self.value(detectors, Location::of(Place::Path), path);
+        self.look(detectors, Location::of(Place::Path), path);
         if is_odd_path(path) || may_be_coded(path) {
             let mut end = 0;
             let mut is_first = true;
@@ -67,10 +70,10 @@ impl Analysis {
                 if !is_odd_path(segment) && !may_be_coded(segment) {
                     continue;
                 }
-                self.value(detectors, SEGMENT, segment);
+                self.look(detectors, SEGMENT, segment);
                 // A value with slashes of its own (a URL, markup) goes on behind them.
                 if is_first && end < path.len() {
-                    self.value(detectors, SEGMENT, &path[start..]);
+                    self.look(detectors, SEGMENT, &path[start..]);
                 }
                 is_first = false;
             }
@@ -79,10 +82,10 @@ impl Analysis {
             path_parameters(path, &Limits::default(), &mut Leaves::new(self, detectors, Place::Query));
         }
         let Some(query) = query else { return };
-        self.value(detectors, Location::of(Place::QueryString), query);
+        self.look(detectors, Location::of(Place::QueryString), query);
         // Browsers encode them: who sends a tag or a quote as it is means all of the query, whatever `&` and `=` are in it.
         if memchr::memchr3(b'<', b'\'', b'"', query).is_some() {
-            self.value(detectors, Location::of(Place::Query), query);
+            self.look(detectors, Location::of(Place::Query), query);
         }
         let mut sink = Leaves::new(self, detectors, Place::Query);
         parse_query_twice(query, b'&', &Limits::default(), &mut sink);
@@ -93,9 +96,9 @@ impl Analysis {
         let mut is_cut = found.nameless > 0;
         for cookie in &found.cookies {
             let (name, value) = (cookie.name.of(header), cookie.value.of(header));
-            self.value(detectors, Location::new(Place::Cookie, name), value);
+            self.look(detectors, Location::new(Place::Cookie, name), value);
             if is_odd_name(name) {
-                self.value(detectors, Location::of(Place::Name), name);
+                self.look(detectors, Location::of(Place::Name), name);
             }
             // A semicolon ends a cookie also in the middle of a tag, a quote or a command line: `a=x;id`.
             let has_value =
@@ -105,7 +108,7 @@ impl Analysis {
             is_cut |= has_value && is_odd_name(name);
         }
         if is_cut {
-            self.value(detectors, Location::of(Place::Cookie), header);
+            self.look(detectors, Location::of(Place::Cookie), header);
             // The value that goes on behind its semicolon, from where it begins.
             let goes_on = |rest: &[u8]| {
                 let piece =
@@ -115,7 +118,7 @@ impl Analysis {
             let cut = found.cookies.iter().find(|cookie| goes_on(&header[cookie.value.end as usize..]));
             if let Some(cookie) = cut.filter(|cookie| cookie.name.start > 0) {
                 let location = Location::new(Place::Cookie, cookie.name.of(header));
-                self.value(detectors, location, &header[cookie.value.start as usize..]);
+                self.look(detectors, location, &header[cookie.value.start as usize..]);
             }
         }
     }

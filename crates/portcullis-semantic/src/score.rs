@@ -49,12 +49,12 @@ pub(crate) fn contexts(place: Place, text: &[u8]) -> u32 {
     if text.len() >= 400 {
         found |= bit("text:long");
     }
-    if text.iter().filter(|&&b| b == b'\n').count() >= 4 {
+    if memchr::memchr_iter(b'\n', text).take(4).count() == 4 {
         found |= bit("text:lines");
     }
     let head = &text[..text.len().min(4_096)];
-    let words = head.split(|b| b.is_ascii_whitespace()).filter(|word| is_plain_word(word)).count();
-    if words >= 12 {
+    let mut words = head.split(|b| b.is_ascii_whitespace()).filter(|word| is_plain_word(word));
+    if words.nth(11).is_some() {
         found |= bit("text:prose");
     }
     found

@@ -130,12 +130,17 @@ fn settings() -> impl Strategy<Value = String> {
     })
 }
 
+/// So many cases, or more where `PROPTEST_CASES` says so.
+fn cases(least: u32) -> u32 {
+    ProptestConfig::default().cases.max(least)
+}
+
 fn everyday() -> impl Strategy<Value = String> {
     prop_oneof![person(), address(), amount(), time(), code(), prose(), url(), settings()]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(cases(2_000)))]
 
     #[test]
     fn everyday_values_pass(
@@ -214,7 +219,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(cases(1_000)))]
 
     #[test]
     fn sql_written_otherwise_is_found(original in prop::sample::select(SQLI), seed in any::<u64>()) {

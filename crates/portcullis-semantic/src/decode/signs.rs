@@ -143,10 +143,13 @@ const ENTITIES: &[(&str, char)] = &[
     ("hat", '^'),
 ];
 
-/// `\uHHHH`, `\u{H...}`, `\xHH` and `\OOO`. Other escapes stay: a lone `\n` may be part of a path.
+/// `\uHHHH`, `\u{H...}`, `\xHH` and `\OOO`. Other escapes stay, for a lone `\n` may be part of a path; not where an escape (`\033`) says
+/// that a string of a program stands there.
 pub(super) fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
     let mut rest = text;
     let mut decoded = false;
+    let is_string =
+        memchr::memmem::find(text, b"\\033[").is_some() || memchr::memmem::find(text, b"\\x1b[").is_some();
     while let Some(at) = memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
@@ -158,6 +161,7 @@ pub(super) fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
             }
             [b'u' | b'U', tail @ ..] => hex_number(tail, 4).map(|code| (code, 5)),
             [b'x' | b'X', tail @ ..] => hex_number(tail, 2).map(|code| (code, 3)),
+            [b'n' | b'r', ..] if is_string => Some((u32::from(b'\n'), 1)),
             [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
                 Some((u32::from(a - b'0') << 6 | u32::from(b - b'0') << 3 | u32::from(c - b'0'), 3))
             }

@@ -23,6 +23,8 @@ kinds! {
     NUL "ldap.nul" Error "the filter is closed, and NUL cuts off the rest";
     RULE "ldap.rule" Error "a matching rule by its number";
     WHOLE "ldap.whole" Warning "all of the value is a filter";
+    NAMED "ldap.named" Warning "the value is a comparison of an attribute that every directory has";
+    SIGNS "ldap.signs" Critical "a list of the signs that filters are made of, to see which come through";
 }
 
 /// See the module.
@@ -50,6 +52,10 @@ impl Detector for Ldap {
         let is_value = prefix.len() <= PREFIX_BYTES_MAX && prefix.iter().filter(|b| **b == b' ').count() <= 1;
         // The settings of a login hold whole filters; what breaks out of one does not begin with its parenthesis.
         let is_setting = prefix.is_empty() && is_balanced(text) && purpose::takes_filters(input.location);
+        if is_signs(text) {
+            found.add(SIGNS, Span::new(0, text.len()));
+            return;
+        }
         let mut scan = Scan { text, is_loose: !is_value || is_setting, found };
         scan.run(first);
     }
@@ -74,8 +80,7 @@ impl Scan<'_, '_, '_> {
         let text = self.text;
         let (mut depth, mut closed_foreign) = (0u32, false);
         let (mut filters, mut comparisons, mut foreign) = (0u32, 0u32, 0u32);
-        let mut at = first;
-        while at < text.len() {
+        for at in memchr::memchr2_iter(b'(', b')', &text[first..]).map(|at| first + at) {
             match text[at] {
                 b')' if depth == 0 => {
                     closed_foreign = true;
@@ -109,7 +114,6 @@ impl Scan<'_, '_, '_> {
                 }
                 _ => {}
             }
-            at += 1;
         }
         // A filter needs no white space: code and prose have it.
         let trimmed = text.trim_ascii();
@@ -120,6 +124,14 @@ impl Scan<'_, '_, '_> {
             && (filters > 0 || comparisons == 1 && trimmed.len() < 80)
         {
             self.add(WHOLE, 0, text.len());
+            let name = &trimmed[1..1 + run(trimmed, 1, 40, is_word).saturating_sub(1)];
+            if comparisons == 1
+                && filters == 0
+                && !trimmed.contains(&b'*')
+                && is_one_of(name, DIRECTORY_ATTRIBUTES)
+            {
+                self.add(NAMED, 0, text.len());
+            }
         }
     }
 
@@ -129,7 +141,11 @@ impl Scan<'_, '_, '_> {
         if let Some(b'&' | b'|' | b'!') = text.get(at) {
             let next = skip_space(text, at + 1);
             // `(&)` and `(|)` are true and false (RFC 4526).
-            let is_filter = matches!(text.get(next), Some(b'(' | b')')) || self.comparison(next, false);
+            // `*)(&`: the application's own filters are what it joins.
+            let is_open_end =
+                next >= text.len() && text[..at.saturating_sub(1)].trim_ascii_end().ends_with(b")");
+            let is_filter =
+                is_open_end || matches!(text.get(next), Some(b'(' | b')')) || self.comparison(next, false);
             if is_filter {
                 self.add(OPERATOR, at.saturating_sub(1), next + 1);
                 return Some(Filter::Operator);
@@ -183,15 +199,44 @@ impl Scan<'_, '_, '_> {
     }
 }
 
+/// Attributes whose names are no words of a language.
+const DIRECTORY_ATTRIBUTES: &[&[u8]] = &[
+    b"cn",
+    b"sn",
+    b"uid",
+    b"ou",
+    b"dc",
+    b"givenname",
+    b"objectclass",
+    b"objectcategory",
+    b"samaccountname",
+    b"userprincipalname",
+    b"memberof",
+    b"userpassword",
+    b"uidnumber",
+    b"gidnumber",
+];
+
+/// `*()|&'`: at least the star, both parentheses and two operators, and nothing that has a meaning.
+fn is_signs(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let has = |b: u8| text.contains(&b);
+    (5..=16).contains(&text.len())
+        && text.iter().all(|b| b"*()|&!='\"\\/#;-".contains(b))
+        && has(b'*')
+        && has(b'(')
+        && has(b')')
+        && has(b'|')
+        && has(b'&')
+}
+
 /// Each parenthesis that closes was opened before, and none stays open.
 fn is_balanced(text: &[u8]) -> bool {
-    let step = |depth: i32, b: &u8| match b {
+    let step = |depth: u32, at: usize| match text[at] {
         b'(' => Some(depth + 1),
-        b')' if depth == 0 => None,
-        b')' => Some(depth - 1),
-        _ => Some(depth),
+        _ => depth.checked_sub(1),
     };
-    text.iter().try_fold(0, step) == Some(0)
+    memchr::memchr2_iter(b'(', b')', text).try_fold(0, step) == Some(0)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -257,6 +302,8 @@ const HINTS: &[Hint] = &[
     Hint::text(")%00"),
     Hint::text("=*"),
     Hint::text(":="),
+    Hint::text("*("),
+    Hint::text("()"),
     Hint::text("(cn="),
     Hint::text("(sn="),
     Hint::text("(uid="),
@@ -285,6 +332,14 @@ mod tests {
     }
 
     #[test]
+    fn signs_and_names() {
+        blocks(Ldap, "*()|&'", "signs");
+        blocks(Ldap, "(sn=administrator)", "named");
+        passes_at(Ldap, Place::Query, "q", "(cn=John*)");
+        passes(Ldap, "(*) & (|)");
+    }
+
+    #[test]
     fn filters_in_settings() {
         passes_at(Ldap, Place::Form, "ldap_filter", "(cn=*)");
         passes_at(Ldap, Place::Json, "login.userFilter", "(&(objectClass=person)(sAMAccountName={0}))");
@@ -298,6 +353,8 @@ mod tests {
         passes(Ldap, "call(me)(maybe=1)");
         passes(Ldap, "if ((a & b) | (c = d)) return (x);");
         passes(Ldap, "1) apples 2) pears (green) 3) plums");
+        blocks(Ldap, "*)(&", "star-close operator break-out");
+        passes(Ldap, "(a) (&");
         passes(Ldap, "(555) 123-4567");
         passes(Ldap, "(*) required field");
         passes(Ldap, "(cn=John*)");

@@ -243,15 +243,15 @@ fn classify(line: &[u8]) -> Option<KindId> {
     let mut words = line.split(|b| *b == b' ').filter(|word| !word.is_empty());
     let first = words.next()?;
     let second = words.next();
-    let count = 1 + usize::from(second.is_some()) + words.count();
+    let count = || 1 + usize::from(second.is_some()) + words.clone().count();
     let upper = |word: &[u8]| !word.iter().any(u8::is_ascii_lowercase);
     if POP_COMMANDS.iter().any(|known| first.eq_ignore_ascii_case(known)) {
         let numbers = line[first.len()..].split(|b| *b == b' ').filter(|word| !word.is_empty());
-        return (count <= 3 && second.is_some() && numbers.into_iter().all(is_number)).then_some(RETRIEVE);
+        return (count() <= 3 && second.is_some() && numbers.into_iter().all(is_number)).then_some(RETRIEVE);
     }
     for (known, takes_word) in SMTP_COMMANDS {
         if first.eq_ignore_ascii_case(known) {
-            let fits = if *takes_word { (2..=3).contains(&count) } else { count == 1 };
+            let fits = if *takes_word { (2..=3).contains(&count()) } else { count() == 1 };
             return (fits && (upper(first) || !takes_word)).then_some(SMTP);
         }
     }
@@ -261,7 +261,7 @@ fn classify(line: &[u8]) -> Option<KindId> {
         && first.iter().all(u8::is_ascii_alphanumeric)
         && first[first.len() - 1].is_ascii_digit();
     let command = second?;
-    (is_tag && IMAP_COMMANDS.iter().any(|known| command.eq_ignore_ascii_case(known)) && count <= 6)
+    (is_tag && IMAP_COMMANDS.iter().any(|known| command.eq_ignore_ascii_case(known)) && count() <= 6)
         .then_some(TAGGED)
 }
 

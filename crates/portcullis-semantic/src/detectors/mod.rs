@@ -29,6 +29,7 @@ pub mod template;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod upload;
+mod word_table;
 pub mod xpath;
 pub mod xss;
 pub mod xxe;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Box<dyn Detector>> {
         Box::new(upload::Upload::new()),
         Box::new(scanner::Scanner::new()),
         Box::new(command::Command::new()),
+        Box::new(command::CommandField::new()),
         Box::new(code::Code::new()),
         Box::new(template::Template::new()),
         Box::new(deserialization::Deserialization::new()),

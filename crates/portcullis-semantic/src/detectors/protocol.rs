@@ -7,6 +7,7 @@ kinds! {
     reference "https://www.rfc-editor.org/rfc/rfc9110#name-content-type";
     UNREADABLE_BODY "protocol.unreadable-body" Warning "the body is not what its type says, or breaks its rules";
     HIDDEN_CHARSET "protocol.hidden-charset" Critical "the body says it is in a character set in which ASCII has other bytes (EBCDIC, UTF-7)";
+    WORK_LIMIT "protocol.work-limit" Critical "looking at the message would take more work than honest ones need; the rest of this value was not looked at";
     AMBIGUOUS_BODY "protocol.ambiguous-body" Warning "another reader could take other values from the body";
 }
 

@@ -63,6 +63,98 @@ pub(super) fn is_of_report(location: Location<'_>) -> bool {
     location.place == Place::Json && has_word(above, REPORTS)
 }
 
+/// The field takes code: snippets of an editor, scripts of a page.
+pub(super) fn takes_code(location: Location<'_>) -> bool {
+    const CODE: &[&[u8]] = &[b"code", b"snippet", b"script", b"js", b"javascript", b"source"];
+    is_of_body(location.place) && has_word(last_part(location.name), CODE)
+}
+
+/// A browser quotes code that it did not run: the report of a content security policy.
+pub(super) fn quotes_code(location: Location<'_>) -> bool {
+    const SAMPLES: &[&[u8]] = &[b"script-sample", b"scriptSample", b"sample"];
+    let last = last_part(location.name);
+    let above = &location.name[..location.name.len() - last.len()];
+    location.place == Place::Json
+        && SAMPLES.contains(&last)
+        && (has_word(above, &[b"report", b"body"]) || above.is_empty())
+}
+
+/// The field holds the command that something is to run, by its name.
+pub(super) fn runs_commands(location: Location<'_>) -> bool {
+    const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
+    let is_field = matches!(location.place, Place::Query | Place::Form | Place::Header | Place::Cookie);
+    is_field && has_word(last_part(location.name), COMMANDS)
+}
+
+/// The parameter of a page says which file it is about.
+pub(super) fn asks_for_file(location: Location<'_>) -> bool {
+    const FILES: &[&[u8]] = &[
+        b"file",
+        b"filename",
+        b"filepath",
+        b"path",
+        b"template",
+        b"include",
+        b"download",
+        b"doc",
+        b"document",
+    ];
+    // `fileName`, `file_name`, `filePath`
+    location.place == Place::Query && has_word(last_part(location.name), FILES)
+}
+
+/// The field names a function or method that something calls.
+pub(super) fn names_function(location: Location<'_>) -> bool {
+    const FUNCTIONS: &[&[u8]] = &[
+        b"function",
+        b"func",
+        b"fn",
+        b"method",
+        b"callback",
+        b"call",
+        b"filter",
+        b"action",
+        b"handler",
+        b"vars",
+    ];
+    is_of_field(location.place) && has_word(last_part(location.name), FUNCTIONS)
+}
+
+/// The field is for one host, file, user or password: signs that join names of columns elsewhere join nothing there.
+pub(super) fn takes_single_name(location: Location<'_>) -> bool {
+    const SINGLE: &[&[u8]] = &[
+        b"host",
+        b"hostname",
+        b"ip",
+        b"addr",
+        b"address",
+        b"domain",
+        b"target",
+        b"server",
+        b"ping",
+        b"file",
+        b"filename",
+        b"path",
+        b"dir",
+        b"device",
+        b"interface",
+        b"iface",
+        b"port",
+        b"user",
+        b"username",
+        b"login",
+        b"password",
+        b"passwd",
+        b"pass",
+        b"pwd",
+        b"old",
+        b"email",
+        b"cmd",
+        b"command",
+    ];
+    has_word(last_part(location.name), SINGLE)
+}
+
 /// The field takes filters of a directory: the settings of a login by LDAP.
 pub(super) fn takes_filters(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), &[b"filter", b"ldap"])
@@ -200,6 +292,13 @@ mod tests {
         );
         assert!(
             takes_filters(at(Place::Form, "ldap_user_filter")) && !takes_filters(at(Place::Form, "filtered"))
+        );
+        assert!(takes_code(at(Place::Form, "page_script")) && !takes_code(at(Place::Query, "code")));
+        assert!(quotes_code(at(Place::Json, "csp-report.script-sample")));
+        assert!(!quotes_code(at(Place::Json, "items.sample")) && !quotes_code(at(Place::Form, "sample")));
+        assert!(runs_commands(at(Place::Header, "X-Api-Cmd")) && !runs_commands(at(Place::Json, "command")));
+        assert!(
+            takes_single_name(at(Place::Query, "host")) && !takes_single_name(at(Place::Query, "sort_by"))
         );
         assert!(
             takes_password(at(Place::Form, "user[newPassword]"))

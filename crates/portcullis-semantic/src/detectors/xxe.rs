@@ -42,6 +42,10 @@ impl Detector for Xxe {
         place.is_value() || matches!(place, Place::XmlDoctype | Place::RawBody)
     }
 
+    fn reads_body(&self, _body: &[u8], groups: ByteGroups) -> bool {
+        groups.has(b'<')
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         // Declarations in prose are an article about XML: they hold only in what is a document from its beginning.

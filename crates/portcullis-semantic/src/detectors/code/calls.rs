@@ -70,6 +70,8 @@ impl<'t> Scan<'_, 't> {
                     self.note(Fact::FileArgument, span);
                 }
             }
+            // A page opens a window: no file of the server.
+            Group::Open if self.is_of_window(span) => {}
             Group::Open if matches!(argument, Argument::Text(text) if is_telling_file(text)) => {
                 self.note(Fact::File, span);
                 self.note(Fact::FileArgument, span);
@@ -82,6 +84,17 @@ impl<'t> Scan<'_, 't> {
             }
             _ => {}
         }
+    }
+
+    /// The name that ends with `span` is a member of a browser's window.
+    fn is_of_window(&self, span: Span) -> bool {
+        let path = &self.text[..span.end as usize];
+        let object = &path[..path.iter().rposition(|b| *b == b'.').unwrap_or(0)];
+        [&b"window"[..], b"self", b"top", b"parent", b"opener"].iter().any(|name| {
+            object.strip_suffix(*name).is_some_and(|before| {
+                !before.last().is_some_and(|b| b.is_ascii_alphanumeric() || b"_$.".contains(b))
+            })
+        })
     }
 
     /// A known function is called in this text.

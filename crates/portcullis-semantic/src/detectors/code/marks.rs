@@ -5,7 +5,7 @@ use portcullis_types::Span;
 
 use super::{
     BACKDOOR, BACKTICK, CLASS_PATH, EXECUTE, INPUT, LOOKUP, PHP_TAG, RENDER_ARRAY, SCRIPT_TAG,
-    SHELL_ARGUMENT, begins_as_code,
+    SHELL_ARGUMENT, WHOLE, begins_as_code,
 };
 use crate::Place;
 use crate::detectors::command;
@@ -49,6 +49,10 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             } else {
                 found.add_loose(kind, span)
             }
+            // A block of PHP and nothing else.
+            if kind == PHP_TAG && is_firm && at <= 4 && text.trim_ascii_end().ends_with(b"?>") {
+                found.add(WHOLE, span);
+            }
             // `<?=`...`` runs what stands in back-ticks, whatever that is made of.
             if kind == PHP_TAG && is_firm && rest.iter().take(12).any(|b| *b == b'`') {
                 found.add(BACKTICK, span);
@@ -56,8 +60,9 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
         }
     }
     // The name of a parameter may be the attack: `class.module.classLoader.resources...`.
-    if let Some(at) =
-        memmem::find(text, b"lass.module.classLoader").or_else(|| memmem::find(text, b"lass.classLoader."))
+    if input.groups.has(b'.')
+        && let Some(at) = memmem::find(text, b"lass.module.classLoader")
+            .or_else(|| memmem::find(text, b"lass.classLoader."))
     {
         found.add(CLASS_PATH, Span::new(at, text.len().min(at + 60)));
     }
@@ -72,6 +77,9 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
         found.add(BACKDOOR, Span::new(0, text.len().min(60)));
     }
     // A request parameter of ASP in code: `eval(request("x"))`, `Execute Request("x")`.
+    if !has_request(text) {
+        return;
+    }
     for call in [&b"(request("[..], b"(request[", b"(request.item[", b" request(\"", b"request.form("] {
         let Some(at) = find_any_case(text, call) else { continue };
         let before = text[..at].trim_ascii_end();
@@ -131,7 +139,9 @@ fn lookups(text: &[u8], found: &mut Found<'_>) {
 /// `%x(id)` of Ruby and `qx/id/` of Perl: the text between the delimiters is a command.
 fn quoted_commands(shell: &command::Names, text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr_iter(b'x', text).take(32) {
-        let Some(before) = at.checked_sub(1) else { continue };
+        let Some(before) = at.checked_sub(1).filter(|before| matches!(text[*before], b'%' | b'q')) else {
+            continue;
+        };
         let is_mark = match text[before] {
             b'%' => true,
             b'q' => before.checked_sub(1).is_none_or(|i| !text[i].is_ascii_alphanumeric()),
@@ -171,6 +181,13 @@ fn starts(text: &[u8], start: &[u8]) -> bool {
 
 fn ends_any_case(text: &[u8], end: &[u8]) -> bool {
     text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end)
+}
+
+/// `request`, in any case: its rarest letter is looked for.
+fn has_request(text: &[u8]) -> bool {
+    memchr::memchr2_iter(b'q', b'Q', text).any(|at| {
+        at >= 2 && text[at - 2..].get(..7).is_some_and(|word| word.eq_ignore_ascii_case(b"request"))
+    })
 }
 
 fn find_any_case(text: &[u8], part: &[u8]) -> Option<usize> {

@@ -18,10 +18,11 @@ mod tests;
 
 use portcullis_types::Span;
 
-use self::names::Names;
+use self::names::{Group, Names};
 use self::scan::{Fact, Scan};
-use super::command;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
+use super::scan::is_one_of;
+use super::{command, purpose};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Code_Injection";
@@ -58,6 +59,8 @@ kinds! {
     RENDER_ARRAY "code.render-array" Critical "a property of Drupal's render arrays that names a function";
     LOOKUP "code.lookup" Critical "a lookup of Apache Commons Text that runs a script or asks another server";
     BACKDOOR "code.backdoor" Critical "code for the backdoor that once was in PHP's source";
+    MAGIC "code.magic" Critical "the name of a method that PHP calls by itself, as a value";
+    FUNCTION_NAME "code.function-name" Critical "the name of a function that runs commands or what it is given, in a field for a function's name";
     BACKTICK "code.backtick" Warning "prints what a command in back-ticks writes";
 }
 
@@ -97,6 +100,7 @@ impl Detector for Code {
             return;
         }
         marks::detect(&self.shell, input, found);
+        self.names_alone(input, found);
         self.walk(input.text, 0, found);
         for quote in [b'\'', b'"'] {
             if let Some(at) = break_out(input.text, quote) {
@@ -107,6 +111,31 @@ impl Detector for Code {
 }
 
 impl Code {
+    /// `_method=__construct`, `function=call_user_func_array`: the value is a name, and an application calls what it names.
+    fn names_alone(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        const MAGIC_METHODS: &[&[u8]] = &[
+            b"__construct",
+            b"__destruct",
+            b"__wakeup",
+            b"__invoke",
+            b"__tostring",
+            b"__callstatic",
+            b"__call",
+        ];
+        let name = input.text.trim_ascii();
+        if name.len() > NAME_BYTES_MAX || !matches!(input.location.place, Place::Query | Place::Form) {
+            return;
+        }
+        let span = Span::new(0, input.text.len());
+        if name.starts_with(b"__") && is_one_of(name, MAGIC_METHODS) {
+            found.add(MAGIC, span);
+        }
+        let runs = matches!(self.names.get(name), Some(Group::Execute | Group::Eval | Group::Callback));
+        if runs && name.contains(&b'_') && purpose::names_function(input.location) {
+            found.add(FUNCTION_NAME, span);
+        }
+    }
+
     /// Reads the text from byte `at` on.
     fn walk(&self, text: &[u8], at: usize, found: &mut Found<'_>) {
         let mut firm = None;
@@ -124,8 +153,12 @@ impl Code {
                 found.add(WHOLE, Span::new(0, text.len()));
             }
         }
+        found.may_read(text.len() - at);
     }
 }
+
+/// The longest name of a function that is looked up.
+const NAME_BYTES_MAX: usize = 32;
 
 /// A longer text is more than one expression.
 const WHOLE_BYTES_MAX: usize = 512;

@@ -1,6 +1,7 @@
-use std::collections::HashMap;
+use portcullis_types::ByteSet;
 
 use crate::detectors::name_filter::NameFilter;
+use crate::detectors::word_table::WordTable;
 
 /// The longest name that is looked up.
 const NAME_BYTES_MAX: usize = 48;
@@ -45,36 +46,42 @@ pub(in crate::detectors) enum Group {
 /// `data/code-names.tsv`, ready to be asked.
 #[derive(Debug)]
 pub(in crate::detectors) struct Names {
-    exact: HashMap<&'static [u8], Group>,
-    any_case: HashMap<&'static [u8], Group>,
+    exact: WordTable<Group>,
+    any_case: WordTable<Group>,
     paths: Vec<(&'static [u8], Group)>,
-    types: Vec<&'static [u8]>,
+    /// By their first byte.
+    types: Vec<Vec<&'static [u8]>>,
     filter: NameFilter,
     /// The last names of the paths.
-    ends: NameFilter,
+    ends: WordTable<()>,
+    /// First bytes of the paths.
+    paths_first: ByteSet,
 }
 
 impl Names {
     pub fn new() -> Names {
-        let (mut exact, mut any_case) = (HashMap::new(), HashMap::new());
-        let (mut paths, mut types) = (Vec::new(), Vec::new());
+        let (mut exact, mut any_case) = (Vec::new(), Vec::new());
+        let (mut paths, mut types): (Vec<(&[u8], Group)>, _) = (Vec::new(), vec![Vec::new(); 256]);
         for (name, group, flags) in lines() {
             let (name, group) = (name.as_bytes(), group_of(group));
             if group == Group::Type {
-                types.push(name);
+                types[usize::from(name[0])].push(name);
             } else if flags.contains('p') {
                 paths.push((name, group));
             } else if flags.contains('i') && name.iter().all(|b| !b.is_ascii_uppercase()) {
-                any_case.insert(name, group);
+                any_case.push((name, group));
             } else {
-                exact.insert(name, group);
+                exact.push((name, group));
             }
         }
-        let filter = NameFilter::new(exact.keys().chain(any_case.keys()).copied());
+        let filter = NameFilter::new(exact.iter().chain(&any_case).map(|(name, _)| *name));
         let last =
             |(path, _): &(&'static [u8], Group)| path.rsplit(|&b| b == b'.').next().unwrap_or_default();
-        let ends = NameFilter::new(paths.iter().map(last));
-        Names { exact, any_case, paths, types, filter, ends }
+        let ends = WordTable::new(paths.iter().map(|path| (last(path), ())));
+        let first = |all: ByteSet, name: &&'static [u8]| all.union(ByteSet::of(&name[..1]));
+        let paths_first = paths.iter().map(|(path, _)| path).fold(ByteSet::EMPTY, first);
+        let (exact, any_case) = (WordTable::new(exact), WordTable::new(any_case));
+        Names { exact, any_case, paths, types, filter, ends, paths_first }
     }
 
     /// What a single name is.
@@ -82,26 +89,31 @@ impl Names {
         if !self.filter.may_have(name) {
             return None;
         }
-        if let Some(&group) = self.exact.get(name) {
+        if let Some(group) = self.exact.get(name) {
             return Some(group);
         }
         let mut lower = [0; NAME_BYTES_MAX];
         let lower = lower.get_mut(..name.len())?;
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        self.any_case.get(&*lower).copied()
+        self.any_case.get(lower)
     }
 
     /// What a path of names (`a.b.c`) is: a type of Java or one that begins so, or a path that ends as a known one.
     pub fn path(&self, path: &[u8]) -> Option<Group> {
         let path = path.strip_prefix(b"Packages.").unwrap_or(path);
-        if self.types.iter().any(|known| {
+        let first = *path.first()?;
+        let is_type = |known: &&[u8]| {
             path.strip_prefix(*known).is_some_and(|rest| rest.first().is_none_or(|b| *b == b'.'))
-        }) {
+        };
+        if self.types[usize::from(first)].iter().any(is_type) {
             return Some(Group::Type);
         }
         let last = path.rsplit(|&b| b == b'.').next().unwrap_or_default();
-        let may_end = self.ends.may_have(last);
+        let may_end = self.ends.get(last).is_some();
+        if !may_end && !self.paths_first.contains(first) {
+            return None;
+        }
         let ends_so = |known: &[u8]| {
             path.strip_suffix(known).is_some_and(|before| before.last().is_none_or(|b| *b == b'.'))
         };

@@ -220,3 +220,14 @@ fn what_languages_do_not_care_about() {
         }
     }
 }
+
+#[test]
+fn names_as_values() {
+    let blocked = |place: Place, name: &str, text: &str| look(Class::Code, place, name, text.as_bytes()).1;
+    assert!(blocked(Place::Form, "_method", "__construct"));
+    assert!(blocked(Place::Query, "function", "call_user_func_array"));
+    assert!(
+        !blocked(Place::Query, "q", "call_user_func_array") && !blocked(Place::Json, "function", "__call")
+    );
+    attack("<? echo('<scr)';echo('ipt>x</script>'); ?>", "php-tag whole");
+}

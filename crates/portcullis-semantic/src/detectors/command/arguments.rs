@@ -20,6 +20,8 @@ pub(super) struct Arguments {
     pub first_rest_is_word: bool,
     pub plain_words: usize,
     pub named_subcommand: bool,
+    /// A URL of the web.
+    pub has_url: bool,
     pub named_command: bool,
     pub interactive: bool,
     pub redirects_in: bool,
@@ -42,6 +44,8 @@ impl Arguments {
             self.first_rest_is_word = shape == Shape::Word;
         }
         self.count += 1;
+        self.has_url |= shape == Shape::Host
+            && (word.starts_with(b"http://") || word.starts_with(b"https://") || word.starts_with(b"ftp://"));
         self.shapes |= 1 << shape as u16;
         // What follows an option may be its value.
         self.plain_words += usize::from(shape == Shape::Word && self.last_option.is_none());

@@ -10,6 +10,7 @@
 
 mod arguments;
 mod call;
+mod field;
 mod names;
 mod positions;
 mod shape;
@@ -21,9 +22,11 @@ use portcullis_lex::shell::Variables;
 use portcullis_types::Span;
 
 use self::call::Reader;
+pub use self::field::CommandField;
 use self::names::Group;
 pub(super) use self::names::Names;
 use self::positions::{Position, Positions, Sign};
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
 
 kinds! {
@@ -50,6 +53,7 @@ kinds! {
     SENSITIVE_FILE "command.sensitive-file" Error "its argument is a file that tells about the system";
     PATH "command.path" Warning "its argument is a path";
     HOST "command.host" Warning "its argument is a host or URL";
+    FETCH "command.fetch" Notice "loads from a URL";
     OPTION "command.option" Notice "its argument is an option";
     NUMBER "command.number" Notice "its argument is a number";
     TEXT "command.text" Warning "its argument is a quoted text with signs in it";
@@ -71,6 +75,7 @@ kinds! {
     SHELLSHOCK "command.shellshock" Critical "a function definition for bash as the environment passes it, with commands behind it";
     ENCODED_POWERSHELL "command.encoded-powershell" Critical "PowerShell is given an encoded command";
     POWERSHELL_DOWNLOAD "command.powershell-download" Critical "PowerShell loads code from another machine or from text";
+    TERMINAL "command.terminal" Critical "a control sequence that moves the cursor of a terminal";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
 
@@ -148,7 +153,11 @@ impl Command {
             }
             let mut reader = Reader::new(text, &position, &self.names, &mut variables, plus);
             reader.after_pipe = position.sign == Sign::Pipe && chain.end == Some(position.start);
-            let Some(call) = reader.read() else { continue };
+            let call = reader.read();
+            if !found.may_read(reader.bytes_read()) {
+                return;
+            }
+            let Some(call) = call else { continue };
             calls += 1;
             // `ping a.example` is also what people write; with options it is a call.
             let is_begin = position.sign == Sign::Begin;
@@ -160,13 +169,19 @@ impl Command {
                 && chain.holds(text, &position)
                 && position.ends_well(text, call.end)
                 && (!(is_begin || chain.begins_plainly) || call.is_telling());
-            if position.sign == Sign::Begin && !call.stands_alone() {
+            if is_begin && !call.stands_alone() {
+                // `ls | grep x; echo done`: what follows is of the line that somebody pasted.
+                chain.begins_plainly |= !call.is_telling();
                 continue;
             }
             let mut add = |kind: KindId, span: Span| {
                 if firm { found.add(kind, span) } else { found.add_loose(kind, span) }
             };
-            if call.is_bare_name() && !position.is_sure(text, call.end) {
+            let is_sure = position.is_sure(text, call.end)
+                || call.group == Group::Recon
+                    && position.follows_word(text, call.end)
+                    && purpose::takes_single_name(input.location);
+            if call.is_bare_name() && !is_sure {
                 found.add_loose(BARE_WORD, call.span());
                 continue;
             }
@@ -252,6 +267,7 @@ const HINTS: &[Hint] = &[
     Hint::text("\""),
     Hint::text("\\"),
     Hint::text("^"),
+    Hint::text("\x1b["),
     Hint::text("??"),
     Hint::text("/?"),
     Hint::text("<("),

@@ -1,6 +1,4 @@
-use std::collections::HashMap;
-
-use crate::detectors::name_filter::NameFilter;
+use crate::detectors::word_table::WordTable;
 
 /// The longest name that is looked up.
 const NAME_BYTES_MAX: usize = 32;
@@ -9,8 +7,7 @@ const NAME_BYTES_MAX: usize = 32;
 #[derive(Debug)]
 pub(in crate::detectors) struct Names {
     list: Vec<Command>,
-    by_name: HashMap<&'static [u8], usize>,
-    filter: NameFilter,
+    by_name: WordTable<usize>,
 }
 
 /// A command.
@@ -51,9 +48,7 @@ pub(super) enum Group {
 
 impl Names {
     pub fn new() -> Names {
-        let filter =
-            NameFilter::new(command_lines().filter_map(|line| line.split('\t').next()).map(str::as_bytes));
-        let mut names = Names { list: Vec::new(), by_name: HashMap::new(), filter };
+        let (mut list, mut by_name) = (Vec::new(), Vec::new());
         for line in command_lines() {
             let mut fields = line.split('\t');
             let mut field = || fields.next().unwrap_or_default();
@@ -72,8 +67,8 @@ impl Names {
                 "powershell" => Group::PowerShell,
                 _ => Group::Tool,
             };
-            names.by_name.insert(name.as_bytes(), names.list.len());
-            names.list.push(Command {
+            by_name.push((name.as_bytes(), list.len()));
+            list.push(Command {
                 name,
                 group,
                 takes: takes.as_bytes(),
@@ -85,7 +80,7 @@ impl Names {
                 any_case: flags.contains('i'),
             });
         }
-        names
+        Names { list, by_name: WordTable::new(by_name) }
     }
 
     /// The command called `name`. Windows does not care for case, POSIX does, but a name all in capitals is no word either.
@@ -97,10 +92,7 @@ impl Names {
         lower.make_ascii_lowercase();
         let bare = [&b".exe"[..], b".com", b".cmd"].iter().find_map(|end| lower.strip_suffix(*end));
         let plain = bare.unwrap_or(lower);
-        if !self.filter.may_have(plain) {
-            return None;
-        }
-        let command = &self.list[*self.by_name.get(plain)?];
+        let command = &self.list[self.by_name.get(plain)?];
         (command.any_case || bare.is_some() || lower == name).then_some(command)
     }
 
@@ -113,6 +105,11 @@ impl Names {
             let name = &word[word.iter().rposition(|&b| matches!(b, b'/' | b'\\')).map_or(0, |at| at + 1)..];
             self.get(name).is_some_and(|command| command.group != Group::PowerShell)
         })
+    }
+
+    /// True for the name of a command that tells about the system.
+    pub fn is_recon(&self, name: &[u8]) -> bool {
+        self.get(name).is_some_and(|command| command.group == Group::Recon)
     }
 
     /// False if no command begins at `text`: a plain word stands there that is none.
@@ -130,7 +127,9 @@ impl Names {
     pub(super) fn matching(&self, pattern: &[u8]) -> Option<&Command> {
         let fixed = pattern.iter().filter(|b| b.is_ascii_alphanumeric()).count();
         let open = pattern.contains(&b'*');
-        if pattern.len() > NAME_BYTES_MAX || fixed == 0 || open && fixed < 2 {
+        // `R&D?`: one letter and a sign of the sentence.
+        let is_asked = pattern.len() == 2 && pattern[1] == b'?';
+        if pattern.len() > NAME_BYTES_MAX || fixed == 0 || open && fixed < 2 || is_asked {
             return None;
         }
         let is_file =
@@ -144,6 +143,15 @@ fn command_lines() -> impl Iterator<Item = &'static str> {
     include_str!("../../../data/shell-commands.tsv")
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+/// Names that a field for commands may hold alone.
+pub(super) fn bare_hints() -> impl Iterator<Item = &'static str> {
+    command_lines()
+        .map(|line| line.split('\t'))
+        .filter_map(|mut fields| Some((fields.next()?, fields.next()?)))
+        .filter(|(_, group)| matches!(*group, "recon" | "list"))
+        .map(|(name, _)| name)
 }
 
 /// The names, for the gate. One letter is no hint.

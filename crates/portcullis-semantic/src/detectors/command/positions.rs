@@ -73,6 +73,15 @@ impl Position {
         !may_be_listing || super::is_short(&text[end.min(text.len())..])
     }
 
+    /// `test|id`, `x;id`: one word, the sign, and the name that ends at `end`, with nothing behind it.
+    pub fn follows_word(&self, text: &[u8], end: usize) -> bool {
+        let before = &text[..self.start];
+        matches!(self.sign, Sign::Pipe | Sign::Semicolon)
+            && !before.is_empty()
+            && before.iter().all(u8::is_ascii_alphanumeric)
+            && text[end..].trim_ascii().is_empty()
+    }
+
     /// A name without arguments that ends at `end` is a command and not one of a list of words (`name|id|type`): what stands
     /// before it is no word, or nothing does.
     pub fn is_sure(&self, text: &[u8], end: usize) -> bool {
@@ -207,6 +216,18 @@ fn is_fence(after: &[u8]) -> bool {
     LANGUAGES.contains(&&after[..len]) && matches!(after.get(len), None | Some(b'\n' | b'\r'))
 }
 
+/// Bytes at which a command may begin.
+const SIGN: [bool; 256] = {
+    let mut table = [false; 256];
+    let signs = b";|&\n\r\\$<>`";
+    let mut i = 0;
+    while i < signs.len() {
+        table[signs[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+
 impl Iterator for Positions<'_> {
     type Item = Position;
 
@@ -219,10 +240,10 @@ impl Iterator for Positions<'_> {
             return None;
         }
         let text = self.text;
-        while self.at < text.len() {
-            let start = self.at;
+        while let Some(skipped) = text[self.at.min(text.len())..].iter().position(|b| SIGN[usize::from(*b)]) {
+            let start = self.at + skipped;
             let next = text.get(start + 1).copied().unwrap_or(0);
-            self.at += 1;
+            self.at = start + 1;
             let found = match text[start] {
                 b';' if !self.ends_entity(start) => Some((Sign::Semicolon, 1)),
                 b'|' if next == b'|' => Some((Sign::Logical, 2)),

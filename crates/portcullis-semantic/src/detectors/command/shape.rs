@@ -54,35 +54,24 @@ pub(super) fn of(text: &[u8], marks: Marks, is_windows: bool) -> Shape {
     Shape::Word
 }
 
-/// Parts of paths that are worth reading to whoever is not meant to; lower case.
-const SENSITIVE: &[&[u8]] = &[
-    b"/etc/",
-    b"/proc/",
-    b"/var/log",
-    b"/var/www",
-    b"/root",
-    b".ssh",
-    b"id_rsa",
-    b"passwd",
-    b"shadow",
-    b"win.ini",
-    b"boot.ini",
-    b"system32",
-    b"\\windows",
-    b"\\winnt",
-    b"/windows/",
-    b"repair\\sam",
-    b"repair\\sys",
-    b".htpasswd",
-    b".htaccess",
-    b"wp-config",
-    b"web.config",
-    b"web-inf",
-    b"/dev/tcp",
-    b".bash_history",
-    b"flag.txt",
-    b"/flag",
-];
+/// Parts of paths that are worth reading to whoever is not meant to, in lower case, by their first byte.
+fn sensitive(first: u8) -> &'static [&'static [u8]] {
+    match first {
+        b'/' => {
+            &[b"/etc/", b"/proc/", b"/var/log", b"/var/www", b"/root", b"/windows/", b"/dev/tcp", b"/flag"]
+        }
+        b'\\' => &[b"\\windows", b"\\winnt"],
+        b'.' => &[b".ssh", b".htpasswd", b".htaccess", b".bash_history"],
+        b'b' => &[b"boot.ini"],
+        b'f' => &[b"flag.txt"],
+        b'i' => &[b"id_rsa"],
+        b'p' => &[b"passwd"],
+        b'r' => &[b"repair\\sam", b"repair\\sys"],
+        b's' => &[b"shadow", b"system32"],
+        b'w' => &[b"win.ini", b"wp-config", b"web.config", b"web-inf"],
+        _ => &[],
+    }
+}
 
 fn is_sensitive(text: &[u8]) -> bool {
     let mut lower = [0; 96];
@@ -90,8 +79,9 @@ fn is_sensitive(text: &[u8]) -> bool {
     let lower = &mut lower[..text.len()];
     lower.copy_from_slice(text);
     lower.make_ascii_lowercase();
-    let has_mark = memchr::memchr3(b'/', b'\\', b'.', lower).is_some();
-    has_mark && SENSITIVE.iter().any(|part| memchr::memmem::find(lower, part).is_some())
+    let lower = &*lower;
+    let begins = |at: usize| sensitive(lower[at]).iter().any(|part| lower[at..].starts_with(part));
+    memchr::memchr3(b'/', b'\\', b'.', lower).is_some() && (0..lower.len()).any(begins)
 }
 
 fn is_option(text: &[u8], is_windows: bool) -> bool {
@@ -142,13 +132,19 @@ fn is_host(text: &[u8]) -> bool {
 
 /// Endings of files, which are not those of hosts.
 fn is_extension(last: &[u8]) -> bool {
-    const EXTENSIONS: &[&[u8]] = &[
-        b"txt", b"php", b"html", b"htm", b"jpg", b"png", b"gif", b"pdf", b"xml", b"json", b"conf", b"cfg",
-        b"ini", b"log", b"sql", b"bak", b"exe", b"bat", b"dll", b"py", b"pl", b"rb", b"js", b"jsp", b"asp",
-        b"aspx", b"java", b"class", b"jar", b"war", b"zip", b"gz", b"tar", b"key", b"pem", b"csv", b"yml",
-        b"yaml", b"md", b"db", b"sh", b"ps1", b"vbs", b"tgz",
-    ];
-    EXTENSIONS.iter().any(|known| last.eq_ignore_ascii_case(known))
+    let mut lower = [0; 5];
+    let Some(lower) = lower.get_mut(..last.len()) else { return false };
+    lower.copy_from_slice(last);
+    lower.make_ascii_lowercase();
+    #[rustfmt::skip]
+    let known = matches!(
+        &*lower,
+        b"txt" | b"php" | b"html" | b"htm" | b"jpg" | b"png" | b"gif" | b"pdf" | b"xml" | b"json" | b"conf" | b"cfg" | b"ini"
+            | b"log" | b"sql" | b"bak" | b"exe" | b"bat" | b"dll" | b"py" | b"pl" | b"rb" | b"js" | b"jsp" | b"asp" | b"aspx"
+            | b"java" | b"class" | b"jar" | b"war" | b"zip" | b"gz" | b"tar" | b"key" | b"pem" | b"csv" | b"yml" | b"yaml"
+            | b"md" | b"db" | b"sh" | b"ps1" | b"vbs" | b"tgz"
+    );
+    known
 }
 
 pub(super) fn is_path(text: &[u8]) -> bool {

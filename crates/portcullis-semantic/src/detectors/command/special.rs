@@ -3,7 +3,7 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
-use super::{OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK};
+use super::{OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, TERMINAL};
 use crate::{Found, Input};
 
 /// How far the body of a function is looked through.
@@ -14,7 +14,10 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     if input.groups.has(b'{') && input.groups.has(b'(') {
         shellshock(text, found);
     }
-    if let Some(at) = memmem::find(text, b"/dev/tcp/").or_else(|| memmem::find(text, b"/dev/udp/")) {
+    if input.groups.has(b'/')
+        && memmem::find(text, b"/dev/").is_some()
+        && let Some(at) = memmem::find(text, b"/dev/tcp/").or_else(|| memmem::find(text, b"/dev/udp/"))
+    {
         // Read or written by a redirection.
         let before = text[..at].trim_ascii_end();
         if matches!(before.last(), Some(b'<' | b'>' | b'&' | b'.')) {
@@ -25,6 +28,24 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         powershell(text, found);
     }
     option(text, found);
+    if input.groups.has(0x1b) && text.len() <= TERMINAL_BYTES_MAX {
+        terminal(text, found);
+    }
+}
+
+/// A longer text is a log of a program that draws.
+const TERMINAL_BYTES_MAX: usize = 256;
+
+/// `ESC [ 2 A`: moves the cursor of whoever shows the text in a terminal, so that what is there is not what is seen. Colours (`m`) do not.
+fn terminal(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(0x1b, text).take(16) {
+        let Some(rest) = text[at + 1..].strip_prefix(b"[") else { continue };
+        let digits = rest.iter().take(8).take_while(|b| b.is_ascii_digit() || **b == b';').count();
+        if rest.get(digits).is_some_and(|b| b.is_ascii_alphabetic() && !matches!(b, b'm' | b'K')) {
+            found.add(TERMINAL, Span::new(at, at + 3 + digits));
+            return;
+        }
+    }
 }
 
 /// `() { ...; }; command` at the start of a value, or behind the quote or `=` of an assignment.
@@ -56,6 +77,9 @@ const DOWNLOADS: &[&[u8]] =
 fn powershell(text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr2_iter(b'.', b':', text).take(64) {
         let rest = &text[at..];
+        if !rest.get(1).is_some_and(|b| matches!(b, b'd' | b'D' | b':')) {
+            continue;
+        }
         let is_one =
             |name: &&&[u8]| rest.len() >= name.len() && rest[..name.len()].eq_ignore_ascii_case(name);
         let Some(name) = DOWNLOADS.iter().find(is_one) else { continue };
@@ -97,6 +121,9 @@ fn option(text: &[u8], found: &mut Found<'_>) {
             continue;
         }
         let rest = &text[at..];
+        if !rest.get(1).is_some_and(|b| matches!(b, b'-' | b'o' | b'O')) {
+            continue;
+        }
         let is_one = |name: &&[u8]| rest.len() > name.len() && rest[..name.len()].eq_ignore_ascii_case(name);
         // An option that writes counts only where the value begins with it.
         let writes = |start: &[u8]| {

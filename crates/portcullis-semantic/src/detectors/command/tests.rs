@@ -226,6 +226,8 @@ fn pasted_lines() {
     }
     blocks(Class::Command, "npm i; cat /etc/passwd", "reading sensitive-file");
     passes(Class::Command, "df -h");
+    passes(Class::Command, "ls | grep foo; echo $?");
+    passes(Class::Command, "The R&D? It is theirs");
     passes(Class::Command, "{\"a\":1,\"b\":2}");
     blocks(Class::Command, "x=`ps aux | grep node`", "recon pipe");
     blocks(Class::Command, ";df -h", "listing");
@@ -238,4 +240,23 @@ fn pasted_lines() {
         "interpreter code-argument",
     );
     blocks(Class::Command, "; cat$u+/etc$u/passwd$u", "reading sensitive-file");
+}
+
+#[test]
+fn what_the_field_is_for() {
+    let blocked = |name: &str, text: &str| {
+        crate::detectors::testing::look(Class::Command, Place::Form, name, text.as_bytes()).1
+    };
+    assert!(blocked("host", "x|id") && blocked("old", "test|id"));
+    assert!(!blocked("sort", "name|id") && !blocked("text", "name|id"));
+}
+
+#[test]
+fn loads_writes_and_moves() {
+    blocks(Class::Command, "curl https://a.example/x.txt", "network host fetch");
+    blocks(Class::Command, "ping.exe -n 31 127.0.0.1", "network host number");
+    blocks(Class::Command, "file.txt|tee /var/www/x.php", "pipe output path");
+    blocks(Class::Command, "\\necho x\\nexit\\n\\033[2Acurl https://a.example/x", "terminal");
+    passes(Class::Command, "curl -s https://api.a.example/v1/status | jq .");
+    passes(Class::Command, "\x1b[32mok\x1b[0m 3 tests passed");
 }

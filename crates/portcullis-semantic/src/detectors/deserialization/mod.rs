@@ -78,6 +78,10 @@ impl Detector for Deserialization {
         place.is_value() || place == Place::RawBody
     }
 
+    fn reads_body(&self, body: &[u8], _groups: ByteGroups) -> bool {
+        matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'['))
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         if input.location.place == Place::RawBody {

@@ -24,6 +24,9 @@ pub(super) enum Language {
     Ruby,
 }
 
+/// The longest name of a type.
+const NAME_BYTES_MAX: usize = 160;
+
 /// Names of types in one text that are looked at.
 const NAMES_MAX: usize = 32;
 
@@ -160,14 +163,16 @@ fn class_name(text: &[u8]) -> Option<&[u8]> {
     let name = name.strip_prefix(b"[").unwrap_or(name);
     let name = &name[name.iter().take_while(|b| **b == b'L' && name.ends_with(b";")).count()..];
     let name = name.strip_suffix(b";").unwrap_or(name);
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
     let is_part = |part: &[u8]| {
         part.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
             && part.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'`' | b'[' | b']'))
     };
     let parts = name.split(|&b| b == b'.').count();
     let last = name.rsplit(|&b| b == b'.').next()?;
-    let is_class = name.len() <= 160
-        && parts >= 2 + usize::from(assembly.is_empty())
+    let is_class = parts >= 2 + usize::from(assembly.is_empty())
         && last.first().is_some_and(u8::is_ascii_uppercase)
         && name.split(|&b| b == b'.').all(is_part);
     is_class.then_some(name)

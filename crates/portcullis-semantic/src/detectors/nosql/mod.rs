@@ -4,6 +4,7 @@
 //! JavaScript behind a quote, in `$where` or a mapReduce. Operators count as keys only: behind a bracket, a brace, a comma or a
 //! quote, and before what ends a key. GraphQL's variables look alike but are typed (`$where: Filter`).
 
+mod said;
 mod words;
 
 #[cfg(test)]
@@ -13,7 +14,8 @@ use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
-use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator};
+use said::{is_said, is_statement};
+use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/05.6-Testing_for_NoSQL_Injection";
@@ -22,7 +24,7 @@ kinds! {
     KEY_MATCHES "nosql.key-matches" Error "an operator that takes a pattern, as a key";
     KEY_JOINS "nosql.key-joins" Warning "an operator that joins conditions, as a key";
     KEY_RUNS "nosql.key-runs" Critical "an operator that runs JavaScript, as a key";
-    KEY_REACHES "nosql.key-reaches" Error "a stage that reads or writes another collection, as a key";
+    KEY_REACHES "nosql.key-reaches" Critical "a stage that reads or writes another collection, as a key";
     KEY_OTHER "nosql.key-other" Notice "another operator, as a key";
     TRUE_COMPARISON "nosql.true-comparison" Warning "an operator compared with nothing, which holds for every document";
     CREDENTIAL "nosql.credential" Warning "an operator where a user's name or password belongs";
@@ -54,6 +56,10 @@ impl Detector for NoSql {
         place.is_value() || place == Place::RawBody
     }
 
+    fn reads_body(&self, _body: &[u8], groups: ByteGroups) -> bool {
+        groups.has(b'$')
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         let first = skip_space(text, 0);
@@ -63,7 +69,8 @@ impl Detector for NoSql {
             return;
         }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
-        let is_loose = !opens && text.len() > 160 || input.location.place == Place::FileContent;
+        let is_loose =
+            !opens && (text.len() > 160 || is_said(text)) || input.location.place == Place::FileContent;
         let mut scan = Scan { text, is_loose, found };
         if input.location.place == Place::Name {
             scan.name();
@@ -152,6 +159,10 @@ impl Scan<'_, '_, '_> {
                 // A bare name of an operator that has no other use.
                 if at == first && end == text.trim_ascii_end().len() && kind != KEY_OTHER {
                     self.add(kind, at, end);
+                    // `op=$gt` is an interface's; what takes a pattern or code is none.
+                    if matches!(kind, KEY_MATCHES | KEY_RUNS) {
+                        self.add(WHOLE, at, end);
+                    }
                 }
                 continue;
             }
@@ -199,6 +210,7 @@ impl Scan<'_, '_, '_> {
     /// `"password": {"$nin": []}`: nothing below the operator, so that no value of the body shows it.
     fn empty_operands(&mut self) {
         let text = self.text;
+        let mut for_filters = None;
         for at in memchr::memchr_iter(b'$', text).take(64) {
             let end = run(text, at + 1, 24, is_word);
             let is_key = at > 0 && text[at - 1] == b'"' && text.get(end) == Some(&b'"');
@@ -209,7 +221,21 @@ impl Scan<'_, '_, '_> {
                 Some(b'{') => text.get(skip_space(text, operand + 1)) == Some(&b'}'),
                 _ => false,
             };
-            let is_operator = operator(&text[at + 1..end]).is_some();
+            let kind = operator(&text[at + 1..end]);
+            let is_operator = kind.is_some();
+            // `{"name":{"$ne":null}}`: all that have one. An interface's own filters say that they are.
+            let rest = text.get(operand..).unwrap_or_default();
+            let is_nothing =
+                [&b"null"[..], b"\"\"", b"undefined"].iter().any(|nothing| rest.starts_with(nothing));
+            if is_key
+                && kind == Some(KEY_COMPARES)
+                && text.get(colon) == Some(&b':')
+                && is_nothing
+                && !*for_filters.get_or_insert_with(|| speaks_of_filter(text))
+            {
+                self.add(KEY_COMPARES, at, operand + 1);
+                self.add(TRUE_COMPARISON, at, operand + 1);
+            }
             if is_key
                 && is_operator
                 && text.get(colon) == Some(&b':')
@@ -264,7 +290,7 @@ impl Scan<'_, '_, '_> {
             let is_break = head.last().is_some_and(|b| matches!(b, b'\'' | b'"' | b')' | b'}'))
                 || head.iter().all(u8::is_ascii_digit)
                 || head.len() < 12;
-            if !is_break {
+            if !is_break || is_statement(head) {
                 continue;
             }
             let after = skip_space(text, end);
@@ -280,11 +306,12 @@ impl Scan<'_, '_, '_> {
             }
         }
         let has = |word: &[u8]| memchr::memmem::find(text, word);
-        if let Some(at) = has(b"do{").or(has(b"do {")).or(has(b"while(")).or(has(b"while (")) {
-            let waits = has(b"new Date").is_some() || has(b"Date.now").is_some();
-            if waits && has(b"while").is_some() {
-                self.add(SCRIPT_WAITS, at, at + 40);
-            }
+        let waits = || has(b"new Date").is_some() || has(b"Date.now").is_some();
+        if has(b"while").is_some()
+            && waits()
+            && let Some(at) = has(b"do{").or(has(b"do {")).or(has(b"while(")).or(has(b"while ("))
+        {
+            self.add(SCRIPT_WAITS, at, at + 40);
         }
         self.conditions(first);
     }
@@ -292,19 +319,17 @@ impl Scan<'_, '_, '_> {
     /// `'||'1'=='1`, `|| 1==1`, `' && this.password.match(/.*/)//`
     fn conditions(&mut self, first: usize) {
         let text = self.text;
-        let compares =
-            memchr::memmem::find(text, b"==").is_some() || memchr::memmem::find(text, b".match(").is_some();
-        if text[first..].starts_with(b"this.") && compares {
+        let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+        if text[first..].starts_with(b"this.") && (has(b"==") || has(b".match(")) {
             self.add(SCRIPT_FIELD, first, first + 5);
         }
-        for (at, pair) in
-            text.windows(2).enumerate().filter(|(_, pair)| matches!(*pair, b"||" | b"&&")).take(16)
-        {
+        let is_pair = |at: &usize| text.get(at + 1) == Some(&text[*at]);
+        for at in memchr::memchr2_iter(b'|', b'&', text).filter(is_pair).take(16) {
             let head = text[first..at].trim_ascii();
             let after_quote = matches!(head.last(), Some(b'\'' | b'"'));
             let begins =
                 head.is_empty() || head.len() < 24 && after_quote || head.iter().all(u8::is_ascii_digit);
-            let mut next = skip_space(text, at + pair.len());
+            let mut next = skip_space(text, at + 2);
             while matches!(text.get(next), Some(b'(' | b'!')) {
                 next += 1;
             }

@@ -24,6 +24,8 @@ fn operators_of_a_body() {
     blocks_at(NoSql, Place::Name, "filter.$or.1.password.$exists", "key-compares credential");
     blocks(NoSql, "' } ], $comment:'x'", "splice break-out");
     blocks(NoSql, "}, { password : /.*/ }", "splice key-matches");
+    blocks_at(NoSql, Place::RawBody, "{\"p\":{\"$ne\":null}}", "key-compares true-comparison");
+    passes_at(NoSql, Place::RawBody, "", "{\"where\":{\"p\":{\"$ne\":null}}}");
     passes_at(NoSql, Place::RawBody, "", "{\"tags\": {\"$in\": []}, \"schema\": {\"$type\": {}}}");
     passes_at(NoSql, Place::Name, "", "filters[$or][0][a][$eq]");
     passes_at(NoSql, Place::Name, "", "$or][0][a][$eq");
@@ -49,4 +51,13 @@ fn ordinary() {
     passes(NoSql, "{\"event\": \"x\", \"properties\": {\"$browser\": \"Firefox\", \"$os\": \"Linux\"}}");
     passes(NoSql, "if (a == 1 || b == 2) { return x; }");
     passes(NoSql, "echo $and $or");
+}
+
+#[test]
+fn said_and_whole() {
+    passes(NoSql, "MongoDB: db.users.find({age: {$gt: 18}}).sort({name: 1})");
+    passes(NoSql, "console.log('done'); return true;");
+    blocks(NoSql, "$regex", "key-matches whole");
+    blocks(NoSql, "db.injection.insert({success:1});return 1;", "method script-return");
+    passes_at(NoSql, Place::Query, "op", "$gt");
 }

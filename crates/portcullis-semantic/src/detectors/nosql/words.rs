@@ -50,6 +50,16 @@ pub(super) fn is_filter(name: &[u8]) -> bool {
     is_one_of(first, &[b"filter", b"filters", b"where", b"query", b"populate", b"sort", b"_where"])
 }
 
+/// A word of the text is for the filters of an interface.
+pub(super) fn speaks_of_filter(text: &[u8]) -> bool {
+    const KEYS: &[&[u8]] =
+        &[b"filter", b"where", b"query", b"populate", b"pipeline", b"selector", b"criteria", b"match"];
+    text.split(|b| !is_word(*b)).any(|word| {
+        let word = word.strip_suffix(b"s").unwrap_or(word);
+        is_one_of(word.strip_prefix(b"_").unwrap_or(word), KEYS)
+    })
+}
+
 /// The kind that `$name` as a key notes.
 pub(super) fn operator(name: &[u8]) -> Option<KindId> {
     match name {

@@ -45,6 +45,7 @@ kinds! {
     NUL "path.nul" Error "a path is cut off by a NUL byte";
     WRAPPER "path.wrapper" Critical "a stream wrapper reads, unpacks or runs what it names";
     FILTERS "path.filters" Critical "names filters of PHP's streams";
+    SETTINGS "path.settings" Critical "a parameter for a file asks for one with settings, which applications do not hand out";
     FILE_URL "path.file-url" Error "a URL of a local file";
     SHARE "path.share" Error "the value is a file on another machine (UNC)";
 }
@@ -75,6 +76,9 @@ const SPACES_MAX: u32 = 4;
 /// Paths in a text that are looked at.
 const TOKENS_MAX: usize = 256;
 
+/// A longer text that begins so is prose.
+const SPACED_BYTES_MAX: usize = 80;
+
 /// A file that is no longer than this may be a field to the application.
 const FIELD_BYTES_MAX: usize = 96;
 
@@ -99,6 +103,13 @@ impl Detector for PathTraversal {
         }
         let text = input.text;
         let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
+        // `. /web.xml`, `.. /x`: a name of dots and spaces, of which the system takes the spaces.
+        let dots = text[start..].iter().take(3).take_while(|b| **b == b'.').count();
+        let is_spaced =
+            matches!(text[start + dots..], [b' ', b'/' | b'\\', b'a'..=b'z' | b'A'..=b'Z' | b'.', ..]);
+        if (1..=2).contains(&dots) && is_spaced && text.len() - start <= SPACED_BYTES_MAX {
+            found.add(CLIMB_ODD, Span::new(start, text.len()));
+        }
         if self.wrappers(text, start, found) {
             return;
         }
@@ -139,12 +150,12 @@ impl Detector for PathTraversal {
 impl PathTraversal {
     /// `/page//etc/init.d/x`, `/page/C:%5Cboot`: a path of the machine as a part of the request's path.
     fn note_inner(&self, text: &[u8], found: &mut Found<'_>) {
-        let Some((start, is_drive)) = inner(text) else { return };
+        let Some((start, is_file)) = inner(text) else { return };
         let path = Path::read(text, start, ends_value);
         let mut buffer = [0; 160];
         let len = path.target(text, &mut buffer);
         let target = &buffer[..len];
-        let is_place = is_drive && self.names.is_place(target);
+        let is_place = is_file && self.names.is_place(target);
         if path.root.is_absolute()
             && path.ups == 0
             && path.names().len() > 1
@@ -165,6 +176,9 @@ impl PathTraversal {
         let len = path.target(text, &mut buffer);
         let target = &buffer[..len];
         let file = self.names.file(target);
+        if path.ups == 0 && !is_loose && is_settings(target) && purpose::asks_for_file(input.location) {
+            add(SETTINGS);
+        }
         let is_request_path = matches!(input.location.place, Place::Path | Place::PathSegment);
         let ups = path.ups;
         if ups > 0 {
@@ -254,13 +268,20 @@ impl PathTraversal {
                 found.add_loose(kind, span);
                 continue;
             }
-            found.add(kind, span);
             is_whole = true;
             // What the wrapper is for: the path behind it.
             let path = Path::read(text, colon + 1, ends_value);
             let mut buffer = [0; 160];
             let len = path.target(text, &mut buffer);
             let file = self.names.file(&buffer[..len]);
+            let words = rest[end..].split(|b| *b == b' ').filter(|word| !word.is_empty());
+            let is_said = kind == FILE_URL
+                && words.clone().count() >= 2
+                && words.clone().all(|word| word.iter().all(u8::is_ascii_alphabetic));
+            match is_said {
+                true => found.add_loose(kind, span),
+                false => found.add(kind, span),
+            }
             if file == Some(Group::File) {
                 found.add(FILE, path.span);
             } else if self.names.is_system(&buffer[..len]) {
@@ -280,16 +301,17 @@ impl PathTraversal {
     }
 }
 
-/// Where a path begins anew, and whether the letter of a drive stands before it: at a second separator in a row, or behind the
-/// colon of a drive.
+/// Where a path begins anew, and whether the letter of a drive or an equals sign stands before it: at a second separator in a row,
+/// or behind the colon of a drive.
 fn inner(path: &[u8]) -> Option<(usize, bool)> {
     let has = |at: usize, sign: &[u8]| {
         path.get(at..at + sign.len()).is_some_and(|part| part.eq_ignore_ascii_case(sign))
     };
     let is_separator = |at: usize| has(at, b"/") || has(at, b"\\") || has(at, b"%2f") || has(at, b"%5c");
-    memchr::memchr_iter(b'/', path).map(|at| at + 1).find_map(|at| {
+    memchr::memchr2_iter(b'/', b'=', path).map(|at| at + 1).find_map(|at| {
         if is_separator(at) {
-            return Some((at, false));
+            // `/file=/tmp/x`: a value, which is no page.
+            return Some((at, path[at - 1] == b'='));
         }
         let colon = if has(at + 1, b":") { at + 2 } else { at + 4 };
         let is_drive = path.get(at).is_some_and(u8::is_ascii_alphabetic)
@@ -297,6 +319,21 @@ fn inner(path: &[u8]) -> Option<(usize, bool)> {
             && is_separator(colon);
         is_drive.then_some((colon, true))
     })
+}
+
+/// `config/internal.properties`
+fn is_settings(target: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[
+        b".properties",
+        b".conf",
+        b".cnf",
+        b".htpasswd",
+        b".htaccess",
+        b"config.ini",
+        b"config.php",
+        b"config.yml",
+    ];
+    ENDS.iter().any(|end| target.ends_with(end))
 }
 
 /// A file that pages load by relative paths.

@@ -145,3 +145,25 @@ fn paths_of_the_machine_in_a_request_path() {
         assert!(!blocks, "{text}: {have}");
     }
 }
+
+#[test]
+fn files_in_odd_places() {
+    let (have, blocks) = look(Place::Path, b"/file=/tmp/app/0123/passwd.txt");
+    assert!(blocks, "{have}");
+    let at = |name: &str, text: &str| {
+        crate::detectors::testing::look(crate::Class::Path, Place::Query, name, text.as_bytes())
+    };
+    for (name, text) in
+        [("fileName", "config/internal.properties"), ("q", ". /web.xml"), ("x", "file:///etc/motd")]
+    {
+        assert!(at(name, text).1, "{text}: {}", at(name, text).0);
+    }
+    for (name, text) in [
+        ("q", "config/internal.properties"),
+        ("file", "reports/q1.pdf"),
+        ("q", "file:///home not opening"),
+        ("q", "wait. / then go"),
+    ] {
+        assert!(!at(name, text).1, "{text}: {}", at(name, text).0);
+    }
+}

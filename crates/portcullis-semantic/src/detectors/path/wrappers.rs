@@ -3,6 +3,9 @@
 use super::{FILE_URL, WRAPPER};
 use crate::KindId;
 
+/// How far the path behind a scheme is looked at.
+const PATH_BYTES_MAX: usize = 1_024;
+
 /// What `scheme` with `rest` behind its colon is.
 pub(super) fn wrapper(scheme: &[u8], rest: &[u8]) -> Option<KindId> {
     let is = |name: &str| scheme.eq_ignore_ascii_case(name.as_bytes());
@@ -27,7 +30,7 @@ pub(super) fn wrapper(scheme: &[u8], rest: &[u8]) -> Option<KindId> {
         return Some(WRAPPER);
     }
     // Without the slashes these are words of prose; what follows must be a file.
-    if is("phar") && memchr::memchr(b'/', rest).is_some() {
+    if is("phar") && memchr::memchr(b'/', &rest[..rest.len().min(PATH_BYTES_MAX)]).is_some() {
         return Some(WRAPPER);
     }
     if is("jar") && ["http", "file", "ftp"].iter().any(|name| rest.starts_with(name.as_bytes())) {
@@ -52,7 +55,7 @@ pub(super) fn is_home(rest: &[u8]) -> bool {
     let begins =
         |folder: &[u8]| path.get(..folder.len()).is_some_and(|start| start.eq_ignore_ascii_case(folder));
     (begins(b"users/") || begins(b"home/") || begins(b"storage/"))
-        && memchr::memmem::find(path, b"/.").is_none()
+        && memchr::memmem::find(&path[..path.len().min(PATH_BYTES_MAX)], b"/.").is_none()
 }
 
 /// A byte of a scheme's name.

@@ -24,6 +24,7 @@ kinds! {
     PROBE "scanner.probe" Critical "asks for an address that is known for what it leaks or runs";
     EXPOSED "scanner.exposed" Error "asks for a service that only its machine and its administrators should reach";
     HIDDEN_SCRIPT "scanner.hidden-script" Critical "a script's extension, and behind a sign that some servers drop another one";
+    INTERNAL "scanner.internal-header" Critical "a header that the parts of an application send each other, and no client does";
     CONSOLE "scanner.console" Warning "asks for a console or a page of an administrator";
     ARCHIVE "scanner.archive" Critical "asks for an archive or a dump of the whole site";
     COPY "scanner.copy" Critical "asks for the copy of a script that an editor or an administrator left";
@@ -156,6 +157,10 @@ impl Detector for Scanner {
             Place::Path => self.path(input.text, found),
             _ if input.location.name.eq_ignore_ascii_case(b"user-agent") && input.layers.is_empty() => {
                 self.agent(&input.text[..input.text.len().min(256)], found);
+            }
+            // Next.js takes it as a sign that its checks were done (CVE-2025-29927).
+            _ if input.location.name.eq_ignore_ascii_case(b"x-middleware-subrequest") => {
+                found.add(INTERNAL, Span::new(0, input.text.len()));
             }
             _ => {}
         }
@@ -313,6 +318,9 @@ mod tests {
         assert_eq!(agent("Mozilla/5.0 (Linux; Android 10; Hydra) AppleWebKit/537.36").0, "");
         assert_eq!(agent("Mozilla/4.0 (Hydra)").0, "agent");
         assert_eq!(agent("Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0").0, "");
+        let internal =
+            look(Class::Scanner, Place::Header, "x-middleware-subrequest", b"middleware:middleware");
+        assert_eq!(internal, ("internal-header".to_owned(), true));
         assert_eq!(look(Class::Scanner, Place::Header, "Referer", b"https://a.example/sqlmap").0, "");
     }
 }

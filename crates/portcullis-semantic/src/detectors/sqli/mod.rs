@@ -126,11 +126,15 @@ impl Detector for Sqli {
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         let mut walk = Walk::new(text, &self.names);
         walk.run(Start::Raw, 0);
+        let is_spent = !found.may_read(walk.bytes_read());
         if walk.is_ordinary_statement() && purpose::takes_statements(input.location) {
             return;
         }
         walk.commit(found, is_file || purpose::takes_conditions(input.location));
         let is_password = purpose::takes_password(input.location);
+        if is_spent {
+            return;
+        }
         for start in [Start::Quote(b'\''), Start::Quote(b'"'), Start::Quote(b'`')] {
             let Start::Quote(quote) = start else { continue };
             if !input.groups.has(quote) {
@@ -144,6 +148,9 @@ impl Detector for Sqli {
                     walk.run(start, place.at + 1);
                     let is_odd_password = is_password && walk.is_bare_comment();
                     walk.commit(found, is_file || place.is_literal || is_odd_password);
+                    if !found.may_read(walk.bytes_read()) {
+                        return;
+                    }
                 }
             }
         }

@@ -1,11 +1,11 @@
-use std::collections::HashMap;
+use portcullis_types::ByteSet;
 
 use super::{
     ANY_FUNCTION, CONDITIONAL_FUNCTION, ERROR_FUNCTION, EXECUTE_FUNCTION, FILE_FUNCTION, INFO_FUNCTION,
     OUT_OF_BAND_FUNCTION, SCHEMA, TEXT_FUNCTION, TIME_FUNCTION,
 };
 use crate::KindId;
-use crate::detectors::name_filter::NameFilter;
+use crate::detectors::word_table::WordTable;
 
 /// The longest name that is looked up.
 const NAME_BYTES_MAX: usize = 40;
@@ -13,10 +13,10 @@ const NAME_BYTES_MAX: usize = 40;
 /// `data/sql-names.tsv`, ready to be asked.
 #[derive(Debug)]
 pub(super) struct Names {
-    whole: HashMap<&'static [u8], Group>,
-    /// Most words are none of them.
-    filter: NameFilter,
+    whole: WordTable<Group>,
     beginnings: Vec<(&'static [u8], Group)>,
+    /// First bytes of the beginnings.
+    first: ByteSet,
 }
 
 /// What a name is: a function of some kind, a table with data about the database, or the empty table.
@@ -31,7 +31,7 @@ pub(super) enum Group {
 
 impl Names {
     pub fn new() -> Names {
-        let (mut whole, mut beginnings) = (HashMap::new(), Vec::new());
+        let (mut whole, mut beginnings) = (Vec::new(), Vec::new());
         for line in include_str!("../../../data/sql-names.tsv").lines().filter(|line| !line.starts_with('#'))
         {
             let Some((name, group)) = line.split_once('\t') else { continue };
@@ -51,27 +51,29 @@ impl Names {
             };
             match name.strip_suffix('*') {
                 Some(beginning) => beginnings.push((beginning.as_bytes(), group)),
-                None => {
-                    whole.insert(name.as_bytes(), group);
-                }
+                None => whole.push((name.as_bytes(), group)),
             }
         }
-        Names { filter: NameFilter::new(whole.keys().copied()), whole, beginnings }
+        let first =
+            beginnings.iter().fold(ByteSet::EMPTY, |all, (name, _)| all.union(ByteSet::of(&name[..1])));
+        Names { whole: WordTable::new(whole), beginnings, first }
     }
 
     /// What `name` is, in any case. Spaces around the dots of a qualified name are not expected.
     pub fn get(&self, name: &[u8]) -> Option<Group> {
+        let first = name.first()?.to_ascii_lowercase();
+        let begins = self.first.contains(first);
+        if !begins && !self.whole.may_have(first, name.len()) {
+            return None;
+        }
         let mut lower = [0; NAME_BYTES_MAX];
         let lower = lower.get_mut(..name.len())?;
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
         let lower = &*lower;
-        let whole = if self.filter.may_have(lower) { self.whole.get(lower).copied() } else { None };
-        whole.or_else(|| {
-            self.beginnings
-                .iter()
-                .find(|(beginning, _)| beginning.first() == lower.first() && lower.starts_with(beginning))
-                .map(|(_, group)| *group)
+        self.whole.get(lower).or_else(|| {
+            let mut known = self.beginnings.iter().filter(|_| begins);
+            known.find(|(beginning, _)| lower.starts_with(beginning)).map(|(_, group)| *group)
         })
     }
 

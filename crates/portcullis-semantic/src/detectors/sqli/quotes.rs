@@ -29,6 +29,18 @@ impl<'t> Quotes<'t> {
     }
 }
 
+impl Quotes<'_> {
+    /// A string of JSON that is pasted into a text: a key with its colon, or a value behind one.
+    fn is_of_json(&self, before: Option<u8>, end: usize) -> bool {
+        let after = self.text[end + 1..].trim_ascii_start().first();
+        match before {
+            Some(b'{' | b',') => after == Some(&b':'),
+            Some(b':') => matches!(after, Some(b',' | b'}' | b']')),
+            _ => false,
+        }
+    }
+}
+
 impl Iterator for Quotes<'_> {
     type Item = Place;
 
@@ -45,13 +57,17 @@ impl Iterator for Quotes<'_> {
             self.is_open = false;
             return Some(Place { at, is_literal: true });
         }
+        let closes = self.places.clone().next();
+        if closes.is_some_and(|end| self.is_of_json(before, end)) {
+            self.is_open = true;
+            return Some(Place { at, is_literal: true });
+        }
         let opens = before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>".contains(&b))
             && after.is_some_and(|b| !b.is_ascii_whitespace() && b != self.quote);
         if !opens {
             return Some(Place { at, is_literal: false });
         }
         self.is_open = true;
-        let closes = self.places.clone().next();
         let is_literal = closes.is_some_and(|end| match at {
             // `"like" stamps`, `"union select" meaning`: words in quotes.
             0 => {

@@ -74,6 +74,22 @@ fn prose() {
     passes("don't stop -- believing");
     passes("2 and 2 is 4");
     passes("1---");
+    for text in [
+        "Union select the. Anne-Marie O'Brien",
+        "Union table the. Anne-Marie O'Brien",
+        "Key union select from. Anne-Marie O'Brien",
+        "Limit table update the.",
+        "1.001,- €; Or Null",
+        "1.001,- €, Cat group by 24/7.",
+        "$1.00 {\"v\":1,\"panel\":{\"in\":true}}",
+        "{\"v\":1,\"panel\":{\"aa\":\" is\"}} Anne-Marie O'Brien",
+        "https://www.example.com/?a=A--A&a=_, Anne-Marie Union",
+        "https://www.example.com/?a=0-A--#top\nAnne-Marie O'Brien",
+        "Into a set cat select (really).",
+        "Cat select case a select.",
+    ] {
+        passes(text);
+    }
     passes("Please update your settings; delete from the basket what is not needed.");
 }
 

@@ -125,6 +125,11 @@ pub(super) fn is_metadata_path(path: &[u8]) -> bool {
         b"/openstack/latest",
         b"/iam/security-credentials",
     ];
-    let is_there = |known: &[u8]| path.windows(known.len()).any(|part| part.eq_ignore_ascii_case(known));
-    PATHS.iter().copied().any(is_there)
+    let is_here = |rest: &[u8], known: &[u8]| {
+        rest.get(..known.len()).is_some_and(|part| part.eq_ignore_ascii_case(known))
+    };
+    memchr::memchr_iter(b'/', path).any(|at| {
+        matches!(path.get(at + 1), Some(b'l' | b'L' | b'c' | b'C' | b'm' | b'M' | b'o' | b'O' | b'i' | b'I'))
+            && PATHS.iter().any(|known| is_here(&path[at..], known))
+    })
 }

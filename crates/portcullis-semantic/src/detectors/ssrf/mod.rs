@@ -113,6 +113,9 @@ impl Detector for Ssrf {
             }
             let ends = if begin == start { ends_value } else { ends_token };
             let Some(url) = Url::read(text, begin, colon, ends) else { continue };
+            if !found.may_read(url.span.len()) {
+                return;
+            }
             let is_loose = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
             self.note(text, &url, is_page, is_loose, found);
             urls += 1;
@@ -233,8 +236,12 @@ impl Ssrf {
     }
 }
 
+/// How far a path is looked at for the word of a login.
+const CALLBACK_BYTES_MAX: usize = 512;
+
 /// The path where logins come back to, as developers have it on their machine.
 fn is_callback(path: &[u8]) -> bool {
+    let path = &path[..path.len().min(CALLBACK_BYTES_MAX)];
     [&b"callback"[..], b"oauth", b"signin", b"login"]
         .iter()
         .any(|word| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
@@ -275,7 +282,7 @@ fn is_page(input: &Input<'_>) -> bool {
 fn is_sentence(text: &[u8]) -> bool {
     let mut words = text.split(|&b| b == b' ').skip(1).filter(|word| !word.is_empty());
     let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphabetic() || b"',.?!".contains(b));
-    words.clone().count() >= 2 && words.all(is_word)
+    words.clone().nth(1).is_some() && words.all(is_word)
 }
 
 fn ends_value(b: u8) -> bool {

@@ -5,6 +5,9 @@ use portcullis_types::Span;
 /// How far the end of an expression is looked for; what does not end there is looked at as far.
 const INNER_BYTES_MAX: usize = 600;
 
+/// Expressions without an end that are looked at: each takes in those behind it.
+const UNCLOSED_MAX: usize = 12;
+
 /// What an expression is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -41,11 +44,14 @@ pub(super) struct Expression {
 pub(super) struct Delimiters<'t> {
     text: &'t [u8],
     at: usize,
+    unclosed: usize,
+    /// Where braces open, and where each of them closes, once somebody asked: going from each to its end would read the text many times.
+    braces: Option<Vec<(usize, usize)>>,
 }
 
 impl<'t> Delimiters<'t> {
     pub fn new(text: &'t [u8]) -> Delimiters<'t> {
-        Delimiters { text, at: 0 }
+        Delimiters { text, at: 0, unclosed: 0, braces: None }
     }
 
     fn opening(&self, at: usize) -> Option<(Form, usize, &'static [u8])> {
@@ -74,13 +80,15 @@ impl<'t> Delimiters<'t> {
     }
 
     /// The end of what begins at `from`: the closing delimiter, outside of pairs of its own sign.
-    fn closing(&self, from: usize, close: &[u8]) -> Option<usize> {
+    fn closing(&mut self, from: usize, close: &[u8]) -> Option<usize> {
+        if close == b"}" {
+            return self.closing_brace(from);
+        }
         let window = &self.text[from..self.text.len().min(from + INNER_BYTES_MAX)];
         if close.len() > 1 {
             return memchr::memmem::find(window, close).map(|at| from + at);
         }
         let open = match close[0] {
-            b'}' => b'{',
             b')' => b'(',
             b']' => b'[',
             _ => return memchr::memchr(close[0], window).map(|at| from + at),
@@ -95,6 +103,27 @@ impl<'t> Delimiters<'t> {
         }
         None
     }
+
+    /// The same for what a brace before `from` opened.
+    fn closing_brace(&mut self, from: usize) -> Option<usize> {
+        let open = memchr::memrchr(b'{', &self.text[..from])?;
+        let pairs = self.braces.get_or_insert_with(|| pairs(self.text));
+        let pair = pairs.binary_search_by_key(&open, |pair| pair.0).ok()?;
+        Some(pairs[pair].1).filter(|close| *close < from + INNER_BYTES_MAX)
+    }
+}
+
+/// The braces of `text` that close, by where they open.
+fn pairs(text: &[u8]) -> Vec<(usize, usize)> {
+    let (mut open, mut pairs) = (Vec::new(), Vec::new());
+    for at in memchr::memchr2_iter(b'{', b'}', text) {
+        match text[at] {
+            b'{' => open.push(at),
+            _ => pairs.extend(open.pop().map(|from| (from, at))),
+        }
+    }
+    pairs.sort_unstable();
+    pairs
 }
 
 /// `set(`, `parse (`: the length to behind the parenthesis.
@@ -129,6 +158,10 @@ impl Iterator for Delimiters<'_> {
             // A single brace that does not close is a sign of any language.
             if end.is_none() && form == Form::Single {
                 continue;
+            }
+            self.unclosed += usize::from(end.is_none());
+            if self.unclosed > UNCLOSED_MAX {
+                return None;
             }
             let (mut from, mut inner_end) = (from, inner_end);
             let end = end.map_or(inner_end, |end| end + close.len());
@@ -168,5 +201,8 @@ mod tests {
         check("#set($x=1) <#assign a=1> [#assign b=2]", &["$x=1", "assign a=1", "assign b=2"]);
         check("{x} { x } {{unclosed", &["x", "unclosed"]);
         check("{", &[]);
+        check("{a{b}} {c} }{d}{e", &["a{b}", "c", "d"]);
+        check(&format!("{{a{}}}", "b".repeat(600)), &[]);
+        check(&format!("${{a{}}}{{c}}", "b".repeat(597)), &[&format!("a{}", "b".repeat(597)), "c"]);
     }
 }

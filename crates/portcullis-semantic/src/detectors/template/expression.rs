@@ -3,7 +3,7 @@
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 
 use super::delimiters::Form;
-use super::plain::{is_arithmetic, is_object, is_secret, plain_variable};
+use super::plain::{assigns_variable, is_arithmetic, is_object, is_of_library, is_secret, plain_variable};
 use super::{
     ARITHMETIC, ASSIGNMENT, ATTRIBUTE, BUILTIN, CALL, CODE, DEBUG, DIRECTIVE, FILTER, IMPORT, LITERAL_MEMBER,
     NEW, OBJECT, OBJECT_CALL, SHELL_TEXT, Template, VELOCITY_SET, is_statement, kind_of,
@@ -27,7 +27,7 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
         return facts.0;
     }
     // A plain path of names is a variable; only names of the engine's own objects tell something.
-    let variable = if is_statement(form) { None } else { plain_variable(trimmed) };
+    let variable = if is_statement(form) || is_of_library(trimmed) { None } else { plain_variable(trimmed) };
     if let Some(name) = variable {
         if form != Form::Brackets && is_object(name) && is_secret(name, trimmed) {
             facts.note(OBJECT);
@@ -38,7 +38,9 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
             facts.note(OBJECT);
             facts.note(OBJECT_CALL);
         }
-    } else if form == Form::Marked && is_special(trimmed) {
+    } else if form == Form::Marked && assigns_variable(trimmed) {
+        facts.note(CODE);
+    } else if is_of_library(trimmed) || form == Form::Marked && is_special(trimmed) {
         facts.note(OBJECT);
         facts.note(OBJECT_CALL);
     } else {
@@ -160,7 +162,8 @@ impl<'w> Walk<'w> {
                     };
                     if of_literal
                         && next.is_some_and(|t| t.kind == TokenKind::Name)
-                        && !is_statement(self.form)
+                        && (!is_statement(self.form)
+                            || before_last.is_some_and(|t| t.kind == TokenKind::Number))
                     {
                         facts.note(LITERAL_MEMBER);
                     }
@@ -335,6 +338,10 @@ impl<'w> Walk<'w> {
             if is_path || is_line {
                 facts.note(SHELL_TEXT);
             }
+        }
+        // `{% set cmd = 'id' %}`
+        if is_statement(self.form) && last_is(b'=') && self.detector.shell.is_recon(inner) {
+            facts.note(SHELL_TEXT);
         }
         // `{% include '/etc/passwd' %}`, `<#include "/etc/passwd">`
         if is_statement(self.form) && (inner.starts_with(b"/etc/") || inner.starts_with(b"/proc/")) {

@@ -22,7 +22,7 @@ use self::delimiters::{Delimiters, Form};
 use super::code::names::Names;
 use super::code::{self, scan::Fact};
 use super::command;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/18-Testing_for_Server-side_Template_Injection";
@@ -49,11 +49,15 @@ kinds! {
     SHELL_TEXT "template.shell-text" Error "a text in an expression is a command line or a file that tells about the system";
     COMMENT_PROBE "template.comment-probe" Critical "a comment of a template engine stands inside a word";
     POLYGLOT "template.polyglot" Critical "delimiters of several engines, one in the other";
+    METHOD "template.method" Error "a method of a variable is called, and the value is that expression";
     WHOLE "template.whole" Notice "the value is one expression, or a few";
 }
 
 /// Expressions of one text that are looked at.
 const EXPRESSIONS_MAX: usize = 64;
+
+/// An expression is read as one of a template, each token with the next one, and as code.
+const READINGS: usize = 3;
 
 /// See the module.
 #[derive(Debug)]
@@ -136,6 +140,9 @@ impl Detector for Template {
         let mut last_end = 0;
         for expression in Delimiters::new(text).take(EXPRESSIONS_MAX) {
             let inner = expression.inner.of(text);
+            if !found.may_read(inner.len() * READINGS) {
+                return;
+            }
             let facts = expression::facts(self, inner, expression.form);
             if facts == 0 {
                 last_end = expression.span.end as usize;
@@ -151,12 +158,23 @@ impl Detector for Template {
                 add(kind, expression.span);
             }
             let rest = text.len() - expression.span.len();
+            let calls = facts >> CALL.0 & 1 == 1 && input.location.place != Place::Json;
+            if calls && rest == 0 && is_method(inner) {
+                add(METHOD, expression.span);
+            }
             if rest <= 24 && text.len() <= 512 {
                 add(WHOLE, expression.span);
             }
             last_end = expression.span.end as usize;
         }
     }
+}
+
+/// `name.method()`: no filter, no argument of words.
+fn is_method(inner: &[u8]) -> bool {
+    let inner = inner.trim_ascii();
+    let name = inner.strip_suffix(b"()").unwrap_or_default();
+    name.contains(&b'.') && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
 }
 
 /// The kind that a fact of a language means in an expression.

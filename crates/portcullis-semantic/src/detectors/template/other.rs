@@ -66,7 +66,14 @@ fn polyglot(text: &[u8], found: &mut Found<'_>) {
         return;
     }
     let openings = [&b"${"[..], b"{{", b"<%", b"#{", b"[%", b"{%", b"@(", b"[["];
-    let count = openings.iter().filter(|mark| memmem::find(text, mark).is_some()).count();
+    // `#{{ order.id }}`, `${{ github.ref }}`: a sign before the braces of one engine.
+    let is_there = |mark: &&&[u8]| {
+        memmem::find_iter(text, *mark)
+            .any(|at| !matches!(mark, [b'$' | b'#', b'{']) || text.get(at + 2) != Some(&b'{'))
+    };
+    // `{{ .. }}` and `{% .. %}` are one engine's.
+    let both = memmem::find(text, b"{{").is_some() && memmem::find(text, b"{%").is_some();
+    let count = openings.iter().filter(is_there).count() - usize::from(both);
     if count >= 3 {
         found.add(POLYGLOT, Span::new(0, text.len()));
     }

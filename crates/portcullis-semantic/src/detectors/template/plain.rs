@@ -83,6 +83,21 @@ pub(super) fn plain_variable(text: &[u8]) -> Option<&[u8]> {
         .or_else(|| (text[0] == b'_').then_some(&text[..end]))
 }
 
+/// `#x=..`: OGNL sets a variable, as no page does.
+pub(super) fn assigns_variable(text: &[u8]) -> bool {
+    let Some(name) = text.strip_prefix(b"#") else { return false };
+    let len = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let rest = name[len..].trim_ascii_start();
+    len > 0 && rest.starts_with(b"=") && !rest.starts_with(b"==")
+}
+
+/// The object of Lodash and Underscore, with what it tells of itself: `_.VERSION`, `= _.templateSettings.evaluate`.
+pub(super) fn is_of_library(text: &[u8]) -> bool {
+    let name = text.strip_prefix(b"=").unwrap_or(text).trim_ascii();
+    name.strip_prefix(b"_.")
+        .is_some_and(|member| member.starts_with(b"VERSION") || member.starts_with(b"templateSettings"))
+}
+
 /// Numbers (and a text) joined by operators, and nothing else: `7*7`, `7*'7'`, `364|add:733`.
 pub(super) fn is_arithmetic(text: &[u8]) -> bool {
     let (mut numbers, mut signs) = (0, 0);

@@ -165,3 +165,20 @@ fn what_engines_do_not_care_about() {
         }
     }
 }
+
+#[test]
+fn probes_of_variables() {
+    attack("{{ someString.toUpperCase() }}", "call method whole");
+    attack("{{= _.VERSION}}", "object");
+    attack("{% set cmd = 'id' %}", "directive shell-text");
+    attack("%{#a=1}", "code");
+    for text in [
+        "Dear {{ user.first_name }},\n{% if order %}Order #{{ order.id }}{% endif %}\nBye",
+        "${{ github.ref }} {{ x }}",
+        "{% set title = 'Home' %}",
+        "${#dates.format(now)}",
+    ] {
+        let (have, blocks) = run(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}

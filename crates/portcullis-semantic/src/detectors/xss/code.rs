@@ -5,6 +5,7 @@ use portcullis_types::Span;
 use super::effects::{Effects, Outcome};
 use super::script::{walk, walk_behind};
 use super::*;
+use crate::detectors::purpose;
 use crate::{Found, Input};
 
 /// Line ends from which a text is a program or an article.
@@ -22,8 +23,20 @@ impl Xss {
         let text = input.text;
         // Several lines of code are a program, or an article with one in it; what is injected is a line.
         let is_text = memchr::memchr_iter(b'\n', text).take(LINES_MAX).count() == LINES_MAX;
-        let whole = walk(text, 0, &self.names);
-        self.note_code(0, &whole, found, if is_text { Reading::Lines } else { Reading::Whole });
+        // Without these the whole tells nothing, and of what follows quotes only the first one does.
+        let may_have_sinks = self.names.may_have_sinks(text);
+        if may_have_sinks {
+            let whole = walk(text, 0, &self.names);
+            found.may_read(whole.bytes_read);
+            // The editor of a page's scripts takes a dialog that says something.
+            let is_message = whole.is_demo && purpose::takes_code(input.location);
+            let is_loose = is_text || is_message || purpose::quotes_code(input.location);
+            self.note_code(0, &whole, found, if is_loose { Reading::Lines } else { Reading::Whole });
+        }
+        self.between_quotes(text, found);
+        if !may_have_sinks && is_text {
+            return;
+        }
         for quote in [b'\'', b'"', b'`'] {
             if !input.groups.has(quote) {
                 continue;
@@ -44,7 +57,13 @@ impl Xss {
                         break;
                     }
                     walks -= 1;
+                    if reading == Reading::LaterQuote && !may_have_sinks {
+                        break;
+                    }
                     let outcome = walk_behind(text, at + 1, &self.names);
+                    if !found.may_read(outcome.bytes_read) {
+                        return;
+                    }
                     let is_far = reading == Reading::LaterQuote && at > FAR_BYTES;
                     // The quote before it opened a string: what is injected would have gone on behind that one.
                     let ends_string = reading == Reading::LaterQuote
@@ -57,12 +76,28 @@ impl Xss {
         }
     }
 
+    /// `' alert(1) '`: a call between two quotes that end strings of the page, which something is to join.
+    fn between_quotes(&self, text: &[u8], found: &mut Found<'_>) {
+        let [quote @ (b'\'' | b'"'), b' ', inner @ .., b' ', last] = text else { return };
+        if quote == last && memchr::memchr(*quote, inner).is_none() {
+            let outcome = walk(&text[..text.len() - 1], 2, &self.names);
+            if outcome.holds && !outcome.is_worded && outcome.effects.any(Effects::DIALOG) {
+                found.add(JS_BREAK_OUT, Span::new(0, text.len()));
+            }
+        }
+    }
+
     fn note_code(&self, from: usize, outcome: &Outcome, found: &mut Found<'_>, reading: Reading) {
         let effects = outcome.effects;
         let span = Span::new(from, outcome.end.max(from));
         if !outcome.holds || !effects.any(Effects::ACTS) {
             if reading == Reading::Whole && effects.any(Effects::EXECUTE) {
-                found.add_loose(JS_EXECUTE, span);
+                if outcome.is_tight {
+                    found.add(JS_WHOLE, span);
+                    found.add(JS_EXECUTE, span);
+                } else {
+                    found.add_loose(JS_EXECUTE, span);
+                }
             }
             return;
         }
@@ -118,6 +153,9 @@ impl Xss {
             let Some(len) = end.filter(|_| walks <= WALKS_MAX) else { return };
             if memchr::memchr(b'\n', &text[from..from + len]).is_some() {
                 continue;
+            }
+            if !found.may_read(len) {
+                return;
             }
             if walk(&text[..from + len], from, &self.names).leaves_scope() {
                 found.add(CLIENT_TEMPLATE, Span::new(from, from + len));

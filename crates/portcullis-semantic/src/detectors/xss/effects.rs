@@ -71,7 +71,11 @@ pub(super) struct Outcome {
     pub is_demo: bool,
     /// A telling name and a word in parentheses behind a space: `prompt (optional)`.
     pub is_worded: bool,
+    /// A template touches the function that is called with it.
+    pub is_tight: bool,
     pub tokens: u32,
+    /// Bytes that were read, what did not hold among them.
+    pub bytes_read: usize,
     /// From the beginning to where it holds.
     pub end: usize,
 }

@@ -11,6 +11,7 @@
 
 mod code;
 mod effects;
+mod filtered;
 mod markup;
 mod names;
 mod script;
@@ -24,6 +25,7 @@ use portcullis_lex::html::{Lexer, Start, TokenKind, name_is};
 use portcullis_types::Span;
 
 use self::effects::Effects;
+use self::filtered::{STRIPPED_BYTES_MAX, seven_bits};
 use self::markup::{Reader, script_url};
 use self::names::Names;
 use self::script::walk_code;
@@ -56,6 +58,7 @@ kinds! {
     PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
     FRAME "xss.frame" Warning "an element that loads a document";
     FRAME_BARE "xss.frame-bare" Error "a frame with another site's document and without the attributes of one that is to be seen";
+    VIEW_SOURCE "xss.view-source" Critical "an element that shows the source of a page, which only the address bar may";
     DATA_BINDING "xss.data-binding" Critical "an element that shows what another element holds, as markup";
     CHARSET "xss.charset" Critical "a character set in which the signs of markup are written with other bytes";
     ALONE "xss.alone" Warning "the element is all of the value";
@@ -89,17 +92,13 @@ kinds! {
     JS_WHOLE "xss.js-whole" Warning "all of the value holds as code";
     JS_COMMENT_END "xss.js-comment-end" Warning "code that ends with a comment or a tag's end, which what follows cannot harm";
     JS_CLOSES "xss.js-closes" Warning "code that closes brackets which it did not open";
+    JS_ENTITY "xss.js-entity" Critical "code in an ampersand and braces, as Netscape ran it";
+    SPACED_TAG "xss.spaced-tag" Critical "a script tag with white space or a sign before its name, and code behind it that shows or runs something";
     CLIENT_TEMPLATE "xss.client-template" Critical "an expression of a client-side template that leaves its scope";
 }
 
 /// Readings behind quotes of one sort; a text with more of them that code could follow is read no further.
 const WALKS_MAX: usize = 12;
-
-/// A text that is longer is not looked at without its tags.
-const STRIPPED_BYTES_MAX: usize = 512;
-
-/// A text that is longer is not read as one of seven bits.
-const SEVEN_BITS_BYTES_MAX: usize = 4_096;
 
 /// A file that is no longer than this may be a field.
 const FIELD_BYTES_MAX: usize = 96;
@@ -141,8 +140,9 @@ impl Detector for Xss {
         let text = input.text;
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         if input.groups.has(b'<') {
+            found.may_read(text.len());
             let mut reader = Reader::new(text, &self.names, found, is_file);
-            if reader.data() {
+            if reader.data() && reader.found.may_read(text.len()) {
                 reader.seen_through();
             }
             let runs = reader.runs;
@@ -153,6 +153,7 @@ impl Detector for Xss {
             }
             if !runs && text.len() <= STRIPPED_BYTES_MAX {
                 self.without_tags(text, found);
+                self.spaced_tag(text, found);
             }
         }
         if let Some(plain) = seven_bits(text) {
@@ -170,6 +171,9 @@ impl Detector for Xss {
         self.code(input, found);
         if input.groups.has(b'{') {
             self.templates(text, found);
+            if input.groups.has(b'&') {
+                self.entity(text, found);
+            }
         }
     }
 }
@@ -195,34 +199,6 @@ impl Xss {
         let mut reader = Reader::new(text, &self.names, found, false);
         reader.is_quoted = is_quoted;
         reader.in_tag(first);
-    }
-
-    /// The text as a filter leaves it that takes tags out: `"o<x>nclick=...`.
-    fn without_tags(&self, text: &[u8], found: &mut Found<'_>) {
-        let glued = |at: usize| at > 0 && text[at - 1].is_ascii_alphanumeric();
-        let is_cut = memchr::memchr_iter(b'<', text).any(|at| {
-            let end = memchr::memchr(b'>', &text[at..]).map(|len| at + len + 1);
-            glued(at)
-                && end.and_then(|end| text.get(end)).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'(')
-        });
-        if !is_cut {
-            return;
-        }
-        let mut plain = Vec::with_capacity(text.len());
-        let mut in_tag = false;
-        for &b in text {
-            match b {
-                b'<' => in_tag = true,
-                b'>' if in_tag => in_tag = false,
-                _ if !in_tag => plain.push(b),
-                _ => {}
-            }
-        }
-        let Some(at) = first_event(&plain) else { return };
-        let value = memchr::memchr(b'=', &plain[at..]).map_or(plain.len(), |len| at + len + 1);
-        if walk_code(&plain, value, &self.names).effects.any(Effects::SINKS) {
-            found.add(EVENT_SINK, Span::new(0, text.len()));
-        }
     }
 
     /// Behind a quote, attributes that are not events: `" style=...`, `' href=javascript:...`.
@@ -265,18 +241,6 @@ impl Xss {
             }
         }
     }
-}
-
-/// Text of seven bits, as a reader of `us-ascii` makes it of bytes that have eight: `\xBCscript\xBE` is a tag. `None` if no tag
-/// shows itself so.
-fn seven_bits(text: &[u8]) -> Option<Vec<u8>> {
-    let opens = |at: usize| text.get(at + 1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'/');
-    let is_one = memchr::memchr_iter(0xBC, text).any(opens) && memchr::memchr(0xBE, text).is_some();
-    if !is_one || text.len() > SEVEN_BITS_BYTES_MAX {
-        return None;
-    }
-    // Written as UTF-8 the byte has another one before it.
-    Some(text.iter().filter(|b| **b != 0xC2).map(|b| b & 0x7F).collect())
 }
 
 /// True if a document, an SVG drawing for example, has a script, an event handler or an address that is a script.

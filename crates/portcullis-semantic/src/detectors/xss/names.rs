@@ -1,10 +1,10 @@
-use std::collections::HashMap;
+use crate::detectors::word_table::WordTable;
 
 /// `data/js-names.tsv` and `data/html-names.tsv`, ready to be asked.
 #[derive(Debug)]
 pub(super) struct Names {
-    script: HashMap<&'static [u8], Group>,
-    markup: HashMap<&'static [u8], Markup>,
+    script: WordTable<Group>,
+    markup: WordTable<Markup>,
 }
 
 /// What a name of JavaScript stands for.
@@ -66,7 +66,7 @@ const NAME_BYTES_MAX: usize = 32;
 
 impl Names {
     pub fn new() -> Names {
-        let mut names = Names { script: HashMap::new(), markup: HashMap::new() };
+        let (mut script, mut markup) = (Vec::new(), Vec::new());
         for (name, group) in lines(include_str!("../../../data/js-names.tsv")) {
             let group = match group {
                 "dialog" => Group::Dialog,
@@ -88,7 +88,7 @@ impl Names {
                 "demo" => Group::Demo,
                 _ => Group::Any,
             };
-            names.script.insert(name.as_bytes(), group);
+            script.push((name.as_bytes(), group));
         }
         for (name, group) in lines(include_str!("../../../data/html-names.tsv")) {
             let group = match group {
@@ -98,14 +98,30 @@ impl Names {
                 "url" => Markup::Url,
                 _ => Markup::Text,
             };
-            names.markup.insert(name.as_bytes(), group);
+            markup.push((name.as_bytes(), group));
         }
-        names
+        Names { script: WordTable::new(script), markup: WordTable::new(markup) }
     }
 
     /// What a name is in JavaScript.
     pub fn script(&self, name: &[u8]) -> Group {
-        self.script.get(name).copied().unwrap_or(Group::Any)
+        self.script.get(name).unwrap_or(Group::Any)
+    }
+
+    /// True if a piece of JavaScript in `text` could have one of [`Effects::SINKS`](super::effects::Effects::SINKS): it names
+    /// something, or calls by signs alone. Never a wrong no: what is looked for are all words of ASCII, wherever they stand.
+    pub fn may_have_sinks(&self, text: &[u8]) -> bool {
+        let is_word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$');
+        let tells = |word: &[u8]| {
+            !word.is_empty()
+                && !matches!(self.script(word), Group::Any | Group::Demo | Group::Indirect | Group::Target)
+        };
+        // `[]`, with what code may have between the brackets.
+        let empty = |at: usize| {
+            let inner = text[at + 1..].trim_ascii_start().first();
+            inner.is_some_and(|b| matches!(b, b']' | b'/' | 0 | 0x0B | 0x80..))
+        };
+        text.split(|b| !is_word(b)).any(tells) || memchr::memchr_iter(b'[', text).any(empty)
     }
 
     /// What an element is; `None` for one that HTML does not know.
@@ -130,7 +146,7 @@ impl Names {
             *lower.get_mut(len)? = b.to_ascii_lowercase();
             len += 1;
         }
-        self.markup.get(&lower[..len]).copied()
+        self.markup.get(&lower[..len])
     }
 }
 

@@ -69,6 +69,7 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
     let has = |wanted: &[u8]| memchr::memmem::find(plain, wanted).is_some();
     if has(b"expression(")
         || has(b"-moz-binding:")
+        || has(b"binding:url(")
         || has(b"behavior:url(")
         || has(b"behaviour:url(")
         || has(b"javascript:")
@@ -97,6 +98,7 @@ mod tests {
             "x:\\65 xpression\\28 1)",
             "behavior: url(x.htc)",
             "-moz-binding:url(x)",
+            "binding: url('http://a.example/x.html')",
             "background:url('javascript:alert(1)')",
         ] {
             assert_eq!(style(runs.as_bytes()), Some(Style::Runs), "{runs}");

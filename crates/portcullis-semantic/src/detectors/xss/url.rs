@@ -17,6 +17,9 @@ const SCHEME_BYTES_MAX: usize = 96;
 /// Places in a list of addresses (`srcset`, `values`, `content`) that are tried.
 const PLACES_MAX: usize = 12;
 
+/// How far the parameters of a data URL are looked through.
+const PARAMETERS_BYTES_MAX: usize = 64;
+
 /// The scheme that `value` begins with, and where what it runs begins.
 pub(super) fn scheme(value: &[u8]) -> Option<(Scheme, usize)> {
     let mut name = [0u8; 16];
@@ -25,6 +28,12 @@ pub(super) fn scheme(value: &[u8]) -> Option<(Scheme, usize)> {
         match b {
             0..=0x20 | 0x7F.. => {}
             b':' if len > 0 => return known(&name[..len], &value[at + 1..]).map(|scheme| (scheme, at + 1)),
+            // What old filters and old browsers took for the colon, where code follows and no name of a place in a page.
+            b'#' if &name[..len] == b"javascript"
+                && memchr::memchr2(b'(', b'=', &value[at + 1..]).is_some() =>
+            {
+                return Some((Scheme::Script, at + 1));
+            }
             b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'+' if len < name.len() => {
                 name[len] = b.to_ascii_lowercase();
                 len += 1;
@@ -55,11 +64,20 @@ fn data(rest: &[u8]) -> Option<Scheme> {
     let has = |wanted: &[u8]| media_type.windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted));
     if has(b"svg") {
         Some(Scheme::Image)
-    } else if has(b"html") || has(b"xml") || has(b"script") {
+    } else if has(b"html") || has(b"xml") || has(b"script") || is_packed_script(&rest[end..]) {
         Some(Scheme::Data)
     } else {
         None
     }
+}
+
+/// `;base64,PHNjcmlwdD4...`: whatever the type says, Base64 of a script element.
+fn is_packed_script(parameters: &[u8]) -> bool {
+    let head = &parameters[..parameters.len().min(PARAMETERS_BYTES_MAX)];
+    let Some(comma) = memchr::memchr(b',', head) else { return false };
+    let has_base64 = head[..comma].windows(6).any(|part| part.eq_ignore_ascii_case(b"base64"));
+    let data = parameters[comma + 1..].trim_ascii_start();
+    has_base64 && [&b"PHNjcmlwd"[..], b"PFNDUklQV", b"PFNjcmlwd"].iter().any(|start| data.starts_with(start))
 }
 
 /// True if `value` is the beginning of a script's scheme, of four letters or more, and nothing else.
@@ -111,6 +129,11 @@ mod tests {
         check(b"data:text/html,<b>", Some(Scheme::Data));
         check(b"data: image/svg+xml;base64,x", Some(Scheme::Image));
         check(b"feed:javascript:x", Some(Scheme::Script));
+        check(b"javascript#alert(1)", Some(Scheme::Script));
+        check(
+            b"data:application/x-x509-user-cert;\nbase64\n,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==",
+            Some(Scheme::Data),
+        );
     }
 
     #[test]
@@ -122,5 +145,7 @@ mod tests {
         check(b"/javascript:x", None);
         check(b"java script", None);
         check(b"mailto:a@b", None);
+        check(b"javascript#arrays", None);
+        check(b"data:application/pdf;base64,JVBERi0x", None);
     }
 }

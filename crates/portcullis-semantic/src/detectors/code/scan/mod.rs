@@ -49,7 +49,7 @@ const PATH_BYTES_MAX: usize = 160;
 /// Walks a text and gives what it does, in order.
 #[derive(Debug)]
 pub(in crate::detectors) struct Scan<'n, 't> {
-    text: &'t [u8],
+    pub(in crate::detectors::code) text: &'t [u8],
     lexer: Lexer<'t>,
     pub(super) names: &'n Names,
     pub(super) shell: &'n command::Names,

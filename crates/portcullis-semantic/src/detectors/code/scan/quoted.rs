@@ -20,7 +20,9 @@ impl<'t> Scan<'_, 't> {
         let is_hash = first.kind == TokenKind::Name
             && self.names.get(first.span.of(self.text)) == Some(Group::Hash)
             && next.is_some_and(|next| next.is(b'('));
-        let is_statement = is_sum && lexer.next().is_some_and(|next| next.is(b';'));
+        // `echo 24/7;` is said, too.
+        let is_share = next.is_some_and(|next| next.is(b'/'));
+        let is_statement = is_sum && !is_share && lexer.next().is_some_and(|next| next.is(b';'));
         if is_hash || is_sum && (is_call || is_statement) {
             self.note(Fact::Probe, span);
         }

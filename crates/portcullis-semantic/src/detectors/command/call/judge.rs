@@ -28,6 +28,10 @@ impl Reader<'_, '_> {
                 matches!(self.text.get(call.start), Some(b'\'' | b'"')) && !call.has(SPLIT_NAME);
             fits |= seen.count > 0 && !is_quotation;
             call.note(ARGUMENT);
+            // `tee /var/www/x.php`
+            if takes(b'p') && (call.reaches_out || seen.has(Shape::Sensitive)) {
+                call.note(PATH);
+            }
         } else if seen.count > 0 {
             for (letter, shapes, kind) in [
                 (b'p', &[Shape::Sensitive][..], SENSITIVE_FILE),
@@ -45,7 +49,7 @@ impl Reader<'_, '_> {
                 let by_rule = present
                     && takes(letter)
                     && match letter {
-                        b'n' => seen.first == Some(Shape::Number),
+                        b'n' => seen.first == Some(Shape::Number) || takes(b'h') && seen.has(Shape::Host),
                         b'w' if command.subcommands.is_empty() => !command.is_word,
                         b'w' => seen.named_subcommand,
                         b'c' => seen.named_command && seen.count <= 3,
@@ -93,6 +97,9 @@ impl Reader<'_, '_> {
         };
         if !call.has(BARE_WORD) {
             call.note(kind);
+        }
+        if command.group == Group::Net && command.is_distinctive && seen.has_url && seen.count == 1 {
+            call.note(FETCH);
         }
         if command.group == Group::Shell && seen.reads_text {
             call.note(PIPED_TO_SHELL);

@@ -145,6 +145,11 @@ impl<'r, 't> Reader<'r, 't> {
         }
     }
 
+    /// Bytes that were read.
+    pub fn bytes_read(&self) -> usize {
+        self.lexer.bytes_read() - self.start
+    }
+
     /// The command, if there is a known one with arguments that fit it.
     pub fn read(&mut self) -> Option<Call> {
         let mut lead = 0;

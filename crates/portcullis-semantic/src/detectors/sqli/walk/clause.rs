@@ -1,11 +1,14 @@
 //! Words where an operator is expected: conditions, clauses, UNION and SELECT.
 
-use portcullis_lex::sql::{Token, TokenKind, Word};
+use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use super::words::{Part, role};
 use super::{Clause, DEPTH_MAX, Expect, Operand, Start, Walk};
 use crate::detectors::sqli::*;
+
+/// Tokens of what a CASE compares, before its WHEN.
+const CASE_TOKENS_MAX: usize = 16;
 
 impl Walk<'_, '_> {
     pub(super) fn operator_word(&mut self, word: Word, span: Span) -> bool {
@@ -113,6 +116,8 @@ impl Walk<'_, '_> {
                 self.skip();
                 self.clause = Clause::Ordering;
                 match self.peek().map(|token| token.kind) {
+                    // `round the clock, 24/7`: no column.
+                    Some(TokenKind::Number) if self.peeks()[1].is_some_and(divides) => {}
                     Some(TokenKind::Number) => self.note(ORDER_BY_NUMBER, self.span_to_next(span)),
                     _ if word == Word::Group => self.note(HAVING, span),
                     _ => {}
@@ -152,6 +157,19 @@ impl Walk<'_, '_> {
         true
     }
 
+    /// A WHEN comes soon behind the CASE that was read.
+    pub(super) fn is_case(&self) -> bool {
+        self.lexer.clone().take(CASE_TOKENS_MAX).any(|token| token.kind == TokenKind::Word(Word::When))
+    }
+
+    /// A dot with a name right behind it; with a space it ends a sentence.
+    pub(super) fn joins_names(&self, token: Option<Token>) -> bool {
+        let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b"_`\"[*@$/".contains(b);
+        token.is_some_and(|token| {
+            token.kind == TokenKind::Dot && self.text.get(token.span.end as usize).is_some_and(is_name)
+        })
+    }
+
     /// From `span` to the end of the next token.
     pub(super) fn span_to_next(&self, span: Span) -> Span {
         self.peek().map_or(span, |next| Span { start: span.start, end: next.span.end })
@@ -162,21 +180,31 @@ impl Walk<'_, '_> {
         let mut words = ahead
             .by_ref()
             .take(24)
-            .filter(|token| !matches!(token.kind, TokenKind::Comment(_) | TokenKind::Open))
-            .map(|token| token.kind);
-        let mut next = words.next();
+            .filter(|token| !matches!(token.kind, TokenKind::Comment(_) | TokenKind::Open));
+        let mut next = words.next().map(|token| token.kind);
         if matches!(next, Some(TokenKind::Word(Word::All | Word::Distinct | Word::Distinctrow))) {
-            next = words.next();
+            next = words.next().map(|token| token.kind);
         }
         let selects =
             matches!(next, Some(TokenKind::Word(Word::Select | Word::Values | Word::With | Word::Table)));
         if !selects {
-            if word == Word::Union && next.is_none() && !self.only_words {
+            // `Anne-Marie Union`
+            let is_named = self.start == Start::Raw && self.last == Operand::Name;
+            if word == Word::Union && next.is_none() && !self.only_words && !is_named {
                 self.note(UNION, span);
             }
             return next.is_none();
         }
-        if matches!(next, Some(TokenKind::Word(Word::Values | Word::Table))) {
+        let reads = match next {
+            Some(TokenKind::Word(Word::Values)) => true,
+            // Behind the table's name comes little: `the union table the members sit at` has more.
+            Some(TokenKind::Word(Word::Table)) => {
+                let (_, behind) = (words.next(), words.next());
+                self.joins_names(behind) || behind.is_none_or(|token| ends_table(token.kind))
+            }
+            _ => false,
+        };
+        if reads {
             self.note(UNION_SELECT, span);
         }
         self.union_at = Some(span);
@@ -196,10 +224,22 @@ impl Walk<'_, '_> {
         if behind_open {
             self.stack[self.depth - 1].is_select = true;
         }
-        let [next, second] = self.peeks().map(|token| token.map(|token| token.kind));
+        let ahead = self.peeks();
+        let has_member = self.joins_names(ahead[1]);
+        let [next, second] = ahead.map(|token| token.map(|token| token.kind));
         let in_earnest = match next {
-            Some(TokenKind::Word(Word::Name)) => {
-                matches!(second, Some(TokenKind::Open | TokenKind::Comma | TokenKind::Dot))
+            Some(TokenKind::Word(Word::Name)) => match second {
+                Some(TokenKind::Dot) => has_member,
+                _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
+            },
+            // PostgreSQL has rows without columns; English has `select from` and `select order.`
+            Some(TokenKind::Word(_)) if second == Some(TokenKind::Dot) => has_member,
+            Some(TokenKind::Word(_)) if second == Some(TokenKind::Operator(Operator::Not)) => false,
+            Some(TokenKind::Word(word))
+                if matches!(role(word), Part::Clause | Part::Compare | Part::Join | Part::Arithmetic)
+                    && second != Some(TokenKind::Open) =>
+            {
+                false
             }
             // `1 union select` is all there is of it; `the trade union select` is English.
             None => !self.begins_with_word,
@@ -208,7 +248,12 @@ impl Walk<'_, '_> {
         if let Some(union) = self.union_at.filter(|_| self.after_union) {
             // `1 union select id from users` has only words, too, but a trade union does not follow a number.
             // Nor does anybody but SQL open a parenthesis before the SELECT.
-            let in_earnest = in_earnest || next.is_some() && (!self.begins_with_word || behind_open);
+            // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
+            let begins_with_union =
+                self.start == Start::Raw && self.text[..union.start as usize].trim_ascii().is_empty();
+            let begins =
+                self.begins_with_word || begins_with_union && second != Some(TokenKind::Word(Word::From));
+            let in_earnest = in_earnest || next.is_some() && (!begins || behind_open);
             let is_constant = match next {
                 Some(TokenKind::Number | TokenKind::String { .. }) => true,
                 Some(TokenKind::Word(word)) => role(word) == Part::Constant,
@@ -247,4 +292,18 @@ impl Walk<'_, '_> {
     pub(super) fn clause_keeps(&mut self) {
         self.only_words = false;
     }
+}
+
+fn ends_table(kind: TokenKind) -> bool {
+    use TokenKind as T;
+    matches!(
+        kind,
+        T::Semicolon
+            | T::Close
+            | T::Word(Word::Limit | Word::Order | Word::Into | Word::Offset | Word::Union)
+    )
+}
+
+fn divides(token: Token) -> bool {
+    token.kind == TokenKind::Operator(Operator::Divide)
 }

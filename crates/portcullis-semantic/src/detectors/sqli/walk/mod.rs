@@ -4,7 +4,9 @@
 //! violation: a reading from a quote ends there; the reading of the value as it stands goes on, but what it notes from there
 //! on is loose. No tree is built; each token is looked at once, with a look ahead of two.
 
+mod ahead;
 mod clause;
+mod facts;
 mod operand;
 mod operator;
 mod outcome;
@@ -12,11 +14,13 @@ mod parentheses;
 mod statement;
 mod words;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use portcullis_lex::sql::{Lexer, Token, TokenKind, Word};
 use portcullis_types::Span;
 
+use self::ahead::Ahead;
+use self::facts::{Facts, kinds_in};
 use self::words::{Part, role};
 use super::names::Names;
 use super::*;
@@ -120,8 +124,8 @@ pub(super) struct Walk<'t, 'n> {
     text: &'t [u8],
     names: &'n Names,
     lexer: Lexer<'t>,
-    /// What [`Walk::peek`] saw, and from where: it is asked several times at each name.
-    ahead: Cell<Option<(usize, Option<Token>)>>,
+    /// What [`Walk::peek`] saw: it is asked several times at each name.
+    ahead: RefCell<Option<Ahead<'t>>>,
     start: Start,
     from: usize,
     expect: Expect,
@@ -154,8 +158,8 @@ pub(super) struct Walk<'t, 'n> {
     comment_at: u32,
     /// Where the first token stands that did not fit.
     broken_at: u32,
-    clean_facts: [Option<Span>; KINDS.len()],
-    loose_facts: [Option<Span>; KINDS.len()],
+    clean_facts: Facts,
+    loose_facts: Facts,
 }
 
 const FRAME: Frame =
@@ -166,7 +170,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             text,
             names,
             lexer: Lexer::new(text, 0),
-            ahead: Cell::new(None),
+            ahead: RefCell::new(None),
             start: Start::Raw,
             from: 0,
             expect: Expect::Start,
@@ -192,13 +196,39 @@ impl<'t, 'n> Walk<'t, 'n> {
             chooses: false,
             comment_at: 0,
             broken_at: 0,
-            clean_facts: [None; KINDS.len()],
-            loose_facts: [None; KINDS.len()],
+            clean_facts: Facts::new(),
+            loose_facts: Facts::new(),
         }
     }
 
     pub fn reset(&mut self) {
-        *self = Walk::new(self.text, self.names);
+        // Spans and frames need not be wiped: what is noted and open says which of them count.
+        self.clean_facts.kinds = 0;
+        self.loose_facts.kinds = 0;
+        self.start = Start::Raw;
+        self.from = 0;
+        self.expect = Expect::Start;
+        self.clause = Clause::Expression;
+        self.depth = 0;
+        self.joined = false;
+        self.compared = false;
+        self.joined_at = 0;
+        self.last = Operand::None;
+        self.last_span = Span::default();
+        self.comparing = None;
+        self.aliased = false;
+        self.after_union = false;
+        self.only_words = true;
+        self.select_at = None;
+        self.union_at = None;
+        self.clean = true;
+        self.violations = 0;
+        self.tokens = 0;
+        self.ended = false;
+        self.begins_with_word = false;
+        self.chooses = false;
+        self.comment_at = 0;
+        self.broken_at = 0;
     }
 
     /// Walks from byte `from`.
@@ -206,13 +236,13 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.start = start;
         self.from = from;
         self.lexer = Lexer::new(self.text, from);
-        self.ahead.set(None);
+        *self.ahead.get_mut() = None;
         if start != Start::Raw {
             self.expect = Expect::Operator;
             self.last = Operand::Text;
             self.last_span = Span::new(from, from);
         }
-        while let Some(token) = self.lexer.next() {
+        while let Some(token) = self.next() {
             let fits = self.step(token);
             self.tokens += u32::from(!matches!(token.kind, TokenKind::Comment(_)));
             if self.ended {
@@ -228,12 +258,17 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.finish();
     }
 
+    /// Bytes that the walk has read.
+    pub fn bytes_read(&self) -> usize {
+        self.lexer.position() - self.from
+    }
+
     /// What does not fit. False if the walk ends here.
     fn violation(&mut self) -> bool {
         self.boundary();
         self.violations += 1;
         self.clean = false;
-        if self.start != Start::Raw || self.violations > VIOLATIONS_MAX {
+        if self.start != Start::Raw || self.violations > VIOLATIONS_MAX || self.is_quiet_prose() {
             return false;
         }
         self.expect = Expect::Operator;
@@ -248,40 +283,22 @@ impl<'t, 'n> Walk<'t, 'n> {
         true
     }
 
+    /// Words that did not hold as SQL and told nothing so far: what they say further down is not told either.
+    fn is_quiet_prose(&self) -> bool {
+        self.violations == 1 && self.clean_facts.kinds == 0 && outcome::begins_as_prose(self.text)
+    }
+
     fn note(&mut self, kind: KindId, span: Span) {
         let facts = if self.clean { &mut self.clean_facts } else { &mut self.loose_facts };
-        facts[usize::from(kind.0)].get_or_insert(span);
+        facts.note(kind, span);
     }
 
     fn has(&self, kind: KindId) -> bool {
-        self.clean_facts[usize::from(kind.0)].is_some()
+        self.clean_facts.has(kind)
     }
 
     fn word(&self, span: Span) -> &'t [u8] {
         span.of(self.text)
-    }
-
-    /// The next significant token, not taken.
-    fn peek(&self) -> Option<Token> {
-        let at = self.lexer.position();
-        if let Some((known, token)) = self.ahead.get()
-            && known == at
-        {
-            return token;
-        }
-        let token = next_significant(&mut self.lexer.clone());
-        self.ahead.set(Some((at, token)));
-        token
-    }
-
-    /// Takes the token that [`Walk::peek`] shows.
-    fn skip(&mut self) {
-        self.lexer.by_ref().find(|token| !matches!(token.kind, TokenKind::Comment(_)));
-    }
-
-    fn peeks(&self) -> [Option<Token>; 2] {
-        let mut ahead = self.lexer.clone();
-        [next_significant(&mut ahead), next_significant(&mut ahead)]
     }
 
     /// Takes one token. False if it does not fit.
@@ -311,9 +328,4 @@ impl<'t, 'n> Walk<'t, 'n> {
             Expect::Operator => self.operator(token),
         }
     }
-}
-
-/// The next token that is no comment, if it is near.
-fn next_significant(lexer: &mut Lexer<'_>) -> Option<Token> {
-    lexer.by_ref().take(8).find(|token| !matches!(token.kind, TokenKind::Comment(_)))
 }

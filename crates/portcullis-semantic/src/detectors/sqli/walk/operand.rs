@@ -93,7 +93,7 @@ impl Walk<'_, '_> {
     }
 
     fn operand_word(&mut self, word: Word, span: Span) -> bool {
-        let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
+        let before_open = self.is_before_open();
         match role(word) {
             Part::Constant => self.take(Operand::Literal, span),
             Part::Unary => {
@@ -103,7 +103,9 @@ impl Walk<'_, '_> {
                         self.skip();
                     }
                     Word::Case => {
-                        self.note(CASE_WHEN, span);
+                        if self.is_case() {
+                            self.note(CASE_WHEN, span);
+                        }
                         self.clause_keeps();
                     }
                     Word::Row | Word::Time | Word::Some | Word::Any if !before_open => {
@@ -161,6 +163,7 @@ impl Walk<'_, '_> {
         self.last = operand;
         self.last_span = span;
         if operand != Operand::Name
+            || self.is_before_word()
             || !self.peek().is_some_and(|next| matches!(next.kind, TokenKind::Open | TokenKind::Dot))
         {
             self.compare(operand, span);
@@ -169,7 +172,7 @@ impl Walk<'_, '_> {
     }
 
     fn name_operand(&mut self, span: Span) {
-        let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
+        let before_open = self.is_before_open();
         self.name(span);
         self.take(Operand::Name, span);
         if before_open {
@@ -180,7 +183,7 @@ impl Walk<'_, '_> {
     /// Notes what a name is known for. `span` is the last part of a qualified name.
     pub(super) fn name(&mut self, span: Span) {
         self.chooses = false;
-        let before_open = self.peek().is_some_and(|next| next.kind == TokenKind::Open);
+        let before_open = self.is_before_open();
         let text = bare(self.word(span));
         let group = self.names.get(text).filter(|group| match group {
             Group::Function(kind) => {
@@ -194,6 +197,9 @@ impl Walk<'_, '_> {
             Group::Variable => false,
         });
         let qualified = || {
+            if self.is_before_word() {
+                return None;
+            }
             // Two parts, as in `mysql.user`, `sys.tables`, `dbms_pipe.receive_message`.
             self.peek().filter(|dot| dot.kind == TokenKind::Dot)?;
             let second = self.peeks()[1]?;

@@ -3,7 +3,7 @@
 use portcullis_lex::sql::{Comment, Lexer, Operator, TokenKind, Word};
 use portcullis_types::Span;
 
-use super::{Expect, Operand, Start, Walk};
+use super::{Expect, Operand, Start, Walk, kinds_in};
 use crate::KindId;
 use crate::detectors::sqli::*;
 
@@ -113,9 +113,12 @@ impl Walk<'_, '_> {
                 if only_closes && self.expect != Expect::Operand { QUOTE_COMMENT } else { COMMENT_END };
             self.note(kind, Span { start: self.from.saturating_sub(1) as u32, end: span.end });
         } else {
-            // `1---` is what advertisers send of privacy; a number alone and a comment change no statement.
+            // `1---` is what advertisers send of privacy, and tokens in Base64 have hyphens: what has neither a space nor a sign
+            // before its comment changes no statement, nor does a comment alone.
+            let before = &self.text[self.from..span.start as usize];
+            let is_token = before.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
             let is_number = self.tokens == 1 && self.last == Operand::Number;
-            self.note(if is_number { COMMENT_TAIL } else { COMMENT_END }, span);
+            self.note(if is_token || is_number { COMMENT_TAIL } else { COMMENT_END }, span);
         }
         if self.clean && self.expect != Expect::Start {
             self.whole();
@@ -155,14 +158,12 @@ impl Walk<'_, '_> {
     /// Gives what was noted to `found`. A piece behind a quote counts only for what held; with `is_literal`, the quote is
     /// one of a pair in a text, and what held is loose.
     pub(in crate::detectors::sqli) fn commit(&mut self, found: &mut Found<'_>, is_literal: bool) {
-        if !self.clean_facts.iter().chain(&self.loose_facts).any(Option::is_some) {
+        if self.clean_facts.kinds | self.loose_facts.kinds == 0 {
             return;
         }
         let is_loose = is_literal || self.is_quoted_example();
-        let telling = self.clean_facts.iter().enumerate().any(|(kind, fact)| {
-            fact.is_some()
-                && !matches!(KindId(kind as u16), WHOLE | BARE_TAIL | UNBALANCED | LIMIT | COMMENT_TAIL)
-        });
+        let telling = kinds_in(self.clean_facts.kinds)
+            .any(|kind| !matches!(kind, WHOLE | BARE_TAIL | UNBALANCED | LIMIT | COMMENT_TAIL));
         if telling {
             let here = Span::new(self.from, self.text.len().min(self.from + 1));
             let first = Lexer::new(self.text, 0).next().map(|token| token.kind);
@@ -174,15 +175,14 @@ impl Walk<'_, '_> {
                 _ => None,
             };
             if let Some(after) = after {
-                self.clean_facts[usize::from(after.0)] = Some(here);
+                self.clean_facts.set(after, here);
             }
         }
         // Without a quote, an injection is SQL from its first word on: what a text speaks of further down is none.
         let is_statement = self.has(STATEMENT) || self.has(STATEMENT_PLAIN);
         let is_prose = self.start == Start::Raw && !is_statement && begins_as_prose(self.text);
-        for kind in 0..KINDS.len() {
-            let id = KindId(kind as u16);
-            match (self.clean_facts[kind], self.loose_facts[kind]) {
+        for id in kinds_in(self.clean_facts.kinds | self.loose_facts.kinds) {
+            match (self.clean_facts.get(id), self.loose_facts.get(id)) {
                 (Some(span), _) if is_loose => found.add_loose(id, span),
                 (Some(span), _) if telling || self.start != Start::Raw => found.add(id, span),
                 (_, Some(span)) if self.start == Start::Raw && !is_prose => found.add_loose(id, span),
@@ -194,9 +194,7 @@ impl Walk<'_, '_> {
     /// The value is a whole statement that reads or changes rows: what an application that takes statements is for. Commands,
     /// files, other machines and waiting are not.
     pub(in crate::detectors::sqli) fn is_ordinary_statement(&self) -> bool {
-        let has = |kind: KindId| {
-            self.clean_facts[usize::from(kind.0)].is_some() || self.loose_facts[usize::from(kind.0)].is_some()
-        };
+        let has = |kind: KindId| self.clean_facts.has(kind) || self.loose_facts.has(kind);
         const DANGERS: &[KindId] = &[
             EXECUTE_FUNCTION,
             FILE_FUNCTION,
@@ -213,9 +211,9 @@ impl Walk<'_, '_> {
             && !DANGERS.iter().any(|kind| has(*kind))
     }
 
-    /// A quote, a comment and nothing else: no condition, no statement. In a password it cuts off nothing that matters.
+    /// A quote, a sign at most, a comment and nothing else: no condition, no statement. In a password it cuts off nothing that matters.
     pub(in crate::detectors::sqli) fn is_bare_comment(&self) -> bool {
-        self.tokens == 0
+        self.tokens <= 1
     }
 
     /// `what does ' or 1=1 -- mean`, ``the `' or '1'='1` of every book``: words, a quote that stands by itself or behind a sign
@@ -242,9 +240,7 @@ impl Walk<'_, '_> {
                     | BARE_TAIL
             )
         };
-        let only_harmless =
-            (0..KINDS.len()).all(|kind| self.clean_facts[kind].is_none() || harmless(KindId(kind as u16)));
-        if !only_harmless {
+        if !kinds_in(self.clean_facts.kinds).all(harmless) {
             return false;
         }
         if is_raw {
@@ -253,24 +249,24 @@ impl Walk<'_, '_> {
                 .filter(|token| token.kind == TokenKind::Word(Word::Name))
                 .take(2)
                 .count();
-            let loose = (0..KINDS.len()).filter(|kind| self.loose_facts[*kind].is_some());
-            return names == 2 && loose.map(|kind| KindId(kind as u16)).all(harmless);
+            return names == 2 && kinds_in(self.loose_facts.kinds).all(harmless);
         }
         let before = &self.text[..self.from - 1];
         let words =
             |text: &[u8]| text.split(u8::is_ascii_whitespace).filter(|word| is_lower_word(word)).count();
         // Where it ends: the comment, what does not fit, or the string that is left open.
         let rest = &self.text[if self.ended { self.comment_at } else { self.last_span.start } as usize..];
+        let words_before = before.split(u8::is_ascii_whitespace).filter(|word| is_prose_word(word)).count();
         let words_after = match self.ended {
             true => rest.split(u8::is_ascii_whitespace).any(|word| word.len() >= 3 && is_lower_word(word)),
             false => words(rest) >= 2,
         };
-        matches!(before.last(), Some(b' ' | b'`' | b'(' | b'"')) && words(before) >= 2 && words_after
+        matches!(before.last(), Some(b' ' | b'`' | b'(' | b'"')) && words_before >= 2 && words_after
     }
 }
 
 /// Of the first five words at least four are plain ones, and none of the first is a number.
-fn begins_as_prose(text: &[u8]) -> bool {
+pub(super) fn begins_as_prose(text: &[u8]) -> bool {
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(5);
     let is_plain = |word: &[u8]| {
         let word =
@@ -278,6 +274,12 @@ fn begins_as_prose(text: &[u8]) -> bool {
         word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'\'') && word.iter().any(u8::is_ascii_lowercase)
     };
     words.clone().next().is_some_and(is_plain) && words.by_ref().filter(|word| is_plain(word)).count() >= 4
+}
+
+/// `this`, `Explain`, `injection:`
+fn is_prose_word(word: &[u8]) -> bool {
+    let word = word.strip_suffix(b":").or(word.strip_suffix(b",")).unwrap_or(word);
+    word.len() >= 2 && word[0].is_ascii_alphabetic() && word[1..].iter().all(u8::is_ascii_lowercase)
 }
 
 fn is_lower_word(word: &[u8]) -> bool {

@@ -46,6 +46,8 @@ impl Walk<'_, '_> {
                 self.skip();
                 true
             }
+            // A statement is over: nothing is joined to it, but to the semicolon that a list of tricks begins with.
+            TokenKind::Word(word) if role(word) == Part::Join && self.tokens > 1 => false,
             TokenKind::Word(_) | TokenKind::Operator(_) => {
                 // PL/SQL blocks and MySQL's delimiters are not told from prose here.
                 self.expect = Expect::Start;
@@ -101,10 +103,28 @@ impl Walk<'_, '_> {
                 let prose = matches!(first_word, Some(Word::Name))
                     && is_name(second_kind)
                     && !matches!(second_kind, Some(TokenKind::Word(Word::From | Word::As)));
-                let empty = first_kind.is_none();
+                // `Then select.`: a sentence ends there; a column does not begin so.
+                // Nor is a dash with spaces around it a sign before one.
+                let is_dash =
+                    matches!(first_kind, Some(TokenKind::Operator(Operator::Minus | Operator::Not)))
+                        && (second_kind.is_none()
+                            || second_kind == Some(TokenKind::Word(Word::Name))
+                                && first
+                                    .zip(second)
+                                    .is_some_and(|(sign, name)| sign.span.end < name.span.start));
+                let empty = matches!(first_kind, None | Some(TokenKind::Dot)) || is_dash;
                 if !prose && !empty {
-                    let plain = matches!(first_word, Some(Word::Name))
-                        && !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma | TokenKind::Dot));
+                    let is_spoken_case = first_word == Some(Word::Case)
+                        && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::When);
+                    // `Then select (really)`
+                    let is_aside = first_kind == Some(TokenKind::Open)
+                        && second_kind == Some(TokenKind::Word(Word::Name));
+                    let plain = (matches!(first_word, Some(Word::Name))
+                        || is_spoken_case
+                        || is_aside
+                        || first_word.is_some() && second_kind == Some(TokenKind::Dot))
+                        && !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma))
+                        && !self.joins_names(second);
                     let kind = if plain && !is_stacked { STATEMENT_PLAIN } else { kind };
                     self.note(kind, self.span_to_next(span));
                 }
@@ -112,7 +132,12 @@ impl Walk<'_, '_> {
             }
             Word::Drop | Word::Alter | Word::Create | Word::Truncate => {
                 let or_replace = first_word == Some(Word::Or);
-                object(first_word) && is_name(second_kind)
+                let goes_on = matches!(
+                    second_kind,
+                    Some(TokenKind::Word(word))
+                        if matches!(role(word), Part::Clause | Part::Compare | Part::Join)
+                );
+                object(first_word) && is_name(second_kind) && !goes_on
                     || or_replace
                     || word == Word::Truncate && is_name(first_kind) && second_kind.is_none()
                     || word == Word::Create
@@ -123,7 +148,7 @@ impl Walk<'_, '_> {
             Word::Delete => first_word == Some(Word::From) && is_name(second_kind),
             Word::Update => {
                 is_name(first_kind)
-                    && matches!(second_kind, Some(TokenKind::Word(Word::Set) | TokenKind::Dot))
+                    && (second_kind == Some(TokenKind::Word(Word::Set)) || self.joins_names(second))
             }
             Word::Exec | Word::Execute => {
                 matches!(
@@ -161,7 +186,7 @@ impl Walk<'_, '_> {
                     || is_stacked
             }
             Word::Call | Word::Do => {
-                is_name(first_kind) && matches!(second_kind, Some(TokenKind::Open | TokenKind::Dot))
+                is_name(first_kind) && (second_kind == Some(TokenKind::Open) || self.joins_names(second))
             }
             Word::If | Word::While => {
                 matches!(first_kind, Some(TokenKind::Open))

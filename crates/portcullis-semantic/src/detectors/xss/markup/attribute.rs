@@ -82,7 +82,7 @@ impl Reader<'_, '_, '_, '_> {
     /// A handler that is glued to a name or a value by a slash or a plus sign, which some filters read as white space.
     pub(super) fn glued(&mut self, span: Span) {
         let bytes = span.of(self.text);
-        let Some(at) = first_event(bytes).filter(|&at| at > 0) else { return };
+        let Some(at) = first_event(bytes) else { return };
         let Some(value) = memchr::memchr(b'=', &bytes[at..]) else { return };
         let from = span.start as usize + at + value + 1;
         if let Some(outcome) = self.walk(from, span.end as usize)
@@ -123,6 +123,10 @@ impl Reader<'_, '_, '_, '_> {
         }
         if is_address {
             self.hidden_scheme(bytes, whole);
+            let shown = bytes.trim_ascii_start().get(..12);
+            if shown.is_some_and(|head| head.eq_ignore_ascii_case(b"view-source:")) {
+                self.add(VIEW_SOURCE, whole, false);
+            }
         }
         let found = if is_address { scheme_in_list(bytes) } else { scheme(bytes) };
         match found {
@@ -193,6 +197,9 @@ impl Reader<'_, '_, '_, '_> {
             Some((Scheme::Script, at)) => value.start as usize + at,
             _ => value.start as usize,
         };
+        if is_inert(bytes) {
+            return;
+        }
         let Some(outcome) = self.walk(start, value.end as usize) else { return };
         let kind = if outcome.effects.any(Effects::SINKS) {
             EVENT_SINK
@@ -212,6 +219,51 @@ impl Reader<'_, '_, '_, '_> {
         self.run_if(kind, whole, &outcome);
     }
 }
+
+/// Handlers of ordinary pages, which tell and change nothing: another image, `return false`, a form sent, a page printed.
+fn is_inert(handler: &[u8]) -> bool {
+    const STATEMENTS: &[&[u8]] = &[
+        b"",
+        b"return",
+        b"return false",
+        b"return true",
+        b"this.onerror=null",
+        b"this.onerror = null",
+        b"this.onload=null",
+        b"this.select()",
+        b"this.form.submit()",
+        b"this.style.display='none'",
+        b"history.back()",
+        b"history.go(-1)",
+        b"window.history.back()",
+        b"window.print()",
+        b"event.preventDefault()",
+        b"event.stopPropagation()",
+    ];
+    // The address of an image in the place of one that is missing.
+    let is_image = |statement: &[u8]| {
+        let address = statement.strip_prefix(b"this.src").map(<[u8]>::trim_ascii_start);
+        let address = address.and_then(|rest| rest.strip_prefix(b"=")).map(<[u8]>::trim_ascii);
+        let text = address.and_then(|text| {
+            text.strip_prefix(b"'")
+                .and_then(|text| text.strip_suffix(b"'"))
+                .or_else(|| text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")))
+        });
+        text.is_some_and(|text| {
+            scheme(text).is_none()
+                && text.iter().all(|b| b.is_ascii_alphanumeric() || b"/.-_:%?=".contains(b))
+        })
+    };
+    !handler.is_empty()
+        && handler.len() <= INERT_BYTES_MAX
+        && handler.split(|b| *b == b';').all(|part| {
+            let part = part.trim_ascii();
+            STATEMENTS.contains(&part) || is_image(part)
+        })
+}
+
+/// A longer handler does more than those.
+const INERT_BYTES_MAX: usize = 200;
 
 /// Character sets in which other bytes than those of ASCII, or other letters, make tags.
 fn hides_markup(label: &[u8]) -> bool {

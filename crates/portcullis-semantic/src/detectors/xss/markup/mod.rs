@@ -27,7 +27,7 @@ const DANGLING_BYTES_MAX: usize = 512;
 pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     text: &'t [u8],
     names: &'a Names,
-    found: &'f mut Found<'x>,
+    pub found: &'f mut Found<'x>,
     /// All is loose: a file, which nobody pastes into a page.
     is_loose: bool,
     walks: usize,
@@ -295,7 +295,10 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             }
         } else if element.kind == Some(Markup::Frame) {
             self.add(PAGE_ELEMENT, element.name, false);
-        } else if name.len() > 7 && name[name.len() - 7..].eq_ignore_ascii_case(b":script") {
+        } else if name.len() > 7
+            && (name[name.len() - 7..].eq_ignore_ascii_case(b":script")
+                || name[..6].eq_ignore_ascii_case(b"script") && name[6] == b'<' && name.contains(&b'('))
+        {
             self.run(SCRIPT_CODE, element.name, false);
         } else if element.has_source && ["layer", "ilayer", "xml"].iter().any(|known| is(known)) {
             self.add(PLUGIN, element.name, false);
@@ -354,7 +357,9 @@ pub(super) fn without_seams(text: &[u8]) -> Vec<u8> {
     while let Some((first, tail)) = rest.split_first() {
         if let Some(after) = rest.strip_prefix(b"<!--") {
             rest = memchr::memmem::find(after, b"-->").map_or(&[][..], |end| &after[end + 3..]);
-        } else if let Some(after) = rest.strip_prefix(b"<![CDATA[").or(rest.strip_prefix(b"]]>")) {
+        } else if rest.get(..9).is_some_and(|mark| mark.eq_ignore_ascii_case(b"<![CDATA[")) {
+            rest = &rest[9..];
+        } else if let Some(after) = rest.strip_prefix(b"]]>") {
             rest = after;
         } else {
             out.push(*first);

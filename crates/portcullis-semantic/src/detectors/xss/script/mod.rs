@@ -61,6 +61,8 @@ struct Walk<'a> {
     in_timer: bool,
     /// A call that makes an element began.
     in_make: bool,
+    /// A string with code in it, or the parenthesis behind it, is what was read last.
+    is_code_text: bool,
     /// A call of a telling function began behind white space, as a word in parentheses does.
     behind_space: bool,
     end: usize,
@@ -115,12 +117,14 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
         mentions: 0,
         in_timer: false,
         in_make: false,
+        is_code_text: false,
         behind_space: false,
         end: from,
     };
     let mut skips = false;
     for token in lexer {
         let bytes = token.span.of(text);
+        walk.out.bytes_read = token.span.end as usize - from;
         if skips && !token.newline && !matches!(token.kind, TokenKind::Semicolon | TokenKind::CloseBrace) {
             continue;
         }
@@ -193,6 +197,7 @@ impl Walk<'_> {
         if std::mem::take(&mut self.behind_space) && kind == T::Name {
             self.out.is_worded = true;
         }
+        let was_code_text = std::mem::take(&mut self.is_code_text);
         let before = self.before.replace(kind);
         let newline = newline || self.may_follow;
         self.may_follow = false;
@@ -207,6 +212,7 @@ impl Walk<'_> {
             }
             T::String { closed, .. } => {
                 self.string(bytes, closed);
+                self.is_code_text = closed && before == Some(T::Open) && bytes.contains(&b'(');
                 self.out.ends_in_string = !closed && span.end as usize == len;
                 return self.literal(newline);
             }
@@ -218,6 +224,7 @@ impl Walk<'_> {
                     }
                     self.call();
                     self.out.effects.insert(Effects::TAGGED);
+                    self.out.is_tight |= span.start as usize == self.end;
                 }
                 self.operand = !closes;
                 self.callee = if closes { Callee::Operand } else { Callee::None };
@@ -229,6 +236,9 @@ impl Walk<'_> {
             T::Open => {
                 let is_control = self.callee == Callee::Control;
                 if !self.operand {
+                    if was_code_text {
+                        self.out.effects.insert(Effects::EXECUTE);
+                    }
                     self.behind_space = span.start as usize > self.end;
                     self.in_timer = self.callee == Callee::Name(Group::Timer);
                     self.in_make = self.callee == Callee::Name(Group::Make);
@@ -236,7 +246,10 @@ impl Walk<'_> {
                 }
                 self.push(Bracket { open: b'(', is_control, ..Bracket::default() });
             }
-            T::Close => return self.close(b'('),
+            T::Close => {
+                self.is_code_text = was_code_text;
+                return self.close(b'(');
+            }
             T::OpenBracket => {
                 let of_global = matches!(self.callee, Callee::Name(Group::Global | Group::Location));
                 self.is_behind_sign = matches!(before, Some(T::Sign | T::Prefix));

@@ -1,0 +1,75 @@
+//! What comes next: a walk asks it several times at each name.
+
+use portcullis_lex::sql::{Lexer, Token, TokenKind};
+
+use super::Walk;
+
+/// A look ahead.
+#[derive(Debug)]
+pub(super) struct Ahead<'t> {
+    /// Where it began.
+    at: usize,
+    /// The first token that is no comment.
+    token: Option<Token>,
+    /// The lexer behind that token, if no comment stands before it.
+    lexer: Option<Lexer<'t>>,
+}
+
+impl Walk<'_, '_> {
+    /// The next token is a word, or a string with a letter before it, as its first byte shows: no parenthesis, dot, operator or
+    /// comment.
+    pub(super) fn is_before_word(&self) -> bool {
+        let at = self.lexer.position();
+        let first = match self.text.get(at) {
+            Some(b' ' | b'\n') => self.text.get(at + 1),
+            first => first,
+        };
+        first.is_some_and(u8::is_ascii_alphabetic)
+    }
+
+    /// A parenthesis comes next.
+    pub(super) fn is_before_open(&self) -> bool {
+        !self.is_before_word() && self.peek().is_some_and(|next| next.kind == TokenKind::Open)
+    }
+
+    /// The next token, which a look ahead may have read.
+    pub(super) fn next(&mut self) -> Option<Token> {
+        match self.ahead.get_mut().take() {
+            Some(Ahead { at, token, lexer: Some(behind) }) if at == self.lexer.position() => {
+                self.lexer = behind;
+                token
+            }
+            _ => self.lexer.next(),
+        }
+    }
+
+    /// The next significant token, not taken.
+    pub(super) fn peek(&self) -> Option<Token> {
+        let at = self.lexer.position();
+        let mut known = self.ahead.borrow_mut();
+        if let Some(known) = known.as_ref().filter(|known| known.at == at) {
+            return known.token;
+        }
+        let mut lexer = self.lexer.clone();
+        let first = lexer.next();
+        let is_comment = first.is_some_and(|token| matches!(token.kind, TokenKind::Comment(_)));
+        let token = if is_comment { next_significant(&mut lexer, 7) } else { first };
+        *known = Some(Ahead { at, token, lexer: (!is_comment).then_some(lexer) });
+        token
+    }
+
+    /// Takes the token that [`Walk::peek`] shows.
+    pub(super) fn skip(&mut self) {
+        self.lexer.by_ref().find(|token| !matches!(token.kind, TokenKind::Comment(_)));
+    }
+
+    pub(super) fn peeks(&self) -> [Option<Token>; 2] {
+        let mut ahead = self.lexer.clone();
+        [next_significant(&mut ahead, 8), next_significant(&mut ahead, 8)]
+    }
+}
+
+/// The next token that is no comment, if it is one of the next `near` tokens.
+fn next_significant(lexer: &mut Lexer<'_>, near: usize) -> Option<Token> {
+    lexer.by_ref().take(near).find(|token| !matches!(token.kind, TokenKind::Comment(_)))
+}

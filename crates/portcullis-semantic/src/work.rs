@@ -1,0 +1,46 @@
+//! What looking at a message may cost, counted in bytes that are read.
+//!
+//! Time is not asked, so that the same message always has the same verdict. A message brings an allowance: a part that any
+//! message has, and so much for each of its bytes. Everything that reads a text is charged with the bytes it reads, and each
+//! reading takes linear time; so the allowance bounds the time. What it does not suffice for is not looked at, is counted, and is a
+//! finding that blocks ([`WORK_LIMIT`](crate::detectors::protocol::WORK_LIMIT)): honest messages stay far below it.
+
+use crate::limits::{WORK_FACTOR, WORK_SPARE};
+
+/// The allowance of one message, and what was taken of it.
+#[derive(Debug)]
+pub(crate) struct Work {
+    allowed: u64,
+    done: u64,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Work { allowed: WORK_SPARE, done: 0 }
+    }
+}
+
+impl Work {
+    /// Allows what `bytes` of a message bring with them.
+    pub fn allow(&mut self, bytes: usize) {
+        self.allowed = self.allowed.saturating_add((bytes as u64).saturating_mul(WORK_FACTOR));
+    }
+
+    /// Charges a reading of `bytes`. False if no more may be read.
+    #[inline]
+    pub fn charge(&mut self, bytes: usize) -> bool {
+        self.done = self.done.saturating_add(bytes as u64);
+        !self.is_spent()
+    }
+
+    /// True if the allowance is used up.
+    #[inline]
+    pub fn is_spent(&self) -> bool {
+        self.done > self.allowed
+    }
+
+    /// Bytes read, and how many were allowed.
+    pub fn done(&self) -> (u64, u64) {
+        (self.done, self.allowed)
+    }
+}

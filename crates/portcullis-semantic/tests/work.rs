@@ -1,0 +1,78 @@
+//! What looking at a message costs is bounded, counted in bytes that are read.
+
+use std::sync::LazyLock;
+
+use portcullis_semantic::{Analysis, Class, Detectors, Level, Location, Place};
+
+static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+
+/// Units that a search found dear when said again and again: layers of encoding, openers without an end, quotes, colons.
+const DEAR: &[&str] = &[
+    ":<%$(\u{e9}(:<%%u00611\\u0061:<%&#x61;:w/*",
+    "http://025177524776/latest/%25\\u00619=",
+    "/*{\\u0061%25dcarpevalutf",
+    ":/:/:/:/\\daemonhttp://[::\u{2460}\u{2465}\u{2468}]\\u0061{gin",
+    "%u0061&#x61;*/ac2VsZWN0$(<",
+    "<><",
+    "\\x61{%25:ch$(ero;xN",
+    "a::\\%u0061sav:achesize0",
+    "\\.\\u0061:v*/*/../&#x61;../[::",
+    "' or 1=1 -- ",
+    "';alert(1)//",
+    "{{",
+    "${x",
+    "`id`$(id);",
+];
+
+/// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, a walk.
+const LAST_READING: u64 = 8;
+
+#[test]
+fn work_stays_within_the_allowance() {
+    let mut analysis = Analysis::new();
+    for unit in DEAR {
+        for bytes in [256, 1 << 10, 4 << 10, 32 << 10, 128 << 10] {
+            let text = unit.repeat(bytes / unit.len());
+            analysis.clear();
+            analysis.value(&DETECTORS, Location::new(Place::Json, b"a"), text.as_bytes());
+            let (done, allowed) = analysis.work();
+            assert!(
+                done <= allowed + LAST_READING * text.len() as u64,
+                "{unit} of {bytes}: {done} of {allowed}"
+            );
+            assert_eq!(analysis.bytes_cut() > 0, done > allowed, "{unit} of {bytes}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_looked_at_blocks_and_is_counted() {
+    let text = DEAR[0].repeat(400);
+    let mut analysis = Analysis::new();
+    analysis.value(&DETECTORS, Location::new(Place::Form, b"a"), text.as_bytes());
+    for level in [Level::Balanced, Level::Strict] {
+        let protocol = analysis.scores(&DETECTORS).find(|score| score.class == Class::Protocol).unwrap();
+        assert!(protocol.blocks(level));
+    }
+    assert!(analysis.findings().iter().any(|finding| finding.kind.id == "protocol.work-limit"));
+    assert_eq!(analysis.bytes_cut(), text.len() as u64);
+    // The next value of the same message is not forgotten either.
+    analysis.value(&DETECTORS, Location::new(Place::Form, b"b"), text.as_bytes());
+    assert_eq!(analysis.bytes_cut(), 2 * text.len() as u64);
+    // And the next message has an allowance of its own.
+    analysis.clear();
+    analysis.value(&DETECTORS, Location::new(Place::Form, b"a"), b"a plain text, and 1 more");
+    assert_eq!(analysis.bytes_cut(), 0);
+    assert!(analysis.findings().is_empty());
+}
+
+/// Many values share one allowance: each brings its bytes, none the part that any message has.
+#[test]
+fn many_values_share_an_allowance() {
+    let value = DEAR[2].repeat(8).replace('\\', "\\\\");
+    let body = format!("[{}]", vec![format!("\"{value}\""); 800].join(","));
+    let mut analysis = Analysis::new();
+    analysis.request_body(&DETECTORS, b"application/json", body.as_bytes());
+    let (done, allowed) = analysis.work();
+    assert!(done <= allowed + LAST_READING * body.len() as u64, "{done} of {allowed}");
+}
