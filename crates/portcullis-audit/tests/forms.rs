@@ -78,7 +78,7 @@ fn record() -> Record {
             body: Some(b"hello\xff".to_vec()),
         }),
         bytes_sent: 6,
-        messages: vec![Message { text: modsecurity_message(None, &found), found }],
+        messages: vec![Message { text: modsecurity_message(None, false, &found), found }],
         action: Some(Action { phase: 2, message: "Pattern match \"attack\" at ARGS:q.".into() }),
         components: ["OWASP_CRS/4.25.0".to_owned()].into(),
         server_software: "S/1".into(),

@@ -16,6 +16,10 @@ pub struct AccessRecord<'a> {
     pub request_id: &'a str,
     /// Who asked.
     pub client: IpAddr,
+    /// Its country, where that is known.
+    pub country: Option<&'a str>,
+    /// The number of its autonomous system, where that is known.
+    pub asn: Option<u32>,
     /// The name of the site; empty if none serves it.
     pub site: &'a str,
     /// The name of the route; empty if none serves it.
@@ -36,8 +40,10 @@ pub struct AccessRecord<'a> {
     pub body_bytes: u64,
     /// From first byte to last, in microseconds.
     pub duration_us: u64,
-    /// The endpoint that answered.
+    /// The endpoint that was asked last.
     pub upstream: Option<&'a str>,
+    /// The trace that the request belongs to.
+    pub trace_id: Option<&'a str>,
     /// What was decided.
     pub verdict: Action,
     /// What decided on the client before inspection.
@@ -54,6 +60,10 @@ struct Json<'a> {
     time: Timestamp,
     request_id: &'a str,
     client: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    country: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asn: Option<u32>,
     site: &'a str,
     route: &'a str,
     method: String,
@@ -66,6 +76,8 @@ struct Json<'a> {
     duration_us: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<&'a str>,
     verdict: Action,
     #[serde(skip_serializing_if = "Option::is_none")]
     control: Option<&'a Control>,
@@ -83,6 +95,8 @@ impl AccessRecord<'_> {
             time: self.time,
             request_id: self.request_id,
             client: self.client,
+            country: self.country,
+            asn: self.asn,
             site: self.site,
             route: self.route,
             method: token(self.method),
@@ -94,6 +108,7 @@ impl AccessRecord<'_> {
             bytes: self.body_bytes,
             duration_us: self.duration_us,
             upstream: self.upstream,
+            trace_id: self.trace_id,
             verdict: self.verdict,
             control: self.control,
             referer: self.referer.map(|bytes| self.clean(bytes, redactor)),
@@ -157,6 +172,8 @@ mod tests {
             time: Timestamp::from_epoch_millis(1_790_000_000_123),
             request_id: "r1",
             client: "2001:db8::1".parse().unwrap(),
+            country: Some("DE"),
+            asn: Some(64496),
             site: "shop",
             route: "/",
             method: b"GET",
@@ -168,6 +185,7 @@ mod tests {
             body_bytes: 512,
             duration_us: 1234,
             upstream: Some("10.0.0.5:9000"),
+            trace_id: None,
             verdict: Action::Deny,
             control,
             referer: Some(b"http://a/?password=secret"),
@@ -191,5 +209,6 @@ mod tests {
         assert_eq!((&value["bytes"], &value["status"]), (&512.into(), &serde_json::Value::Null));
         assert_eq!((&value["control"]["name"], &value["verdict"]), (&"login".into(), &"deny".into()));
         assert_eq!(value["upstream"], "10.0.0.5:9000");
+        assert_eq!((&value["country"], &value["asn"]), (&"DE".into(), &64496.into()));
     }
 }

@@ -7,8 +7,8 @@ use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde::{Serialize, Serializer};
 
 use crate::{
-    Action, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome,
-    NotInspected, Timestamp, UpstreamError,
+    Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
+    FindingOutcome, NotInspected, Timestamp, UpstreamError,
 };
 
 /// Version of the JSON form, the `schema` member of every event.
@@ -59,12 +59,21 @@ pub struct Event {
     /// Findings beyond [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX).
     #[serde(skip_serializing_if = "is_zero")]
     pub findings_omitted: u32,
+    /// What inspection agents had to say, apart from those that let the exchange pass without a word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentWord>,
     /// Name of the HTTP-level refusal, when the request was not acceptable HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Cow<'static, str>>,
     /// Where applications could read the request body differently.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ambiguities: Vec<Cow<'static, str>>,
+    /// The endpoint of the upstream that was asked last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    /// The trace that the request belongs to, where requests are traced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// What went wrong with the upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_error: Option<UpstreamError>,
@@ -98,8 +107,11 @@ impl Event {
             matches_omitted: 0,
             findings: Vec::new(),
             findings_omitted: 0,
+            agents: Vec::new(),
             refusal: None,
             ambiguities: Vec::new(),
+            upstream: None,
+            trace_id: None,
             upstream_error: None,
             exceptions: Vec::new(),
             coverage: Coverage::default(),
@@ -137,7 +149,12 @@ impl Event {
         let forwarded: usize = self.client.forwarded_for.iter().map(|a| size_of::<String>() + a.len()).sum();
         let findings: usize =
             self.findings.iter().map(|f| size_of::<Finding>() + f.name.len() + f.evidence.len()).sum();
+        let words = |a: &AgentWord| {
+            size_of::<AgentWord>() + a.reason.len() + a.tags.iter().map(|t| 24 + t.len()).sum::<usize>()
+        };
+        let agents: usize = self.agents.iter().map(words).sum();
         size_of::<Event>()
+            + agents
             + matches
             + findings
             + self.scores.semantic.len() * size_of::<SemanticScore>()
@@ -175,6 +192,12 @@ pub struct Client {
     pub addr: String,
     /// Its port; 0 when a forwarding header did not say.
     pub port: u16,
+    /// Its country, two letters of ISO 3166-1, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub country: Option<String>,
+    /// The number of its autonomous system, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asn: Option<u32>,
     /// The socket's address, where it is not `addr`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
@@ -257,7 +280,7 @@ pub struct Verdict {
     /// The phase of the rule or the findings.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "phase_opt")]
     pub phase: Option<Phase>,
-    /// What refused the client before anything was inspected, or would have if it did not only log.
+    /// What decided beside rules and the semantic detector, or would have if it did not only log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// One sentence for a person.
@@ -430,6 +453,32 @@ pub struct Finding {
     pub reason: &'static str,
     /// Where to read more.
     pub reference: &'static str,
+}
+
+/// What an inspection agent said.
+#[derive(Clone, Debug, Serialize)]
+pub struct AgentWord {
+    /// Its configured name.
+    pub name: Arc<str>,
+    /// What it came to.
+    pub outcome: AgentOutcome,
+    /// Points that it added to the score.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub score: u32,
+    /// Its words for the exchange.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// One sentence for a person.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl AgentWord {
+    /// It found something, whatever was done about it.
+    pub fn is_finding(&self) -> bool {
+        let is_verdict = matches!(self.outcome, AgentOutcome::Block | AgentOutcome::Redirect);
+        is_verdict || self.score > 0 || !self.tags.is_empty()
+    }
 }
 
 /// A condition under which inspection could not do its full work.

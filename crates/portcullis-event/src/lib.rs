@@ -40,13 +40,16 @@ mod time;
 
 pub use access::AccessRecord;
 pub use event::{
-    Client, Control, Coverage, Event, Exception, Finding, Header, Request, Response, RuleInfo, RuleMatch,
-    SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
+    AgentWord, Client, Control, Coverage, Event, Exception, Finding, Header, Request, Response, RuleInfo,
+    RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
-pub use modsecurity::{modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message};
+pub use modsecurity::{
+    SEMANTIC_ID, modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message,
+    semantic_match,
+};
 pub use names::{
-    Action, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy, FindingOutcome,
-    NotInspected, UpstreamError,
+    Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
+    FindingOutcome, NotInspected, UpstreamError,
 };
 pub use redact::{REDACTED, Redactor, RedactorNames};
 pub use text::text;

@@ -1,60 +1,72 @@
 //! ModSecurity 2's lines in Apache's error log, for tools that read those.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use portcullis_types::{Phase, Severity};
+use portcullis_types::{Phase, RuleId, Severity};
 
-use crate::{Action, Event, Finding, FindingOutcome, RuleMatch, SemanticScore, Verdict};
+use crate::{Action, Event, Finding, FindingOutcome, RuleInfo, RuleMatch, SemanticScore, Verdict};
 
 /// Bytes of the operator's argument that a line shows, as in ModSecurity 2.
 const ARGUMENT_BYTES_MAX: usize = 252;
 
-/// The id by which lines name the semantic detector, in the range of the product's own rules.
-const SEMANTIC_ID: &str = "9000200";
+/// The id by which lines and records name the semantic detector, in the range of the product's own rules.
+pub const SEMANTIC_ID: RuleId = RuleId(9_000_200);
+/// What stands there for its operator and its file.
+const SEMANTIC_OPERATOR: &str = "semantic";
 
 /// One line for each match of `event`, and one for each score of the semantic detector that passes its threshold, each ended
 /// by a newline.
 pub fn modsecurity_lines(event: &Event) -> String {
     let mut out = String::new();
     for rule_match in &event.matches {
-        write_line(event, rule_match, &mut out);
+        write_line(event, rule_match, decides(&event.verdict, rule_match), &mut out);
         out.push('\n');
     }
-    let passes =
-        |score: &&SemanticScore| matches!(score.outcome, FindingOutcome::Blocked | FindingOutcome::Detected);
-    for score in event.scores.semantic.iter().filter(passes) {
-        write_score(event, score, &mut out);
+    for score in event.scores.semantic.iter().filter(|score| score.outcome.passes()) {
+        let found = semantic_match(score, event.verdict.phase, event.findings.iter());
+        write_line(event, &found, score.outcome == FindingOutcome::Blocked, &mut out);
         out.push('\n');
     }
     out
 }
 
-/// A score as if a rule with the id [`SEMANTIC_ID`] had matched.
-fn write_score(event: &Event, score: &SemanticScore, out: &mut String) {
-    write_begin(event, out);
-    let phase = event.verdict.phase.map_or(2, Phase::number);
-    let _ = match score.outcome {
-        FindingOutcome::Blocked => {
-            let status = event.verdict.status.unwrap_or(403);
-            write!(out, "Access denied with code {status} (phase {phase}). ")
-        }
-        _ => write!(out, "Warning. "),
-    };
-    let colon = if score.name.is_empty() { "" } else { ":" };
-    let (class, place, name) = (score.class, score.place.name(), escaped(&score.name));
-    let _ = write!(out, "Semantic detector found {class} at {place}{colon}{name}.");
-    field(out, "file", "semantic");
-    field(out, "line", "0");
-    field(out, "id", SEMANTIC_ID);
-    field(out, "msg", class.title());
+/// A score of the semantic detector as if a rule of the product's own had matched: `phase` is when it decided, `findings` are
+/// those of the message.
+pub fn semantic_match<'f>(
+    score: &SemanticScore,
+    phase: Option<Phase>,
+    findings: impl Iterator<Item = &'f Finding>,
+) -> RuleMatch {
     let of_value = |finding: &&Finding| {
         (finding.class, finding.place, &finding.name) == (score.class, score.place, &score.name)
     };
-    let kinds: Vec<&str> = event.findings.iter().filter(of_value).map(|finding| finding.kind).collect();
-    optional(out, "data", Some(&kinds.join(" ")));
-    field(out, "severity", Severity::Critical.name());
-    field(out, "tag", &format!("attack-{class}"));
-    write_end(event, out);
+    let kinds: Vec<&str> = findings.filter(of_value).map(|finding| finding.kind).collect();
+    let colon = if score.name.is_empty() { "" } else { ":" };
+    let rule = RuleInfo {
+        rule_id: SEMANTIC_ID,
+        phase: phase.unwrap_or(Phase::RequestBody),
+        severity: Some(Severity::Critical),
+        operator: SEMANTIC_OPERATOR.into(),
+        argument: score.class.name().into(),
+        transformations: Box::default(),
+        tags: [format!("attack-{}", score.class).into()].into(),
+        ver: None,
+        rev: None,
+        maturity: None,
+        accuracy: None,
+        file: SEMANTIC_OPERATOR.into(),
+        line: 0,
+    };
+    RuleMatch {
+        rule: Arc::new(rule),
+        message: score.class.title().to_owned(),
+        data: kinds.join(" "),
+        target: format!("{}{colon}{}", score.place.name(), score.name),
+        value: String::new(),
+        span: None,
+        points: 0,
+    }
 }
 
 /// The line for one match, without a newline:
@@ -69,13 +81,13 @@ fn write_score(event: &Event, score: &SemanticScore, out: &mut String) {
 /// that nothing a client sends can begin a new line or field.
 pub fn modsecurity_line(event: &Event, rule_match: &RuleMatch) -> String {
     let mut out = String::with_capacity(512);
-    write_line(event, rule_match, &mut out);
+    write_line(event, rule_match, decides(&event.verdict, rule_match), &mut out);
     out
 }
 
-fn write_line(event: &Event, m: &RuleMatch, out: &mut String) {
+fn write_line(event: &Event, m: &RuleMatch, decided: bool, out: &mut String) {
     write_begin(event, out);
-    write_decision(&event.verdict, m, out);
+    write_decision(&event.verdict, m, decided, out);
     write_message(m, out);
     write_end(event, out);
 }
@@ -99,11 +111,11 @@ fn write_end(event: &Event, out: &mut String) {
 }
 
 /// The line without time, client, host, path and id: what part H of an audit record says of a match. Without a verdict
-/// it does not say either what was done: the match was not to be logged elsewhere.
-pub fn modsecurity_message(verdict: Option<&Verdict>, m: &RuleMatch) -> String {
+/// it does not say either what was done: the match was not to be logged elsewhere. `decided`: the verdict came of it.
+pub fn modsecurity_message(verdict: Option<&Verdict>, decided: bool, m: &RuleMatch) -> String {
     let mut out = String::with_capacity(512);
     if let Some(verdict) = verdict {
-        write_decision(verdict, m, &mut out);
+        write_decision(verdict, m, decided, &mut out);
     }
     write_message(m, &mut out);
     out
@@ -137,8 +149,12 @@ fn write_message(m: &RuleMatch, out: &mut String) {
     }
 }
 
-fn write_decision(verdict: &Verdict, m: &RuleMatch, out: &mut String) {
-    let decided = verdict.rule_id == Some(m.rule.rule_id);
+/// True if the verdict is that of the match's rule.
+fn decides(verdict: &Verdict, m: &RuleMatch) -> bool {
+    verdict.rule_id == Some(m.rule.rule_id)
+}
+
+fn write_decision(verdict: &Verdict, m: &RuleMatch, decided: bool, out: &mut String) {
     let phase = m.rule.phase.number();
     let status = verdict.status.unwrap_or(403);
     let _ = match verdict.action {
@@ -170,6 +186,7 @@ fn write_finding(m: &RuleMatch, out: &mut String) {
     let target = escaped(&m.target);
     let _ = match (operator, negated) {
         ("", _) => write!(out, "Unconditional match in SecAction."),
+        (SEMANTIC_OPERATOR, _) => write!(out, "Semantic detector found {shown} at {target}."),
         (name, true) => write!(out, "Match of \"{name} {shown}\" against \"{target}\" required."),
         ("rx", _) => write!(out, "Pattern match \"{shown}\" at {target}."),
         ("pm" | "pmf" | "pmFromFile", _) => {

@@ -54,12 +54,36 @@ names! {
 }
 
 names! {
-    /// What decides on clients before anything is inspected.
+    /// What decides beside rules and the semantic detector.
     ControlKind {
         /// A rate limit.
         RateLimit "rate_limit",
         /// A list of denied clients, or that no list allows the client.
         DenyList "deny_list",
+        /// A ban for what the client did before.
+        Ban "ban",
+        /// An inspection agent.
+        Agent "agent",
+    }
+}
+
+names! {
+    /// What an inspection agent came to.
+    AgentOutcome {
+        /// The exchange may go on.
+        Allow "allow",
+        /// It is to be blocked.
+        Block "block",
+        /// It is to be redirected.
+        Redirect "redirect",
+        /// No decision: no connection, it broke, or what came was invalid.
+        Failed "failed",
+        /// No decision in time.
+        Timeout "timeout",
+        /// It was not asked, since it only failed lately.
+        CircuitOpen "circuit_open",
+        /// It was not asked, since too many waited for it.
+        Queue "queue",
     }
 }
 
@@ -90,6 +114,13 @@ names! {
     }
 }
 
+impl FindingOutcome {
+    /// True if the findings pass the threshold and count.
+    pub fn passes(self) -> bool {
+        matches!(self, FindingOutcome::Blocked | FindingOutcome::Detected)
+    }
+}
+
 names! {
     /// Whether verdicts were enforced.
     EngineMode {
@@ -115,6 +146,8 @@ names! {
         ContentCoding "content_coding",
         /// The rest of an uploaded file of which the semantic detector looks at the beginning.
         FileRest "file_rest",
+        /// Values that would take more work than any honest ones; the semantic detector blocks for them (`protocol.work-limit`).
+        WorkLimit "work_limit",
         /// What came of a response after it was let go: held for the semantic detector alone, it does not wait where its
         /// upstream pauses or memory is short.
         Released "released",
@@ -176,6 +209,8 @@ names! {
         BudgetSpent "budget_spent",
         /// A lookup that rules asked for (DNS, virus scanner) gave no answer.
         LookupFailed "lookup_failed",
+        /// An inspection agent gave no decision.
+        AgentFailed "agent_failed",
     }
 }
 

@@ -172,6 +172,9 @@ impl Redactor {
             }
         }
         self.clean(&mut event.verdict.reason, Pairs::Form, &known);
+        for word in &mut event.agents {
+            self.clean(&mut word.reason, Pairs::Form, &known);
+        }
         for rule_match in &mut event.matches {
             self.redact_match(rule_match, &known);
         }
@@ -371,23 +374,31 @@ struct Patterns(Vec<Pattern>);
 #[derive(Clone, Debug)]
 struct Pattern {
     text: Vec<u8>,
+    /// [`letters`] of it: a name that lacks one cannot match.
+    letters: u32,
     open_start: bool,
     open_end: bool,
 }
 
 impl Patterns {
     fn new(names: &[String]) -> Patterns {
-        let pattern = |name: &String| Pattern {
-            text: name.trim_matches('*').to_ascii_lowercase().into_bytes(),
-            open_start: name.starts_with('*'),
-            open_end: name.ends_with('*'),
+        let pattern = |name: &String| {
+            let text = name.trim_matches('*').to_ascii_lowercase().into_bytes();
+            let (open_start, open_end) = (name.starts_with('*'), name.ends_with('*'));
+            Pattern { letters: letters(&text), text, open_start, open_end }
         };
         Patterns(names.iter().map(pattern).collect())
     }
 
     fn matches(&self, name: &[u8]) -> bool {
-        self.0.iter().any(|p| p.matches(name))
+        let letters = letters(name);
+        self.0.iter().any(|p| p.letters & !letters == 0 && p.matches(name))
     }
+}
+
+/// A bit for each byte's lower five bits: letters have one each, whatever their case.
+fn letters(text: &[u8]) -> u32 {
+    text.iter().fold(0, |bits, byte| bits | 1 << (byte & 31))
 }
 
 impl Pattern {

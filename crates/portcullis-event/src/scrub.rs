@@ -3,6 +3,7 @@
 //! One pass over the text, looking backwards at most [`NAME_BYTES_MAX`] bytes from each separator. It errs on the
 //! side of striking out too much: a value without a clear end goes to the end of the text.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use portcullis_types::percent_decode;
@@ -65,8 +66,11 @@ pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Ve
 fn pair(text: &[u8], equals: usize, redactor: &Redactor, pairs: Pairs) -> Option<Range<usize>> {
     let start = equals + 1;
     let raw = name_before(text, equals, |b| matches!(b, b'&' | b'?' | b';' | b',' | b'=' | b'"' | b'\''));
-    let name = percent_decode(raw, true);
-    if name == b"name" && text.get(start) == Some(&b'"') {
+    let name: Cow<[u8]> = match memchr::memchr2(b'%', b'+', raw) {
+        Some(_) => percent_decode(raw, true).into(),
+        None => raw.into(),
+    };
+    if *name == *b"name" && text.get(start) == Some(&b'"') {
         let quoted = &text[start + 1..];
         let quoted = &quoted[..quoted.len().min(NAME_BYTES_MAX)];
         let end = quoted.iter().position(|&b| b == b'"')?;

@@ -7,16 +7,24 @@ use std::fmt::Write as _;
 pub fn text(bytes: &[u8], bytes_max: usize) -> String {
     let kept = &bytes[..cut(bytes, bytes_max)];
     let mut out = String::with_capacity(kept.len() + 24);
-    for chunk in kept.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            let _ = write!(out, "\\x{byte:02x}");
-        }
+    if let Ok(kept) = std::str::from_utf8(kept) {
+        out.push_str(kept);
+    } else {
+        escape(kept, &mut out);
     }
     if kept.len() < bytes.len() {
         let _ = write!(out, "{CUT_MARK}{} bytes]", bytes.len() - kept.len());
     }
     out
+}
+
+fn escape(bytes: &[u8], out: &mut String) {
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
 }
 
 /// Begins the mark of a cut; after it come the number of missing bytes and ` bytes]`.

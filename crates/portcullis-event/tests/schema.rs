@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portcullis_event::{
-    Action, Control, ControlKind, DetectionMode, EngineMode, Event, Exception, ExceptionCause,
-    ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleInfo, RuleMatch,
-    SCHEMA_VERSION, SemanticScore, Timestamp, UpstreamError, modsecurity_lines, text,
+    Action, AgentOutcome, AgentWord, Control, ControlKind, DetectionMode, EngineMode, Event, Exception,
+    ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleInfo,
+    RuleMatch, SCHEMA_VERSION, SemanticScore, Timestamp, UpstreamError, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
@@ -24,6 +24,8 @@ fn full() -> Event {
     event.policy_generation = 3;
     event.mode = DetectionMode::Crs;
     event.client = "192.0.2.7:4711".parse::<std::net::SocketAddr>().unwrap().into();
+    event.client.country = Some("DE".into());
+    event.client.asn = Some(64496);
     event.client.peer = Some("10.0.0.1".into());
     event.client.forwarded_for = vec!["192.0.2.7".into(), "10.0.0.9".into()];
     event.server.addr = "10.0.0.2".into();
@@ -42,6 +44,8 @@ fn full() -> Event {
     event.response.status = Some(403);
     event.response.body_bytes = 512;
     event.duration_us = 1234;
+    event.upstream = Some("10.0.0.5:9000".into());
+    event.trace_id = Some("4bf92f3577b34da6a3ce929d0e0e4736".into());
     event.verdict.action = Action::Deny;
     event.verdict.status = Some(403);
     event.verdict.rule_id = Some(RuleId(949110));
@@ -131,6 +135,13 @@ fn full() -> Event {
         let finding = event.findings[0].clone();
         event.push_finding(Finding { place, name: name.into(), evidence: evidence.into(), ..finding });
     }
+    event.agents.push(AgentWord {
+        name: "dlp".into(),
+        outcome: AgentOutcome::Block,
+        score: 5,
+        tags: vec!["card-number".into()],
+        reason: "password=hunter2 is in a list".into(),
+    });
     event.findings_omitted = 3;
     event.ambiguities = vec!["charset".into(), "name_escape".into()];
     event.exceptions =
@@ -153,6 +164,7 @@ fn refused() -> Event {
 
 fn dead_upstream() -> Event {
     let mut event = Event::new("r3", Timestamp::default());
+    event.upstream = Some("10.0.0.5:9000".into());
     event.upstream_error = Some(UpstreamError::ConnectTimeout);
     event.response.status = Some(504);
     event
@@ -205,6 +217,7 @@ fn every_name_is_in_the_schema() {
     check("/properties/exceptions/items/properties/cause/enum", ExceptionCause::NAMES);
     check("/properties/exceptions/items/properties/policy/enum", ExceptionPolicy::NAMES);
     check("/properties/coverage/properties/bytes_not_inspected/propertyNames/enum", NotInspected::NAMES);
+    check("/properties/agents/items/properties/outcome/enum", AgentOutcome::NAMES);
     assert_eq!(schema["properties"]["schema"]["const"], SCHEMA_VERSION);
 }
 

@@ -9,12 +9,11 @@ use portcullis_audit::{
     WebApp,
 };
 use portcullis_engine::{AuditEngine, BodyProcessor, Class, HiddenIn, Plan, Rule, RuleEngine};
-use portcullis_event::{
-    Action, EngineMode, Event, Redactor, RedactorNames, RuleMatch, modsecurity_finding, modsecurity_message,
-};
+use portcullis_event::{Action, EngineMode, RuleMatch, modsecurity_finding, modsecurity_message};
 use portcullis_types::Variable;
 
-use crate::inspection::{Inspection, Outcome};
+use crate::exchange::Outcome;
+use crate::inspection::Inspection;
 use crate::inspector::engine_mode;
 
 /// Takes what the audit log and the debug log are to have. Called on the worker, so it must not wait.
@@ -127,6 +126,7 @@ impl Inspection {
             AuditEngine::On => true,
             AuditEngine::RelevantOnly => {
                 state.relevant
+                    || self.semantic.as_ref().is_some_and(|semantic| semantic.decision().is_some())
                     || statuses.iter().flatten().any(|&status| settings.audit.relevant_status.has(status))
             }
         }
@@ -138,8 +138,13 @@ impl Inspection {
         let mut found: Vec<RuleMatch> = shown().map(|found| self.rule_match(found)).collect();
         self.redact_hidden(&mut found);
         let verdict = self.verdict(action, outcome);
-        let text = |logged: bool, found: &RuleMatch| modsecurity_message(logged.then_some(&verdict), found);
-        shown().zip(found).map(|(record, found)| Message { text: text(record.log, &found), found }).collect()
+        let text = |logged: bool, found: &RuleMatch| {
+            let decided = verdict.rule_id == Some(found.rule.rule_id);
+            modsecurity_message(logged.then_some(&verdict), decided, found)
+        };
+        let of_rules =
+            shown().zip(found).map(|(record, found)| Message { text: text(record.log, &found), found });
+        of_rules.chain(self.semantic_messages(&verdict)).collect()
     }
 
     fn record(&self, names: &AuditNames, messages: Vec<Message>, outcome: &Outcome) -> Record {
@@ -162,7 +167,7 @@ impl Inspection {
             unique_id: self.connection.request_id.clone(),
             client: (self.connection.client.ip().to_string(), self.connection.client.port()),
             server: (self.connection.server.ip().to_string(), self.connection.server.port()),
-            host: without_port(&self.host).to_owned(),
+            host: without_port(&self.seen.host()).to_owned(),
             request: self.request_part(multipart, &secrets),
             response: self.response_part(outcome),
             bytes_sent: outcome.response_body_bytes + outcome.own_body_bytes,
@@ -276,8 +281,12 @@ impl Inspection {
     }
 
     fn interrupted(&self, messages: &[Message]) -> Option<Interrupted> {
-        let (rule, phase) = self.interrupted_by()?;
-        let found = messages.iter().rfind(|message| message.found.rule.rule_id == rule);
+        let (found, phase) = match self.interrupted_by() {
+            Some((rule, phase)) => {
+                (messages.iter().rfind(|message| message.found.rule.rule_id == rule), phase)
+            }
+            None => self.semantic_interruption(messages)?,
+        };
         let message = found.map_or_else(String::new, |message| modsecurity_finding(&message.found));
         Some(Interrupted { phase: phase.number(), message })
     }
@@ -327,50 +336,6 @@ impl Inspection {
             request_headers: names(HiddenIn::RequestHeader),
             response_headers: names(HiddenIn::ResponseHeader),
         }
-    }
-
-    /// Takes what the rules hid out of `found`.
-    fn redact_hidden(&self, found: &mut Vec<RuleMatch>) {
-        if self.transaction.audit().hidden.is_empty() && !self.transaction.audit().hide_all {
-            return;
-        }
-        let mut event = Event::new("", self.time());
-        event.matches = std::mem::take(found);
-        self.hide_in_event(&mut event);
-        *found = event.matches;
-    }
-
-    /// Takes what the rules hid out of `event`.
-    pub(crate) fn hide_in_event(&self, event: &mut Event) {
-        let state = self.transaction.audit();
-        if state.hidden.is_empty() && !state.hide_all {
-            return;
-        }
-        let mut names = RedactorNames { headers: Vec::new(), args: Vec::new(), cookies: Vec::new() };
-        if state.hide_all {
-            names.add_everywhere("*");
-        }
-        let mut values: Vec<&[u8]> = Vec::new();
-        for hidden in &state.hidden {
-            let name = String::from_utf8_lossy(&hidden.name).into_owned();
-            let classes: &[Class] = match hidden.place {
-                HiddenIn::Arg => &[Class::ArgsGet, Class::ArgsPost],
-                HiddenIn::RequestHeader => &[Class::RequestHeaders],
-                HiddenIn::ResponseHeader => &[Class::ResponseHeaders],
-            };
-            match hidden.place {
-                HiddenIn::Arg => names.args.push(name),
-                HiddenIn::RequestHeader if name.eq_ignore_ascii_case("cookie") => {
-                    names.add_everywhere("*cookie*")
-                }
-                _ => names.headers.push(name),
-            }
-            for class in classes {
-                let same = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(&hidden.name);
-                values.extend(self.transaction.values_of(*class).filter(same).map(|(_, value)| value));
-            }
-        }
-        Redactor::new(&names).redact_known(event, &values);
     }
 }
 

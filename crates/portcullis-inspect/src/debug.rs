@@ -11,7 +11,8 @@ use portcullis_engine::Class;
 use portcullis_event::{Action, text};
 use portcullis_types::Variable;
 
-use crate::inspection::{Inspection, Outcome};
+use crate::exchange::Outcome;
+use crate::inspection::Inspection;
 
 /// Bytes of one transaction's lines; the rest is left out, which a line tells.
 const BYTES_MAX: usize = 256 << 10;
@@ -54,7 +55,7 @@ impl Inspection {
         let prefix = format!(
             "[{}] [{}/{}][rid#{}][{}]",
             self.time().common_log(),
-            plain(self.host.as_bytes()),
+            plain(self.seen.host().as_bytes()),
             self.names.site,
             self.connection.request_id,
             plain(self.transaction.scalar_text(Variable::RequestFilename).unwrap_or_default()),
@@ -106,6 +107,9 @@ impl Inspection {
                 lines.add(7, format_args!("Rule {rule}: transformations {}", view.transformations.join(" ")));
                 lines.add(8, format_args!("Rule {rule}: operator {}", view.operator));
             }
+        }
+        for message in told {
+            lines.add(2, format_args!("{}", message.text));
         }
         if self.transaction.matches_dropped() > 0 {
             lines.add(

@@ -5,22 +5,13 @@ use std::sync::Arc;
 
 use portcullis_engine::{Interruption, Match};
 use portcullis_event::{Action, Coverage, Event, RuleMatch, Scores, Server, Verdict, limits, text};
-use portcullis_http::message::RequestHead;
 use portcullis_types::{Class, Phase};
 
-use crate::inspection::{Inspection, Outcome};
+use crate::exchange::Outcome;
+use crate::inspection::Inspection;
 use crate::inspector::engine_mode;
 
 impl Inspection {
-    /// What an event will say of the request; taken while the head is at hand.
-    pub(crate) fn describe(&mut self, head: &RequestHead) {
-        self.request.method = text(head.method(), limits::REQUEST_TOKEN_BYTES_MAX);
-        self.request.target = text(head.target(), limits::REQUEST_TARGET_BYTES_MAX);
-        self.request.protocol = text(head.version_bytes(), limits::REQUEST_TOKEN_BYTES_MAX);
-        self.request.head_bytes = head.received_len() as u64;
-        self.host = text(head.host(), limits::REQUEST_TOKEN_BYTES_MAX);
-    }
-
     /// The event, or nothing if the exchange is not worth one.
     pub(crate) fn event(&mut self, action: Action, outcome: &Outcome, coverage: &Coverage) -> Option<Event> {
         let quiet =
@@ -34,14 +25,14 @@ impl Inspection {
         event.policy_generation = self.names.generation;
         event.mode = self.inspector.mode;
         event.engine = engine_mode(self.transaction.rule_engine());
-        event.client = std::mem::take(&mut self.connection.client_info);
+        event.client = self.connection.client.into();
         event.server = Server {
             addr: self.connection.server.ip().to_string(),
             port: self.connection.server.port(),
-            host: std::mem::take(&mut self.host),
+            host: self.seen.host(),
             tls: self.connection.tls,
         };
-        event.request = std::mem::take(&mut self.request);
+        event.request = self.seen.request();
         event.request.body_bytes = outcome.request_body_bytes;
         event.response.status = outcome.status;
         event.response.body_bytes = outcome.response_body_bytes;
@@ -64,6 +55,7 @@ impl Inspection {
         event.ambiguities = ambiguities.iter().map(|ambiguity| Cow::Borrowed(ambiguity.name())).collect();
         event.upstream_error = outcome.upstream_error;
         event.exceptions = outcome.exceptions.clone();
+        event.agents = outcome.agents.clone();
         event.coverage = coverage.clone();
         self.hide_in_event(&mut event);
         self.inspector.redactor.redact(&mut event);
@@ -138,6 +130,9 @@ impl Inspection {
             if let Some(score) = number(key).filter(|&score| score != 0) {
                 scores.by_class.insert(Cow::Borrowed(class), score);
             }
+        }
+        if self.agent_score > 0 {
+            scores.by_class.insert(Cow::Borrowed("agents"), self.agent_score.into());
         }
         scores
     }

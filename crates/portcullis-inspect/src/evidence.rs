@@ -32,9 +32,11 @@ fn crs_score(class: Class) -> Option<&'static [u8]> {
     })
 }
 
-/// What the CRS adds to a score of `class`; `number` reads a variable of the collection `TX`.
-pub(crate) fn evidence(class: Class, number: impl Fn(&[u8]) -> Option<i64>) -> f32 {
-    let points = crs_score(class).and_then(number).unwrap_or(0).clamp(0, 1_000);
+/// What the CRS and inspection agents add to a score of `class`; `number` reads a variable of the collection `TX`. The points
+/// of agents are of no class.
+pub(crate) fn evidence(class: Class, number: impl Fn(&[u8]) -> Option<i64>, agents: u32) -> f32 {
+    let points =
+        crs_score(class).and_then(number).unwrap_or(0).saturating_add(i64::from(agents)).clamp(0, 1_000);
     (points as f32 / 5.0 * WEIGHT).min(MOST)
 }
 
@@ -45,10 +47,12 @@ mod tests {
     #[test]
     fn only_the_same_kind_of_attack_counts_and_only_so_far() {
         let sqli = |points: i64| move |name: &[u8]| (name == b"sql_injection_score").then_some(points);
-        assert_eq!(evidence(Class::Sqli, sqli(0)), 0.0);
-        assert_eq!(evidence(Class::Sqli, sqli(5)), WEIGHT);
-        assert_eq!(evidence(Class::Sqli, sqli(500)), MOST);
-        assert_eq!(evidence(Class::Xss, sqli(5)), 0.0);
-        assert_eq!(evidence(Class::Protocol, sqli(5)), 0.0);
+        assert_eq!(evidence(Class::Sqli, sqli(0), 0), 0.0);
+        assert_eq!(evidence(Class::Sqli, sqli(5), 0), WEIGHT);
+        assert_eq!(evidence(Class::Sqli, sqli(500), 0), MOST);
+        assert_eq!(evidence(Class::Xss, sqli(5), 0), 0.0);
+        assert_eq!(evidence(Class::Xss, sqli(5), 5), WEIGHT, "of agents all count");
+        assert_eq!(evidence(Class::Sqli, sqli(5), 5), MOST);
+        assert_eq!(evidence(Class::Protocol, sqli(5), 0), 0.0);
     }
 }

@@ -1,113 +1,21 @@
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{
-    Answer, BodyPlan, Interruption, KeepFiles, KeptFile, Progress, Question, QuestionId, RequestLine,
+    Answer, BodyPlan, Charge, Interruption, KeepFiles, Progress, Question, QuestionId, RequestLine,
     ResponseEdits, RuleEngine, RuleIndex, Transaction,
 };
-use portcullis_event::{
-    Action, Client, Coverage, DetectionMode, Event, Exception, FindingOutcome, NotInspected, Timestamp,
-    UpstreamError,
-};
-use portcullis_http::body::Ambiguities;
+use portcullis_event::{Action, AgentWord, DetectionMode, Timestamp};
 use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead};
-use portcullis_types::{Class, Phase, RuleId};
+use portcullis_types::{Phase, RuleId};
 
 use crate::coded::CodedBody;
+use crate::exchange::{Connection, Outcome, Report, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
 use crate::response::{Response, kept};
+use crate::seen::Seen;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
-
-/// What to do after a phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Go on.
-    Continue,
-    /// Answer the [`Inspection::questions`] and call [`Inspection::resume`], which gives the step that follows.
-    Ask,
-    /// Carry this out; no further phase but [`Inspection::finish`] runs, whatever is called.
-    Interrupt(Interruption),
-}
-
-/// The connection an exchange came by.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// The client as the trust rules see it.
-    pub client: SocketAddr,
-    /// The client as events show it: address, and what proxies said.
-    pub client_info: Client,
-    /// The address the client reached.
-    pub server: SocketAddr,
-    /// The id of the exchange, in response header, event and log.
-    pub request_id: String,
-    /// When the exchange began, milliseconds since 1970.
-    pub epoch_millis: u64,
-    /// Seconds by which local time was ahead of UTC then.
-    pub utc_offset_seconds: i32,
-    /// The client came by TLS.
-    pub tls: bool,
-}
-
-/// An answer that the caller gave on its own account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejection {
-    /// Its status.
-    pub status: u16,
-    /// Why, for the event.
-    pub reason: String,
-}
-
-/// How an exchange ended, as the caller saw it.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// Status sent to the client; `None` if none was.
-    pub status: Option<u16>,
-    /// Request body bytes read, transfer coding removed.
-    pub request_body_bytes: u64,
-    /// Response body bytes sent, transfer coding removed.
-    pub response_body_bytes: u64,
-    /// Bytes of the body of an answer that the caller gave itself.
-    pub own_body_bytes: u64,
-    /// The headers of such an answer, if there was one.
-    pub own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
-    /// Bytes of an upgraded connection, both ways.
-    pub upgraded_bytes: u64,
-    /// From the first byte to the last.
-    pub duration: Duration,
-    /// What went wrong with the upstream.
-    pub upstream_error: Option<UpstreamError>,
-    /// The caller answered by itself: body over limit, inspection failed.
-    pub rejection: Option<Rejection>,
-    /// Conditions under which inspection was incomplete, and what policy said.
-    pub exceptions: Vec<Exception>,
-}
-
-/// What an inspection comes to.
-#[derive(Debug)]
-pub struct Report {
-    /// What happened.
-    pub action: Action,
-    /// The event, redacted; `None` if there is nothing to report.
-    pub event: Option<Event>,
-    /// Rules with a logged match, each as often as it matched.
-    pub matched_rules: Vec<RuleId>,
-    /// Classes of which the semantic detector found something, each once, with what came of it.
-    pub findings: Vec<(Class, FindingOutcome)>,
-    /// What was looked at and what was not.
-    pub coverage: Coverage,
-    /// Where applications could read the request body differently.
-    pub ambiguities: Ambiguities,
-    /// Searches of patterns that took more steps than they may.
-    pub patterns_exhausted: u64,
-    /// Patterns that were none once their macros were replaced.
-    pub patterns_unusable: u64,
-    /// Uploaded files to be written.
-    pub kept_files: Vec<KeptFile>,
-    /// Buffers for the next exchange.
-    pub scratch: Scratch,
-}
 
 /// The inspection of one exchange.
 #[derive(Debug)]
@@ -120,13 +28,14 @@ pub struct Inspection {
     /// Buffers of the semantic detector while it does not run.
     spare: Buffers,
     pub(crate) phase: Phase,
-    pub(crate) request: portcullis_event::Request,
-    pub(crate) host: String,
+    pub(crate) seen: Seen,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) interruption: Option<Interruption>,
-    request_body_seen: u64,
+    /// Points of inspection agents.
+    pub(crate) agent_score: u32,
+    pub(crate) request_body_seen: u64,
     pub(crate) head_bytes: u64,
-    request_coded: CodedBody,
+    pub(crate) request_coded: CodedBody,
     pub(crate) response: Response,
 }
 
@@ -135,8 +44,8 @@ impl Inspection {
         inspector: Arc<Inspector>,
         names: PolicyNames,
         connection: Connection,
-        scratch: Scratch,
-    ) -> Inspection {
+        scratch: Box<Scratch>,
+    ) -> Box<Inspection> {
         let about = portcullis_engine::Connection {
             client: connection.client,
             server: connection.server,
@@ -145,15 +54,18 @@ impl Inspection {
             utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
-        let transaction = Transaction::new(plan, collections, scratch.engine, &about);
-        let mut spare = scratch.semantic;
+        let Scratch { engine, semantic: mut spare, seen } = *scratch;
+        let mut transaction = Transaction::new(plan, collections, engine, &about);
+        for (name, value) in &connection.environment {
+            transaction.add_environment(name, value.as_bytes());
+        }
         let semantic = match &inspector.semantic {
             Some(semantic) if transaction.rule_engine() != RuleEngine::Off => {
                 Some(Box::new(SemanticRun::new(semantic, std::mem::take(&mut spare))))
             }
             _ => None,
         };
-        Inspection {
+        Box::new(Inspection {
             transaction,
             semantic,
             spare,
@@ -161,15 +73,15 @@ impl Inspection {
             inspector,
             names,
             connection,
-            request: portcullis_event::Request::default(),
-            host: String::new(),
+            seen: Seen::in_buffer(seen),
             refusal: None,
             interruption: None,
+            agent_score: 0,
             request_body_seen: 0,
             head_bytes: 0,
             request_coded: CodedBody::default(),
             response: Response::default(),
-        }
+        })
     }
 
     /// Phase 1. With a `refusal`, `head` is what could be parsed of a request that will be refused: the rules run
@@ -177,7 +89,7 @@ impl Inspection {
     pub fn request_head(&mut self, head: &RequestHead, refusal: Option<Refusal>) -> Step {
         self.refusal = refusal;
         self.head_bytes += head.received_len() as u64;
-        self.describe(head);
+        self.seen.fill(head);
         self.request_coded = CodedBody::new(head.header("content-encoding"));
         let line = RequestLine {
             line: head.line(),
@@ -213,11 +125,13 @@ impl Inspection {
     }
 
     /// Why rules do not see what the request body says: a content coding that is not undone here, or is not what it says.
-    /// `complete`: the whole body has been shown.
+    /// `complete`: the whole body has been shown; if not, nothing more of it will be.
     pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
         let Inspection { request_coded, transaction, semantic, .. } = self;
-        if complete {
-            request_coded.finish(&mut |data| show(transaction, semantic, data));
+        let take = &mut |data: &[u8]| show(transaction, semantic, data);
+        match complete {
+            true => request_coded.finish(take),
+            false => request_coded.cut(take),
         }
         request_coded.error()
     }
@@ -241,10 +155,27 @@ impl Inspection {
         self.step(progress)
     }
 
+    /// Rules have switched the engine off for this exchange, or let it pass as it is.
+    pub fn is_left_alone(&self) -> bool {
+        self.transaction.rule_engine() == RuleEngine::Off || self.transaction.is_allowed(self.phase)
+    }
+
+    /// Adds points that an inspection agent gives to a request, before phase 2, or to a response, before phase 4.
+    pub fn add_agent_score(&mut self, points: u32) {
+        let is_response = self.phase > Phase::RequestBody;
+        self.agent_score = self.agent_score.saturating_add(points);
+        self.transaction.add_agent_score(points, self.agent_score, is_response);
+    }
+
     /// How long the rules that have run since the last call want the transaction to wait (`pause`). The caller
     /// decides how long it does.
     pub fn take_pause(&mut self) -> Duration {
         Duration::from_millis(self.transaction.take_pause_ms())
+    }
+
+    /// What the rules that have run since the last call want to be counted in rate limits (`ctl:rateLimit`).
+    pub fn take_charges(&mut self) -> Vec<Charge> {
+        self.transaction.take_charges()
     }
 
     /// What rules want to know of the world outside, after [`Step::Ask`].
@@ -338,7 +269,7 @@ impl Inspection {
     }
 
     /// Phase 5 unless it has run, verdict and event.
-    pub fn finish(mut self, outcome: &Outcome) -> Report {
+    pub fn finish(mut self: Box<Self>, outcome: &Outcome) -> Report {
         self.transaction.set_elapsed_us(outcome.duration.as_micros().try_into().unwrap_or(u64::MAX));
         self.transaction.finish();
         let coverage = self.coverage(outcome);
@@ -351,7 +282,10 @@ impl Inspection {
             .map(|found| self.inspector.plan.rule(found.rule).id)
             .collect();
         self.audit(action, outcome);
-        let event = self.event(action, outcome, &coverage);
+        let event = match outcome.no_event {
+            true => None,
+            false => self.event(action, outcome, &coverage),
+        };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
         let kept_files = self.transaction.kept_files();
@@ -365,7 +299,11 @@ impl Inspection {
             ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),
             patterns_unusable: self.transaction.patterns_unusable(),
-            scratch: Scratch { engine: self.transaction.into_scratch(), semantic: buffers },
+            scratch: Box::new(Scratch {
+                engine: self.transaction.into_scratch(),
+                semantic: buffers,
+                seen: self.seen.into_buffer(),
+            }),
         }
     }
 
@@ -402,10 +340,12 @@ impl Inspection {
         if self.phase > Phase::ResponseBody || is_off || self.refusal.is_some() {
             return None;
         }
-        let Inspection { semantic, transaction, inspector, .. } = self;
+        let Inspection { semantic, transaction, inspector, agent_score, .. } = self;
         let semantic = semantic.as_mut()?;
         if inspector.mode == DetectionMode::Both {
-            semantic.weigh_rules(|name| transaction.tx_number(name));
+            semantic.weigh_others(|name| transaction.tx_number(name), *agent_score);
+        } else if *agent_score > 0 {
+            semantic.weigh_others(|_| None, *agent_score);
         }
         semantic.decide(self.phase, engine == RuleEngine::On)
     }
@@ -417,45 +357,13 @@ impl Inspection {
             Some(Interruption::Drop) => Action::Drop,
             Some(Interruption::Proxy { .. }) => Action::Proxy,
             None if self.refusal.is_some() => Action::Refuse,
-            None if outcome.rejection.is_some() => Action::Deny,
+            None if let Some(rejection) = &outcome.rejection => rejection.action,
             None if self.transaction.matches().iter().any(|found| found.log) => Action::Detect,
             None if self.semantic.as_ref().is_some_and(|semantic| semantic.decision().is_some()) => {
                 Action::Detect
             }
+            None if outcome.agents.iter().any(AgentWord::is_finding) => Action::Detect,
             None => Action::Pass,
-        }
-    }
-
-    fn coverage(&self, outcome: &Outcome) -> Coverage {
-        let mut coverage = Coverage { bytes_inspected: self.head_bytes, ..Coverage::default() };
-        let mut body = |seen: u64, total: u64, coded: &CodedBody, reason: NotInspected| {
-            let hidden = coded.error().is_some();
-            let (inspected, reason) = if hidden { (0, NotInspected::ContentCoding) } else { (seen, reason) };
-            coverage.bytes_inspected += inspected;
-            coverage.not_inspected(reason, total.saturating_sub(inspected));
-        };
-        let reason = self.request_reason();
-        body(self.request_body_seen, outcome.request_body_bytes, &self.request_coded, reason);
-        let Response { seen, coded, skip, .. } = &self.response;
-        body(*seen, outcome.response_body_bytes, coded, *skip);
-        coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
-        if let Some(semantic) = &self.semantic {
-            let left_out = semantic.bytes_left_out().min(coverage.bytes_inspected);
-            coverage.bytes_inspected -= left_out;
-            coverage.not_inspected(NotInspected::FileRest, left_out);
-        }
-        coverage
-    }
-
-    fn request_reason(&self) -> NotInspected {
-        if self.transaction.rule_engine() == RuleEngine::Off {
-            NotInspected::EngineOff
-        } else if self.transaction.request_body_plan() == BodyPlan::Skip {
-            NotInspected::BodyAccessOff
-        } else if self.interruption.is_some() || self.refusal.is_some() {
-            NotInspected::AfterVerdict
-        } else {
-            NotInspected::OverLimit
         }
     }
 }

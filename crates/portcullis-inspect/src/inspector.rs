@@ -5,7 +5,8 @@ use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
 use portcullis_types::RuleId;
 
 use crate::audit::{AuditNames, AuditSink};
-use crate::inspection::{Connection, Inspection};
+use crate::exchange::Connection;
+use crate::inspection::Inspection;
 use crate::semantic::{Buffers, Semantic};
 
 /// What events say about the policy.
@@ -24,12 +25,18 @@ pub struct PolicyNames {
 pub struct Scratch {
     pub(crate) engine: portcullis_engine::Scratch,
     pub(crate) semantic: Buffers,
+    /// Of what an event may tell.
+    pub(crate) seen: Vec<u8>,
 }
 
 impl Scratch {
     /// New buffers of a thread whose inspections remember values together.
     pub fn sharing(memo: &Memo) -> Scratch {
-        Scratch { engine: portcullis_engine::Scratch::sharing(memo), semantic: Buffers::default() }
+        Scratch {
+            engine: portcullis_engine::Scratch::sharing(memo),
+            semantic: Buffers::default(),
+            seen: Vec::new(),
+        }
     }
 }
 
@@ -78,14 +85,24 @@ impl Inspector {
         self: &Arc<Self>,
         names: &PolicyNames,
         connection: Connection,
-        scratch: Scratch,
-    ) -> Inspection {
+        scratch: Box<Scratch>,
+    ) -> Box<Inspection> {
         Inspection::new(Arc::clone(self), names.clone(), connection, scratch)
+    }
+
+    /// True if audit records may be made of exchanges.
+    pub fn keeps_records(&self) -> bool {
+        self.audit.is_some()
     }
 
     /// Which detection runs.
     pub fn mode(&self) -> DetectionMode {
         self.mode
+    }
+
+    /// Whether verdicts are enforced, unless a rule says otherwise for a transaction.
+    pub fn engine_mode(&self) -> EngineMode {
+        engine_mode(self.plan.settings.rule_engine)
     }
 
     /// The plan.

@@ -11,21 +11,27 @@
 //! a runtime or the clock: times are given, and what must be done (deny, redirect, drop) is said, not done.
 
 mod audit;
+mod audit_semantic;
 mod coded;
+mod coverage;
 mod debug;
 mod event;
 mod evidence;
+mod exchange;
+mod hidden;
 mod inspection;
 mod inspector;
 mod response;
+mod seen;
 mod semantic;
 mod semantic_policy;
 
 pub use audit::AuditSink;
-pub use inspection::{Connection, Inspection, Outcome, Rejection, Report, Step};
+pub use exchange::{Connection, Outcome, Rejection, Report, Step};
+pub use inspection::Inspection;
 pub use inspector::{Inspector, PolicyNames, Scratch};
 pub use portcullis_engine::{
-    Answer, BodyLimitAction, BodyPlan, Interruption, KeptFile, Memo, Origin, Question, QuestionId,
+    Answer, BodyLimitAction, BodyPlan, Charge, Interruption, KeptFile, Memo, Origin, Question, QuestionId,
     ResponseEdits, Scanner,
 };
 pub use portcullis_http::coding::CodingError;

@@ -9,12 +9,9 @@ use portcullis_http::message::ResponseHead;
 use portcullis_types::Phase;
 
 use crate::coded::CodedBody;
-use crate::inspection::{Inspection, Step};
+use crate::exchange::Step;
+use crate::inspection::Inspection;
 use crate::semantic::SemanticRun;
-
-/// How long a body that only the semantic detector looks at waits for what is still to come from the upstream. A page that is
-/// sent in pieces is not to appear later than that because of it; what comes afterwards is not looked at.
-const WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// The response as far as it was shown.
 #[derive(Debug)]
@@ -98,9 +95,12 @@ impl Inspection {
     }
 
     /// How long the body may wait for its upstream in all; `None`: as long as the upstream may take. A body that may not wait
-    /// long is let go, too, where there is no memory to hold it; neither that nor the limit is an exception.
+    /// long is let go, too, where there is no memory to hold it; neither that nor the limit is an exception. A page that is
+    /// sent in pieces is not to appear later than that because the semantic detector looks at it; what comes afterwards is
+    /// not looked at.
     pub fn response_wait_max(&self) -> Option<Duration> {
-        (!self.response.to_rules).then_some(WAIT_MAX)
+        let wait = self.semantic.as_ref()?.response_wait();
+        (!self.response.to_rules).then_some(wait)
     }
 
     /// A piece of the response body, within the plan's limit, transfer coding removed. It is seen with its content codings
@@ -122,10 +122,12 @@ impl Inspection {
         }
         let Inspection { response, transaction, semantic, .. } = self;
         let (to_rules, to_semantic) = (response.to_rules, response.to_semantic);
-        if !truncated {
-            let take = &mut |data: &[u8]| show(transaction, to_rules, semantic, to_semantic, data);
-            response.coded.finish(take);
-        } else if response.seen < response.limit_bytes {
+        let take = &mut |data: &[u8]| show(transaction, to_rules, semantic, to_semantic, data);
+        match truncated {
+            true => response.coded.cut(take),
+            false => response.coded.finish(take),
+        }
+        if truncated && response.seen < response.limit_bytes {
             response.skip = NotInspected::Released;
         }
         self.phase = Phase::ResponseBody;

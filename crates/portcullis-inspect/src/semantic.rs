@@ -1,6 +1,7 @@
 //! The semantic detector beside the rules: what it is shown, when it decides, what events say of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_engine::Interruption;
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
@@ -27,6 +28,8 @@ pub struct Semantic {
     pub policy: Arc<SemanticPolicy>,
     /// Bodies of responses are looked at, too.
     pub response_bodies: bool,
+    /// How long a body that only the detector looks at is held for its upstream in all.
+    pub response_wait: Duration,
 }
 
 /// A value with findings of one class, as an explanation tells of it.
@@ -56,7 +59,7 @@ pub(crate) struct SemanticRun {
     buffers: Buffers,
     /// Exclusions whose path is not that of the request.
     elsewhere: Vec<bool>,
-    /// What the rules add to the score of a class, in mode `both`.
+    /// What the rules, in mode `both`, and inspection agents add to the score of a class.
     evidence: Vec<(Class, f32)>,
     /// The score that passed the threshold, and when.
     verdict: Option<(Score, Phase)>,
@@ -139,18 +142,23 @@ impl SemanticRun {
         }
     }
 
+    pub(crate) fn response_wait(&self) -> Duration {
+        self.semantic.response_wait
+    }
+
     /// The response body has been shown.
     pub(crate) fn response_end(&mut self) {
         let Buffers { analysis, body, .. } = &mut self.buffers;
         analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
     }
 
-    /// Takes what the rules found as evidence; `number` reads a variable of the collection `TX`.
-    pub(crate) fn weigh_rules(&mut self, number: impl Fn(&[u8]) -> Option<i64>) {
+    /// Takes what the rules found and the points of inspection agents as evidence; `number` reads a variable of the
+    /// collection `TX`.
+    pub(crate) fn weigh_others(&mut self, number: impl Fn(&[u8]) -> Option<i64>, agents: u32) {
         self.evidence.clear();
         for finding in self.buffers.analysis.findings() {
             if !self.evidence.iter().any(|(class, _)| *class == finding.class) {
-                self.evidence.push((finding.class, evidence(finding.class, &number)));
+                self.evidence.push((finding.class, evidence(finding.class, &number, agents)));
             }
         }
     }
@@ -211,6 +219,11 @@ impl SemanticRun {
         self.buffers.analysis.bytes_left_out()
     }
 
+    /// Bytes of values for which the allowance of work did not suffice.
+    pub(crate) fn bytes_cut(&self) -> u64 {
+        self.buffers.analysis.bytes_cut()
+    }
+
     /// What was found, for an event, and how many findings were dropped before.
     pub(crate) fn findings(&self) -> (impl Iterator<Item = Finding> + '_, u32) {
         let analysis = &self.buffers.analysis;
@@ -246,7 +259,7 @@ impl SemanticRun {
             let mut terms = analysis.terms(detectors, score);
             let rules = self.added(score.class);
             if rules > 0.0 {
-                terms.push(("crs".to_owned(), rules));
+                terms.push(("crs and agents".to_owned(), rules));
             }
             terms
         };
@@ -293,7 +306,7 @@ impl SemanticRun {
         scores
     }
 
-    /// What the rules add to a score of `class`.
+    /// What rules and agents add to a score of `class`.
     fn added(&self, class: Class) -> f32 {
         self.evidence.iter().find(|(known, _)| *known == class).map_or(0.0, |(_, added)| *added)
     }

@@ -1,13 +1,13 @@
 //! Mode `both`: the score of rules about the same kind of attack is evidence for the semantic detector.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_compile::compile;
 use portcullis_event::{Action, DetectionMode, FindingOutcome, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
 use portcullis_inspect::{
-    ClassAction, Connection, Exclusion, Inspector, Outcome, PolicyNames, Report, Scratch, Semantic,
-    SemanticPolicy,
+    ClassAction, Connection, Exclusion, Inspector, Outcome, PolicyNames, Report, Semantic, SemanticPolicy,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Level, Profile, kinds};
@@ -44,22 +44,27 @@ fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
     let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
     let plan = compile(&parsed.document, &parsed.sources, &files).plan.expect("rules that compile");
     let detectors = Arc::new(Detectors::of(vec![Box::new(Suspicious)]).expect("weights"));
-    let semantic =
-        Semantic { detectors, level: Level::Balanced, policy: Arc::new(policy), response_bodies: true };
+    let semantic = Semantic {
+        detectors,
+        level: Level::Balanced,
+        policy: Arc::new(policy),
+        response_bodies: true,
+        response_wait: Duration::MAX,
+    };
     let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
     let inspector = Arc::new(inspector.with_semantic(mode, semantic));
     let client = "192.0.2.7:4711".parse().unwrap();
     let connection = Connection {
         client,
-        client_info: client.into(),
         server: "192.0.2.1:80".parse().unwrap(),
         request_id: "r-1".to_owned(),
         epoch_millis: 1_700_000_000_123,
         utc_offset_seconds: 0,
         tls: false,
+        environment: Vec::new(),
     };
     let names = PolicyNames { site: "shop".into(), route: "/".into(), generation: 3 };
-    let mut inspection = inspector.begin(&names, connection, Scratch::default());
+    let mut inspection = inspector.begin(&names, connection, Box::default());
     let head = format!("GET /?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
     let mut parser = RequestParser::new(Limits::default(), Compat::Strict);
     let Parsed::Head(head) = parser.parse(head.as_bytes()) else { panic!("no head") };

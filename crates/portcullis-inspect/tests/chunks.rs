@@ -2,12 +2,13 @@
 
 use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use portcullis_compile::compile;
 use portcullis_event::{DetectionMode, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
 use portcullis_inspect::{
-    BodyPlan, Connection, Inspector, Outcome, PolicyNames, Scratch, Semantic, SemanticPolicy, Step,
+    BodyPlan, Connection, Inspector, Outcome, PolicyNames, Semantic, SemanticPolicy, Step,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_semantic::{Detectors, Level};
@@ -24,6 +25,7 @@ static INSPECTOR: LazyLock<Arc<Inspector>> = LazyLock::new(|| {
         level: Level::Balanced,
         policy: Arc::new(SemanticPolicy::default()),
         response_bodies: true,
+        response_wait: Duration::MAX,
     };
     let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
     Arc::new(inspector.with_semantic(DetectionMode::Semantic, semantic))
@@ -34,15 +36,15 @@ fn found(head: &str, request: &[Vec<u8>], response: &str, answer: &[Vec<u8>]) ->
     let client = "192.0.2.7:4711".parse().unwrap();
     let connection = Connection {
         client,
-        client_info: client.into(),
         server: client,
         request_id: "id".to_owned(),
         epoch_millis: 0,
         utc_offset_seconds: 0,
         tls: false,
+        environment: Vec::new(),
     };
     let names = PolicyNames { site: "site".into(), route: "/".into(), generation: 1 };
-    let mut inspection = INSPECTOR.begin(&names, connection, Scratch::default());
+    let mut inspection = INSPECTOR.begin(&names, connection, Box::default());
     let Parsed::Head(head) = RequestParser::new(Limits::default(), Compat::Strict).parse(head.as_bytes())
     else {
         panic!("no head: {head}")

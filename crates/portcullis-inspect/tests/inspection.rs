@@ -6,8 +6,7 @@ use portcullis_compile::compile;
 use portcullis_event::{Action, NotInspected, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
 use portcullis_inspect::{
-    BodyPlan, Connection, Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Report,
-    Scratch, Step,
+    BodyPlan, Connection, Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Report, Step,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_store::Store;
@@ -22,19 +21,19 @@ fn inspector(rules: &str) -> Arc<Inspector> {
     Arc::new(Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), collections))
 }
 
-fn begin(inspector: &Arc<Inspector>) -> Inspection {
+fn begin(inspector: &Arc<Inspector>) -> Box<Inspection> {
     let names = PolicyNames { site: "shop".into(), route: "/".into(), generation: 3 };
     let client = "192.0.2.7:4711".parse().unwrap();
     let connection = Connection {
         client,
-        client_info: client.into(),
         server: "192.0.2.1:80".parse().unwrap(),
         request_id: "r-1".to_owned(),
         epoch_millis: 1_700_000_000_123,
         utc_offset_seconds: 0,
         tls: false,
+        environment: Vec::new(),
     };
-    inspector.begin(&names, connection, Scratch::default())
+    inspector.begin(&names, connection, Box::default())
 }
 
 /// Sends a request through phases 1 and 2 and ends the exchange.
@@ -97,7 +96,7 @@ fn detections_refusals_and_rejections_make_events() {
     let event = report.event.unwrap();
     assert_eq!((report.action, event.matches.len()), (Action::Refuse, 1));
     assert!(event.refusal.is_some() && event.verdict.status == Some(400));
-    let rejection = Some(Rejection { status: 413, reason: "too long".to_owned() });
+    let rejection = Some(Rejection { status: 413, reason: "too long".to_owned(), action: Action::Deny });
     let (_, report) = run("", GET, b"", &Outcome { rejection, ..Outcome::default() });
     assert_eq!((report.action, report.event.unwrap().verdict.reason.as_str()), (Action::Deny, "too long"));
 }

@@ -1,0 +1,107 @@
+//! What goes into an inspection, and what comes out of it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use portcullis_engine::{Interruption, KeptFile};
+use portcullis_event::{Action, AgentWord, Coverage, Event, Exception, FindingOutcome, UpstreamError};
+use portcullis_http::body::Ambiguities;
+use portcullis_types::{Class, RuleId};
+
+use crate::inspector::Scratch;
+
+/// What to do after a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Go on.
+    Continue,
+    /// Answer the [`questions`](crate::Inspection::questions) and call [`resume`](crate::Inspection::resume), which gives the step
+    /// that follows.
+    Ask,
+    /// Carry this out; no further phase but [`finish`](crate::Inspection::finish) runs, whatever is called.
+    Interrupt(Interruption),
+}
+
+/// The connection an exchange came by.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The client as the trust rules see it.
+    pub client: SocketAddr,
+    /// The address the client reached.
+    pub server: SocketAddr,
+    /// The id of the exchange, in response header, event and log.
+    pub request_id: String,
+    /// When the exchange began, milliseconds since 1970.
+    pub epoch_millis: u64,
+    /// Seconds by which local time was ahead of UTC then.
+    pub utc_offset_seconds: i32,
+    /// The client came by TLS.
+    pub tls: bool,
+    /// What rules find in `ENV`, beside what `setenv` sets.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+/// An answer that the caller gave on its own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// Its status.
+    pub status: u16,
+    /// Why, for the event.
+    pub reason: String,
+    /// What the answer is.
+    pub action: Action,
+}
+
+/// How an exchange ended, as the caller saw it.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Status sent to the client; `None` if none was.
+    pub status: Option<u16>,
+    /// Request body bytes read, transfer coding removed.
+    pub request_body_bytes: u64,
+    /// Response body bytes sent, transfer coding removed.
+    pub response_body_bytes: u64,
+    /// Bytes of the body of an answer that the caller gave itself.
+    pub own_body_bytes: u64,
+    /// The headers of such an answer, if there was one.
+    pub own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+    /// Bytes of an upgraded connection, both ways.
+    pub upgraded_bytes: u64,
+    /// From the first byte to the last.
+    pub duration: Duration,
+    /// What went wrong with the upstream.
+    pub upstream_error: Option<UpstreamError>,
+    /// The caller answered by itself: body over limit, inspection failed.
+    pub rejection: Option<Rejection>,
+    /// What inspection agents had to say.
+    pub agents: Vec<AgentWord>,
+    /// Conditions under which inspection was incomplete, and what policy said.
+    pub exceptions: Vec<Exception>,
+    /// Nobody takes events, so none is made.
+    pub no_event: bool,
+}
+
+/// What an inspection comes to.
+#[derive(Debug)]
+pub struct Report {
+    /// What happened.
+    pub action: Action,
+    /// The event, redacted; `None` if there is nothing to report.
+    pub event: Option<Event>,
+    /// Rules with a logged match, each as often as it matched.
+    pub matched_rules: Vec<RuleId>,
+    /// Classes of which the semantic detector found something, each once, with what came of it.
+    pub findings: Vec<(Class, FindingOutcome)>,
+    /// What was looked at and what was not.
+    pub coverage: Coverage,
+    /// Where applications could read the request body differently.
+    pub ambiguities: Ambiguities,
+    /// Searches of patterns that took more steps than they may.
+    pub patterns_exhausted: u64,
+    /// Patterns that were none once their macros were replaced.
+    pub patterns_unusable: u64,
+    /// Uploaded files to be written.
+    pub kept_files: Vec<KeptFile>,
+    /// Buffers for the next exchange.
+    pub scratch: Box<Scratch>,
+}

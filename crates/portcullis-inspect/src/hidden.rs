@@ -1,0 +1,52 @@
+//! What `sanitise` actions of rules take out of messages and events.
+
+use portcullis_engine::{Class, HiddenIn};
+use portcullis_event::{Event, Redactor, RedactorNames, RuleMatch};
+
+use crate::inspection::Inspection;
+
+impl Inspection {
+    /// Takes what the rules hid out of `found`.
+    pub(crate) fn redact_hidden(&self, found: &mut Vec<RuleMatch>) {
+        if self.transaction.audit().hidden.is_empty() && !self.transaction.audit().hide_all {
+            return;
+        }
+        let mut event = Event::new("", self.time());
+        event.matches = std::mem::take(found);
+        self.hide_in_event(&mut event);
+        *found = event.matches;
+    }
+
+    /// Takes what the rules hid out of `event`.
+    pub(crate) fn hide_in_event(&self, event: &mut Event) {
+        let state = self.transaction.audit();
+        if state.hidden.is_empty() && !state.hide_all {
+            return;
+        }
+        let mut names = RedactorNames { headers: Vec::new(), args: Vec::new(), cookies: Vec::new() };
+        if state.hide_all {
+            names.add_everywhere("*");
+        }
+        let mut values: Vec<&[u8]> = Vec::new();
+        for hidden in &state.hidden {
+            let name = String::from_utf8_lossy(&hidden.name).into_owned();
+            let classes: &[Class] = match hidden.place {
+                HiddenIn::Arg => &[Class::ArgsGet, Class::ArgsPost],
+                HiddenIn::RequestHeader => &[Class::RequestHeaders],
+                HiddenIn::ResponseHeader => &[Class::ResponseHeaders],
+            };
+            match hidden.place {
+                HiddenIn::Arg => names.args.push(name),
+                HiddenIn::RequestHeader if name.eq_ignore_ascii_case("cookie") => {
+                    names.add_everywhere("*cookie*")
+                }
+                _ => names.headers.push(name),
+            }
+            for class in classes {
+                let same = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(&hidden.name);
+                values.extend(self.transaction.values_of(*class).filter(same).map(|(_, value)| value));
+            }
+        }
+        Redactor::new(&names).redact_known(event, &values);
+    }
+}

@@ -1,0 +1,54 @@
+//! What an event says of the request line. Most requests make no event, so bytes are kept and become text only for those.
+
+use portcullis_event::{Request, limits, text};
+use portcullis_http::message::RequestHead;
+
+/// Method, target, protocol and host, in one buffer that goes from exchange to exchange.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    bytes: Vec<u8>,
+    /// Where each part ends.
+    ends: [usize; 4],
+    head_bytes: u64,
+}
+
+impl Seen {
+    /// Nothing, in a buffer whose content does not matter.
+    pub(crate) fn in_buffer(mut bytes: Vec<u8>) -> Seen {
+        bytes.clear();
+        Seen { bytes, ..Seen::default() }
+    }
+
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub(crate) fn fill(&mut self, head: &RequestHead) {
+        self.bytes.clear();
+        self.head_bytes = head.received_len() as u64;
+        let parts = [head.method(), head.target(), head.version_bytes(), head.host()];
+        for (end, part) in self.ends.iter_mut().zip(parts) {
+            self.bytes.extend_from_slice(part);
+            *end = self.bytes.len();
+        }
+    }
+
+    pub(crate) fn request(&self) -> Request {
+        Request {
+            method: text(self.part(0), limits::REQUEST_TOKEN_BYTES_MAX),
+            target: text(self.part(1), limits::REQUEST_TARGET_BYTES_MAX),
+            protocol: text(self.part(2), limits::REQUEST_TOKEN_BYTES_MAX),
+            head_bytes: self.head_bytes,
+            ..Request::default()
+        }
+    }
+
+    pub(crate) fn host(&self) -> String {
+        text(self.part(3), limits::REQUEST_TOKEN_BYTES_MAX)
+    }
+
+    fn part(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
+    }
+}
