@@ -42,6 +42,8 @@ pub(crate) struct Disk {
     lock: Option<File>,
     /// The old records were read.
     loaded: bool,
+    /// Those of another process, which writes them, were looked at.
+    peeked: bool,
     state: State,
     buffer: Vec<u8>,
     retry_delay: Duration,
@@ -90,6 +92,7 @@ impl Disk {
             notices,
             lock: None,
             loaded: false,
+            peeked: false,
             state: State::Waiting(Instant::now()),
             buffer: Vec::new(),
             retry_delay: RETRY_FIRST,
@@ -161,11 +164,18 @@ impl Disk {
         std::fs::create_dir_all(&self.folder)?;
         if self.lock.is_none() {
             let lock = open(&self.folder.join(LOCK), |options| options.write(true).create(true))?;
-            lock.try_lock().map_err(|error| match error {
-                TryLockError::Error(error) => error,
-                TryLockError::WouldBlock => io::Error::other("another process has its collections there"),
-            })?;
-            self.lock = Some(lock);
+            match lock.try_lock() {
+                Ok(()) => self.lock = Some(lock),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => {
+                    // We may be about to take over from it. What it has written until now is a good beginning; the rest is
+                    // read when it has gone.
+                    if !std::mem::replace(&mut self.peeked, true) {
+                        let _ = self.read(map, now);
+                    }
+                    return Err(io::Error::other("another process has its collections there"));
+                }
+            }
         }
         if !self.loaded {
             self.load(map, now)?;
@@ -174,10 +184,10 @@ impl Disk {
         self.compact(map)
     }
 
-    fn load(&mut self, map: &Map, now: i64) -> io::Result<()> {
-        let path = self.folder.join(LOG);
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+    /// Takes the records of the file into memory; none if there is no file.
+    fn read(&self, map: &Map, now: i64) -> io::Result<Option<frame::Found>> {
+        let file = match File::open(self.folder.join(LOG)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         // Of several frames of one record the last counts, and a record that is in memory already is newer than all.
@@ -188,6 +198,12 @@ impl Disk {
         for (id, packed) in records {
             map.restore(crate::shard::split(&id), &packed, now);
         }
+        Ok(Some(found))
+    }
+
+    fn load(&mut self, map: &Map, now: i64) -> io::Result<()> {
+        let path = self.folder.join(LOG);
+        let Some(found) = self.read(map, now)? else { return Ok(()) };
         let lost = found.damaged_bytes + found.torn_bytes;
         if found.foreign || found.damaged_bytes > 0 {
             std::fs::rename(&path, self.folder.join(DAMAGED))?;

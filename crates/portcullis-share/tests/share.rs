@@ -1,0 +1,197 @@
+//! Nodes that share a limit through a real redis-server and a real memcached, which must be installed.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use portcullis_access::Taken;
+use portcullis_metrics::Registry;
+use portcullis_share::{Link, ShareMetrics, Shared};
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Redis,
+    Memcached,
+}
+
+struct Server {
+    child: Child,
+    kind: Kind,
+    address: SocketAddr,
+    folder: tempfile::TempDir,
+}
+
+impl Server {
+    fn start(kind: Kind, address: Option<SocketAddr>) -> Server {
+        let vacant = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = address.unwrap_or_else(vacant);
+        let folder = tempfile::tempdir().unwrap();
+        let port = address.port().to_string();
+        let mut command = match kind {
+            Kind::Redis => {
+                let mut command = Command::new("redis-server");
+                command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+                command
+            }
+            Kind::Memcached => {
+                let mut command = Command::new("memcached");
+                command.args(["-p", &port, "-l", "127.0.0.1", "-U", "0", "-u", "nobody"]);
+                command
+            }
+        };
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().expect("redis-server and memcached are needed: apt-get install them");
+        until(|| TcpStream::connect(address).is_ok());
+        Server { child, kind, address, folder }
+    }
+
+    fn url(&self) -> String {
+        match self.kind {
+            Kind::Redis => format!("redis://{}", self.address),
+            Kind::Memcached => format!("memcached://{}", self.address),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        assert!(self.folder.path().exists());
+    }
+}
+
+struct Node {
+    link: Link,
+    limit: Arc<Shared>,
+    registry: Arc<Registry>,
+    started: Instant,
+}
+
+fn node(server: &Server, interval: Duration, burst: u64) -> Node {
+    let registry = Registry::new();
+    let started = Instant::now();
+    let say: portcullis_share::Say = Arc::new(|line: &str| println!("{line}"));
+    let link = Link::start((&server.url(), "t:"), ShareMetrics::new(&registry), started, &say).unwrap();
+    until(|| link.is_up());
+    Node { link, limit: Shared::new("site:limit".to_string(), interval, burst, 1024), registry, started }
+}
+
+impl Node {
+    fn take(&self, client: &str) -> Taken {
+        let key = self.limit.leases().table().key([client.as_bytes()]);
+        let now = self.started.elapsed().as_nanos() as u64 + 1;
+        self.limit.take(&self.link, key, now, || client.as_bytes().to_vec())
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        let text = self.registry.render();
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
+    }
+}
+
+fn until(mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(30), "waited too long");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What two nodes let through together while each is asked all the time.
+fn flood(nodes: &[Node; 2], client: &str, time: Duration) -> (u64, Duration) {
+    let start = Instant::now();
+    let count = |node: &Node| {
+        let mut admitted = 0;
+        while start.elapsed() < time {
+            admitted += u64::from(node.take(client) == Taken::Admitted);
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        admitted
+    };
+    let admitted = std::thread::scope(|scope| {
+        let other = scope.spawn(|| count(&nodes[1]));
+        count(&nodes[0]) + other.join().unwrap()
+    });
+    (admitted, start.elapsed())
+}
+
+#[test]
+fn two_nodes_share_one_limit() {
+    for kind in [Kind::Redis, Kind::Memcached] {
+        let server = Server::start(kind, None);
+        // 200 a second, 160 at once; a lease, or credit, is 40 at most.
+        let interval = Duration::from_millis(5);
+        let nodes = [node(&server, interval, 160), node(&server, interval, 160)];
+        let (admitted, took) = flood(&nodes, "a", Duration::from_secs(3));
+        let right = 160 + took.as_millis() as u64 / 5;
+        let error = 2 * nodes[0].limit.leases().most();
+        println!("{kind:?}: {admitted} of {right}");
+        assert!(admitted <= right + error, "{kind:?}: {admitted} of {right}");
+        assert!(admitted >= right / 2, "{kind:?}: {admitted} of {right}");
+        // Another key is not affected.
+        assert_eq!(nodes[0].take("b"), Taken::Admitted);
+        let exchanges = nodes[0].metric("portcullis_limit_store_exchange_seconds_count");
+        assert!(exchanges > 0.0 && nodes[0].metric("portcullis_limit_store_leased_total") > 0.0);
+    }
+}
+
+#[test]
+fn a_store_that_dies_is_noticed_and_found_again() {
+    for kind in [Kind::Redis, Kind::Memcached] {
+        let server = Server::start(kind, None);
+        let interval = Duration::from_millis(5);
+        let node = node(&server, interval, 80);
+        assert_eq!(node.take("a"), Taken::Admitted);
+        until(|| node.metric("portcullis_limit_store_exchange_seconds_count") >= 1.0);
+        let address = server.address;
+        drop(server);
+        // Under load: no request waits, and none is lost.
+        let mut longest = Duration::ZERO;
+        until(|| {
+            let began = Instant::now();
+            let taken = node.take("a");
+            longest = longest.max(began.elapsed());
+            taken == Taken::Unknown && !node.link.is_up()
+        });
+        println!("{kind:?}: the longest take took {longest:?}");
+        assert!(node.metric("portcullis_limit_store_failures_total") >= 1.0);
+        assert_eq!(node.metric("portcullis_limit_store_connected"), 0.0);
+        let _server = Server::start(kind, Some(address));
+        until(|| node.take("a") == Taken::Admitted);
+        assert_eq!(node.metric("portcullis_limit_store_connected"), 1.0);
+    }
+}
+
+#[test]
+fn more_questions_than_may_wait_are_dropped_and_counted() {
+    let server = Server::start(Kind::Redis, None);
+    let mut node = node(&server, Duration::from_millis(5), 80);
+    node.limit = Shared::new("site:limit".to_string(), Duration::from_millis(5), 80, 1 << 20);
+    let signal = |signal: &str| {
+        let id = server.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    };
+    let (begin, mut client) = (Instant::now(), 0u32);
+    // The queue holds 65,536, as long as an answer is waited for.
+    while node.metric("portcullis_limit_store_dropped_total") == 0.0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "waited too long");
+        until(|| node.link.is_up());
+        signal("-STOP");
+        for _ in 0..66_000 {
+            client += 1;
+            node.take(&client.to_string());
+        }
+        signal("-CONT");
+    }
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_an_error() {
+    let say: portcullis_share::Say = Arc::new(|_: &str| ());
+    let start = |url| Link::start((url, ""), ShareMetrics::default(), Instant::now(), &say);
+    let error = start("http://:secret@127.0.0.1").unwrap_err().to_string();
+    assert!(!error.contains("secret"), "{error}");
+}
