@@ -1,4 +1,4 @@
-//! Who may ask how often.
+//! Who may ask how often, and where he is.
 //!
 //! ```text
 //!  key (address, header, ... hashed with a secret) ──> Table: one of 8 entries of one set ──> a time
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A [`Limiter`] is a [`Rate`] and a [`Table`] of fixed size that all workers share: a check reads two cache lines and changes
-//! one word, without a lock. The crate opens no socket and reads no clock: times are nanoseconds of a clock that never goes
+//! one word, without a lock. [`Bans`] keep points and bans of clients in a table of the same shape; who is not banned is let
+//! in by one comparison as long as nobody is. The crate opens no socket and reads no clock: times are nanoseconds of a clock that never goes
 //! back, so that `tests/simulation.rs` runs hours in a second and prints the seed of what went wrong.
 //!
 //! ```
@@ -23,10 +24,18 @@
 //! assert_eq!(limiter.check(key, 7 * second).wait, None);
 //! ```
 
+mod ban;
+mod country;
 mod gcra;
+mod geo;
+mod lease;
 mod limiter;
 mod table;
 
+pub use ban::{Ban, BanPolicy, Bans, Offence};
+pub use country::Code;
 pub use gcra::Rate;
+pub use geo::{GeoData, Whereabouts};
+pub use lease::{Grant, Leases, Order, Taken};
 pub use limiter::{Check, Limiter};
 pub use table::{Key, Keying, Table, Updated};

@@ -15,7 +15,11 @@ pub struct Key(u64);
 
 /// A key on its way.
 #[derive(Clone, Debug)]
-pub struct Keying(DefaultHasher);
+pub struct Keying {
+    hasher: DefaultHasher,
+    /// What went in, where somebody else is to know it.
+    bytes: Option<Vec<u8>>,
+}
 
 /// A time for each key, in a table of fixed size without locks.
 ///
@@ -64,7 +68,7 @@ impl Table {
 
     /// A key that is put together part by part.
     pub fn keying(&self) -> Keying {
-        Keying(self.hasher.build_hasher())
+        Keying { hasher: self.hasher.build_hasher(), bytes: None }
     }
 
     /// The time of a key, if it has not passed.
@@ -114,14 +118,28 @@ impl Table {
 impl Keying {
     /// Adds a byte string.
     pub fn part(mut self, bytes: &[u8]) -> Keying {
-        self.0.write_usize(bytes.len());
-        self.0.write(bytes);
+        self.hasher.write_usize(bytes.len());
+        self.hasher.write(bytes);
+        if let Some(kept) = &mut self.bytes {
+            kept.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            kept.extend_from_slice(bytes);
+        }
         self
     }
 
+    /// Keeps what goes in from now on.
+    pub fn keep(self) -> Keying {
+        Keying { bytes: Some(Vec::new()), ..self }
+    }
+
+    /// What went in since, the same in every process for the same parts.
+    pub fn bytes(&mut self) -> Vec<u8> {
+        self.bytes.take().unwrap_or_default()
+    }
+
     /// The key.
-    pub fn key(self) -> Key {
-        Key(match self.0.finish() {
+    pub fn key(&self) -> Key {
+        Key(match self.hasher.finish() {
             FREE | BUSY => 2,
             hash => hash,
         })

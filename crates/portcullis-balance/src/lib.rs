@@ -42,7 +42,7 @@ mod moment;
 mod random;
 mod ring;
 
-pub use breaker::{BreakerSettings, BreakerState, Permit};
+pub use breaker::{Breaker, BreakerSettings, BreakerState, Permit};
 pub use budget::{Budget, BudgetSettings};
 pub use ejection::EjectionSettings;
 pub use endpoint::Endpoint;

@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use portcullis_config::{Policy, RuleSource, Upstream};
+use portcullis_config::{Config, KeyPart, Policy, RuleSource, Upstream};
 use portcullis_engine::{KeepFiles, Origin, Plan};
 use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
 
@@ -105,6 +105,33 @@ pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), Load
     match foreign.len() {
         0 => Ok(()),
         errors => Err(LoadError::Rules { errors, report: foreign.join("\n") }),
+    }
+}
+
+/// Mistakes of `loaded`, the rules of a policy of `config` by index, that only show beside its rate limits: those that rules count
+/// requests in must be there, at every route that the rules serve, and be meant for it.
+pub fn check_limits(loaded: &Loaded, config: &Config, policy: usize) -> Result<(), LoadError> {
+    let routes = config.sites.iter().flat_map(|site| site.routes.iter().map(move |route| (site, route)));
+    let routes: Vec<_> = routes.filter(|(_, route)| route.policy == Some(policy)).collect();
+    let mut mistakes = Vec::new();
+    for (rule, limit) in loaded.plan.rate_limits() {
+        let lacks = routes.iter().find(|(site, route)| {
+            let mut limits = site.rate_limits.iter().chain(&route.rate_limits);
+            !limits.any(|one| one.name == *limit.name && one.key.contains(&KeyPart::Rule))
+        });
+        if let Some((site, route)) = lacks {
+            let file = loaded.plan.files.get(rule.metadata.place.file as usize).map_or("", |file| &**file);
+            let (line, id, name) = (rule.metadata.place.line, rule.id, &limit.name);
+            mistakes.push(format!(
+                "error: rule {id}: ctl:rateLimit names `{name}`, which is not a rate limit of rules at route `{}` of site `{}`\n  \
+                 --> {file}:{line}\n  help: rate_limits = [{{ name = \"{name}\", key = [\"rule\"], rate = 5, per = \"1m\" }}]",
+                route.name, site.name
+            ));
+        }
+    }
+    match mistakes.len() {
+        0 => Ok(()),
+        errors => Err(LoadError::Rules { errors, report: mistakes.join("\n") }),
     }
 }
 
