@@ -7,14 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::access;
 use crate::access_log;
+use crate::agents::{self, Agent};
 use crate::checked::*;
+use crate::compression::{self, Compression};
 use crate::convert::{engine, host_pattern, level, request_body, response_body, site_mode, timeouts};
 use crate::hint;
+use crate::https;
 use crate::raw;
 use crate::route;
 use crate::semantic;
 use crate::spanned::Spanned;
 use crate::store;
+use crate::tls;
+use crate::tracing;
 use crate::upstream::{self, Upstream};
 
 /// Collects mistakes while the parts of a document are turned into checked settings.
@@ -25,9 +30,15 @@ pub(crate) struct Checker<'a> {
     /// Where each listener is named.
     listener_spans: Vec<Range<usize>>,
     upstreams: Vec<Upstream>,
+    pub(crate) agents: Vec<Agent>,
     policies: Vec<Policy>,
     /// At sites that do not say it themselves.
     pub(crate) access: Option<access::Access>,
+    pub(crate) ban: Option<access::Ban>,
+    pub(crate) has_limit_store: bool,
+    /// Databases of places.
+    pub(crate) geo: Vec<PathBuf>,
+    pub(crate) compression: Option<Compression>,
     access_log: Option<AccessLog>,
 }
 
@@ -39,8 +50,13 @@ impl<'a> Checker<'a> {
             mistakes: Vec::new(),
             listener_spans,
             upstreams: Vec::new(),
+            agents: Vec::new(),
             policies: Vec::new(),
             access: None,
+            ban: None,
+            has_limit_store: false,
+            geo: Vec::new(),
+            compression: None,
             access_log: None,
         }
     }
@@ -49,9 +65,15 @@ impl<'a> Checker<'a> {
     pub(crate) fn config(&mut self, document: raw::Document) -> Config {
         let admin = document.admin.and_then(|admin| self.address(&admin.listen));
         self.upstreams = upstream::check(self, document.upstreams);
+        self.agents = agents::check(self, document.agents);
         let client_address = self.client_address(document.client_address);
         self.access_log = access_log::check(self, document.access_log.as_ref(), None);
+        let limit_store = access::limit_store(self, document.limit_store);
+        self.has_limit_store = limit_store.is_some();
+        self.geo = document.geo.files.iter().map(|file| self.path(file)).collect();
         self.access = document.access.as_ref().map(|raw| access::access(self, raw));
+        self.ban = access::ban::check(self, document.ban.as_ref(), "all", None);
+        self.compression = compression::check(self, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
         let sites = self.sites(document.sites, &mut listeners);
         for (listener, span) in listeners.iter().zip(std::mem::take(&mut self.listener_spans)) {
@@ -70,9 +92,11 @@ impl<'a> Checker<'a> {
                 None => cores(),
             },
             admin,
+            reload_on_change: document.reload_on_change,
             listeners,
             sites,
             upstreams: std::mem::take(&mut self.upstreams),
+            agents: std::mem::take(&mut self.agents),
             policies: std::mem::take(&mut self.policies),
             client_address,
             timeouts: timeouts(&document.timeouts),
@@ -99,6 +123,7 @@ impl<'a> Checker<'a> {
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
             }),
             access_log: self.access_log.take(),
+            tracing: tracing::check(self, document.tracing),
             error_log: document.error_log.map(|log| self.path(&log.file)),
             audit_log: self.audit_log(&document.audit_log),
             upload_folder_bytes_max: document
@@ -106,6 +131,9 @@ impl<'a> Checker<'a> {
                 .folder_limit
                 .map_or(UPLOAD_FOLDER_BYTES_MAX, |size| size.0),
             plan_cache: document.plan_cache.map(|file| self.path(&file)),
+            geo_files: std::mem::take(&mut self.geo),
+            limit_store,
+            ban_file: document.ban_file.map(|file| self.path(&file)),
             redact_names: document.redact.names,
             block_page: document.block_page.file.map(|file| self.path(&file)),
         }
@@ -240,20 +268,15 @@ impl<'a> Checker<'a> {
                     "name them in `client_address.trusted_proxies`".to_string(),
                 );
             }
-            let tls = listener.tls.map(|tls| {
-                if tls.certificates.is_empty() {
-                    self.wrong(tls.certificates.span.clone(), "TLS needs a certificate".to_string());
-                }
-                let files = tls.certificates.value.iter();
-                files
-                    .map(|pair| CertificateFiles { cert: self.path(&pair.cert), key: self.path(&pair.key) })
-                    .collect()
-            });
+            let tls = listener.tls.map(|tls| tls::listener(self, tls));
             let compat = match listener.http.compat {
                 Some(raw::Compat::Apache) => Compat::Apache,
                 _ => Compat::Strict,
             };
-            listeners.push(Listener { name, address, tls, proxy_protocol, compat, sites: Vec::new() });
+            let http2 = crate::http2::check(self, &listener.http2, tls.is_some());
+            let half_close = listener.http.half_close.unwrap_or_default();
+            let sites = Vec::new();
+            listeners.push(Listener { name, address, tls, proxy_protocol, half_close, compat, http2, sites });
         }
         listeners
     }
@@ -311,7 +334,8 @@ impl<'a> Checker<'a> {
             let routes = route::check(self, &site, &mut limit_names);
             let log = self.access_log.clone();
             let access_log = access_log::check(self, site.access_log.as_ref(), log.as_ref());
-            sites.push(Site { name: site.name.value, hosts, routes, rate_limits, access_log });
+            let https = https::check(self, &site.https);
+            sites.push(Site { name: site.name.value, hosts, https, routes, rate_limits, access_log });
         }
         sites
     }

@@ -5,9 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::access::RateLimit;
+use crate::agents::Agent;
 use portcullis_types::{Class, Level, Place};
 
+use crate::http2::Http2;
+use crate::https::Https;
 use crate::route::Route;
+use crate::tls::ListenerTls;
+use crate::tracing::Tracing;
 use crate::upstream::Upstream;
 
 /// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an index that
@@ -19,12 +24,16 @@ pub struct Config {
     pub workers: usize,
     /// The admin listener.
     pub admin: Option<SocketAddr>,
+    /// Changed files are read without being asked to.
+    pub reload_on_change: bool,
     /// At least one.
     pub listeners: Vec<Listener>,
     /// At least one.
     pub sites: Vec<Site>,
     /// At least one; [`RouteTarget::Forward`](crate::RouteTarget::Forward) points here.
     pub upstreams: Vec<Upstream>,
+    /// Inspection processes; [`Route::agents`] points here.
+    pub agents: Vec<Agent>,
     /// Distinct inspection policies; [`Route::policy`] points here. Sites with equal settings share one.
     pub policies: Vec<Policy>,
     /// Where client addresses come from.
@@ -41,6 +50,8 @@ pub struct Config {
     pub events: Option<Events>,
     /// The access log of requests that no site serves.
     pub access_log: Option<AccessLog>,
+    /// Which requests are traced.
+    pub tracing: Option<Tracing>,
     /// The error log.
     pub error_log: Option<PathBuf>,
     /// How much of the audit log is kept.
@@ -49,6 +60,12 @@ pub struct Config {
     pub upload_folder_bytes_max: u64,
     /// What loading rules found out, for the next start.
     pub plan_cache: Option<PathBuf>,
+    /// Databases that say where addresses are.
+    pub geo_files: Vec<PathBuf>,
+    /// Where nodes share rate limits.
+    pub limit_store: Option<crate::access::LimitStore>,
+    /// What bans outlive the process in.
+    pub ban_file: Option<PathBuf>,
     /// More names to redact.
     pub redact_names: Vec<String>,
     /// HTML file of the block page.
@@ -72,23 +89,18 @@ pub struct Listener {
     pub name: String,
     /// Where it listens.
     pub address: SocketAddr,
-    /// Certificates, at least one, if it serves TLS.
-    pub tls: Option<Vec<CertificateFiles>>,
+    /// If it serves TLS.
+    pub tls: Option<ListenerTls>,
     /// Trusted peers begin with a PROXY protocol header.
     pub proxy_protocol: bool,
+    /// A client of HTTP/1 that ends its side is taken for one that still reads.
+    pub half_close: bool,
     /// How strictly HTTP is read; the same for all its sites, since the host is known only after reading.
     pub compat: Compat,
+    /// HTTP/2 to clients.
+    pub http2: Http2,
     /// Indices into [`Config::sites`] of those it serves, at least one.
     pub sites: Vec<usize>,
-}
-
-/// PEM files of one certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateFiles {
-    /// Chain, leaf first.
-    pub cert: PathBuf,
-    /// Private key.
-    pub key: PathBuf,
 }
 
 /// What is served under some hosts.
@@ -98,6 +110,8 @@ pub struct Site {
     pub name: String,
     /// At least one.
     pub hosts: Vec<HostPattern>,
+    /// That clients should come by TLS.
+    pub https: Https,
     /// At least one, in the order in which they are tried.
     pub routes: Vec<Route>,
     /// Rate limits of all its requests.
@@ -189,12 +203,21 @@ impl Mode {
 }
 
 /// What the semantic detector does about single classes of attacks, and what it leaves alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Semantic {
     /// Classes for which something else is done than to block.
     pub classes: Vec<(Class, ClassAction)>,
     /// Findings that do not count.
     pub exclude: Vec<Exclusion>,
+    /// How long the body of a response that no rule asks for is held for its upstream in all.
+    pub response_wait: Duration,
+}
+
+impl Default for Semantic {
+    fn default() -> Self {
+        // A page that is sent in pieces should not appear noticeably later.
+        Semantic { classes: Vec::new(), exclude: Vec::new(), response_wait: Duration::from_millis(200) }
+    }
 }
 
 /// What is done about findings of a class that pass the threshold.

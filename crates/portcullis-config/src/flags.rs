@@ -9,8 +9,11 @@ use crate::check::{ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
 use crate::error::ConfigError;
 use crate::hint;
+use crate::http2::Http2;
+use crate::https::Https;
 use crate::route::Route;
-use crate::upstream::{self, Upstream, UpstreamTls};
+use crate::tls::UpstreamTls;
+use crate::upstream::{self, Upstream};
 
 /// Where a proxy without a document listens unless told otherwise.
 pub const LISTEN: &str = "127.0.0.1:8080";
@@ -100,22 +103,27 @@ impl Config {
         Ok(Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
             admin,
+            reload_on_change: false,
             listeners: vec![Listener {
                 name: listen_text,
                 address: listen,
                 tls: None,
                 proxy_protocol: false,
+                half_close: false,
                 compat,
+                http2: Http2 { enabled: false, ..Http2::default() },
                 sites: vec![0],
             }],
             sites: vec![Site {
                 name: "default".to_string(),
                 hosts: vec![HostPattern::Any],
+                https: Https::default(),
                 routes: vec![route],
                 rate_limits: Vec::new(),
                 access_log: None,
             }],
             upstreams: vec![upstream],
+            agents: Vec::new(),
             policies: policy.into_iter().collect(),
             client_address: ClientAddress::default(),
             timeouts: Timeouts::default(),
@@ -124,17 +132,21 @@ impl Config {
             lookups: Lookups::default(),
             events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
             access_log: None,
+            tracing: None,
             error_log: flags.error_log,
             audit_log: AuditLogLimits::default(),
             upload_folder_bytes_max: UPLOAD_FOLDER_BYTES_MAX,
             plan_cache: flags.plan_cache,
+            geo_files: Vec::new(),
+            limit_store: None,
+            ban_file: None,
             redact_names: Vec::new(),
             block_page: None,
         })
     }
 }
 
-/// The flags that say what is inspected; `run`, `explain`, `rules` and `evaluate` share them.
+/// The flags that say what is inspected; `run`, `check`, `explain`, `rules` and `evaluate` share them.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyFlags {
     /// `--mode`.

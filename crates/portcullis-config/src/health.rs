@@ -6,6 +6,7 @@ use std::time::Duration;
 use portcullis_balance::Thresholds;
 
 use crate::check::Checker;
+use crate::protocol::UpstreamProtocol;
 use crate::raw;
 use crate::spanned::Spanned;
 use crate::upstream::number;
@@ -28,6 +29,8 @@ pub struct Health {
 pub enum Probe {
     /// A connection, TLS included.
     Tcp,
+    /// What the health service of gRPC says of a service; empty for the whole server.
+    Grpc(String),
     /// An answer to a GET request.
     Http {
         /// Path and query.
@@ -39,23 +42,38 @@ pub enum Probe {
     },
 }
 
-pub(crate) fn check(checker: &mut Checker<'_>, raw: Spanned<raw::Health>) -> Health {
+pub(crate) fn check(
+    checker: &mut Checker<'_>,
+    raw: Spanned<raw::Health>,
+    protocol: UpstreamProtocol,
+) -> Health {
     let Spanned { value: raw, span } = raw;
     let is_tcp = raw.tcp == Some(true);
     let http_only = [(&raw.path, "path"), (&raw.host, "host"), (&raw.status, "status")];
     for (text, name) in http_only.into_iter().filter_map(|(text, name)| Some((text.as_ref()?, name))) {
+        if raw.grpc.is_some() {
+            checker.wrong(text.span.clone(), format!("`{name}` is not for a check by `grpc`"));
+        }
         if is_tcp {
             let message = format!("`{name}` is for a request, and `tcp = true` sends none");
             checker.wrong(text.span.clone(), message);
         }
     }
-    if !is_tcp && raw.path.is_none() {
-        let hint = "add `path = \"/\"` or `tcp = true`".to_string();
+    if let Some(service) = &raw.grpc
+        && (is_tcp || protocol != UpstreamProtocol::Http2)
+    {
+        let message = "gRPC is asked over HTTP/2".to_string();
+        let hint = "add `protocol = \"h2\"` or `\"h2c\"` to the upstream, and drop `tcp`".to_string();
+        checker.wrong_with_hint(service.span.clone(), message, hint);
+    }
+    if !is_tcp && raw.path.is_none() && raw.grpc.is_none() {
+        let hint = "add `path = \"/\"`, `tcp = true` or `grpc = \"\"`".to_string();
         checker.wrong_with_hint(span, "a check needs something to ask".to_string(), hint);
     }
-    let probe = match is_tcp {
-        true => Probe::Tcp,
-        false => Probe::Http {
+    let probe = match (is_tcp, raw.grpc) {
+        (true, _) => Probe::Tcp,
+        (false, Some(service)) => Probe::Grpc(service.value),
+        (false, None) => Probe::Http {
             path: visible(checker, raw.path, |path| path.starts_with('/'), "path").unwrap_or_default(),
             host: visible(checker, raw.host, |host| !host.is_empty(), "host"),
             statuses: statuses(checker, raw.status),

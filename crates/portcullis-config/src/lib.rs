@@ -36,16 +36,21 @@ use serde::Deserialize;
 
 mod access;
 mod access_log;
+mod agents;
 mod check;
 mod checked;
+mod compression;
 mod convert;
 mod de;
 mod error;
 mod flags;
 mod health;
 mod hint;
+mod http2;
+mod https;
 mod node;
 mod policy;
+mod protocol;
 mod raw;
 mod route;
 mod semantic;
@@ -53,20 +58,31 @@ mod spanned;
 mod store;
 mod syntax;
 mod template;
+mod tls;
+mod tracing;
 mod units;
 mod upstream;
 
-pub use access::{Access, Clients, KeyPart, Prefixes, RateLimit, RefuseAction};
+pub use access::{
+    Access, Ban, Clients, KeyPart, LimitStore, Points, Prefixes, RateLimit, RefuseAction, Unavailable,
+};
+pub use agents::{Agent, AgentUse, ResponseShown};
 pub use checked::*;
+pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};
 pub use error::{ConfigError, Mistake};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use health::{Health, Probe};
+pub use http2::Http2;
+pub use https::Https;
 pub use policy::RuleSource;
 pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
+pub use protocol::UpstreamProtocol;
 pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};
-pub use template::{Part, Template};
-pub use upstream::{Endpoint, EndpointLimits, HashBy, Retry, Upstream, UpstreamTls};
+pub use template::{ClientCertField, Part, Template};
+pub use tls::{CertificateFiles, ClientAuth, ListenerTls, TlsVersion, UpstreamTls};
+pub use tracing::{TraceParent, Tracing};
+pub use upstream::{Endpoint, EndpointLimits, HashBy, Resolve, Retry, Upstream};
 
 /// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

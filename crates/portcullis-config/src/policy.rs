@@ -62,6 +62,10 @@ impl Policy {
         if self.modsecurity3 {
             defaults.push_str("SecCompatibility ModSecurity3\n");
         }
+        // The semantic detector judges what a document type names.
+        if self.mode.has_semantic() {
+            defaults.push_str("SecXmlExternalDtd On\n");
+        }
         let mut sources = vec![RuleSource::Inline { name: "portcullis defaults", text: defaults }];
         sources.extend(self.setup.iter().cloned().map(RuleSource::File));
         if let Some(folder) = &self.crs {
@@ -197,6 +201,8 @@ mod tests {
              SecRuleRemoveById 9000105\nSecSecondReadings Off\nSecResponseBodyAccess On\n"
         );
         let RuleSource::Inline { text, .. } = &sources[0] else { panic!("not inline") };
-        assert!(text.ends_with("\nSecSecondReadings On\nSecCompatibility ModSecurity3\n"));
+        assert!(
+            text.ends_with("\nSecSecondReadings On\nSecCompatibility ModSecurity3\nSecXmlExternalDtd On\n")
+        );
     }
 }

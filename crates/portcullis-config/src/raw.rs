@@ -5,15 +5,21 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::access::raw as access;
+use crate::access::{self as control, raw as access};
 use crate::access_log;
+use crate::agents;
+use crate::compression;
+use crate::https;
 use crate::spanned::Spanned;
+use crate::tracing;
 use crate::units::{Size, Time};
 
 mod route;
+mod tls;
 mod upstream;
 
 pub(crate) use route::*;
+pub(crate) use tls::*;
 pub(crate) use upstream::*;
 
 /// A Portcullis configuration document.
@@ -26,6 +32,9 @@ pub(crate) struct Document {
     pub workers: Option<Spanned<u32>>,
     /// The admin listener: `/metrics` and `/healthz`. Default: none.
     pub admin: Option<Admin>,
+    /// Reload when the document, the block page or a file in the folders of rules changes. Default: `false`.
+    #[serde(default)]
+    pub reload_on_change: bool,
     /// Addresses to serve.
     #[serde(default)]
     pub listeners: Vec<Listener>,
@@ -35,11 +44,25 @@ pub(crate) struct Document {
     /// Groups of equal endpoints, by name.
     #[serde(default)]
     pub upstreams: BTreeMap<String, Upstream>,
+    /// Inspection processes that sites and routes ask, by name.
+    #[serde(default)]
+    pub agents: BTreeMap<String, Spanned<agents::Raw>>,
     /// Where the address of the client comes from when trusted proxies stand in front.
     #[serde(default)]
     pub client_address: ClientAddress,
     /// Which clients may ask, at sites that do not say it themselves. Default: all.
     pub access: Option<Spanned<access::Access>>,
+    /// Where clients are. Default: nobody knows.
+    #[serde(default)]
+    pub geo: Geo,
+    /// Where rate limits with `shared = true` are counted together with those of other nodes. Default: none.
+    pub limit_store: Option<access::LimitStore>,
+    /// When clients are banned, at sites that do not say it themselves; they share the bans. Default: never.
+    pub ban: Option<Spanned<control::ban::Raw>>,
+    /// File that bans outlive the process in. Default: none.
+    pub ban_file: Option<String>,
+    /// Compression of responses, at sites that do not say it themselves. Default: none.
+    pub compression: Option<Spanned<compression::Raw>>,
     /// Time limits towards clients.
     #[serde(default)]
     pub timeouts: Timeouts,
@@ -56,6 +79,8 @@ pub(crate) struct Document {
     pub events: Option<Events>,
     /// The access log: a line for each request. Default: none.
     pub access_log: Option<Spanned<access_log::Raw>>,
+    /// Traces in the form of OpenTelemetry. Default: none.
+    pub tracing: Option<tracing::Raw>,
     /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
     pub error_log: Option<ErrorLog>,
     /// How much of the audit log is kept; rules (`SecAuditLog`) say what is in it and where it is.
@@ -98,24 +123,9 @@ pub(crate) struct Listener {
     /// How strictly HTTP is read.
     #[serde(default)]
     pub http: Http,
-}
-
-/// TLS of a listener.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ListenerTls {
-    /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names.
-    pub certificates: Spanned<Vec<Certificate>>,
-}
-
-/// A certificate chain and its key, both PEM.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Certificate {
-    /// File with the certificate chain, leaf first.
-    pub cert: String,
-    /// File with the private key.
-    pub key: String,
+    /// HTTP/2 to clients.
+    #[serde(default)]
+    pub http2: crate::http2::Raw,
 }
 
 /// What is served under some host names.
@@ -126,6 +136,9 @@ pub(crate) struct Site {
     pub name: Spanned<String>,
     /// Host names: exact, `*.example.com`, or `*` for every host that no other site names.
     pub hosts: Spanned<Vec<Spanned<String>>>,
+    /// That clients should come by TLS.
+    #[serde(default)]
+    pub https: https::Raw,
     /// Names of the listeners that serve it; default: all.
     pub listeners: Option<Vec<Spanned<String>>>,
     /// The upstream of every path that no route names.
@@ -161,9 +174,16 @@ pub(crate) struct Site {
     pub access_log: Option<Spanned<access_log::Raw>>,
     /// Which clients may ask; default: as the document says.
     pub access: Option<Spanned<access::Access>>,
+    /// When clients are banned for what they do here; default: as the document says.
+    pub ban: Option<Spanned<control::ban::Raw>>,
+    /// Compression of responses; default: as the document says.
+    pub compression: Option<Spanned<compression::Raw>>,
     /// Rate limits of all its requests.
     #[serde(default)]
     pub rate_limits: Vec<access::RateLimit>,
+    /// Agents that are asked about its requests. Default: none.
+    #[serde(default)]
+    pub agents: Vec<Spanned<agents::Use>>,
 }
 
 /// Which detection runs.
@@ -201,6 +221,8 @@ pub(crate) struct Semantic {
     /// Findings that do not count.
     #[serde(default)]
     pub exclude: Vec<Spanned<Exclude>>,
+    /// How long the body of a response that no rule asks for is held for its upstream in all. Default: `"200ms"`.
+    pub response_wait: Option<Time>,
 }
 
 /// What is done about findings of a class that pass the threshold.
@@ -327,6 +349,9 @@ pub(crate) struct Http {
     /// `strict` refuses everything two readers could read differently; `apache` answers as Apache httpd does where
     /// that is safe, which is what the CRS regression suite expects.
     pub compat: Option<Compat>,
+    /// A client that ends what it sends while it waits for an answer still gets it. Default: `false`; it has gone away then,
+    /// and what is done for it is given up.
+    pub half_close: Option<bool>,
 }
 
 /// HTTP profiles.
@@ -381,6 +406,16 @@ pub(crate) enum AddressHeader {
     XForwardedFor,
     /// `Forwarded` (RFC 7239), read the same way.
     Forwarded,
+}
+
+/// Databases that say where addresses are.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Geo {
+    /// Files in MaxMind's format (`.mmdb`) with countries, autonomous systems or both; what the first does not know the next is asked.
+    /// A file that changes is read again.
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 /// Time limits towards clients.

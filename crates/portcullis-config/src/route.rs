@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use portcullis_match::{Regex, RegexFlags};
 
-use crate::access::{self, Access, RateLimit};
+use crate::access::{self, Access, Ban, RateLimit};
+use crate::agents::{self, AgentUse};
 use crate::check::Checker;
 use crate::checked::Failure;
+use crate::compression::{self, Compression};
 use crate::convert::{failure, in_mode, route_policy, site_mode};
 use crate::raw;
 use crate::semantic;
@@ -38,8 +40,14 @@ pub struct Route {
     pub failure: Failure,
     /// Which clients may ask; none: all.
     pub access: Option<Access>,
+    /// When clients are banned for what they do here.
+    pub ban: Option<Ban>,
+    /// How responses are compressed.
+    pub compression: Option<Compression>,
     /// Rate limits beside those of the site.
     pub rate_limits: Vec<RateLimit>,
+    /// Agents that are asked, in the order in which their decisions count.
+    pub agents: Vec<AgentUse>,
 }
 
 /// Which paths a route is for.
@@ -106,7 +114,10 @@ impl Route {
             policy,
             failure,
             access: None,
+            ban: None,
+            compression: None,
             rate_limits: Vec::new(),
+            agents: Vec::new(),
         }
     }
 
@@ -134,6 +145,11 @@ pub(crate) fn check(
     let base = checker.policy(site);
     let own = site.access.as_ref().map(|raw| access::access(checker, raw));
     let of_site = own.or_else(|| checker.access.clone());
+    let of_document = checker.ban.clone();
+    let ban = access::ban::check(checker, site.ban.as_ref(), &site.name, of_document.as_ref());
+    let of_document = checker.compression.clone();
+    let compression = compression::check(checker, site.compression.as_ref(), of_document.as_ref());
+    let agents = agents::uses(checker, &site.agents);
     let upstream = site.upstream.as_ref().map(|name| checker.upstream(name));
     let request_headers = changes(checker, &site.request_headers, true);
     let response_headers = changes(checker, &site.response_headers, false);
@@ -164,6 +180,13 @@ pub(crate) fn check(
         let own_access = route.access.as_ref().map(|raw| access::access(checker, raw));
         routes.push(Route {
             access: own_access.or_else(|| of_site.clone()),
+            ban: access::ban::check(
+                checker,
+                route.ban.as_ref(),
+                &format!("{}/{name}", site.name.value),
+                ban.as_ref(),
+            ),
+            compression: compression::check(checker, route.compression.as_ref(), compression.as_ref()),
             rate_limits: access::rate_limits(checker, &route.rate_limits, limit_names),
             name,
             methods,
@@ -172,6 +195,10 @@ pub(crate) fn check(
             request_headers: own(checker, &route.request_headers, &request_headers, true),
             response_headers: own(checker, &route.response_headers, &response_headers, false),
             policy,
+            agents: match &route.agents {
+                Some(own) => agents::uses(checker, own),
+                None => agents.clone(),
+            },
             failure: failure(route.failure.as_ref().unwrap_or(&site.failure)),
             path,
         });
@@ -181,7 +208,15 @@ pub(crate) fn check(
         Some(upstream) if !routes.iter().any(is_root) => {
             let policy = checker.intern(in_mode(site_mode(site), base));
             let root = Route::root(upstream, policy, failure(&site.failure));
-            routes.push(Route { request_headers, response_headers, access: of_site, ..root });
+            routes.push(Route {
+                request_headers,
+                response_headers,
+                access: of_site,
+                ban,
+                compression,
+                agents,
+                ..root
+            });
         }
         None if site.routes.is_empty() => checker.wrong_with_hint(
             site.name.span.clone(),
@@ -304,8 +339,8 @@ fn template(checker: &mut Checker<'_>, text: &Spanned<String>, groups: Option<us
         checker.wrong(text.span.clone(), "there is a control character in it".to_string());
     }
     Template::parse(text, groups).unwrap_or_else(|message| {
-        let hint =
-            "known: {client}, {host}, {path}, {uri}, {request_id}, and $1 to $9 with a pattern".to_string();
+        let known = "{client}, {country}, {continent}, {asn}, {host}, {path}, {uri}, {request_id}, {client_cert_subject}";
+        let hint = format!("known: {known}, and $1 to $9 with a pattern");
         checker.wrong_with_hint(text.span.clone(), message, hint);
         Template::default()
     })

@@ -24,7 +24,9 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic 
             raw::ClassAction::Off => classes.push((class, ClassAction::Off)),
         }
     }
-    Semantic { classes, exclude: raw.exclude.iter().map(|each| exclusion(checker, each)).collect() }
+    let exclude = raw.exclude.iter().map(|each| exclusion(checker, each)).collect();
+    let response_wait = raw.response_wait.map_or(Semantic::default().response_wait, |time| time.0);
+    Semantic { classes, exclude, response_wait }
 }
 
 fn exclusion(checker: &mut Checker<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {

@@ -19,16 +19,44 @@ pub enum Part {
     Uri,
     /// `{request_id}`.
     RequestId,
+    /// `{country}`: of the client, empty if nobody knows.
+    Country,
+    /// `{continent}`: the same.
+    Continent,
+    /// `{asn}`: the number of its autonomous system, empty if nobody knows.
+    Asn,
+    /// `{client_cert_...}`: of the client's certificate; nothing without one.
+    ClientCert(ClientCertField),
     /// `$1` to `$9`: a group of the route's pattern, 0 for the whole match.
     Group(usize),
 }
 
-const NAMES: [(&str, Part); 5] = [
+/// What can be shown of a client's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCertField {
+    /// Its subject, as RFC 4514 writes it.
+    Subject,
+    /// Who signed it.
+    Issuer,
+    /// Its serial number, hexadecimal.
+    Serial,
+    /// The SHA-256 of all of it, hexadecimal.
+    Fingerprint,
+}
+
+const NAMES: [(&str, Part); 12] = [
     ("client", Part::Client),
     ("host", Part::Host),
     ("path", Part::Path),
     ("uri", Part::Uri),
     ("request_id", Part::RequestId),
+    ("country", Part::Country),
+    ("continent", Part::Continent),
+    ("asn", Part::Asn),
+    ("client_cert_subject", Part::ClientCert(ClientCertField::Subject)),
+    ("client_cert_issuer", Part::ClientCert(ClientCertField::Issuer)),
+    ("client_cert_serial", Part::ClientCert(ClientCertField::Serial)),
+    ("client_cert_fingerprint", Part::ClientCert(ClientCertField::Fingerprint)),
 ];
 
 impl Template {

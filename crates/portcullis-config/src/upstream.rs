@@ -1,16 +1,18 @@
 //! `upstreams`: groups of endpoints, checked.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings};
 
 use crate::check::Checker;
 use crate::health::{self, Health};
+use crate::protocol::{self, UpstreamProtocol};
 use crate::raw;
 use crate::spanned::Spanned;
+use crate::tls::{self, UpstreamTls};
 
 /// A group of endpoints that serve the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct Upstream {
     pub name: String,
     /// At least one.
     pub endpoints: Vec<Endpoint>,
+    /// What the endpoints are spoken to in.
+    pub protocol: UpstreamProtocol,
     /// How an endpoint is chosen.
     pub balance: Balance,
     /// What [`Balance::Hash`] goes by; none otherwise.
@@ -37,6 +41,8 @@ pub struct Upstream {
     pub limits: Option<EndpointLimits>,
     /// Which requests are tried again.
     pub retry: Retry,
+    /// How often host names of endpoints are resolved anew.
+    pub resolve: Resolve,
     /// TLS, for `https` endpoints.
     pub tls: Option<UpstreamTls>,
     /// To connect, TLS included.
@@ -60,12 +66,23 @@ pub struct Upstream {
 pub struct Endpoint {
     /// Host name or address, without brackets.
     pub host: String,
+    /// The address that the name stands for at present; none: it is not known, or `host` is one.
+    pub address: Option<IpAddr>,
     /// Port.
     pub port: u16,
     /// Its share of the requests, at least 1.
     pub weight: u32,
     /// Those of a higher number wait until none of a lower one is available.
     pub priority: u32,
+}
+
+/// How often host names are resolved anew: when the answer expires, within these bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolve {
+    /// Not sooner.
+    pub min: Duration,
+    /// Not later.
+    pub max: Duration,
 }
 
 /// The part of a request whose hash chooses the endpoint.
@@ -107,21 +124,13 @@ pub struct Retry {
     pub budget: BudgetSettings,
 }
 
-/// TLS towards endpoints.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamTls {
-    /// PEM file of the only authorities to trust.
-    pub ca: Option<PathBuf>,
-    /// Name to verify and to ask for.
-    pub name: Option<String>,
-}
-
 impl Upstream {
     /// A plain group with the default settings.
     pub(crate) fn new(name: String, endpoints: Vec<Endpoint>) -> Self {
         Upstream {
             name,
             endpoints,
+            protocol: UpstreamProtocol::default(),
             balance: Balance::default(),
             hash_by: None,
             sticky_cookie: None,
@@ -131,6 +140,7 @@ impl Upstream {
             breaker: None,
             limits: None,
             retry: Retry { attempts_max: 2, ..Retry::default() },
+            resolve: Resolve { min: Duration::from_secs(5), max: Duration::from_secs(300) },
             tls: None,
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(60),
@@ -151,7 +161,21 @@ impl Upstream {
 
 impl Endpoint {
     fn new(host: &str, port: u16) -> Self {
-        Endpoint { host: host.to_string(), port, weight: 1, priority: 0 }
+        Endpoint { host: host.to_string(), address: None, port, weight: 1, priority: 0 }
+    }
+
+    /// Whether `host` is a name to be resolved anew, not an address. `localhost` is not: it never changes (RFC 6761,
+    /// section 6.3), and which of its addresses a server listens on is found out by connecting.
+    pub fn has_name(&self) -> bool {
+        self.host.parse::<IpAddr>().is_err() && !self.host.eq_ignore_ascii_case("localhost")
+    }
+
+    /// Where connections go, as metrics show it: the address of a name, if it is known.
+    pub fn place(&self) -> String {
+        match self.address {
+            Some(address) => std::net::SocketAddr::new(address, self.port).to_string(),
+            None => self.to_string(),
+        }
     }
 }
 
@@ -191,14 +215,21 @@ fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> U
         checker.wrong(name.span, format!("`{}` is not the name of a cookie", name.value));
         None
     });
+    let protocol = protocol::check(checker, group.protocol, is_tls);
     let default = Upstream::new(name, endpoints);
+    let min = group.resolve.min.map_or(default.resolve.min, |time| time.0);
+    if let Some(max) = group.resolve.max.as_ref().filter(|max| max.value.0 < min) {
+        checker.wrong(max.span.clone(), "`max` is shorter than `min`".to_string());
+    }
+    let max = group.resolve.max.map_or(default.resolve.max.max(min), |max| max.value.0);
     let read_timeout = group.read_timeout.map_or(default.read_timeout, |time| time.0);
     Upstream {
+        protocol,
         balance,
         hash_by,
         sticky_cookie,
         slow_start: group.slow_start.map(|time| time.value.0),
-        health: group.health.map(|health| health::check(checker, health)),
+        health: group.health.map(|health| health::check(checker, health, protocol)),
         ejection: ejection(checker, group.ejection),
         breaker: group.breaker.map(|breaker| self::breaker(checker, breaker)),
         limits: group.limits.map(|limits| EndpointLimits {
@@ -207,10 +238,8 @@ fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> U
             queue_timeout: limits.queue_timeout.map_or(Duration::from_secs(5), |time| time.0),
         }),
         retry: retry(checker, group.retry),
-        tls: is_tls.then(|| UpstreamTls {
-            ca: settings.ca.map(|ca| checker.path(&ca)),
-            name: settings.name.map(|name| name.value),
-        }),
+        resolve: Resolve { min, max },
+        tls: is_tls.then(|| tls::upstream(checker, settings)),
         connect_timeout: group.connect_timeout.map_or(default.connect_timeout, |time| time.0),
         read_timeout,
         try_timeout: group.try_timeout.map_or(read_timeout, |time| time.0),
@@ -357,7 +386,7 @@ fn ejection(checker: &mut Checker<'_>, raw: raw::Ejection) -> Option<EjectionSet
     (settings.failures > 0).then_some(settings)
 }
 
-fn breaker(checker: &mut Checker<'_>, raw: raw::Breaker) -> BreakerSettings {
+pub(crate) fn breaker(checker: &mut Checker<'_>, raw: raw::Breaker) -> BreakerSettings {
     let default = BreakerSettings::default();
     BreakerSettings {
         failures: number(checker, raw.failures, 1..=4095, "failures", default.failures),

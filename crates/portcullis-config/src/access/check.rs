@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use super::checked::{Access, Clients, KeyPart, Prefixes, RateLimit, RefuseAction};
+use portcullis_access::Code;
+
+use super::checked::{Access, Clients, KeyPart, LimitStore, Prefixes, RateLimit, RefuseAction, Unavailable};
 use super::raw;
 use crate::check::Checker;
 use crate::checked::Network;
@@ -16,14 +18,10 @@ const FILL_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Checks who may ask at a site or route.
 pub(crate) fn access(checker: &mut Checker<'_>, raw: &Spanned<raw::Access>) -> Access {
     let raw::Access { bypass, allow, deny, others, action, status } = &raw.value;
-    let clients = |checker: &mut Checker<'_>, networks: &[_], files: &[String]| Clients {
-        networks: self::networks(checker, networks),
-        files: files.iter().map(|file| checker.path(file)).collect(),
-    };
     let access = Access {
-        bypass: clients(checker, &bypass.networks, &bypass.files),
-        allow: clients(checker, &allow.networks, &allow.files),
-        deny: clients(checker, &deny.networks, &deny.files),
+        bypass: clients(checker, bypass),
+        allow: clients(checker, allow),
+        deny: clients(checker, deny),
         deny_others: others.as_ref().is_some_and(|others| others.value == raw::Others::Deny),
         action: self::action(*action),
         status: self::status(checker, status.as_ref(), *action, 403),
@@ -73,17 +71,11 @@ fn rate_limit(checker: &mut Checker<'_>, raw: &raw::RateLimit, names: &mut Vec<S
         None => vec![KeyPart::Client],
         Some(parts) => parts.iter().filter_map(|part| key_part(checker, part)).collect(),
     };
-    for (name, prefix, bits) in
-        [("ipv4_prefix", &raw.ipv4_prefix, 32), ("ipv6_prefix", &raw.ipv6_prefix, 128)]
-    {
-        let Some(prefix) = prefix else { continue };
-        if !(1..=bits).contains(&prefix.value) {
-            checker.wrong(prefix.span.clone(), format!("{name} must be 1 to {bits}"));
-        } else if !key.contains(&KeyPart::Client) {
+    for (name, prefix) in [("ipv4_prefix", &raw.ipv4_prefix), ("ipv6_prefix", &raw.ipv6_prefix)] {
+        if let Some(prefix) = prefix.as_ref().filter(|_| !key.contains(&KeyPart::Client)) {
             checker.wrong(prefix.span.clone(), format!("{name} is for limits with the key `client`"));
         }
     }
-    let default = Prefixes::default();
     RateLimit {
         name: raw.name.value.clone(),
         key,
@@ -91,11 +83,16 @@ fn rate_limit(checker: &mut Checker<'_>, raw: &raw::RateLimit, names: &mut Vec<S
         per,
         burst: burst.value,
         methods: raw.methods.iter().filter_map(|method| self::method(checker, method)).collect(),
-        prefixes: Prefixes {
-            ipv4: raw.ipv4_prefix.as_ref().map_or(default.ipv4, |prefix| prefix.value),
-            ipv6: raw.ipv6_prefix.as_ref().map_or(default.ipv6, |prefix| prefix.value),
-        },
+        prefixes: prefixes(checker, &raw.ipv4_prefix, &raw.ipv6_prefix),
+        only: raw.only.as_ref().map(|only| {
+            let clients = clients(checker, &only.value);
+            if clients == Clients::default() {
+                checker.wrong(only.span.clone(), "nobody is counted: `only` is empty".to_string());
+            }
+            clients
+        }),
         except: networks(checker, &raw.except),
+        shared: shared(checker, raw),
         action: action(raw.action),
         status: status(checker, raw.status.as_ref(), raw.action, 429),
         keys_max: match &raw.keys {
@@ -105,6 +102,62 @@ fn rate_limit(checker: &mut Checker<'_>, raw: &raw::RateLimit, names: &mut Vec<S
             }
             keys => keys.as_ref().map_or(KEYS, |keys| keys.value) as usize,
         },
+    }
+}
+
+fn shared(checker: &mut Checker<'_>, raw: &raw::RateLimit) -> Option<Unavailable> {
+    let is_shared = raw.shared.as_ref().filter(|shared| shared.value);
+    if let (Some(shared), false) = (is_shared, checker.has_limit_store) {
+        let hint = "add `limit_store = { url = \"redis://10.0.0.9:6379\" }` to the document".to_string();
+        checker.wrong_with_hint(shared.span.clone(), "there is nobody to share it with".to_string(), hint);
+    }
+    if let (None, Some(given)) = (is_shared, &raw.unavailable) {
+        checker.wrong(given.span.clone(), "`unavailable` is for limits with `shared = true`".to_string());
+    }
+    is_shared.map(|_| match raw.unavailable.as_ref().map(|given| given.value) {
+        Some(raw::Unavailable::Open) => Unavailable::Open,
+        Some(raw::Unavailable::Closed) => Unavailable::Closed,
+        Some(raw::Unavailable::Local) | None => Unavailable::Local,
+    })
+}
+
+/// Checks where nodes share rate limits.
+pub(crate) fn limit_store(checker: &mut Checker<'_>, raw: Option<raw::LimitStore>) -> Option<LimitStore> {
+    let raw = raw?;
+    let schemes = ["redis://", "rediss://", "memcached://"];
+    if !schemes.iter().any(|scheme| raw.url.strip_prefix(scheme).is_some_and(|host| !host.is_empty())) {
+        // Not shown: it may have a password.
+        let message = "it is `redis://host:port`, with TLS `rediss://host:port`, or `memcached://host:port`";
+        checker.wrong(raw.url.span.clone(), message.to_string());
+    }
+    let prefix = raw.prefix.map_or_else(
+        || "portcullis:".to_string(),
+        |prefix| {
+            if prefix.len() > 64 || !prefix.bytes().all(|byte| byte.is_ascii_graphic()) {
+                let message = "a prefix has 64 characters at most, and no blanks".to_string();
+                checker.wrong(prefix.span.clone(), message);
+            }
+            prefix.value
+        },
+    );
+    Some(LimitStore { url: raw.url.value, prefix })
+}
+
+/// Which addresses are one client.
+pub(super) fn prefixes(
+    checker: &mut Checker<'_>,
+    ipv4: &Option<Spanned<u8>>,
+    ipv6: &Option<Spanned<u8>>,
+) -> Prefixes {
+    for (name, prefix, bits) in [("ipv4_prefix", ipv4, 32), ("ipv6_prefix", ipv6, 128)] {
+        if let Some(prefix) = prefix.as_ref().filter(|prefix| !(1..=bits).contains(&prefix.value)) {
+            checker.wrong(prefix.span.clone(), format!("{name} must be 1 to {bits}"));
+        }
+    }
+    let default = Prefixes::default();
+    Prefixes {
+        ipv4: ipv4.as_ref().map_or(default.ipv4, |prefix| prefix.value),
+        ipv6: ipv6.as_ref().map_or(default.ipv6, |prefix| prefix.value),
     }
 }
 
@@ -121,13 +174,17 @@ fn key_part(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<KeyPart
     let token = |name: &str| !name.is_empty() && name.bytes().all(is_token);
     match text.split_once(':') {
         None if text.value == "client" => return Some(KeyPart::Client),
+        None if text.value == "rule" => return Some(KeyPart::Rule),
         None if text.value == "path" => return Some(KeyPart::Path),
+        None if text.value == "country" => return located(checker, text, KeyPart::Country),
+        None if text.value == "continent" => return located(checker, text, KeyPart::Continent),
+        None if text.value == "asn" => return located(checker, text, KeyPart::Asn),
         Some(("header", name)) if token(name) => return Some(KeyPart::Header(name.to_ascii_lowercase())),
         Some(("cookie", name)) if token(name) => return Some(KeyPart::Cookie(name.to_string())),
         _ => {}
     }
     let kind = text.split(':').next().unwrap_or_default();
-    let known = ["client", "path", "header:NAME", "cookie:NAME"];
+    let known = ["client", "path", "rule", "header:NAME", "cookie:NAME", "country", "continent", "asn"];
     checker.wrong_with_hint(
         text.span.clone(),
         format!("`{}` is not a part of a key", text.value),
@@ -137,6 +194,51 @@ fn key_part(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<KeyPart
         },
     );
     None
+}
+
+fn located(checker: &mut Checker<'_>, text: &Spanned<String>, part: KeyPart) -> Option<KeyPart> {
+    needs_geo(checker, &text.span);
+    Some(part)
+}
+
+/// A set of clients.
+fn clients(checker: &mut Checker<'_>, raw: &raw::Clients) -> Clients {
+    let mut code = |text: &Spanned<String>, is_known: fn(Code) -> bool, what: &str, hint: &str| {
+        needs_geo(checker, &text.span);
+        let code = Code::new(text).filter(|code| is_known(*code));
+        if code.is_none() {
+            let message = format!("`{}` is not {what}", text.value);
+            checker.wrong_with_hint(text.span.clone(), message, hint.to_string());
+        }
+        code
+    };
+    let country = "two letters of ISO 3166-1, for example `DE`; the United Kingdom is `GB`, Greece `GR`";
+    let continent = "AF, AN, AS, EU, NA, OC or SA";
+    let countries = raw.countries.iter();
+    let countries =
+        countries.filter_map(|text| code(text, |code| code.continent().is_some(), "a country", country));
+    let countries = countries.collect();
+    let continents = raw.continents.iter();
+    let continents =
+        continents.filter_map(|text| code(text, Code::is_continent, "a continent", continent)).collect();
+    for number in &raw.asns {
+        needs_geo(checker, &number.span);
+    }
+    Clients {
+        networks: networks(checker, &raw.networks),
+        files: raw.files.iter().map(|file| checker.path(file)).collect(),
+        countries,
+        continents,
+        asns: raw.asns.iter().map(|number| number.value).collect(),
+    }
+}
+
+fn needs_geo(checker: &mut Checker<'_>, at: &std::ops::Range<usize>) {
+    if checker.geo.is_empty() {
+        let message = "without a database nobody knows where clients are".to_string();
+        let hint = "add `geo = { files = [\"country.mmdb\"] }` to the document".to_string();
+        checker.wrong_with_hint(at.clone(), message, hint);
+    }
 }
 
 fn method(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<String> {
@@ -151,14 +253,14 @@ fn method(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<String> {
     None
 }
 
-fn action(raw: Option<raw::RefuseAction>) -> RefuseAction {
+pub(super) fn action(raw: Option<raw::RefuseAction>) -> RefuseAction {
     match raw {
         Some(raw::RefuseAction::Log) => RefuseAction::Log,
         Some(raw::RefuseAction::Block) | None => RefuseAction::Block,
     }
 }
 
-fn status(
+pub(super) fn status(
     checker: &mut Checker<'_>,
     given: Option<&Spanned<u16>>,
     action: Option<raw::RefuseAction>,
@@ -173,7 +275,7 @@ fn status(
     status.value
 }
 
-fn networks(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Vec<Network> {
+pub(super) fn networks(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Vec<Network> {
     let mut networks = Vec::with_capacity(raw.len());
     for text in raw {
         match text.parse() {

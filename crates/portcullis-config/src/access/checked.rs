@@ -2,6 +2,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use portcullis_access::Code;
+
 use crate::checked::Network;
 
 /// Which clients may ask. `bypass` wins over `allow`, `allow` over `deny`.
@@ -28,6 +30,19 @@ pub struct Clients {
     pub networks: Vec<Network>,
     /// Files with an address or network in each line.
     pub files: Vec<PathBuf>,
+    /// By country.
+    pub countries: Vec<Code>,
+    /// By continent.
+    pub continents: Vec<Code>,
+    /// By autonomous system.
+    pub asns: Vec<u32>,
+}
+
+impl Clients {
+    /// Where they are has to be known.
+    pub fn asks_where(&self) -> bool {
+        !(self.countries.is_empty() && self.continents.is_empty() && self.asns.is_empty())
+    }
 }
 
 /// A rate limit.
@@ -45,6 +60,8 @@ pub struct RateLimit {
     pub burst: u32,
     /// Methods that are counted; empty: all.
     pub methods: Vec<String>,
+    /// Clients that are counted; none: all.
+    pub only: Option<Clients>,
     /// Clients that are not counted.
     pub except: Vec<Network>,
     /// Which addresses are one client.
@@ -53,13 +70,44 @@ pub struct RateLimit {
     pub action: RefuseAction,
     /// The status it is answered with.
     pub status: u16,
+    /// Counted together with other nodes; what happens while they cannot be reached.
+    pub shared: Option<Unavailable>,
     /// Buckets at one time.
     pub keys_max: usize,
+}
+
+/// What happens to requests of a shared rate limit while nobody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// Each node counts for itself.
+    Local,
+    /// They go on.
+    Open,
+    /// They are refused.
+    Closed,
+}
+
+/// Where nodes share rate limits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LimitStore {
+    /// `redis://`, `rediss://` or `memcached://`.
+    pub url: String,
+    /// Before every key.
+    pub prefix: String,
+}
+
+impl std::fmt::Debug for LimitStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The URL may have a password.
+        f.debug_struct("LimitStore").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
 }
 
 /// Something of a request that tells it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPart {
+    /// What a rule says (`ctl:rateLimit`). Requests of which no rule says anything are not counted.
+    Rule,
     /// The client's address, cut to [`RateLimit::prefixes`].
     Client,
     /// The path as a server resolves it.
@@ -68,6 +116,12 @@ pub enum KeyPart {
     Header(String),
     /// The value of a cookie.
     Cookie(String),
+    /// The country of the client.
+    Country,
+    /// Its continent.
+    Continent,
+    /// Its autonomous system.
+    Asn,
 }
 
 /// What happens to a request that is to be refused.
@@ -95,6 +149,19 @@ impl Default for Prefixes {
 }
 
 impl Prefixes {
+    /// The network that the client is taken for, as a person writes it: an address, or with the length of a prefix.
+    pub fn show(self, address: IpAddr) -> String {
+        let network = self.network(address);
+        match (network, self) {
+            (IpAddr::V4(_), Prefixes { ipv4: 32, .. }) | (IpAddr::V6(_), Prefixes { ipv6: 128, .. }) => {
+                network.to_string()
+            }
+            (IpAddr::V4(_), Prefixes { ipv4: bits, .. }) | (IpAddr::V6(_), Prefixes { ipv6: bits, .. }) => {
+                format!("{network}/{bits}")
+            }
+        }
+    }
+
     /// The first address of the network that the client is taken for. A v4 address that arrives v6-mapped counts as v4.
     pub fn network(self, address: IpAddr) -> IpAddr {
         match address.to_canonical() {
@@ -120,6 +187,8 @@ mod tests {
             let found = Prefixes { ipv4, ipv6 }.network(address.parse().unwrap());
             assert_eq!(found, network.parse::<IpAddr>().unwrap(), "{address}");
         };
+        let show = |address: &str| Prefixes { ipv4: 32, ipv6: 64 }.show(address.parse().unwrap());
+        assert_eq!((show("192.0.2.7"), show("2001:db8::7")), ("192.0.2.7".into(), "2001:db8::/64".into()));
         check(32, 64, "192.0.2.77", "192.0.2.77");
         check(24, 64, "192.0.2.77", "192.0.2.0");
         check(24, 64, "::ffff:192.0.2.77", "192.0.2.0");

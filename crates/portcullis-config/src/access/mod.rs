@@ -1,8 +1,10 @@
-//! Who may ask, and how often: `access`, `rate_limits`.
+//! Who may ask, and how often: `access`, `rate_limits`, `ban`.
 
+pub(crate) mod ban;
 mod check;
 mod checked;
 pub(crate) mod raw;
 
-pub(crate) use check::{access, rate_limits};
+pub use ban::{Ban, Points};
+pub(crate) use check::{access, limit_store, rate_limits};
 pub use checked::*;

@@ -12,7 +12,7 @@ use crate::units::Time;
 pub(crate) struct Access {
     /// Clients that are let in without inspection and rate limits.
     #[serde(default)]
-    pub bypass: Trusted,
+    pub bypass: Clients,
     /// Clients that are let in even if `deny` says otherwise; their requests are inspected, and rate limits count them.
     #[serde(default)]
     pub allow: Clients,
@@ -38,18 +38,15 @@ pub(crate) struct Clients {
     /// Files with an address or network in each line; `#` and `;` begin comments. A file that changes is read again.
     #[serde(default)]
     pub files: Vec<String>,
-}
-
-/// A set of clients that are known one by one.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Trusted {
-    /// Addresses and networks, for example `192.0.2.0/24`.
+    /// Countries by their two letters (ISO 3166-1), for example `["DE", "FR"]`; `geo` names the database.
     #[serde(default)]
-    pub networks: Vec<Spanned<String>>,
-    /// Files with an address or network in each line; `#` and `;` begin comments. A file that changes is read again.
+    pub countries: Vec<Spanned<String>>,
+    /// Continents: `AF`, `AN`, `AS`, `EU`, `NA`, `OC`, `SA`.
     #[serde(default)]
-    pub files: Vec<String>,
+    pub continents: Vec<Spanned<String>>,
+    /// Numbers of autonomous systems, for example `[64496]`.
+    #[serde(default)]
+    pub asns: Vec<Spanned<u32>>,
 }
 
 /// What happens to clients that no list has.
@@ -68,8 +65,8 @@ pub(crate) enum Others {
 pub(crate) struct RateLimit {
     /// The name in events, metrics and `RateLimit` headers: letters, digits, `-`, `_`, `.`; unique in its site.
     pub name: Spanned<String>,
-    /// What has a bucket of its own: `client` (its address), `path`, `header:NAME`, `cookie:NAME`; several together for each
-    /// combination; an empty list is one bucket for all. A request without the header or cookie is not counted. Default:
+    /// What has a bucket of its own: `client` (its address), `path`, `header:NAME`, `cookie:NAME`, `country`, `continent`, `asn`, `rule` (what a rule says with
+    /// `ctl:rateLimit`); several together for each combination; an empty list is one bucket for all. A request without the header or cookie is not counted. Default:
     /// `["client"]`.
     pub key: Option<Vec<Spanned<String>>>,
     /// Requests that are admitted in each `per`.
@@ -80,6 +77,8 @@ pub(crate) struct RateLimit {
     /// Requests that may come at once. Default: `rate`.
     #[schemars(range(min = 1))]
     pub burst: Option<Spanned<u32>>,
+    /// Clients that are counted. Default: all.
+    pub only: Option<Spanned<Clients>>,
     /// Methods that are counted, for example `["POST"]`. Default: all.
     #[serde(default)]
     pub methods: Vec<Spanned<String>>,
@@ -92,6 +91,10 @@ pub(crate) struct RateLimit {
     /// Clients whose IPv6 addresses agree in so many bits share a bucket: who has one has 2^64 of them. Default: 64.
     #[schemars(range(min = 1, max = 128))]
     pub ipv6_prefix: Option<Spanned<u8>>,
+    /// `true`: counted together with the other nodes of `limit_store`. Default: `false`.
+    pub shared: Option<Spanned<bool>>,
+    /// What happens while that store is away. Default: `local`.
+    pub unavailable: Option<Spanned<Unavailable>>,
     /// What happens to a request that comes too early. Default: `block`.
     pub action: Option<RefuseAction>,
     /// The status it is answered with. Default: 429.
@@ -101,6 +104,28 @@ pub(crate) struct RateLimit {
     /// Default: 65536.
     #[schemars(range(min = 8, max = 16_777_216))]
     pub keys: Option<Spanned<u32>>,
+}
+
+/// What happens to requests of a shared rate limit while nobody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unavailable {
+    /// Each node counts for itself.
+    Local,
+    /// They go on.
+    Open,
+    /// They are refused.
+    Closed,
+}
+
+/// Where nodes share rate limits.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitStore {
+    /// `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS; or `memcached://host:port`.
+    pub url: Spanned<String>,
+    /// Before every key; nodes with the same prefix share. Default: `portcullis:`.
+    pub prefix: Option<Spanned<String>>,
 }
 
 /// What happens to a request that is to be refused.

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Engine, Failure, Level, Mode, RequestBody, ResponseBody, Semantic};
-use crate::access::raw as access;
+use crate::access::{self as control, raw as access};
+use crate::agents;
+use crate::compression;
 use crate::spanned::Spanned;
 
 /// Which requests, and what happens to them. One of `path`, `path_exact` and `path_pattern` is needed.
@@ -59,6 +61,12 @@ pub(crate) struct Route {
     pub failure: Option<Failure>,
     /// As at the site, in place of what stands there; default: as the site.
     pub access: Option<Spanned<access::Access>>,
+    /// When clients are banned for what they do here; default: as the site.
+    pub ban: Option<Spanned<control::ban::Raw>>,
+    /// Compression of responses; default: as the site.
+    pub compression: Option<Spanned<compression::Raw>>,
+    /// As at the site, in place of what stands there; default: as the site.
+    pub agents: Option<Vec<Spanned<agents::Use>>>,
     /// Rate limits of its requests, beside those of the site.
     #[serde(default)]
     pub rate_limits: Vec<access::RateLimit>,
@@ -89,7 +97,8 @@ pub(crate) struct Respond {
 }
 
 /// Changes of headers: first those of `remove` go, then those of `set` replace others of their name, then those of `add` are
-/// added. Values may have `{client}`, `{host}`, `{path}`, `{uri}` and `{request_id}`.
+/// added. Values may have `{client}`, `{country}`, `{continent}`, `{asn}`, `{host}`, `{path}`, `{uri}`
+/// and `{request_id}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeaderChanges {

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 
+use super::tls::UpstreamTls;
 use crate::spanned::Spanned;
 use crate::units::Time;
 
@@ -16,6 +17,8 @@ use crate::units::Time;
 pub(crate) struct Upstream {
     /// `http://host:port` or `https://host:port`, all of one scheme, each plain or as a table with weight and priority.
     pub endpoints: Spanned<Vec<Spanned<Endpoint>>>,
+    /// What the endpoints are spoken to in. Default: `http1`.
+    pub protocol: Option<Spanned<crate::protocol::Raw>>,
     /// How an endpoint is chosen. Default: `round_robin`.
     pub balance: Option<Spanned<Balance>>,
     /// What `balance = "hash"` goes by: `client` (its address), `header:NAME` or `cookie:NAME`. Requests without it take
@@ -37,6 +40,9 @@ pub(crate) struct Upstream {
     /// Which requests are tried again at another endpoint.
     #[serde(default)]
     pub retry: Retry,
+    /// How often host names of endpoints are resolved anew.
+    #[serde(default)]
+    pub resolve: Resolve,
     /// TLS towards the endpoints; only with `https`.
     pub tls: Option<Spanned<UpstreamTls>>,
     /// Time to connect, TLS included. Default: 5s.
@@ -114,6 +120,17 @@ impl JsonSchema for Endpoint {
     }
 }
 
+/// How often host names of endpoints are resolved anew: when the answer expires, within these bounds. Every address of a name is an
+/// endpoint.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resolve {
+    /// Not sooner, and so often where the system resolves names, which does not say when answers expire. Default: 5s.
+    pub min: Option<Time>,
+    /// Not later. Default: 5m.
+    pub max: Option<Spanned<Time>>,
+}
+
 /// How an endpoint is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +153,9 @@ pub(crate) struct Health {
     pub path: Option<Spanned<String>>,
     /// Instead of a request: a connection, TLS included, is enough.
     pub tcp: Option<bool>,
+    /// Instead: the service that the health service of gRPC (`grpc.health.v1`) must call SERVING; empty for the whole server.
+    /// The upstream speaks `h2` or `h2c`.
+    pub grpc: Option<Spanned<String>>,
     /// The `Host` of the request. Default: that of the endpoint.
     pub host: Option<Spanned<String>>,
     /// Statuses that pass: numbers and ranges, with commas between them. Default: `200-399`.
@@ -231,14 +251,4 @@ pub(crate) struct Breaker {
     /// Requests let through at one time to probe, 1 to 63. Default: 2.
     #[schemars(range(min = 1, max = 63))]
     pub probes: Option<Spanned<u8>>,
-}
-
-/// TLS towards endpoints.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct UpstreamTls {
-    /// PEM file with the only certificate authorities to trust. Default: those of the system.
-    pub ca: Option<String>,
-    /// Name the certificate must bear and that is asked for (SNI). Default: the host of the endpoint.
-    pub name: Option<Spanned<String>>,
 }

@@ -1,0 +1,159 @@
+//! `agents`: inspection processes of the document, and which of them a site or route asks.
+
+mod raw;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use portcullis_balance::BreakerSettings;
+
+use crate::check::Checker;
+use crate::checked::OpenOrClosed;
+use crate::hint;
+use crate::raw::OpenOrClosed as RawOpenOrClosed;
+use crate::spanned::Spanned;
+use crate::upstream::{breaker, number};
+
+pub(crate) use raw::{Agent as Raw, Use};
+
+/// An inspection process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// Its name in events and metrics.
+    pub name: String,
+    /// Its Unix socket.
+    pub socket: PathBuf,
+    /// How long a request waits for it in all, and a response.
+    pub timeout: Duration,
+    /// Connections of one worker.
+    pub connections: u32,
+    /// Exchanges at one time, of all workers together.
+    pub concurrency: u32,
+    /// Requests that wait for a place among them.
+    pub queue_max: u32,
+    /// Bodies of requests are shown.
+    pub request_body: bool,
+    /// What of responses is shown.
+    pub response: ResponseShown,
+    /// Bytes of one body that are shown.
+    pub body_bytes_max: u64,
+    /// What happens where it gives no decision, at routes that do not say it themselves.
+    pub failure: OpenOrClosed,
+    /// When it is not asked for a while.
+    pub breaker: BreakerSettings,
+}
+
+/// What an agent is shown of responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseShown {
+    /// Nothing.
+    Nothing,
+    /// Status and headers.
+    Head,
+    /// Bodies, too.
+    Body,
+}
+
+/// An agent that a route asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentUse {
+    /// Index into [`Config::agents`](crate::Config::agents).
+    pub agent: usize,
+    /// What happens where it gives no decision.
+    pub failure: OpenOrClosed,
+}
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+const CONCURRENCY: u32 = 256;
+const QUEUE: u32 = 1024;
+const BODY_BYTES_MAX: u64 = 1 << 20;
+
+/// Checks the agents of the document.
+pub(crate) fn check(
+    checker: &mut Checker<'_>,
+    raw: std::collections::BTreeMap<String, Spanned<Raw>>,
+) -> Vec<Agent> {
+    raw.into_iter().map(|(name, raw)| agent(checker, name, raw)).collect()
+}
+
+fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
+    let Spanned { value: raw, span } = raw;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(fits) {
+        let message = format!("`{name}` is not a name: 1 to 64 letters, digits, `-`, `_`, `.`");
+        checker.wrong(span, message);
+    }
+    let socket = match raw.address.strip_prefix("unix:") {
+        Some(path) if !path.is_empty() => checker.path(path),
+        _ => {
+            checker.wrong_with_hint(
+                raw.address.span.clone(),
+                format!("`{}` is not the address of an agent", raw.address.value),
+                "write `unix:/run/portcullis/agent.sock`".to_string(),
+            );
+            PathBuf::new()
+        }
+    };
+    // As sockaddr_un has it, the final zero counted.
+    if socket.as_os_str().len() > 107 {
+        let message = "the path of a Unix socket has 107 bytes at most".to_string();
+        checker.wrong(raw.address.span.clone(), message);
+    }
+    if let (Some(limit), false, true) = (
+        &raw.body_limit,
+        raw.request_body == Some(true),
+        raw.response.is_none_or(|shown| shown != raw::Response::Body),
+    ) {
+        checker.wrong_with_hint(
+            limit.span.clone(),
+            "this agent is shown no bodies".to_string(),
+            "add `request_body = true` or `response = \"body\"`".to_string(),
+        );
+    }
+    Agent {
+        name,
+        socket,
+        timeout: raw.timeout.map_or(TIMEOUT, |time| time.0),
+        connections: number(checker, raw.connections, 1..=64, "connections", 1),
+        concurrency: number(checker, raw.concurrency, 1..=65_536, "concurrency", CONCURRENCY),
+        queue_max: number(checker, raw.queue, 0..=1_000_000, "queue", QUEUE),
+        request_body: raw.request_body.unwrap_or(false),
+        response: match raw.response {
+            None | Some(raw::Response::Off) => ResponseShown::Nothing,
+            Some(raw::Response::Head) => ResponseShown::Head,
+            Some(raw::Response::Body) => ResponseShown::Body,
+        },
+        body_bytes_max: raw.body_limit.map_or(BODY_BYTES_MAX, |size| size.value.0),
+        failure: failure(raw.failure).unwrap_or(OpenOrClosed::Closed),
+        breaker: breaker(checker, raw.breaker),
+    }
+}
+
+/// Checks which agents a site or route asks.
+pub(crate) fn uses(checker: &mut Checker<'_>, raw: &[Spanned<Use>]) -> Vec<AgentUse> {
+    let mut uses: Vec<AgentUse> = Vec::new();
+    for given in raw {
+        let Some(agent) = checker.agents.iter().position(|agent| agent.name == given.name) else {
+            let known: Vec<&str> = checker.agents.iter().map(|agent| agent.name.as_str()).collect();
+            let hint = match known.is_empty() {
+                true => format!("add `[agents.{}]` with its `address`", given.name),
+                false => hint::suggest(&given.name, &known),
+            };
+            checker.wrong_with_hint(given.span.clone(), format!("there is no agent `{}`", given.name), hint);
+            continue;
+        };
+        if uses.iter().any(|other| other.agent == agent) {
+            checker.wrong(given.span.clone(), format!("the agent `{}` is named twice", given.name));
+        }
+        let failure = failure(given.failure).unwrap_or(checker.agents[agent].failure);
+        uses.push(AgentUse { agent, failure });
+    }
+    uses
+}
+
+fn failure(raw: Option<RawOpenOrClosed>) -> Option<OpenOrClosed> {
+    raw.map(|raw| match raw {
+        RawOpenOrClosed::Open => OpenOrClosed::Open,
+        RawOpenOrClosed::Closed => OpenOrClosed::Closed,
+    })
+}

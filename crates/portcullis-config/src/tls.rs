@@ -1,0 +1,125 @@
+//! TLS of listeners and towards endpoints, checked.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::check::Checker;
+use crate::raw;
+use crate::spanned::Spanned;
+
+/// TLS of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerTls {
+    /// At least one.
+    pub certificates: Vec<CertificateFiles>,
+    /// The oldest version that clients may speak.
+    pub min_version: TlsVersion,
+    /// Certificates of clients.
+    pub client_auth: Option<ClientAuth>,
+    /// How long a key protects session tickets.
+    pub ticket_key_life: Duration,
+}
+
+/// PEM files of one certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// Chain, leaf first.
+    pub cert: PathBuf,
+    /// Private key.
+    pub key: PathBuf,
+    /// An OCSP response, DER.
+    pub ocsp: Option<PathBuf>,
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// RFC 5246.
+    #[default]
+    Tls12,
+    /// RFC 8446.
+    Tls13,
+}
+
+/// Certificates of clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAuth {
+    /// PEM file with the authorities that may sign them.
+    pub ca: PathBuf,
+    /// A client without one is refused.
+    pub required: bool,
+    /// PEM file with certificate revocation lists.
+    pub crl: Option<PathBuf>,
+}
+
+/// TLS towards endpoints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// PEM file of the only authorities to trust.
+    pub ca: Option<PathBuf>,
+    /// Name to verify and to ask for.
+    pub name: Option<String>,
+    /// What to show to endpoints that ask for a certificate.
+    pub certificate: Option<CertificateFiles>,
+    /// The oldest version to speak.
+    pub min_version: TlsVersion,
+}
+
+/// Ticket keys live as long as those of rustls unless told otherwise, and never longer.
+const TICKET_KEY_LIFE: Duration = Duration::from_secs(6 * 3600);
+const TICKET_KEY_LIFE_MIN: Duration = Duration::from_secs(60);
+
+pub(crate) fn listener(checker: &mut Checker<'_>, raw: raw::ListenerTls) -> ListenerTls {
+    if raw.certificates.is_empty() {
+        checker.wrong(raw.certificates.span.clone(), "TLS needs a certificate".to_string());
+    }
+    let files = raw.certificates.value.iter();
+    ListenerTls {
+        certificates: files
+            .map(|pair| CertificateFiles {
+                cert: checker.path(&pair.cert),
+                key: checker.path(&pair.key),
+                ocsp: pair.ocsp.as_ref().map(|ocsp| checker.path(ocsp)),
+            })
+            .collect(),
+        min_version: version(raw.min_version),
+        client_auth: raw.client_auth.map(|auth| ClientAuth {
+            ca: checker.path(&auth.ca),
+            required: auth.mode != Some(raw::ClientAuthMode::Optional),
+            crl: auth.crl.map(|crl| checker.path(&crl)),
+        }),
+        ticket_key_life: raw.ticket_key_life.map_or(TICKET_KEY_LIFE, |Spanned { value, span }| {
+            if !(TICKET_KEY_LIFE_MIN..=TICKET_KEY_LIFE).contains(&value.0) {
+                checker.wrong(span, "ticket_key_life must be 1m to 6h".to_string());
+            }
+            value.0
+        }),
+    }
+}
+
+pub(crate) fn upstream(checker: &mut Checker<'_>, raw: raw::UpstreamTls) -> UpstreamTls {
+    let certificate = match (raw.cert, raw.key) {
+        (Some(cert), Some(key)) => {
+            Some(CertificateFiles { cert: checker.path(&cert), key: checker.path(&key), ocsp: None })
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            let message = "a certificate for endpoints needs both `cert` and `key`".to_string();
+            checker.wrong(one.span, message);
+            None
+        }
+        (None, None) => None,
+    };
+    UpstreamTls {
+        ca: raw.ca.map(|ca| checker.path(&ca)),
+        name: raw.name.map(|name| name.value),
+        certificate,
+        min_version: version(raw.min_version),
+    }
+}
+
+fn version(raw: Option<raw::TlsVersion>) -> TlsVersion {
+    match raw {
+        Some(raw::TlsVersion::Tls13) => TlsVersion::Tls13,
+        Some(raw::TlsVersion::Tls12) | None => TlsVersion::Tls12,
+    }
+}
