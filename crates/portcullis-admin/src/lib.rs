@@ -1,18 +1,20 @@
-//! The admin listener: metrics and health, on an address of its own.
+//! The admin listener: metrics, health, bans and reloads, on an address of its own.
 //!
 //! ```text
 //!  GET /metrics   Prometheus text of the registry
 //!  GET /healthz   200 while this process answers at all (liveness)
 //!  GET /readyz    200 when it should get traffic, 503 with the reason when not: starting, draining (readiness)
+//!  GET /bans      JSON: who is banned; DELETE /bans?client=192.0.2.1[&ban=NAME] lets a client in again
+//!  POST /reload   reads settings, rules and certificates again: 200, or 422 with what is wrong; the old ones go on then
 //! ```
 //!
-//! Everything else is 404, another method than GET or HEAD is 405. Heads go through the parser of portcullis-http, so
+//! Everything else is 404, another method than these (or HEAD) is 405. Heads go through the parser of portcullis-http, so
 //! the admin listener is as strict as the data plane. Connections, head size and waiting times are bounded
 //! ([`Limits`]); the pages say nothing about requests, but the listener has no authentication and belongs on a
 //! loopback or management address.
 //!
 //! ```
-//! use portcullis_admin::{Health, serve};
+//! use portcullis_admin::{Health, Pages, serve};
 //! use portcullis_metrics::Registry;
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //!
@@ -21,7 +23,9 @@
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 //! let address = listener.local_addr()?;
 //! let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-//! let server = tokio::spawn(serve(listener, Registry::new(), || Health::Ready, async {
+//! let (registry, health) = (Registry::new(), Box::new(|| Health::Ready));
+//! let pages = Pages { registry, health, bans: None, reloads: None };
+//! let server = tokio::spawn(serve(listener, pages, async {
 //!     let _ = stopped.await;
 //! }));
 //!
@@ -39,7 +43,9 @@
 //! ```
 
 mod pages;
+mod reload;
 mod server;
 
-pub use pages::Health;
+pub use pages::{Bans, Health, Pages};
+pub use reload::{Reload, Reloads};
 pub use server::{Limits, serve, serve_with};

@@ -1,9 +1,22 @@
 //! Request in, answer out; no sockets here.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use portcullis_http::h1::{ClientConnection, RequestHead, write_answer};
 use portcullis_metrics::{CONTENT_TYPE, Registry};
+use portcullis_types::percent_decode;
+
+use crate::reload::{Reloads, reload};
+
+/// Who is banned, for `/bans`.
+pub trait Bans: Send + Sync {
+    /// A JSON text.
+    fn list(&self) -> String;
+    /// Lets a client in again, at one ban or everywhere: how many bans that ends.
+    fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize;
+}
 
 /// What `/readyz` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,40 +27,116 @@ pub enum Health {
     NotReady(Cow<'static, str>),
 }
 
+/// What the pages are made of.
+pub struct Pages {
+    /// For `/metrics`.
+    pub registry: Arc<Registry>,
+    /// For `/readyz`; it has to answer at once.
+    pub health: Box<dyn Fn() -> Health + Send + Sync>,
+    /// For `/bans`; none: nobody is banned.
+    pub bans: Option<Arc<dyn Bans>>,
+    /// For `/reload`; none: there is nothing to reload.
+    pub reloads: Option<Reloads>,
+}
+
+const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Appends the answer to `head`.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     head: &RequestHead,
-    registry: &Registry,
-    health: impl Fn() -> Health,
+    pages: &Pages,
     connection: ClientConnection,
     out: &mut Vec<u8>,
 ) {
+    let bans = pages.bans.as_deref();
     let is_head = head.method() == b"HEAD";
-    let mut send = |status: u16, media_type: &str, allow: bool, body: &str| {
+    let path = head.path();
+    let (is_bans, is_reload) = (path == b"/bans", path == b"/reload");
+    let mut send = |status: u16, media_type: &str, body: &str| {
         let mut fields: Vec<(&str, &[u8])> =
             vec![("Content-Type", media_type.as_bytes()), ("Cache-Control", b"no-store")];
-        if allow {
-            fields.push(("Allow", b"GET, HEAD"));
+        match status {
+            405 if is_reload => fields.push(("Allow", b"POST")),
+            405 if is_bans => fields.push(("Allow", b"GET, HEAD, DELETE")),
+            405 => fields.push(("Allow", b"GET, HEAD")),
+            _ => {}
         }
         write_answer(status, &fields, body.as_bytes(), connection, is_head, out);
     };
-    let path = head.path();
-    if !matches!(path, b"/metrics" | b"/healthz" | b"/readyz") {
-        return send(404, TEXT, false, "not found; there are /metrics, /healthz and /readyz\n");
+    if !matches!(path, b"/metrics" | b"/healthz" | b"/readyz" | b"/bans" | b"/reload") {
+        return send(404, TEXT, "not found; there are /metrics, /healthz, /readyz, /bans and /reload\n");
+    }
+    if is_reload {
+        let (status, body) = match head.method() {
+            b"POST" => reload(head, pages.reloads.as_ref()).await,
+            _ => (405, "only POST\n".to_string()),
+        };
+        return send(status, TEXT, &body);
+    }
+    if is_bans && head.method() == b"DELETE" {
+        let (status, body) = lift(head, bans);
+        return send(status, TEXT, &body);
     }
     if !is_head && head.method() != b"GET" {
-        return send(405, TEXT, true, "only GET and HEAD\n");
+        return send(405, TEXT, if is_bans { "only GET, HEAD and DELETE\n" } else { "only GET and HEAD\n" });
     }
     match path {
-        b"/metrics" => send(200, CONTENT_TYPE, false, &registry.render()),
-        b"/healthz" => send(200, TEXT, false, "ok\n"),
-        _ => match health() {
-            Health::Ready => send(200, TEXT, false, "ready\n"),
-            Health::NotReady(reason) => send(503, TEXT, false, &format!("not ready: {reason}\n")),
+        b"/metrics" => send(200, CONTENT_TYPE, &pages.registry.render()),
+        b"/healthz" => send(200, TEXT, "ok\n"),
+        b"/bans" => send(200, JSON, &bans.map_or_else(|| "{\"bans\":[]}\n".to_string(), Bans::list)),
+        _ => match (pages.health)() {
+            Health::Ready => send(200, TEXT, "ready\n"),
+            Health::NotReady(reason) => send(503, TEXT, &format!("not ready: {reason}\n")),
         },
     }
+}
+
+/// `DELETE /bans?client=ADDRESS[&ban=NAME]`.
+fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
+    // A page that a browser on this machine shows could have a name of its own stand for our address.
+    if !is_our_name(head.host()) {
+        return (403, "ask by address, or as localhost\n".to_string());
+    }
+    let (mut client, mut ban) = (None, None);
+    for (name, value) in parameters(head.query().unwrap_or_default()) {
+        match name.as_str() {
+            "client" => client = Some(value),
+            "ban" => ban = Some(value),
+            _ => return (400, format!("`{name}` is not known; there are client and ban\n")),
+        }
+    }
+    let Some(client) = client else { return (400, "say whom: ?client=192.0.2.1\n".to_string()) };
+    // A network as it is listed stands for its first address.
+    let address = client.split('/').next().unwrap_or_default();
+    let Ok(address) = address.parse() else {
+        return (400, format!("`{client}` is not an address\n"));
+    };
+    match bans.map_or(0, |bans| bans.lift(ban.as_deref(), address)) {
+        0 => (404, format!("{client} is not banned\n")),
+        _ => (200, format!("{client} is let in again\n")),
+    }
+}
+
+pub(crate) fn is_our_name(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+}
+
+fn parameters(query: &[u8]) -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&percent_decode(bytes, true)).into_owned();
+    let pairs = query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+            (text(&pair[..at]), text(pair.get(at + 1..).unwrap_or_default()))
+        })
+        .collect()
 }
 
 /// Appends the answer to something that is not a request.

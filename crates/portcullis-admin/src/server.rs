@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_http::h1::{self, BodyFraming, ClientConnection, Compat, Parsed, RequestParser};
-use portcullis_metrics::Registry;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::pages::{Health, answer, refuse};
+use crate::pages::{Pages, answer, refuse};
 
 /// Bounds of the admin listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,25 +38,19 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `shutdown` completes. `health` is asked for each `/readyz`; it has to answer at once.
-pub async fn serve(
-    listener: TcpListener,
-    registry: Arc<Registry>,
-    health: impl Fn() -> Health + Send + Sync + 'static,
-    shutdown: impl Future<Output = ()>,
-) {
-    serve_with(listener, registry, health, shutdown, Limits::default()).await;
+/// Serves until `shutdown` completes.
+pub async fn serve(listener: TcpListener, pages: Pages, shutdown: impl Future<Output = ()>) {
+    serve_with(listener, pages, shutdown, Limits::default()).await;
 }
 
 /// [`serve`] with other limits.
 pub async fn serve_with(
     listener: TcpListener,
-    registry: Arc<Registry>,
-    health: impl Fn() -> Health + Send + Sync + 'static,
+    pages: Pages,
     shutdown: impl Future<Output = ()>,
     limits: Limits,
 ) {
-    let shared = Arc::new((registry, health));
+    let shared = Arc::new(pages);
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -69,7 +62,7 @@ pub async fn serve_with(
                     let shared = shared.clone();
                     connections.spawn(async move {
                         // Whatever goes wrong on an admin connection, closing it is the answer.
-                        let _ = connection(stream, &shared.0, &shared.1, &limits).await;
+                        let _ = connection(stream, &shared, &limits).await;
                     });
                 }
                 // Out of descriptors, most likely: trying again at once would only burn time.
@@ -82,12 +75,7 @@ pub async fn serve_with(
     let _ = timeout(limits.drain_time_max, drained).await;
 }
 
-async fn connection(
-    mut stream: TcpStream,
-    registry: &Registry,
-    health: &impl Fn() -> Health,
-    limits: &Limits,
-) -> io::Result<()> {
+async fn connection(mut stream: TcpStream, pages: &Pages, limits: &Limits) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
     let mut input = Vec::new();
     let mut output = Vec::new();
@@ -100,7 +88,7 @@ async fn connection(
                 // A request with a body is answered, but its body is not read: the connection cannot go on.
                 open = head.keep_alive() && head.framing() == BodyFraming::None;
                 input.drain(..head.received_len().min(input.len()));
-                answer(&head, registry, health, ClientConnection::of(head.version(), open), &mut output);
+                answer(&head, pages, ClientConnection::of(head.version(), open), &mut output).await;
             }
             Parsed::Refused { refusal, .. } => refuse(refusal.status(), refusal.explanation(), &mut output),
         }

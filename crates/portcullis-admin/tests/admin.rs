@@ -6,8 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use portcullis_admin::{Health, Limits, serve_with};
+use portcullis_admin::{Bans, Health, Limits, Pages, Reload, serve_with};
 use portcullis_metrics::{Registry, catalogue};
+
+/// 192.0.2.1 is banned at `shop`.
+struct OneBan;
+
+impl Bans for OneBan {
+    fn list(&self) -> String {
+        "{\"bans\":[1]}\n".to_string()
+    }
+
+    fn lift(&self, ban: Option<&str>, client: std::net::IpAddr) -> usize {
+        usize::from(ban.is_none_or(|ban| ban == "shop/a b") && client.to_string() == "192.0.2.1")
+    }
+}
 
 struct Server {
     address: SocketAddr,
@@ -25,6 +38,7 @@ impl Server {
         let registry = Registry::new();
         let draining = Arc::new(AtomicBool::new(false));
         let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (reloads, mut asked) = tokio::sync::mpsc::channel::<Reload>(1);
         let (shared, flag) = (registry.clone(), draining.clone());
         let health = move || match flag.load(Ordering::Relaxed) {
             true => Health::NotReady("draining".into()),
@@ -34,11 +48,24 @@ impl Server {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async move {
+                tokio::spawn(async move {
+                    let mut count = 0;
+                    while let Some(reload) = asked.recv().await {
+                        count += 1;
+                        reload.answer(if count == 1 {
+                            Ok("done".to_string())
+                        } else {
+                            Err("bad".to_string())
+                        });
+                    }
+                });
                 let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
                 let shutdown = async {
                     let _ = stopped.await;
                 };
-                serve_with(listener, shared, health, shutdown, limits).await;
+                let (health, bans) = (Box::new(health), Some(Arc::new(OneBan) as Arc<dyn Bans>));
+                let pages = Pages { registry: shared, health, bans, reloads: Some(reloads) };
+                serve_with(listener, pages, shutdown, limits).await;
             });
         });
         Server { address, registry, draining, stop: Some(stop), thread: Some(thread) }
@@ -159,4 +186,51 @@ fn shutdown_does_not_wait_for_idle_connections() {
     let start = Instant::now();
     drop(server);
     assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn bans_are_listed_and_lifted() {
+    let server = Server::start(Limits::default());
+    let ask = |line: &str, host: &str| {
+        let answer = server.ask(&format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"));
+        let status = answer[9..12].parse::<u16>().unwrap();
+        (status, answer.rsplit("\r\n\r\n").next().unwrap_or_default().to_string())
+    };
+    assert_eq!(ask("GET /bans", "admin"), (200, "{\"bans\":[1]}\n".into()));
+    assert_eq!(ask("POST /bans", "127.0.0.1").0, 405);
+    for (query, host, status) in [
+        ("client=192.0.2.1", "127.0.0.1:9090", 200),
+        ("client=192.0.2.1", "localhost", 200),
+        ("client=192.0.2.1", "[::1]:9090", 200),
+        ("client=192.0.2.1", "rebound.example", 403),
+        ("client=192.0.2.1&ban=shop%2fa+b", "127.0.0.1", 200),
+        ("client=192.0.2.1&ban=other", "127.0.0.1", 404),
+        ("client=192.0.2.9", "127.0.0.1", 404),
+        ("client=somebody", "127.0.0.1", 400),
+        ("clint=192.0.2.1", "127.0.0.1", 400),
+        ("", "127.0.0.1", 400),
+    ] {
+        let (got, text) = ask(&format!("DELETE /bans?{query}"), host);
+        assert_eq!(got, status, "{query}: {text}");
+    }
+}
+
+#[test]
+fn reloads_are_asked_for_by_post_and_not_by_pages() {
+    let server = Server::start(Limits::default());
+    let ask = |method: &str, more: &str| {
+        let head =
+            format!("{method} /reload HTTP/1.1\r\nHost: 127.0.0.1:9090\r\nConnection: close\r\n{more}\r\n");
+        let answer = server.ask(&head);
+        answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()).map(|status| (status, answer))
+    };
+    let (status, answer) = ask("GET", "").expect("an answer");
+    assert!(status == 405 && answer.contains("Allow: POST\r\n"), "{answer}");
+    for more in ["Origin: http://evil.example\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
+        assert_eq!(ask("POST", more).expect("an answer").0, 403);
+    }
+    for (expected, text) in [(200, "\r\n\r\ndone\n"), (422, "\r\n\r\nbad\n")] {
+        let (status, answer) = ask("POST", "Content-Length: 0\r\n").expect("an answer");
+        assert!(status == expected && answer.ends_with(text), "{answer}");
+    }
 }

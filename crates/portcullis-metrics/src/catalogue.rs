@@ -55,10 +55,34 @@ catalogue! {
         "Number of the policy that serves new requests; rises with each successful reload.";
     RELOADS Counter "portcullis_reloads_total" ["result"]
         "Reloads of configuration and rules; a failed one leaves the old policy serving.";
+    UPGRADES Counter "portcullis_upgrades_total" ["result"]
+        "Attempts to hand the listeners over to a new process; if one failed this process goes on.";
     CONNECTIONS_ACTIVE Gauge "portcullis_connections_active" []
         "Client connections that are open.";
+    CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
+        "Requests whose client went away before it had the whole answer, or took nothing of it for too long.";
+    TLS_HANDSHAKES Counter "portcullis_tls_handshakes_total" ["listener", "kind"]
+        "TLS handshakes with clients: full, or resumed from a session ticket.";
+    TLS_HANDSHAKE_FAILURES Counter "portcullis_tls_handshake_failures_total" ["listener", "reason"]
+        "TLS handshakes with clients that came to nothing.";
+    TLS_CERTIFICATE_EXPIRY Gauge "portcullis_tls_certificate_expiry_timestamp_seconds" ["certificate"]
+        "When a certificate of ours expires, in seconds since 1970, by its file.";
+    TLS_RELOADS Counter "portcullis_tls_reloads_total" ["result"]
+        "Certificates and lists of client authorities that had changed and were read again; if that failed, those of before go on.";
+    HTTPS_REDIRECTS Counter "portcullis_https_redirects_total" ["site"]
+        "Requests in clear text that a site redirected to https.";
     REQUESTS Counter "portcullis_requests_total" ["site", "route", "status", "verdict"]
         "Requests answered, by the status sent and the verdict; status none means that no answer was sent.";
+    PROTOCOL_REQUESTS Counter "portcullis_protocol_requests_total" ["protocol"]
+        "Requests by the protocol they came over.";
+    HTTP2_CONNECTIONS Gauge "portcullis_http2_connections_active" []
+        "HTTP/2 connections of clients that are open.";
+    HTTP2_STREAMS Gauge "portcullis_http2_streams_active" []
+        "Requests in flight on HTTP/2 connections of clients.";
+    HTTP2_LIMITS Counter "portcullis_http2_limits_total" ["limit"]
+        "Times that a limit of HTTP/2 connections of clients was reached, by its key under http2.";
+    HTTP2_MALFORMED Counter "portcullis_http2_malformed_total" []
+        "HTTP/2 streams and connections of clients that broke the protocol before there was a request to inspect.";
     REQUEST_DURATION Histogram "portcullis_request_duration_seconds" ["site", "route"]
         "From the first byte of a request to the last of its response.";
     INSPECTION_DURATION Histogram "portcullis_inspection_duration_seconds" ["site", "route"]
@@ -79,6 +103,42 @@ catalogue! {
         "Address lists that had changed and were read again; a failed one stays as it was.";
     ACCESS_EVENTS_OMITTED Counter "portcullis_access_events_omitted_total" []
         "Refusals of clients that made no event, since one control makes ten a second at most after a hundred.";
+    LIMIT_STORE_CONNECTED Gauge "portcullis_limit_store_connected" []
+        "1 while the store that nodes share rate limits through answers.";
+    LIMIT_STORE_FAILURES Counter "portcullis_limit_store_failures_total" []
+        "Connections to the store of rate limits that could not be made or broke.";
+    LIMIT_STORE_LEASED Counter "portcullis_limit_store_leased_total" []
+        "Tokens of rate limits that this node leased.";
+    LIMIT_STORE_DROPPED Counter "portcullis_limit_store_dropped_total" []
+        "Orders of leases that found the queue to the store full.";
+    LIMIT_STORE_EXCHANGE Histogram "portcullis_limit_store_exchange_seconds" []
+        "From sending orders of leases to their answer.";
+    RATE_LIMIT_UNSHARED Counter "portcullis_rate_limit_unshared_total" ["site", "limit", "policy"]
+        "Requests of a shared rate limit that this node decided on alone, because the store was away: open, closed or local.";
+    GEO_RELOADS Counter "portcullis_geo_reloads_total" ["result"]
+        "Databases of places that had changed and were read again; where that failed the old one goes on.";
+    GEO_LOOKUPS Counter "portcullis_geo_lookups_total" ["result"]
+        "Requests whose client was looked up: known, if its country or autonomous system is, or unknown.";
+    BANS Counter "portcullis_bans_total" ["ban"]
+        "Bans of clients that have begun.";
+    BANS_LIFTED Counter "portcullis_bans_lifted_total" ["ban"]
+        "Bans that were lifted before their end.";
+    BANNED_CLIENTS Gauge "portcullis_banned_clients" ["ban"]
+        "Clients that are banned, as of the last second.";
+    BAN_REQUESTS Counter "portcullis_ban_requests_total" ["ban", "action"]
+        "Requests of banned clients, by what is done about them: block or log.";
+    BAN_EVICTED Counter "portcullis_ban_evicted_total" ["ban"]
+        "Clients whose points or bans were forgotten early, because all places of the table that they could have were in use.";
+    BAN_FILE_ERRORS Counter "portcullis_ban_file_errors_total" []
+        "Failures to read or write the file that bans outlive the process in.";
+    COMPRESSED_RESPONSES Counter "portcullis_compressed_responses_total" ["site", "coding"]
+        "Responses that were compressed.";
+    COMPRESSION_BYTES_IN Counter "portcullis_compression_bytes_in_total" ["site", "coding"]
+        "Bytes of their bodies as the upstream sent them.";
+    COMPRESSION_BYTES_OUT Counter "portcullis_compression_bytes_out_total" ["site", "coding"]
+        "Bytes of their bodies as clients got them.";
+    COMPRESSION_SKIPPED Counter "portcullis_compression_skipped_total" ["site", "reason"]
+        "Responses with a body that were sent as they came although compression is on, by reason.";
     RULE_MATCHES Counter "portcullis_rule_matches_total" ["rule_id"]
         "Transactions in which a rule matched, by rule id.";
     SEMANTIC_FINDINGS Counter "portcullis_semantic_findings_total" ["class", "outcome"]
@@ -87,6 +147,8 @@ catalogue! {
         "Bytes of requests and responses that rules or the semantic detector could see.";
     BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]
         "Bytes of requests and responses that passed without inspection.";
+    EXCHANGES_NOT_INSPECTED Counter "portcullis_exchanges_not_inspected_total" ["reason"]
+        "Exchanges of which something passed without inspection.";
     EXCEPTIONS Counter "portcullis_exceptions_total" ["cause", "policy"]
         "Transactions whose inspection could not do its full work, and what was done about it.";
     PATTERN_ERRORS Counter "portcullis_pattern_errors_total" ["kind"]
@@ -102,7 +164,7 @@ catalogue! {
     UPSTREAM_REQUESTS Counter "portcullis_upstream_requests_total" ["upstream", "endpoint", "result"]
         "Requests sent to an endpoint: answered, failed (no answer, or 502, 503, 504), or abandoned before either.";
     UPSTREAM_RETRIES Counter "portcullis_upstream_retries_total" ["upstream", "reason"]
-        "Requests sent once more, by what befell the try before; stale is a kept connection that was being closed.";
+        "Requests sent once more, by what befell the try before; stale is a kept connection that was being closed, refused an HTTP/2 stream not looked at.";
     UPSTREAM_RETRIES_DENIED Counter "portcullis_upstream_retries_denied_total" ["upstream"]
         "Retries that were not made because the retry budget was spent.";
     UPSTREAM_QUEUED Gauge "portcullis_upstream_requests_queued" ["upstream"]
@@ -111,12 +173,38 @@ catalogue! {
         "Requests refused because the queue was full, or because they waited too long (timeout).";
     UPSTREAM_ACTIVE Gauge "portcullis_upstream_requests_active" ["upstream", "endpoint"]
         "Requests in flight at an endpoint.";
+    UPSTREAM_HTTP2 Gauge "portcullis_upstream_http2_connections" ["upstream", "endpoint"]
+        "HTTP/2 connections to an endpoint that are open.";
     UPSTREAM_BREAKER Gauge "portcullis_upstream_circuit_breaker_state" ["upstream", "endpoint"]
         "The circuit breaker of an endpoint: 0 closed, 1 open, 2 half-open.";
     UPSTREAM_CHECKS Counter "portcullis_upstream_health_checks_total" ["upstream", "endpoint", "result"]
         "Active health checks of an endpoint: passed or failed.";
+    UPSTREAM_RESOLUTIONS Counter "portcullis_upstream_resolutions_total" ["upstream", "result"]
+        "Host names of endpoints resolved anew: to the same addresses, to other ones (changed), or not (failed), where the old ones stay.";
     UPSTREAM_EJECTIONS Counter "portcullis_upstream_ejections_total" ["upstream", "endpoint"]
         "Times that an endpoint was left out because it failed several requests in a row.";
+    AGENT_DECISIONS Counter "portcullis_agent_decisions_total" ["agent", "decision"]
+        "Decisions of an agent on requests and responses: allow, block or redirect.";
+    AGENT_FAILURES Counter "portcullis_agent_failures_total" ["agent", "reason"]
+        "Exchanges for which an agent gave no decision: no connection (connect), no handshake, closed, or an invalid message.";
+    AGENT_TIMEOUTS Counter "portcullis_agent_timeouts_total" ["agent"]
+        "Exchanges for which an agent gave no decision in time.";
+    AGENT_BYPASSES Counter "portcullis_agent_bypasses_total" ["agent", "reason"]
+        "Requests and responses that went on without an agent's decision: failed, timeout, circuit_open, or queue.";
+    AGENT_EVENTS_OMITTED Counter "portcullis_agent_events_omitted_total" ["agent"]
+        "Failures of an agent that made no event, since one makes ten a second at most after a hundred.";
+    AGENT_REFUSALS Counter "portcullis_agent_refusals_total" ["agent", "reason"]
+        "Requests and responses that were refused for want of an agent's decision: failed, timeout, circuit_open, or queue.";
+    AGENT_DURATION Histogram "portcullis_agent_duration_seconds" ["agent"]
+        "Time that a request or response waited for an agent, the time in its queue included.";
+    AGENT_QUEUED Gauge "portcullis_agent_requests_queued" ["agent"]
+        "Requests that wait for a place among those that an agent decides on at one time.";
+    AGENT_ACTIVE Gauge "portcullis_agent_requests_active" ["agent"]
+        "Requests and responses that an agent decides on.";
+    AGENT_BREAKER Gauge "portcullis_agent_circuit_breaker_state" ["agent"]
+        "The circuit breaker of an agent: 0 closed, 1 open, 2 half-open.";
+    AGENT_CONNECTIONS Gauge "portcullis_agent_connections" ["agent"]
+        "Open connections to an agent.";
     PAUSES Counter "portcullis_pauses_total" ["result"]
         "Requests that a rule made wait: full time, shortened to the limit, or skipped for too many at a time.";
     EVENTS_QUEUED Gauge "portcullis_events_queued" []
@@ -165,6 +253,12 @@ catalogue! {
         "Uploaded files written to SecUploadDir.";
     UPLOADS_DROPPED Counter "portcullis_uploads_dropped_total" ["reason"]
         "Uploaded files that were to be kept and were not.";
+    TRACES_QUEUED Gauge "portcullis_traces_queued" []
+        "Traces of requests that wait to be sent to the collector.";
+    SPANS_EXPORTED Counter "portcullis_spans_exported_total" []
+        "Spans that the collector took.";
+    SPANS_DROPPED Counter "portcullis_spans_dropped_total" ["reason"]
+        "Spans lost: the queue was full, the collector did not take them (export), or the process ended (shutdown).";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
         "Series that found no place in a family and count under the label other.";
 }
@@ -183,7 +277,9 @@ mod tests {
             assert!(metric.name.starts_with("portcullis_") && valid(metric.name), "{}", metric.name);
             assert!(metric.labels.iter().all(|label| valid(label) && *label != "le"), "{}", metric.name);
             assert_eq!(metric.kind == Kind::Counter, metric.name.ends_with("_total"), "{}", metric.name);
-            assert_eq!(metric.kind == Kind::Histogram, metric.name.ends_with("_seconds"), "{}", metric.name);
+            let is_duration =
+                metric.name.ends_with("_seconds") && !metric.name.ends_with("_timestamp_seconds");
+            assert_eq!(metric.kind == Kind::Histogram, is_duration, "{}", metric.name);
             assert!(metric.help.ends_with('.'), "{}", metric.name);
         }
     }

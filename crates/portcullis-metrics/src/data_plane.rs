@@ -1,3 +1,4 @@
+use crate::http2::{Http2Metrics, Protocol};
 use crate::{Counter, EnumCounters, Gauge, Histogram, Registry, RequestCounters, catalogue};
 
 /// Words that label the data plane's counters: the name tables of other crates, which this one does not know.
@@ -40,6 +41,12 @@ impl Pause {
 pub struct DataPlane {
     /// Open client connections.
     pub connections_active: Gauge,
+    /// Requests whose client went away before it had the whole answer.
+    pub client_aborts: Counter,
+    /// Requests by [`Protocol`].
+    pub protocols: EnumCounters,
+    /// HTTP/2 to clients.
+    pub http2: Http2Metrics,
     /// Refused requests, by index into [`DataPlaneNames::refusals`].
     pub refused_requests: EnumCounters,
     /// Ambiguous request bodies, by index into [`DataPlaneNames::ambiguities`].
@@ -51,6 +58,8 @@ pub struct DataPlane {
     pub bytes_inspected: Counter,
     /// Bytes that they could not, by index into [`DataPlaneNames::not_inspected`].
     pub bytes_not_inspected: EnumCounters,
+    /// Exchanges with such bytes, by the same index.
+    pub exchanges_not_inspected: EnumCounters,
     /// Searches of patterns that took more steps than they may.
     pub patterns_exhausted: Counter,
     /// Patterns that were none once their macros were replaced.
@@ -73,6 +82,9 @@ impl DataPlane {
         registry.gauge(&catalogue::BUILD_INFO, &[version]).set(1);
         DataPlane {
             connections_active: registry.gauge(&catalogue::CONNECTIONS_ACTIVE, &[]),
+            client_aborts: registry.counter(&catalogue::CLIENT_ABORTS, &[]),
+            protocols: registry.enum_counters(&catalogue::PROTOCOL_REQUESTS, &[], Protocol::NAMES),
+            http2: Http2Metrics::new(registry),
             refused_requests: registry.enum_counters(&catalogue::REFUSED_REQUESTS, &[], names.refusals),
             ambiguous_bodies: registry.enum_counters(&catalogue::AMBIGUOUS_BODIES, &[], names.ambiguities),
             semantic_findings: {
@@ -84,6 +96,11 @@ impl DataPlane {
             bytes_inspected: registry.counter(&catalogue::BYTES_INSPECTED, &[]),
             bytes_not_inspected: registry.enum_counters(
                 &catalogue::BYTES_NOT_INSPECTED,
+                &[],
+                names.not_inspected,
+            ),
+            exchanges_not_inspected: registry.enum_counters(
+                &catalogue::EXCHANGES_NOT_INSPECTED,
                 &[],
                 names.not_inspected,
             ),

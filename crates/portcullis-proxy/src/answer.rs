@@ -1,7 +1,5 @@
 //! Answers of our own: block pages, redirects, refusals, gateway errors.
 
-use std::io::IoSlice;
-
 use portcullis_event::Action;
 use portcullis_http::h1::{ClientConnection, write_answer};
 use portcullis_http::message::{RequestHead, Version};
@@ -11,7 +9,8 @@ use crate::access::Denial;
 use crate::block_page::{self, Page};
 use crate::connection::Connection;
 use crate::exchange::Next;
-use crate::io::write_all;
+use crate::https::Https;
+use crate::sink::Sink;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 
@@ -26,6 +25,7 @@ pub(crate) async fn error(
     reusable: bool,
 ) -> Next {
     let page = block_page::page(status, text, &transaction.request_id, accept(head));
+    let page = page.told(head, status, &transaction.request_id);
     send(connection, generation, head, transaction, status, &[], page, reusable).await
 }
 
@@ -43,6 +43,7 @@ pub(crate) async fn denial(
         Some(text) => block_page::page(status, text, &transaction.request_id, accept(head)),
         None => generation.block_page.blocked(status, &transaction.request_id, accept(head)),
     };
+    let page = page.told(head, status, &transaction.request_id);
     let fields: Vec<(&str, &[u8])> =
         denial.fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     send(connection, generation, head, transaction, status, &fields, page, reusable).await
@@ -59,6 +60,7 @@ pub(crate) async fn redirect(
     reusable: bool,
 ) -> Next {
     let page = block_page::page(status, "It is elsewhere.", &transaction.request_id, accept(head));
+    transaction.changes_own_headers = true;
     send(connection, generation, head, transaction, status, &[("Location", to)], page, reusable).await
 }
 
@@ -73,9 +75,10 @@ pub(crate) async fn fixed(
     reusable: bool,
 ) -> Next {
     let page = match text {
-        Some((body, media_type)) => Page { media_type: media_type.clone().into(), body: body.clone() },
+        Some((body, media_type)) => Page::new(media_type.clone(), body.clone()),
         None => block_page::page(status, "", &transaction.request_id, accept(head)),
     };
+    transaction.changes_own_headers = true;
     send(connection, generation, head, transaction, status, &[], page, reusable).await
 }
 
@@ -99,12 +102,14 @@ pub(crate) async fn interruption(
             let status = if let Interruption::Deny { status } = what { status } else { 500 };
             transaction.action = Action::Deny;
             let page = generation.block_page.blocked(status, &transaction.request_id, accept(head));
+            let page = page.told(head, status, &transaction.request_id);
             send(connection, generation, head, transaction, status, &[], page, reusable).await
         }
         Interruption::Redirect { status, location } => {
             transaction.action = Action::Redirect;
             let text = "The request was redirected by the web application firewall.";
             let page = block_page::page(status, text, &transaction.request_id, accept(head));
+            let page = page.told(head, status, &transaction.request_id);
             let fields: [(&str, &[u8]); 1] = [("Location", &location)];
             send(connection, generation, head, transaction, status, &fields, page, reusable).await
         }
@@ -137,7 +142,21 @@ async fn send(
     if status == 405 {
         fields.push(("Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
     }
+    let hsts = transaction.hsts.clone();
+    fields.extend(hsts.as_deref().and_then(Https::field));
     fields.extend_from_slice(more);
+    fields.extend(page.fields.iter().map(|(name, value)| (*name, value.as_bytes())));
+    let changed = transaction.response_headers.take().filter(|_| transaction.changes_own_headers);
+    if let Some(changed) = &changed {
+        let named = |field: &str, name: &str| field.eq_ignore_ascii_case(name);
+        let goes = |field: &str| {
+            changed.remove.iter().any(|name| named(field, name))
+                || changed.set.iter().any(|(name, _)| named(field, name))
+        };
+        fields.retain(|(field, _)| !goes(field));
+        fields.extend(crate::route::fields(&changed.set, ""));
+        fields.extend(crate::route::fields(&changed.add, ""));
+    }
     let mut output = std::mem::take(&mut connection.output);
     output.clear();
     let body = page.body.as_bytes();
@@ -150,17 +169,14 @@ async fn send(
     }
     transaction.status = Some(status);
     transaction.own_body_bytes = body.len() as u64;
-    let length = body.len().to_string();
-    let shown = fields.iter().copied().chain([("Content-Length", length.as_bytes())]);
-    transaction.own_headers =
-        Some(shown.map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec())).collect());
-    let patience = generation.timeouts.write;
-    let sent = {
-        let Connection { stream, timer, .. } = connection;
-        write_all(stream, timer, patience, &mut [IoSlice::new(&output)]).await
-    };
+    if transaction.is_recorded() {
+        let length = body.len().to_string();
+        let shown = fields.iter().copied().chain([("Content-Length", length.as_bytes())]);
+        transaction.own_headers =
+            Some(shown.map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec())).collect());
+    }
     connection.output = output;
-    match sent {
+    match Sink::new(connection, generation.timeouts.write, false).send_composed().await {
         Err(_) => Next::Gone,
         Ok(()) if keep => Next::Request,
         Ok(()) => Next::Close,

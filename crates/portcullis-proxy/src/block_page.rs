@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use portcullis_http::message::RequestHead;
 use portcullis_types::reason_phrase;
 
-use crate::StartError;
+use crate::{StartError, grpc};
 
 /// A page is read into memory and written for each block; larger ones are a mistake.
 const PAGE_BYTES_MAX: u64 = 256 * 1024;
@@ -27,10 +28,30 @@ pub(crate) struct BlockPage {
     own: Option<String>,
 }
 
-/// A body and its media type.
+/// A body, its media type, and fields that go with them.
 pub(crate) struct Page {
     pub(crate) media_type: Cow<'static, str>,
     pub(crate) body: String,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+impl Page {
+    /// Without fields of its own.
+    pub(crate) fn new(media_type: impl Into<Cow<'static, str>>, body: String) -> Self {
+        Page { media_type: media_type.into(), body, fields: Vec::new() }
+    }
+
+    /// What takes its place where the request is a call of gRPC.
+    pub(crate) fn told(self, head: &RequestHead, status: u16, request_id: &str) -> Self {
+        match grpc::media_type(head) {
+            Some(media_type) => Page {
+                media_type: media_type.into(),
+                body: String::new(),
+                fields: grpc::fields(status, request_id).into(),
+            },
+            None => self,
+        }
+    }
 }
 
 impl BlockPage {
@@ -62,18 +83,47 @@ pub(crate) fn page(status: u16, text: &str, request_id: &str, accept: &[u8]) -> 
         let body = format!(
             "{{\"status\":{status},\"error\":\"{reason}\",\"message\":\"{text}\",\"request_id\":\"{request_id}\"}}\n"
         );
-        return Page { media_type: "application/json".into(), body };
+        return Page::new("application/json", body);
     }
     html(PAGE, status, text, request_id)
 }
 
 fn html(template: &str, status: u16, text: &str, request_id: &str) -> Page {
-    let body = template
-        .replace("{{status}}", &status.to_string())
-        .replace("{{reason}}", reason_phrase(status))
-        .replace("{{text}}", text)
-        .replace("{{request_id}}", request_id);
-    Page { media_type: "text/html; charset=utf-8".into(), body }
+    let status_text = status.to_string();
+    let fields = [
+        ("status", status_text.as_str()),
+        ("reason", reason_phrase(status)),
+        ("text", text),
+        ("request_id", request_id),
+    ];
+    Page::new("text/html; charset=utf-8", fill(template, &fields))
+}
+
+/// `template` with each `{{name}}` of a field replaced, in one pass. Other braces stay.
+fn fill(template: &str, fields: &[(&str, &str)]) -> String {
+    let mut body = String::with_capacity(template.len() + 128);
+    let mut rest = template;
+    while let Some(at) = rest.find("{{") {
+        let inner = &rest[at + 2..];
+        let known = inner.find("}}").and_then(|end| {
+            let (_, value) = fields.iter().find(|(name, _)| *name == &inner[..end])?;
+            Some((value, &inner[end + 2..]))
+        });
+        match known {
+            Some((value, after)) => {
+                body.push_str(&rest[..at]);
+                body.push_str(value);
+                rest = after;
+            }
+            // The second brace may begin a field.
+            None => {
+                body.push_str(&rest[..at + 1]);
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    body.push_str(rest);
+    body
 }
 
 /// True if JSON is named and neither HTML nor "anything, first of all" comes before it.
@@ -123,6 +173,16 @@ mod tests {
         std::fs::write(&path, "no ({{status}}), ask for {{request_id}}").unwrap();
         let page = BlockPage::load(Some(&path)).unwrap().blocked(403, "77", b"*/*");
         assert_eq!(page.body, "no (403), ask for 77");
+        for (template, expected) in [
+            ("", ""),
+            ("{{{status}}}", "{403}"),
+            ("{{status}} {{other}} {{ {{status}} }}", "403 {{other}} {{ 403 }}"),
+            ("{{text}}{{", "{{status}}{{"),
+            ("{{request_id}", "{{request_id}"),
+        ] {
+            let fields = [("status", "403"), ("text", "{{status}}")];
+            assert_eq!(fill(template, &fields), expected, "{template}");
+        }
         assert!(BlockPage::load(Some(&folder.path().join("missing"))).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use portcullis_access::Whereabouts;
 use portcullis_config::{AddressHeader, ClientAddress};
 use portcullis_event::{Client, limits, text};
 use portcullis_http::forwarded;
@@ -27,11 +28,13 @@ pub(crate) fn address(settings: &ClientAddress, peer: SocketAddr, head: &Request
 /// The client as events show it.
 pub(crate) fn describe(
     settings: &ClientAddress,
-    client: SocketAddr,
+    (client, place): (SocketAddr, Whereabouts),
     peer: SocketAddr,
     head: &RequestHead,
 ) -> Client {
     let mut shown = Client::from(client);
+    shown.country = place.country.map(|code| code.to_string());
+    shown.asn = place.asn;
     if client.ip() != peer.ip() {
         shown.peer = Some(peer.ip().to_string());
     }

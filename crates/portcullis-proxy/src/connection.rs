@@ -5,18 +5,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use portcullis_http::h1::{Limits, Parsed, RequestParser};
-use portcullis_http::message::{Refusal, RequestHead};
+use portcullis_http::h1::{BodyDecoder, Limits, Parsed, RequestParser};
+use portcullis_http::message::{BodyFraming, Refusal, RequestHead};
 use portcullis_http::proxy_protocol::{self, Command};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
 
 use crate::buffer::Buffer;
 use crate::exchange::{self, Next};
+use crate::http2;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 use crate::timer::Timer;
+use crate::tls::ClientCertificate;
 
 /// How long, and how much, is read after the last response so that the client gets to see it.
 const LINGER: Duration = Duration::from_secs(2);
@@ -24,7 +25,7 @@ const LINGER_BYTES_MAX: usize = 256 * 1024;
 /// Version 2 of the PROXY header may carry extensions; nobody needs more of them.
 const PROXY_HEADER_BYTES_MAX: usize = 4096;
 
-/// A client connection that requests may come on.
+/// A client connection that requests may come on; with HTTP/2 one stream of it, for one request.
 pub(crate) struct Connection {
     pub(crate) worker: Rc<Worker>,
     pub(crate) listener: usize,
@@ -37,6 +38,10 @@ pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
     pub(crate) tls: bool,
+    /// Where clients are asked for a certificate: that which was verified, if there was one.
+    pub(crate) client_certificate: Option<Option<Arc<ClientCertificate>>>,
+    /// The client may end its side and still read the answer.
+    pub(crate) half_close: bool,
     /// When the first byte of the present request came.
     pub(crate) began: Began,
 }
@@ -44,7 +49,7 @@ pub(crate) struct Connection {
 /// Serves a connection to its end, and keeps it counted until then.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    _counted: Counted,
+    counted: Counted,
     listener: usize,
     tcp: TcpStream,
     peer: SocketAddr,
@@ -52,6 +57,9 @@ pub(crate) async fn serve(
     // Boxed, since a handshake needs far more room than what it leaves behind.
     let opened = Box::pin(Connection::open(worker, listener, tcp, peer)).await;
     let Some(mut connection) = opened else { return };
+    if connection.speaks_http2().await {
+        return Box::pin(http2::serve(connection, counted)).await;
+    }
     connection.run().await;
 }
 
@@ -83,18 +91,68 @@ impl Connection {
                 (peer, local) = (client, server);
             }
         }
+        let mut client_certificate = None;
         let stream = match &settings.tls {
             None => Stream::Plain(tcp),
-            Some(config) => {
-                let acceptor = TlsAcceptor::from(Arc::clone(config));
-                let tls = timer.run(acceptor.accept(tcp)).await.ok()?.ok()?;
-                Stream::Tls(Box::new(tls.into()))
+            Some(tls) => {
+                let stream = tls.accept(tcp, &timer).await?;
+                if tls.asks_clients() {
+                    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+                    client_certificate = Some(ClientCertificate::new(chain).map(Arc::new));
+                }
+                Stream::Tls(Box::new(stream.into()))
             }
         };
-        let tls = settings.tls.is_some();
+        let (tls, half_close) = (settings.tls.is_some(), settings.half_close);
         let (input, output) = (Buffer::new(Rc::clone(&worker.spares)), Vec::new());
         let began = Began::now();
-        Some(Connection { worker, listener, stream, input, output, timer, peer, local, tls, began })
+        Some(Connection {
+            worker,
+            listener,
+            stream,
+            input,
+            output,
+            timer,
+            peer,
+            local,
+            tls,
+            client_certificate,
+            half_close,
+            began,
+        })
+    }
+
+    /// Finds the end of a request body.
+    pub(crate) fn body_decoder(&self, framing: BodyFraming) -> BodyDecoder {
+        match self.stream {
+            Stream::Plain(_) | Stream::Tls(_) => BodyDecoder::request(framing, &Limits::default()),
+            Stream::Http2(_) => BodyDecoder::unframed(framing),
+        }
+    }
+
+    /// The client has agreed to HTTP/2, or begins with it where it may.
+    async fn speaks_http2(&mut self) -> bool {
+        let generation = self.worker.shared.current.load();
+        if !generation.listeners[self.listener].http2.cleartext {
+            return self.stream.is_http2_agreed();
+        }
+        self.timer.arm(generation.timeouts.header);
+        drop(generation);
+        loop {
+            let unread = self.input.unread();
+            let known = unread.len().min(http2::PREFACE.len());
+            if unread[..known] != http2::PREFACE[..known] {
+                return false;
+            }
+            if known == http2::PREFACE.len() {
+                return true;
+            }
+            match self.timer.run(self.input.fill(&mut self.stream)).await {
+                Ok(Ok(count)) if count > 0 => {}
+                // Whatever it is, it is not HTTP/2; what there is of it is looked at as HTTP/1.
+                _ => return false,
+            }
+        }
     }
 
     async fn run(&mut self) {
@@ -142,7 +200,7 @@ impl Connection {
             if !in_head {
                 let timeouts = self.worker.shared.current.load().timeouts;
                 if self.input.unread().is_empty() && !first {
-                    if self.worker.draining.get() {
+                    if self.worker.draining.get() && !self.worker.handed_over.get() {
                         return Incoming::Closed;
                     }
                     self.input.rest();
@@ -218,7 +276,7 @@ pub(crate) struct Began {
 }
 
 impl Began {
-    fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Began { instant: Instant::now(), time: SystemTime::now() }
     }
 

@@ -15,17 +15,17 @@ use crate::exchange::{self, Destination, Next};
 use crate::request_body::{self, Body};
 use crate::state::{Generation, Services};
 use crate::transaction::Transaction;
-use crate::upstream::{Group, Origin as GroupOrigin};
+use crate::upstream::{Origin as GroupOrigin, Slot};
 use crate::{StartError, answer};
 
 /// A group of one endpoint for each server that rules name. `groups` are those of the upstreams, by index.
 pub(crate) fn groups(
     config: &Config,
     inspectors: &[Arc<Inspector>],
-    groups: &[Arc<Group>],
+    groups: &[Arc<Slot>],
     services: &Services,
     origin: &GroupOrigin,
-) -> Result<HashMap<Origin, Arc<Group>>, StartError> {
+) -> Result<HashMap<Origin, Arc<Slot>>, StartError> {
     let mut found = HashMap::new();
     for (rule, server) in inspectors.iter().flat_map(|inspector| inspector.plan().diversions()) {
         if found.contains_key(&**server) {
@@ -45,7 +45,7 @@ pub(crate) fn groups(
             1 => Arc::clone(group),
             _ => {
                 let one = Upstream { endpoints: vec![upstream.endpoints[at].clone()], ..upstream.clone() };
-                Group::build(&one, services, origin, groups)?
+                Slot::build(&one, services, origin, groups)?
             }
         };
         found.insert(Origin::clone(server), group);
@@ -78,6 +78,6 @@ pub(crate) async fn run(
             }
         },
     };
-    let to = Destination { group, idempotent: false, target: Some(&target), headers: None };
+    let to = Destination { group: &group.group(), idempotent: false, target: Some(&target), headers: None };
     exchange::send(connection, generation, head, transaction, to, body).await
 }

@@ -13,7 +13,7 @@ use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
 use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
 
-use crate::access::Admission;
+use crate::access::{Admission, Visitor};
 use crate::connection::Connection;
 use crate::forward::{self, Fault};
 use crate::lookups;
@@ -26,7 +26,7 @@ use crate::state::Generation;
 use crate::template::{self, Source};
 use crate::transaction::Transaction;
 use crate::upstream::Group;
-use crate::{access, answer, client, divert, pause, rewrite};
+use crate::{access, agents, answer, client, divert, https, pause, rewrite};
 
 /// What becomes of the client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +52,16 @@ pub(crate) async fn run(
         _ => None,
     };
     let client = client::address(&generation.client_address, connection.peer, &head);
+    let place = generation.geo.find(client.ip());
     let admission = match route.and_then(|route| route.access.as_deref()) {
         Some(access) => {
             let now = connection.worker.shared.clock(connection.began.instant);
-            access.admit(client.ip(), &head, now)
+            access.admit(Visitor { address: client.ip(), place }, &head, now)
         }
         None => Admission::default(),
     };
-    let mut transaction = Transaction::begin(connection, generation, &head, route, client, admission.entry);
+    let mut transaction =
+        Transaction::begin(connection, generation, &head, route, (client, place), admission.entry);
     transaction.noted = admission.noted;
     let next = match refused {
         _ if let Some(denial) = admission.denial => {
@@ -147,7 +149,11 @@ async fn serve(
     let bodiless = head.framing() == BodyFraming::None;
     let step = transaction.inspection.request_head(head, None);
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
+    let refused = access::charge(connection, transaction, route, head);
     pause::rest(connection, generation, transaction).await;
+    if let Some(denial) = refused.filter(|_| step == Step::Continue) {
+        return access::deny(connection, generation, head, transaction, denial, bodiless).await;
+    }
     match step {
         Step::Interrupt(Interruption::Proxy { origin, target }) => {
             return divert::run(connection, generation, head, transaction, (origin, target), None).await;
@@ -166,14 +172,24 @@ async fn serve(
         transaction.reject(status, text);
         return answer::error(connection, generation, head, transaction, status, text, false).await;
     }
+    agents::begin(&connection.worker, transaction, route, head, connection.tls).await;
     let mut body = match request_body::take(connection, generation, head, transaction).await {
         Ok(body) => body,
         Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
     };
     let refused = if body.present { undecodable(transaction, route, !body.is_truncated()) } else { None };
+    if let Some(what) = agents::verdict(transaction, body.is_truncated()).await {
+        let read = body.is_read();
+        return answer::interruption(connection, generation, head, transaction, what, read).await;
+    }
     let step = transaction.inspection.request_end(body.is_truncated());
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
+    let too_many = access::charge(connection, transaction, route, head);
     pause::rest(connection, generation, transaction).await;
+    if let Some(denial) = too_many.filter(|_| step == Step::Continue) {
+        let read = body.is_read();
+        return access::deny(connection, generation, head, transaction, denial, read).await;
+    }
     if transaction.inspection.refuses_request_body() {
         transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
         return refuse_body(connection, generation, head, transaction, step, TOO_LARGE).await;
@@ -211,11 +227,21 @@ async fn arrive(
 ) -> Next {
     let groups = route.matcher.groups(head);
     let source = Source { head, transaction, groups: &groups };
+    if let Some((to, counter)) = &route.https.redirect
+        && !https::is_secure(connection, &generation.client_address, head)
+    {
+        counter.inc();
+        let (to, read) = (template::fill(to, &source), body.is_read());
+        return answer::redirect(connection, generation, head, transaction, 308, &to, read).await;
+    }
+    let mut response_headers = Changed::new(&route.response_headers, &source);
     match &route.target {
-        Target::Forward { group, rewrite, idempotent } => {
-            let request_headers = Changed::new(&route.request_headers, &source);
-            let response_headers = Changed::new(&route.response_headers, &source);
+        Target::Forward { slot, rewrite, idempotent } => {
+            let group = &slot.group();
+            let mut request_headers = Changed::new(&route.request_headers, &source);
             let target = rewrite.as_ref().map(|rewrite| route.matcher.rewritten(rewrite, head, transaction));
+            transaction.agent_headers.change_request(&mut request_headers);
+            transaction.agent_headers.change_response(&mut response_headers);
             transaction.response_headers = response_headers;
             let (headers, idempotent) = (request_headers.as_deref(), *idempotent);
             let to = Destination { group, idempotent, target: target.as_deref(), headers };
@@ -227,10 +253,12 @@ async fn arrive(
             while to.starts_with(b"//") || to.starts_with(b"/\\") {
                 to.remove(1);
             }
+            transaction.response_headers = response_headers;
             let read = body.is_read();
             answer::redirect(connection, generation, head, transaction, *status, &to, read).await
         }
         Target::Respond { status, body: text } => {
+            transaction.response_headers = response_headers;
             let read = body.is_read();
             answer::fixed(connection, generation, head, transaction, *status, text.as_ref(), read).await
         }
@@ -274,10 +302,16 @@ pub(crate) async fn send(
 ) -> Next {
     let read = body.is_read();
     match forward::run(connection, generation, head, transaction, to, body).await {
-        Ok(answered) => {
-            response::pass_on(connection, generation, head, transaction, to.group, answered).await
+        Ok(mut answered) => {
+            let pump = answered.pump.take();
+            let next = response::pass_on(connection, generation, head, transaction, to.group, answered).await;
+            transaction.request_body_bytes += pump.map_or(0, |pump| pump.bytes());
+            next
         }
-        Err(Fault::Client) => Next::Gone,
+        Err(Fault::Client) => {
+            transaction.client_aborted = true;
+            Next::Gone
+        }
         Err(Fault::RequestBody(status, text)) => {
             transaction.reject(status, text);
             answer::error(connection, generation, head, transaction, status, text, false).await
@@ -322,7 +356,10 @@ pub(crate) async fn obstructed(
     obstacle: Obstacle,
 ) -> Next {
     let (status, text) = match obstacle {
-        Obstacle::Gone => return Next::Gone,
+        Obstacle::Gone => {
+            transaction.client_aborted = true;
+            return Next::Gone;
+        }
         Obstacle::OverLimit => {
             transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             TOO_LARGE

@@ -1,21 +1,28 @@
 //! The request to an upstream, up to the head of its answer.
 
+use std::future::poll_fn;
 use std::io::IoSlice;
+use std::time::Duration;
 
 use portcullis_event::UpstreamError;
-use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
-use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
+use portcullis_http::h1::{ForwardedBy, Limits, RequestRewrite, assemble_response, write_request};
+use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 
+use crate::abort::Aborted;
 use crate::connection::Connection;
 use crate::exchange::Destination;
+use crate::http2;
+use crate::pump::Pump;
 use crate::request_body::Body;
 use crate::rewrite::STALE_REQUEST_FIELDS;
 use crate::route::fields;
+use crate::sink;
 use crate::state::Generation;
-use crate::timer::Timer;
+use crate::stream::Stream;
 use crate::transaction::Transaction;
 use crate::upload::{self, upload};
 use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
+use crate::websocket;
 
 /// An answer that has begun.
 pub(crate) struct Answered<'g> {
@@ -24,6 +31,8 @@ pub(crate) struct Answered<'g> {
     pub(crate) head: ResponseHead,
     /// The whole request has been read from the client and sent.
     pub(crate) sent_whole: bool,
+    /// The rest of the request is on its way.
+    pub(crate) pump: Option<Pump>,
 }
 
 /// Why there is no answer. The type says whose fault it is.
@@ -54,7 +63,7 @@ pub(crate) async fn run<'g>(
     };
     let request = compose(connection, generation, head, transaction, framing, to, body.rewritten);
     if body.rest.is_some() && head.expects_continue() && body.held.is_empty() {
-        let sent = crate::request_body::send_continue(connection, generation).await;
+        let sent = sink::send_continue(connection, generation.timeouts.write).await;
         sent.map_err(|_| Fault::Client)?;
     }
     let repeatable = (to.idempotent || is_idempotent(head.method())) && body.rest.is_none();
@@ -62,7 +71,9 @@ pub(crate) async fn run<'g>(
     let mut tries = Tries::new(group, head, transaction.client().ip());
     let mut lease = tries.first(connection).await.map_err(Fault::Upstream)?;
     let mut fresh_only = false;
+    let mut was_refused = false;
     loop {
+        transaction.asks(group, lease.endpoint);
         let (mut upstream, reused) = match tries.open(connection, &lease, fresh_only, !repeatable).await {
             Ok(opened) => opened,
             Err(error) => {
@@ -73,10 +84,22 @@ pub(crate) async fn run<'g>(
                 continue;
             }
         };
-        let chunked = framing == BodyFraming::Chunked;
+        let chunked = framing == BodyFraming::Chunked && upstream.stream.tcp().is_some();
+        let mut pump = None;
         let sending = async {
-            send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
+            let whole = body.rest.is_none();
+            if let Stream::Http2(_) = upstream.stream {
+                // Boxed, so that requests over HTTP/1 do not hold the room for it.
+                let start = http2_start(connection, head, &mut upstream, group, &request, &body.held, whole);
+                Box::pin(start).await?;
+            } else {
+                send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
+            }
             let Some(decoder) = &mut body.rest else { return Ok(true) };
+            pump = Pump::start(connection, &mut upstream);
+            if pump.is_some() {
+                return Ok(false);
+            }
             let rest = upload(connection, generation, &mut upstream, group, decoder, chunked).await;
             rest.map(|done| {
                 transaction.request_body_bytes += done.bytes;
@@ -92,7 +115,9 @@ pub(crate) async fn run<'g>(
             Err(upload::Stopped::Upstream) => false,
         };
         tries.arm(&connection.timer, group.settings.try_timeout);
-        let error = match response_head(&connection.timer, &mut upstream, sent_whole).await {
+        let patience = generation.timeouts.write;
+        let came = response_head(connection, head, patience, &mut upstream, sent_whole).await;
+        let (error, untouched) = match came {
             Ok(head) => {
                 lease.answered(head.status());
                 if repeatable
@@ -102,10 +127,22 @@ pub(crate) async fn run<'g>(
                     (lease, fresh_only) = (next, false);
                     continue;
                 }
-                return Ok(Answered { upstream, lease, head, sent_whole });
+                return Ok(Answered { upstream, lease, head, sent_whole, pump });
             }
-            Err(error) => error,
+            Err(Lost::Client) => return Err(Fault::Client),
+            Err(Lost::Upstream { error, untouched }) => (error, untouched),
         };
+        if untouched && body.rest.is_none() && !std::mem::replace(&mut was_refused, true) {
+            // The endpoint says that it has not looked at the request, so it may have it again, whatever its method.
+            upstream.leave();
+            group.report.retried(Retried::Refused);
+            fresh_only = true;
+            continue;
+        }
+        if matches!(error, UpstreamError::ResponseTimeout) {
+            // Of a shared connection that is dead nobody may hear; requests to come do not wait to find out.
+            upstream.leave();
+        }
         let is_closed = matches!(error, UpstreamError::Closed | UpstreamError::Write);
         if is_closed && reused && repeatable && upstream.input.unread().is_empty() {
             // The endpoint closed a kept connection as we began to use it.
@@ -153,6 +190,7 @@ fn compose(
     // Most routes change nothing.
     let own = [id];
     let (mut set, mut add) = (Vec::new(), Vec::new());
+    let traceparent = transaction.trace.as_ref().map(|trace| trace.header());
     let mut host = head.host().is_empty().then_some(to.group.host.as_bytes());
     if let Some(changed) = to.headers {
         remove.extend(changed.remove.iter().map(String::as_str));
@@ -161,13 +199,22 @@ fn compose(
         add.extend(fields(&changed.add, ""));
         host = changed.value("host").or(host);
     }
+    if let (Some(trace), Some(value)) = (&transaction.trace, &traceparent) {
+        if set.is_empty() {
+            set.push(id);
+        }
+        set.push(("traceparent", &value[..]));
+        if trace.drops_state() {
+            remove.push("tracestate");
+        }
+    }
     let mut output = std::mem::take(&mut connection.output);
     output.clear();
     let rewrite = RequestRewrite {
         framing,
         target: to.target,
         host,
-        upgrade: asks_for_websocket(head),
+        upgrade: websocket::is_asked_for(head),
         forwarded: Some(ForwardedBy {
             peer: connection.peer.ip(),
             proto: if connection.tls { "https" } else { "http" },
@@ -180,12 +227,6 @@ fn compose(
     };
     write_request(head, &rewrite, &mut output);
     output
-}
-
-/// WebSocket is the only upgrade that is passed on. Behind any other, HTTP/2 in clear text above all, a client could send
-/// requests that nobody inspects.
-pub(crate) fn asks_for_websocket(head: &RequestHead) -> bool {
-    head.upgrade().is_some_and(|protocols| protocols.eq_ignore_ascii_case(b"websocket"))
 }
 
 fn is_idempotent(method: &[u8]) -> bool {
@@ -212,21 +253,95 @@ async fn send_start(
     upload::write(upstream, &connection.timer, group.settings.write_timeout, slices).await
 }
 
-/// Waits for the head of the final answer, as long as the timer is armed for. Interim answers are not passed on: we have sent our own 100 if one was due.
+/// The same over HTTP/2. `whole`: what was held is all of the body.
+async fn http2_start(
+    connection: &Connection,
+    head: &RequestHead,
+    upstream: &mut UpstreamConnection,
+    group: &Group,
+    request: &[u8],
+    held: &[u8],
+    whole: bool,
+) -> Result<(), upload::Stopped> {
+    let Stream::Http2(pipe) = &mut upstream.stream else { return Err(upload::Stopped::Upstream) };
+    let trailers = head.header("te").any(|value| value.eq_ignore_ascii_case(b"trailers"));
+    let mut request = http2::outgoing(request, group.tls.is_some(), trailers);
+    if request.is_none() {
+        let text = "The target of this request cannot be passed on over HTTP/2.";
+        return Err(upload::Stopped::RequestBody(400, text));
+    }
+    let patience = group.settings.write_timeout;
+    connection.timer.arm(patience);
+    let end = whole && held.is_empty();
+    let sent = poll_fn(|context| pipe.poll_request(context, &mut request, end));
+    if !matches!(connection.timer.run(sent).await, Ok(true)) {
+        return Err(upload::Stopped::Upstream);
+    }
+    if whole {
+        pipe.ends_after(held.len());
+    }
+    upload::write(upstream, &connection.timer, patience, &mut [IoSlice::new(held)]).await
+}
+
+/// Why there is no head.
+enum Lost {
+    /// Nobody waits for it any longer.
+    Client,
+    Upstream {
+        error: UpstreamError,
+        /// The endpoint says that it has not looked at the request.
+        untouched: bool,
+    },
+}
+
+impl From<UpstreamError> for Lost {
+    fn from(error: UpstreamError) -> Self {
+        Lost::Upstream { error, untouched: false }
+    }
+}
+
+impl From<h2::Error> for Lost {
+    fn from(error: h2::Error) -> Self {
+        // A stream fails with GOAWAY only if it is above the last one that the endpoint has taken up.
+        let refused = error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        Lost::Upstream {
+            error: match error.is_library() {
+                true => UpstreamError::InvalidResponse,
+                false => UpstreamError::Closed,
+            },
+            untouched: error.is_remote() && refused,
+        }
+    }
+}
+
+/// Waits for the head of the final answer, as long as the timer is armed for. Of interim answers early hints are passed on: we
+/// have sent our own 100 if one was due.
 async fn response_head(
-    timer: &Timer,
+    connection: &mut Connection,
+    request: &RequestHead,
+    patience: Duration,
     upstream: &mut UpstreamConnection,
     sent_whole: bool,
-) -> Result<ResponseHead, UpstreamError> {
+) -> Result<ResponseHead, Lost> {
     let mut looked = false;
+    let mut hints_left = HINTS_MAX;
     loop {
+        if let Stream::Http2(_) = upstream.stream {
+            let head = Box::pin(http2_head(connection, upstream)).await?;
+            if !head.is_interim() {
+                return Ok(head);
+            }
+            pass_hints(connection, request, patience, &head, &mut hints_left).await;
+            continue;
+        }
         if !upstream.input.unread().is_empty() {
             match upstream.parser.parse(upstream.input.unread()) {
-                Err(_) => return Err(UpstreamError::InvalidResponse),
+                Err(_) => return Err(UpstreamError::InvalidResponse.into()),
                 Ok(None) => {}
                 Ok(Some(head)) => {
                     upstream.input.consume(head.received_len());
                     if head.is_interim() {
+                        pass_hints(connection, request, patience, &head, &mut hints_left).await;
                         continue;
                     }
                     return Ok(head);
@@ -234,12 +349,49 @@ async fn response_head(
             }
         }
         let UpstreamConnection { stream, input, .. } = upstream;
-        match timer.run(input.fill(stream)).await {
-            Err(_) => return Err(UpstreamError::ResponseTimeout),
-            Ok(Ok(count)) if count > 0 => looked = true,
+        let (mut client, timer) = connection.client();
+        match timer.run(client.unless_gone(input.fill(stream))).await {
+            Err(_) => return Err(UpstreamError::ResponseTimeout.into()),
+            Ok(Err(Aborted)) => return Err(Lost::Client),
+            Ok(Ok(Ok(count))) if count > 0 => looked = true,
             // Where the request could not be sent either, that came first.
-            Ok(_) if !sent_whole && !looked => return Err(UpstreamError::Write),
-            Ok(_) => return Err(UpstreamError::Closed),
+            Ok(_) if !sent_whole && !looked => return Err(UpstreamError::Write.into()),
+            Ok(_) => return Err(UpstreamError::Closed.into()),
         }
     }
+}
+
+/// Early hints that are passed on for one request.
+const HINTS_MAX: usize = 4;
+
+/// Passes early hints on to a client that knows interim answers. If they cannot be sent, neither can the answer.
+async fn pass_hints(
+    connection: &mut Connection,
+    request: &RequestHead,
+    patience: Duration,
+    head: &ResponseHead,
+    left: &mut usize,
+) {
+    let has_links = head.status() == 103 && head.header("link").next().is_some();
+    if has_links && *left > 0 && request.version() >= Version::Http11 {
+        *left -= 1;
+        let _ = sink::send_hints(connection, patience, head).await;
+    }
+}
+
+/// The next head, interim ones too, of an answer over HTTP/2.
+async fn http2_head(
+    connection: &mut Connection,
+    upstream: &mut UpstreamConnection,
+) -> Result<ResponseHead, Lost> {
+    let Stream::Http2(pipe) = &mut upstream.stream else { return Err(UpstreamError::Closed.into()) };
+    let (mut client, timer) = connection.client();
+    let came = timer.run(client.unless_gone(poll_fn(|context| pipe.poll_answer(context)))).await;
+    let came = came.map_err(|_| UpstreamError::ResponseTimeout)?;
+    let parts = came.map_err(|Aborted| Lost::Client)??;
+    let fields = parts.headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+    let fields: Vec<(&[u8], &[u8])> = fields.collect();
+    let ended = pipe.is_received();
+    assemble_response(parts.status.as_u16(), &fields, ended, &Limits::default())
+        .map_err(|_| UpstreamError::InvalidResponse.into())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use portcullis_config::OpenOrClosed;
 use portcullis_http::message::{Refusal, RequestHead, ResponseHead};
 use portcullis_inspect::{
-    Answer, BodyPlan, CodingError, Connection, Inspection, Interruption, Outcome, QuestionId, Report,
+    Answer, BodyPlan, Charge, CodingError, Connection, Inspection, Interruption, Outcome, QuestionId, Report,
     ResponseEdits, Step,
 };
 
@@ -20,7 +20,12 @@ pub(crate) struct Guarded {
     state: State,
     on_error: OpenOrClosed,
     spent: Duration,
+    /// The phases that have run, if they are wanted.
+    phases: Option<Vec<Phase>>,
 }
+
+/// A phase, when it began, and how long it took.
+pub(crate) type Phase = (&'static str, Instant, Duration);
 
 enum State {
     Running(Box<Inspection>),
@@ -49,7 +54,7 @@ impl Guarded {
         connection: impl FnOnce() -> Connection,
     ) -> Self {
         let on_error = route.map_or(OpenOrClosed::Closed, |route| route.failure.engine_error);
-        let mut guarded = Guarded { state: State::Off, on_error, spent: Duration::ZERO };
+        let mut guarded = Guarded { state: State::Off, on_error, spent: Duration::ZERO, phases: None };
         if let Some((inspector, names)) =
             route.and_then(|route| route.inspector.as_ref().zip(Some(&route.names)))
         {
@@ -61,7 +66,7 @@ impl Guarded {
                 inspection
             };
             guarded.state = match catch_unwind(AssertUnwindSafe(begin)) {
-                Ok(inspection) => State::Running(Box::new(inspection)),
+                Ok(inspection) => State::Running(inspection),
                 Err(_) => State::Broken,
             };
             guarded.spent = start.elapsed();
@@ -71,7 +76,7 @@ impl Guarded {
 
     /// Phase 1.
     pub(crate) fn request_head(&mut self, head: &RequestHead, refusal: Option<Refusal>) -> Step {
-        self.step(|inspection| inspection.request_head(head, refusal))
+        self.phase("inspection phase 1", |inspection| inspection.request_head(head, refusal))
     }
 
     /// What to do with the request body.
@@ -81,12 +86,12 @@ impl Guarded {
 
     /// Bytes of the request body; how many of them were kept.
     pub(crate) fn request_body(&mut self, chunk: &[u8]) -> usize {
-        self.call(|inspection| inspection.request_body(chunk)).unwrap_or(0)
+        self.timed(|inspection| inspection.request_body(chunk)).unwrap_or(0)
     }
 
     /// Why rules do not see what the request body says in its content coding.
     pub(crate) fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
-        self.call(|inspection| inspection.request_coding_error(complete)).flatten()
+        self.timed(|inspection| inspection.request_coding_error(complete)).flatten()
     }
 
     /// Rules run, and disruptive actions are carried out.
@@ -96,7 +101,7 @@ impl Guarded {
 
     /// Phase 2.
     pub(crate) fn request_end(&mut self, truncated: bool) -> Step {
-        self.step(|inspection| inspection.request_end(truncated))
+        self.phase("inspection phase 2", |inspection| inspection.request_end(truncated))
     }
 
     /// How long a response body may wait for its upstream.
@@ -106,12 +111,27 @@ impl Guarded {
 
     /// Phase 3.
     pub(crate) fn response_head(&mut self, head: &ResponseHead) -> Step {
-        self.step(|inspection| inspection.response_head(head))
+        self.phase("inspection phase 3", |inspection| inspection.response_head(head))
+    }
+
+    /// Rules have switched inspection off for this exchange, or let it pass.
+    pub(crate) fn is_left_alone(&mut self) -> bool {
+        self.call(|inspection| inspection.is_left_alone()).unwrap_or(false)
+    }
+
+    /// Adds points of inspection agents.
+    pub(crate) fn add_agent_score(&mut self, points: u32) {
+        self.call(|inspection| inspection.add_agent_score(points));
     }
 
     /// How long the rules that have run want the transaction to wait.
     pub(crate) fn take_pause(&mut self) -> Duration {
         self.call(|inspection| inspection.take_pause()).unwrap_or_default()
+    }
+
+    /// What rules want to be counted in rate limits.
+    pub(crate) fn take_charges(&mut self) -> Vec<Charge> {
+        self.call(|inspection| inspection.take_charges()).unwrap_or_default()
     }
 
     /// True if the request body is longer than may be inspected, and refused for it.
@@ -121,7 +141,7 @@ impl Guarded {
 
     /// The request body that rules made of the one that came.
     pub(crate) fn rewritten_request_body(&mut self) -> Option<Vec<u8>> {
-        self.call(|inspection| inspection.rewritten_request_body()).flatten()
+        self.timed(|inspection| inspection.rewritten_request_body()).flatten()
     }
 
     /// What becomes of the response body.
@@ -151,12 +171,12 @@ impl Guarded {
 
     /// Bytes of the response body.
     pub(crate) fn response_body(&mut self, chunk: &[u8]) -> usize {
-        self.call(|inspection| inspection.response_body(chunk)).unwrap_or(0)
+        self.timed(|inspection| inspection.response_body(chunk)).unwrap_or(0)
     }
 
     /// Phase 4.
     pub(crate) fn response_end(&mut self, truncated: bool) -> Step {
-        self.step(|inspection| inspection.response_end(truncated))
+        self.phase("inspection phase 4", |inspection| inspection.response_end(truncated))
     }
 
     /// The inspection, while there is one: to read the questions of a step that asks.
@@ -188,8 +208,8 @@ impl Guarded {
 
     /// Phase 5 unless it has run, and the report; none without a (working) inspection.
     pub(crate) fn finish(&mut self, outcome: &Outcome) -> Option<Report> {
-        let start = Instant::now();
         let State::Running(inspection) = std::mem::replace(&mut self.state, State::Off) else { return None };
+        let start = Instant::now();
         let report = catch_unwind(AssertUnwindSafe(|| inspection.finish(outcome)));
         self.spent += start.elapsed();
         if report.is_err() {
@@ -212,8 +232,30 @@ impl Guarded {
         self.spent
     }
 
+    /// Keeps the times of the phases from now on.
+    pub(crate) fn keep_phases(&mut self) {
+        self.phases = Some(Vec::new());
+    }
+
+    /// The phases that have run.
+    pub(crate) fn take_phases(&mut self) -> Vec<Phase> {
+        self.phases.take().unwrap_or_default()
+    }
+
+    fn phase(&mut self, name: &'static str, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
+        if self.phases.is_none() || self.health() != Health::Well {
+            return self.step(work);
+        }
+        let (begin, before) = (Instant::now(), self.spent);
+        let step = self.step(work);
+        if let Some(phases) = &mut self.phases {
+            phases.push((name, begin, self.spent - before));
+        }
+        step
+    }
+
     fn step(&mut self, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
-        match self.call(work) {
+        match self.timed(work) {
             Some(step) => step,
             None if self.health() == Health::Broken && self.on_error == OpenOrClosed::Closed => {
                 // Also for a bug in `begin`, or in a step that returns nothing.
@@ -223,11 +265,21 @@ impl Guarded {
         }
     }
 
+    /// What takes time, counted as time spent.
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Inspection) -> T) -> Option<T> {
+        if !matches!(self.state, State::Running(_)) {
+            return None;
+        }
+        let start = Instant::now();
+        let result = self.call(work);
+        self.spent += start.elapsed();
+        result
+    }
+
+    /// What only looks something up: reading the clock would cost more.
     fn call<T>(&mut self, work: impl FnOnce(&mut Inspection) -> T) -> Option<T> {
         let State::Running(inspection) = &mut self.state else { return None };
-        let start = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(|| work(inspection)));
-        self.spent += start.elapsed();
         match result {
             Ok(value) => Some(value),
             Err(_) => {

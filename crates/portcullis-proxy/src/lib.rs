@@ -10,7 +10,8 @@
 //!                                   └── guard: portcullis-inspect, panics contained ──> transaction: event, metrics
 //! ```
 //!
-//! A connection is one task. Settings are a generation (`state.rs`) behind one atomic pointer: a reload builds a new one
+//! A connection is one task; with HTTP/2 (`http2/`) it has one more for each request, and a stream takes the place of the
+//! connection. Settings are a generation (`state.rs`) behind one atomic pointer: a reload builds a new one
 //! aside and swaps it in; requests in flight keep theirs. Bytes are parsed and framed by `portcullis-http`; what goes
 //! upstream is written anew from what was inspected, so nothing ambiguous is passed on.
 //!
@@ -37,10 +38,11 @@
 //!     finding_outcomes: &[],
 //! };
 //! let metrics = DataPlane::new(&registry, "0", names);
-//! let on_event = Arc::new(|event: portcullis_event::Event| print!("{}", event.json_line()));
+//! // Nothing takes events or spans.
+//! let (on_event, traces) = (None, None);
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
 //! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
-//! let services = Services { registry, metrics, on_event, on_file, access_logs: vec![], on_access, say };
+//! let services = Services { registry, metrics, on_event, on_file, access_logs: vec![], on_access, say, traces };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!
 //! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;
@@ -52,46 +54,58 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate does not know SecLang, does not decide, and does not write files. It waits, and it gives every wait a limit.
+//! The crate does not know SecLang, does not decide, and writes no file but that of bans. It waits, and it gives every wait a limit.
 
+mod abort;
 mod access;
 mod access_log;
+mod agents;
 mod answer;
 mod block_page;
 mod budget;
 mod buffer;
 mod client;
+mod compress;
 mod connection;
 mod divert;
 mod error;
 mod exchange;
 mod forward;
+mod grpc;
 mod guard;
+mod http2;
+mod https;
 mod io;
 mod listener;
 mod local_time;
 mod lookups;
 mod pause;
+mod pump;
 mod request_body;
 mod request_id;
 mod response;
 mod rewrite;
 mod route;
 mod server;
+mod sink;
 mod site;
 mod state;
 mod stream;
 mod template;
 mod timer;
 mod tls;
+mod trace;
 mod transaction;
 mod tunnel;
 mod upload;
 mod upstream;
+mod watch;
+mod websocket;
 mod worker;
 
-pub use access::check_lists;
+pub use access::{BanList, Banned, check_lists};
 pub use error::StartError;
 pub use local_time::LocalTime;
 pub use server::Proxy;
 pub use state::{Services, redactor};
+pub use watch::Watch;

@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
-use portcullis_http::h1::{BodyDecoder, BodyError, CONTINUE, Limits};
+use portcullis_http::h1::{BodyDecoder, BodyError};
 use portcullis_http::message::{BodyFraming, RequestHead};
 use portcullis_inspect::{BodyLimitAction, BodyPlan};
-use std::io::IoSlice;
 
+use crate::agents;
 use crate::budget::Held;
 use crate::connection::Connection;
-use crate::io::write_all;
 use crate::rewrite::NoMemory;
+use crate::sink;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 
@@ -80,8 +80,9 @@ pub(crate) async fn take(
             share: None,
         });
     }
-    let decoder = BodyDecoder::request(framing, &Limits::default());
-    let (limit, over) = match transaction.inspection.request_body_plan() {
+    let decoder = connection.body_decoder(framing);
+    let plan = transaction.inspection.request_body_plan();
+    let (limit, over) = match agents::request_plan(transaction, plan) {
         BodyPlan::Skip => {
             let rest = (!decoder.is_done()).then_some(decoder);
             return Ok(Body {
@@ -103,19 +104,10 @@ pub(crate) async fn take(
         return Err(Obstacle::OverLimit);
     }
     if head.expects_continue() && connection.input.unread().is_empty() {
-        send_continue(connection, generation).await?;
+        let sent = sink::send_continue(connection, generation.timeouts.write).await;
+        sent.map_err(|_| Obstacle::Gone)?;
     }
     hold(connection, generation, transaction, decoder, declared, limit, over).await
-}
-
-/// Tells a client that waits for it to send its body.
-pub(crate) async fn send_continue(
-    connection: &mut Connection,
-    generation: &Generation,
-) -> Result<(), Obstacle> {
-    let Connection { stream, timer, .. } = connection;
-    let sent = write_all(stream, timer, generation.timeouts.write, &mut [IoSlice::new(CONTINUE)]).await;
-    sent.map_err(|_| Obstacle::Gone)
 }
 
 async fn hold(
@@ -151,6 +143,7 @@ async fn hold(
             if !share.grow(kept) {
                 return Err(Obstacle::NoMemory);
             }
+            agents::body(transaction, &step.data[..fits]).await;
             transaction.request_body_bytes += step.data.len() as u64;
             if fits < step.data.len() {
                 if over == BodyLimitAction::Reject {
@@ -190,7 +183,17 @@ async fn hold(
             Err(_) => return Err(Obstacle::Late),
             Ok(Err(_)) => return Err(Obstacle::Gone),
             // A client that ends its side within the body may still read an answer.
-            Ok(Ok(0)) => return Err(Obstacle::Malformed(BodyError::Truncated)),
+            Ok(Ok(0)) => {
+                decoder.close().map_err(Obstacle::Malformed)?;
+                return Ok(Body {
+                    held,
+                    rest: None,
+                    present: true,
+                    rewritten: false,
+                    truncated: false,
+                    share: Some(share),
+                });
+            }
             Ok(Ok(_)) => {}
         }
     }

@@ -42,6 +42,13 @@ impl RequestIds {
         secret
     }
 
+    /// Eight bytes for the id of a span.
+    pub(crate) fn span(&mut self) -> [u8; 8] {
+        let mut span = [0; 8];
+        span.copy_from_slice(&self.random()[..8]);
+        span
+    }
+
     fn random(&mut self) -> [u8; RANDOM_BYTES] {
         if self.stock.len() < RANDOM_BYTES {
             self.stock.resize(STOCK_BYTES, 0);

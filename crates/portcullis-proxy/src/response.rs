@@ -1,30 +1,31 @@
 //! The upstream's answer: phases 3 and 4, then on to the client, streamed unless the rules need the body.
 
-use std::borrow::Cow;
-use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::h1::{
-    BodyDecoder, CHUNK_END, ClientConnection, LAST_CHUNK, Limits, ResponseRewrite, client_framing,
-    is_hop_by_hop, write_chunk_size, write_response,
+    BodyDecoder, ClientConnection, ResponseRewrite, Trailers, client_framing, write_response,
 };
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
+use crate::abort::Aborted;
+use crate::agents;
+use crate::compress::{self, Coder};
 use crate::connection::Connection;
 use crate::exchange::{Next, gateway_error, no_memory};
-use crate::forward::{Answered, asks_for_websocket};
-use crate::io::write_all;
+use crate::forward::Answered;
+use crate::https::Https;
 use crate::lookups;
 use crate::rewrite::{NoMemory, STALE_RESPONSE_FIELDS};
 use crate::route::fields;
+use crate::sink::Sink;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 use crate::upload::SMALL_BYTES;
 use crate::upstream::{Group, UpstreamConnection};
-use crate::{answer, pause, rewrite, tunnel};
+use crate::{answer, pause, rewrite, tunnel, websocket};
 
 /// Passes the answer on, or blocks it.
 pub(crate) async fn pass_on(
@@ -35,10 +36,12 @@ pub(crate) async fn pass_on(
     group: &Arc<Group>,
     answered: Answered<'_>,
 ) -> Next {
-    let Answered { mut upstream, mut lease, head, sent_whole } = answered;
-    transaction.answered_by(group, lease.endpoint);
+    let Answered { mut upstream, mut lease, head, sent_whole, .. } = answered;
+    if let Some(trace) = &mut transaction.trace {
+        trace.answered(Some(head.status()));
+    }
     let framing = head.framing(request.method());
-    let mut decoder = BodyDecoder::response(framing, &Limits::default());
+    let mut decoder = upstream.body_decoder(framing);
     let step = transaction.inspection.response_head(&head);
     let mut step = lookups::settle(&connection.worker, generation, transaction, step).await;
     let mut held = Held::default();
@@ -47,12 +50,17 @@ pub(crate) async fn pass_on(
             true => transaction.inspection.response_body_plan(),
             false => BodyPlan::Skip,
         };
+        let (plan, of_agents) = agents::response_plan(transaction, plan);
         if let BodyPlan::Hold { limit_bytes, over_limit } = plan {
-            let wait_max = transaction.inspection.response_wait_max();
+            let wait_max = of_agents.or_else(|| transaction.inspection.response_wait_max());
             let bounds = Bounds { bytes: limit_bytes, over: over_limit, wait_max };
             let held_now = hold(connection, group, &mut upstream, transaction, &mut decoder, bounds).await;
             match held_now {
                 Ok(got) => held = got,
+                Err(Unheld::Client) => {
+                    transaction.client_aborted = true;
+                    return Next::Gone;
+                }
                 Err(Unheld::Upstream(error)) => {
                     lease.failed(error);
                     return gateway_error(connection, generation, request, transaction, error, sent_whole)
@@ -73,6 +81,11 @@ pub(crate) async fn pass_on(
                     .await;
                 }
             }
+        }
+        let cut = held.truncated || !decoder.is_done();
+        if let Some(what) = agents::response(transaction, &head, &held.bytes, cut).await {
+            return answer::interruption(connection, generation, request, transaction, what, sent_whole)
+                .await;
         }
         step = transaction.inspection.response_end(held.truncated);
         step = lookups::settle(&connection.worker, generation, transaction, step).await;
@@ -99,6 +112,11 @@ pub(crate) async fn pass_on(
         BodyFraming::Length(length) => BodyFraming::Length(length + edited.added()),
         _ => client_framing(framing, request.version()),
     };
+    let coder = compress(connection, transaction, request, &head, framing, whole.then_some(&held));
+    let to_client = match coder {
+        Some(_) => client_framing(BodyFraming::UntilClose, request.version()),
+        None => to_client,
+    };
     let keep = sent_whole
         && request.keep_alive()
         && to_client != BodyFraming::UntilClose
@@ -106,22 +124,33 @@ pub(crate) async fn pass_on(
     compose(connection, request, transaction, &head, to_client, keep, edited.changed);
     transaction.own_body_bytes = edited.added();
     held.bytes.splice(..0, edited.before);
-    let mut down =
-        Downstream { chunked: to_client == BodyFraming::Chunked, generation, append: edited.after };
+    let mut append = edited.after;
     if whole {
-        held.bytes.append(&mut down.append);
+        held.bytes.append(&mut append);
     }
-    let streamed = stream(connection, group, &mut upstream, transaction, decoder, held, &mut down).await;
+    let patience = generation.timeouts.write;
+    let sink = Sink::new(connection, patience, to_client == BodyFraming::Chunked);
+    let streamed = match coder {
+        Some(coder) => {
+            let body = (decoder, held);
+            compress::stream(sink, group, &mut upstream, transaction, body, &append, coder).await
+        }
+        None => stream(sink, group, &mut upstream, transaction, decoder, held, &append).await,
+    };
     match streamed {
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
-            if upstream.input.unread().is_empty() {
+            // A stream of HTTP/2 is for one request.
+            if upstream.input.unread().is_empty() && upstream.stream.tcp().is_some() {
                 let mut pool = connection.worker.pool.borrow_mut();
                 upstream.input.rest();
                 pool.group(group).put(lease.endpoint, upstream, Instant::now());
             }
         }
         Ok(()) => {}
-        Err(Cut::Client) => return Next::Gone,
+        Err(Cut::Client) => {
+            transaction.client_aborted = true;
+            return Next::Gone;
+        }
         Err(Cut::Upstream) => {
             // The client has a head that promised more; closing without an end is the only honest way to say so.
             transaction.upstream_error = Some(UpstreamError::BodyTruncated);
@@ -158,9 +187,14 @@ fn compose(
     let mut set = Vec::new();
     let cookie = transaction.sticky_cookie.as_ref().map(|cookie| ("Set-Cookie", cookie.as_bytes()));
     let mut add: Vec<(&str, &[u8])> = cookie.into_iter().collect();
+    transaction.recoded.change(&mut remove, &mut add);
+    let hsts = transaction.hsts.as_deref().and_then(Https::field);
+    if hsts.is_some() || transaction.response_headers.is_some() {
+        set.extend_from_slice(own);
+        set.extend(hsts);
+    }
     if let Some(changed) = &transaction.response_headers {
         remove.extend(changed.remove.iter().map(String::as_str));
-        set.extend_from_slice(own);
         set.extend(fields(&changed.set, ""));
         add.extend(fields(&changed.add, ""));
     }
@@ -178,12 +212,35 @@ fn compose(
     write_response(head, &rewrite, &mut connection.output);
 }
 
+/// An encoder for the body, if it is to have one. `whole`: it is all here.
+fn compress(
+    connection: &Connection,
+    transaction: &mut Transaction,
+    request: &RequestHead,
+    head: &ResponseHead,
+    framing: BodyFraming,
+    whole: Option<&Held>,
+) -> Option<Coder> {
+    let compression = transaction.compression.as_ref()?;
+    if framing == BodyFraming::None {
+        let changed = transaction.response_headers.as_deref();
+        transaction.recoded = compression.without_body(request, head, changed);
+        return None;
+    }
+    let length = compress::known_length(framing, whole.map(|held| held.bytes.len()));
+    let changed = transaction.response_headers.as_deref();
+    let share = connection.worker.budget.share();
+    let (recoded, coder) = compression.begin(request, head, changed, length, share);
+    transaction.recoded = recoded;
+    coder
+}
+
 /// A response body, or its beginning.
 #[derive(Default)]
 pub(crate) struct Held {
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Bytes of the upstream's own.
-    came: u64,
+    pub(crate) came: u64,
     pub(crate) truncated: bool,
     share: Option<crate::budget::Held>,
 }
@@ -205,6 +262,8 @@ impl Held {
 }
 
 enum Unheld {
+    /// Nobody waits for it any longer.
+    Client,
     Upstream(UpstreamError),
     /// The status and text to answer.
     Refused(u16, &'static str),
@@ -277,11 +336,13 @@ async fn hold(
             None => connection.timer.arm(patience),
         }
         let UpstreamConnection { stream, input, .. } = &mut *upstream;
-        match connection.timer.run(input.fill(stream)).await {
+        let (mut client, timer) = connection.client();
+        match timer.run(client.unless_gone(input.fill(stream))).await {
             Err(_) if wait_max.is_some() => return Ok(Held::new(bytes, true, share)),
             Err(_) => return Err(Unheld::Upstream(UpstreamError::ResponseTimeout)),
-            Ok(Ok(count)) if count > 0 => {}
-            Ok(Ok(_)) if decoder.close().is_ok() => {
+            Ok(Err(Aborted)) => return Err(Unheld::Client),
+            Ok(Ok(Ok(count))) if count > 0 => {}
+            Ok(Ok(Ok(_))) if decoder.end().is_ok() => {
                 return Ok(Held::new(bytes, false, share));
             }
             Ok(_) => return Err(Unheld::Upstream(UpstreamError::BodyTruncated)),
@@ -290,65 +351,32 @@ async fn hold(
 }
 
 /// Whose end broke within the body.
-enum Cut {
+pub(crate) enum Cut {
     Client,
     Upstream,
 }
 
-/// How the body goes to the client.
-struct Downstream<'g> {
-    chunked: bool,
-    generation: &'g Generation,
-    /// What comes behind the upstream's body.
-    append: Vec<u8>,
-}
-
-impl Downstream<'_> {
-    /// What ends the body, if this is its end.
-    fn ending(&self, decoder: &BodyDecoder, is_end: bool) -> Cow<'static, [u8]> {
-        let last = last_chunk(decoder, self.chunked && is_end);
-        if !is_end || self.append.is_empty() {
-            return last;
-        }
-        let mut out = Vec::with_capacity(self.append.len() + 32);
-        if self.chunked {
-            write_chunk_size(self.append.len(), &mut out);
-        }
-        out.extend_from_slice(&self.append);
-        if self.chunked {
-            out.extend_from_slice(CHUNK_END);
-        }
-        out.extend_from_slice(&last);
-        Cow::Owned(out)
-    }
-}
-
-/// Sends the composed head, what was held, and the rest as it comes.
+/// Sends the composed head, what was held, and the rest as it comes; `append` comes behind the upstream's body.
 async fn stream(
-    connection: &mut Connection,
+    mut sink: Sink<'_>,
     group: &Group,
     upstream: &mut UpstreamConnection,
     transaction: &mut Transaction,
     mut decoder: BodyDecoder,
     held: Held,
-    down: &mut Downstream<'_>,
+    append: &[u8],
 ) -> Result<(), Cut> {
-    let patience = down.generation.timeouts.write;
-    let Connection { stream, timer, output, .. } = connection;
     transaction.passed_body_bytes = held.came;
-    let mut size = Vec::new();
     let mut small = Vec::new();
+    let mut room = Trailers::default();
     let mut ended = false;
     if !held.bytes.is_empty() {
-        let end: &[u8] = if down.chunked { CHUNK_END } else { b"" };
-        if down.chunked {
-            write_chunk_size(held.bytes.len(), &mut size);
-        }
         ended = decoder.is_done();
-        let last = down.ending(&decoder, ended);
-        let parts = [&output[..], &size, &held.bytes, end, &last];
-        write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await.map_err(|_| Cut::Client)?;
-        output.clear();
+        let (rest, end) = match ended {
+            true => (append, Some(upstream.trailers(&decoder, &mut room).map_err(|_| Cut::Upstream)?)),
+            false => (&b""[..], None),
+        };
+        sink.send([&held.bytes, rest, b""], end).await.map_err(|_| Cut::Client)?;
     }
     drop(held);
     loop {
@@ -363,72 +391,35 @@ async fn stream(
                 upstream.input.consume(consumed);
                 continue;
             }
-            let length = small.len() + step.data.len();
-            let mut end: &[u8] = b"";
-            size.clear();
-            if down.chunked && length > 0 {
-                write_chunk_size(length, &mut size);
-                end = CHUNK_END;
-            }
-            ended = step.done;
-            let last = down.ending(&decoder, step.done);
-            let parts = [&output[..], &size, &small, step.data, end, &last];
-            write_all(stream, timer, patience, &mut parts.map(IoSlice::new))
-                .await
-                .map_err(|_| Cut::Client)?;
-            output.clear();
+            // Over HTTP/2 trailers may follow, which the end below waits for.
+            ended = step.done && upstream.stream.tcp().is_some();
+            let (rest, end) = if ended { (append, Some(decoder.trailers())) } else { (&b""[..], None) };
+            sink.send([&small, step.data, rest], end).await.map_err(|_| Cut::Client)?;
             small.clear();
             upstream.input.consume(consumed);
         }
         if decoder.is_done() {
-            let last = down.ending(&decoder, !ended);
-            if !output.is_empty() || !last.is_empty() {
-                let parts = [&output[..], &last];
-                let sent = write_all(stream, timer, patience, &mut parts.map(IoSlice::new)).await;
-                sent.map_err(|_| Cut::Client)?;
+            if !ended {
+                let end = Some(upstream.trailers(&decoder, &mut room).map_err(|_| Cut::Upstream)?);
+                sink.send([append, b"", b""], end).await.map_err(|_| Cut::Client)?;
             }
             return Ok(());
         }
-        if !output.is_empty() {
+        if sink.has_head() {
             // The head does not wait for the body: the client of an event stream wants to know that it is there.
-            write_all(stream, timer, patience, &mut [IoSlice::new(output)]).await.map_err(|_| Cut::Client)?;
-            output.clear();
+            sink.send([b"", b"", b""], None).await.map_err(|_| Cut::Client)?;
         }
-        timer.arm(group.settings.read_timeout);
         let UpstreamConnection { stream: from, input, .. } = &mut *upstream;
-        match timer.run(input.fill(from)).await {
-            Ok(Ok(count)) if count > 0 => {}
-            Ok(Ok(_)) if decoder.close().is_ok() => {
-                let last = down.ending(&decoder, true);
-                if !last.is_empty() {
-                    let last = &mut [IoSlice::new(&last)];
-                    write_all(stream, timer, patience, last).await.map_err(|_| Cut::Client)?;
-                }
-                return Ok(());
+        match sink.wait(group.settings.read_timeout, input.fill(from)).await {
+            Ok(Err(Aborted)) => return Err(Cut::Client),
+            Ok(Ok(Ok(count))) if count > 0 => {}
+            Ok(Ok(Ok(_))) if decoder.end().is_ok() => {
+                let end = Some(upstream.trailers(&decoder, &mut room).map_err(|_| Cut::Upstream)?);
+                return sink.send([append, b"", b""], end).await.map_err(|_| Cut::Client);
             }
             _ => return Err(Cut::Upstream),
         }
     }
-}
-
-/// What ends a chunked response, the upstream's trailers with it; nothing if `wanted` is false. The decoder has refused
-/// trailers that a reader might act upon.
-fn last_chunk(decoder: &BodyDecoder, wanted: bool) -> Cow<'static, [u8]> {
-    let mut trailers = decoder.trailers().filter(|(name, _)| !is_hop_by_hop(name)).peekable();
-    if !wanted {
-        return Cow::Borrowed(b"");
-    }
-    if trailers.peek().is_none() {
-        return Cow::Borrowed(LAST_CHUNK);
-    }
-    let mut out = b"0\r\n".to_vec();
-    for (name, value) in trailers {
-        for part in [name, b": ", value, b"\r\n"] {
-            out.extend_from_slice(part);
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    Cow::Owned(out)
 }
 
 /// 101: from here on bytes pass in both directions as they are.
@@ -440,15 +431,13 @@ async fn switch(
     head: &ResponseHead,
     mut upstream: UpstreamConnection,
 ) -> Next {
-    let to_websocket = head.header("upgrade").all(|protocol| protocol.eq_ignore_ascii_case(b"websocket"));
-    if !asks_for_websocket(request) || !to_websocket {
+    if !websocket::is_accepted(request, head) {
         // Nobody asked to switch, or not to this.
         let error = UpstreamError::InvalidResponse;
         return gateway_error(connection, generation, request, transaction, error, false).await;
     }
     compose(connection, request, transaction, head, BodyFraming::None, true, false);
-    let Connection { stream, timer, output, .. } = connection;
-    if write_all(stream, timer, generation.timeouts.write, &mut [IoSlice::new(output)]).await.is_err() {
+    if Sink::new(connection, generation.timeouts.write, false).send([b"", b"", b""], None).await.is_err() {
         return Next::Gone;
     }
     let (up, down) = tunnel::run(connection, &mut upstream).await;

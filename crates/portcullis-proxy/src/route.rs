@@ -12,9 +12,12 @@ use portcullis_metrics::RouteMetrics;
 use crate::StartError;
 use crate::access::Access;
 use crate::access_log::AccessLog;
+use crate::agents::AgentUse;
+use crate::compress::Compression;
+use crate::https::Https;
 use crate::template::{Source, fill, query};
 use crate::transaction::Transaction;
-use crate::upstream::Group;
+use crate::upstream::Slot;
 
 /// A route, ready to serve.
 pub(crate) struct Route {
@@ -22,6 +25,8 @@ pub(crate) struct Route {
     pub(crate) names: PolicyNames,
     pub(crate) matcher: Matcher,
     pub(crate) target: Target,
+    /// That of its site.
+    pub(crate) https: Arc<Https>,
     pub(crate) request_headers: HeaderChanges,
     pub(crate) response_headers: HeaderChanges,
     pub(crate) inspector: Option<Arc<Inspector>>,
@@ -29,22 +34,25 @@ pub(crate) struct Route {
     /// What it asks of clients; none if it lets all of them ask.
     pub(crate) access: Option<Box<Access>>,
     pub(crate) access_log: Option<AccessLog>,
+    pub(crate) compression: Option<Arc<Compression>>,
+    /// Who is asked, in the order in which decisions count.
+    pub(crate) agents: Box<[AgentUse]>,
     pub(crate) metrics: RouteMetrics,
 }
 
 /// What happens to the requests of a route.
 pub(crate) enum Target {
-    Forward { group: Arc<Group>, rewrite: Option<Template>, idempotent: bool },
+    Forward { slot: Arc<Slot>, rewrite: Option<Template>, idempotent: bool },
     Redirect { status: u16, to: Template },
     Respond { status: u16, body: Option<(String, String)> },
 }
 
 impl Target {
     /// `groups` are those of the upstreams, by index.
-    pub(crate) fn new(target: &RouteTarget, groups: &[Arc<Group>]) -> Self {
+    pub(crate) fn new(target: &RouteTarget, groups: &[Arc<Slot>]) -> Self {
         match target.clone() {
             RouteTarget::Forward { upstream, rewrite, idempotent } => {
-                Target::Forward { group: Arc::clone(&groups[upstream]), rewrite, idempotent }
+                Target::Forward { slot: Arc::clone(&groups[upstream]), rewrite, idempotent }
             }
             RouteTarget::Redirect { status, to } => Target::Redirect { status, to },
             RouteTarget::Respond { status, body } => Target::Respond { status, body },

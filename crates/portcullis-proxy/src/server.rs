@@ -1,7 +1,8 @@
 //! The proxy as the rest of the process sees it: start, reload, drain.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,22 +14,26 @@ use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
+use crate::access::{BanFile, BanList};
+use crate::listener::Sockets;
 use crate::state::{Generation, Services, Shared};
 use crate::upstream::{Origin, keeper};
-use crate::{StartError, listener, lookups, worker};
+use crate::worker::{self, Stop};
+use crate::{StartError, lookups};
 
-/// Between two looks at the address lists; a change counts after one or two.
+/// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts after one or two.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A running proxy. Dropping it lets the workers run on; [`drain`](Proxy::drain) ends them.
 pub struct Proxy {
     shared: Arc<Shared>,
-    origin: Origin,
     addresses: Vec<SocketAddr>,
     /// What a reload cannot change.
     fixed: Vec<(String, SocketAddr)>,
+    /// For a process that takes over.
+    sockets: Vec<TcpListener>,
     workers: Vec<JoinHandle<()>>,
-    stop: watch::Sender<Option<Duration>>,
+    stop: watch::Sender<Option<Stop>>,
     /// Dropped, it ends the thread that watches files.
     _watching: mpsc::Sender<()>,
 }
@@ -40,17 +45,29 @@ impl Proxy {
         inspectors: &[Arc<Inspector>],
         services: Services,
     ) -> Result<Proxy, StartError> {
+        Proxy::start_on(config, inspectors, services, Vec::new())
+    }
+
+    /// As [`start`](Proxy::start), on sockets that are bound already where there are some for an address.
+    pub fn start_on(
+        config: &Config,
+        inspectors: &[Arc<Inspector>],
+        services: Services,
+        mut inherited: Vec<TcpListener>,
+    ) -> Result<Proxy, StartError> {
         let origin = Origin::default();
         let generation = Generation::build(config, inspectors, 1, &services, &origin, None)?;
-        let mut sockets: Vec<Vec<std::net::TcpListener>> = Vec::new();
+        let mut sockets: Vec<Sockets> = Vec::new();
         for listener in &config.listeners {
-            let bound = listener::bind(listener.address, config.workers).map_err(|error| {
+            let opened = Sockets::open(listener.address, config.workers, &mut inherited);
+            sockets.push(opened.map_err(|error| {
                 StartError::new(format!("cannot listen on {}: {}", listener.address, explain(&error)))
-            })?;
-            sockets.push(bound);
+            })?);
         }
-        let addresses = sockets.iter().map(|all| all[0].local_addr()).collect::<io::Result<Vec<_>>>();
-        let addresses = addresses.map_err(|error| StartError::new(error.to_string()))?;
+        for unused in inherited.iter().filter_map(|socket| socket.local_addr().ok()) {
+            (services.say)(&format!("a socket on {unused} was passed to us, which no listener serves"));
+        }
+        let addresses = sockets.iter().map(|sockets| sockets.address).collect();
         services.metrics.policy_generation.set(1);
         let unrouted = RouteMetrics::new(&services.registry, "", "", Action::NAMES);
         let by_policy = |cause: &ExceptionCause| {
@@ -62,24 +79,31 @@ impl Proxy {
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);
         let lookups = lookups::Metrics::new(&services.registry);
+        let ban_file = config.ban_file.as_deref().map(|path| {
+            let jails = &current.load().jails;
+            BanFile::open(path, &services.registry, jails, 1, &*services.say)
+        });
         let shared = Arc::new(Shared {
             current,
+            ban_file,
             services,
             unrouted,
             unrouted_names,
             exceptions,
             lookups,
-            started: Instant::now(),
+            started: origin.started(),
+            origin,
+            beats: (0..config.workers).map(|_| AtomicU64::new(0)).collect(),
         });
         let (watching, unwatched) = mpsc::channel();
         let watched = Arc::clone(&shared);
-        let watcher = std::thread::Builder::new().name("lists".to_string());
-        let watcher = watcher.spawn(move || watch_lists(&watched, &unwatched));
+        let watcher = std::thread::Builder::new().name("files".to_string());
+        let watcher = watcher.spawn(move || watch(&watched, &unwatched));
         watcher.map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
         let (stop, stopped) = watch::channel(None);
         let mut workers = Vec::with_capacity(config.workers + 1);
         for number in 0..config.workers {
-            let own: Vec<_> = sockets.iter_mut().filter_map(Vec::pop).collect();
+            let own: Vec<_> = sockets.iter_mut().map(|sockets| sockets.of_worker(number)).collect();
             let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{number}"))
@@ -94,7 +118,8 @@ impl Proxy {
             .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
         workers.push(thread);
         let fixed = fixed(config);
-        Ok(Proxy { shared, origin, addresses, fixed, workers, stop, _watching: watching })
+        let sockets = sockets.into_iter().flat_map(|sockets| sockets.all).collect();
+        Ok(Proxy { shared, addresses, fixed, sockets, workers, stop, _watching: watching })
     }
 
     /// Where it listens, by listener; a port 0 of the settings is the port the system chose.
@@ -129,7 +154,7 @@ impl Proxy {
         let old = self.shared.current.load_full();
         let number = old.number + 1;
         let services = &self.shared.services;
-        let new = Generation::build(config, inspectors, number, services, &self.origin, Some(&old))?;
+        let new = Generation::build(config, inspectors, number, services, &self.shared.origin, Some(&old))?;
         self.shared.current.store(Arc::new(new));
         Ok(number)
     }
@@ -139,14 +164,45 @@ impl Proxy {
         self.shared.current.load().number
     }
 
+    /// Its listening sockets, for a process that takes over. They are to be served by it before this one drains.
+    pub fn sockets(&self) -> io::Result<Vec<TcpListener>> {
+        self.sockets.iter().map(TcpListener::try_clone).collect()
+    }
+
+    /// How often each worker has looked after its chores: a number that does not rise is that of a worker which hangs.
+    pub fn beats(&self) -> impl Fn() -> Vec<u64> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.beats.iter().map(|beats| beats.load(Ordering::Relaxed)).collect()
+    }
+
     /// Stops accepting, lets requests in flight end within the `drain` timeout of the settings, and returns when all
     /// workers have ended.
     pub fn drain(self) {
-        let deadline = self.shared.current.load().timeouts.drain;
-        let _ = self.stop.send(Some(deadline));
+        self.end(false);
+    }
+
+    /// As [`drain`](Proxy::drain), after another process has taken over. What waits to be accepted is left to it, and
+    /// clients that keep their connection are told with the next answer, not in the middle of a request.
+    pub fn hand_over(self) {
+        self.end(true);
+    }
+
+    fn end(self, handed_over: bool) {
+        drop(self.sockets);
+        let drain = self.shared.current.load().timeouts.drain;
+        let _ = self.stop.send(Some(Stop { drain, handed_over }));
         for worker in self.workers {
             let _ = worker.join();
         }
+        let (shared, jails) = (&self.shared, &self.shared.current.load().jails);
+        if let Some(file) = &shared.ban_file {
+            file.close(jails, shared.clock(Instant::now()), &*shared.services.say);
+        }
+    }
+
+    /// Who is banned.
+    pub fn bans(&self) -> BanList {
+        BanList { shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -154,11 +210,28 @@ fn fixed(config: &Config) -> Vec<(String, SocketAddr)> {
     config.listeners.iter().map(|listener| (listener.name.clone(), listener.address)).collect()
 }
 
-/// Reads address lists that have changed, until the proxy is gone.
-fn watch_lists(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
+/// Reads address lists and certificates that have changed and writes bans down, until the proxy is gone.
+fn watch(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
     while unwatched.recv_timeout(LOOK_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
-        for list in shared.current.load_full().lists.values() {
-            list.refresh(&*shared.services.say);
+        let (generation, say) = (shared.current.load_full(), &*shared.services.say);
+        for list in generation.lists.values() {
+            list.refresh(say);
+        }
+        generation.geo.refresh(say);
+        for tls in generation.listeners.iter().filter_map(|listener| listener.tls.as_ref()) {
+            tls.refresh(say);
+        }
+        for slot in &generation.groups {
+            if let Some(tls) = &slot.group().tls {
+                tls.refresh(say);
+            }
+        }
+        let now = shared.clock(Instant::now());
+        for cells in generation.jails.values() {
+            cells.measure(now);
+        }
+        if let Some(file) = &shared.ban_file {
+            file.keep(&generation.jails, now, say);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -12,16 +13,18 @@ use portcullis_config::{ClientAddress, Config, Timeouts};
 use portcullis_event::{Action, Event, Redactor, RedactorNames};
 use portcullis_inspect::{Inspector, KeptFile, Memo, Origin, PolicyNames, Scratch};
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics, RuleCounters};
-use rustls::ServerConfig;
 use tokio::sync::Notify;
 
 use crate::StartError;
-use crate::access::{Access, Gate, Limit, ListFiles, Lists};
+use crate::access::{Access, BanFile, Gate, Geo, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
 use crate::access_log::AccessLog;
+use crate::agents::{Agent, Links};
 use crate::block_page::BlockPage;
 use crate::budget::Budget;
 use crate::buffer::Spares;
+use crate::compress::Compression;
 use crate::divert;
+use crate::https::Https;
 use crate::local_time::LocalTime;
 use crate::lookups::{self, Lookups};
 use crate::pause::Pauses;
@@ -29,8 +32,8 @@ use crate::request_id::RequestIds;
 use crate::route::{Matcher, Route, Target};
 use crate::site::{Hosts, Site};
 use crate::timer::Timers;
-use crate::tls;
-use crate::upstream::{Group, Origin as GroupOrigin, Pool};
+use crate::tls::ListenerTls;
+use crate::upstream::{Origin as GroupOrigin, Pool, Sessions, Slot};
 
 /// What the proxy needs from the rest of the process. Two proxies in one process share nothing through it unless their
 /// handles do.
@@ -40,14 +43,16 @@ pub struct Services {
     pub registry: Arc<Registry>,
     /// Counters without regard to the route.
     pub metrics: DataPlane,
-    /// Takes a finished event. Called on the worker, so it must not wait.
-    pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
+    /// Takes a finished event. Called on the worker, so it must not wait. None: no events are made.
+    pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
     /// The files of access logs that are open.
     pub access_logs: Vec<PathBuf>,
     /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
     pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
+    /// Where traces go, if they do.
+    pub traces: Option<portcullis_trace::Sender>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -58,16 +63,24 @@ pub(crate) struct Generation {
     /// By listener.
     pub(crate) listeners: Vec<ListenerState>,
     pub(crate) sites: Vec<Site>,
-    pub(crate) groups: Vec<Arc<Group>>,
+    pub(crate) groups: Vec<Arc<Slot>>,
+    pub(crate) agents: Vec<Arc<Agent>>,
     /// The rate limits of all sites and routes.
     limits: Vec<Arc<Limit>>,
+    /// To the store of shared rate limits.
+    limit_link: Option<LimitLink>,
+    /// Where clients are.
+    pub(crate) geo: Geo,
+    /// The bans of all sites and routes.
+    pub(crate) jails: Jails,
     /// The address lists of all sites and routes.
     pub(crate) lists: ListFiles,
     /// Of requests that no route serves.
     pub(crate) access_log: Option<AccessLog>,
     /// Where `proxy` actions send requests.
-    pub(crate) diverted: HashMap<Origin, Arc<Group>>,
+    pub(crate) diverted: HashMap<Origin, Arc<Slot>>,
     pub(crate) client_address: ClientAddress,
+    pub(crate) tracing: Option<portcullis_config::Tracing>,
     pub(crate) timeouts: Timeouts,
     pub(crate) connections_max: usize,
     pub(crate) held_body_bytes_max: u64,
@@ -83,9 +96,13 @@ pub(crate) struct Generation {
 
 /// The part of a listener that a reload replaces.
 pub(crate) struct ListenerState {
-    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) tls: Option<Arc<ListenerTls>>,
+    /// For a reload.
+    name: String,
     pub(crate) proxy_protocol: bool,
+    pub(crate) half_close: bool,
     pub(crate) compat: portcullis_http::h1::Compat,
+    pub(crate) http2: portcullis_config::Http2,
     pub(crate) hosts: Hosts,
 }
 
@@ -105,7 +122,7 @@ impl Generation {
         let groups = config
             .upstreams
             .iter()
-            .map(|upstream| Group::build(upstream, services, origin, old.map_or(&[], |old| &old.groups)))
+            .map(|upstream| Slot::build(upstream, services, origin, old.map_or(&[], |old| &old.groups)))
             .collect::<Result<Vec<_>, _>>()?;
         let listeners = config
             .listeners
@@ -116,46 +133,77 @@ impl Generation {
                     hosts.add(&config.sites[*site].hosts, *site);
                 }
                 Ok(ListenerState {
-                    tls: listener.tls.as_deref().map(tls::server_config).transpose()?,
+                    tls: {
+                        let old = old.and_then(|old| {
+                            let same = |known: &&ListenerState| known.name == listener.name;
+                            old.listeners.iter().find(same)?.tls.as_deref()
+                        });
+                        let build = |tls| {
+                            ListenerTls::build(
+                                tls,
+                                &listener.name,
+                                listener.http2.enabled,
+                                &services.registry,
+                                old,
+                            )
+                        };
+                        listener.tls.as_ref().map(build).transpose()?.map(Arc::new)
+                    },
+                    name: listener.name.clone(),
                     proxy_protocol: listener.proxy_protocol,
+                    half_close: listener.half_close,
                     compat: match listener.compat {
                         portcullis_config::Compat::Strict => portcullis_http::h1::Compat::Strict,
                         portcullis_config::Compat::Apache => portcullis_http::h1::Compat::Apache,
                     },
+                    http2: listener.http2,
                     hosts,
                 })
             })
             .collect::<Result<Vec<_>, StartError>>()?;
+        let agents = Agent::build(&config.agents, services, old.map_or(&[], |old| &old.agents));
         let mut limits = Vec::new();
+        let known = old.and_then(|old| old.limit_link.as_ref());
+        let limit_link = LimitLink::build(config.limit_store.as_ref(), services, origin.started(), known)?;
+        let mut jails = Jails::new();
         let mut lists = Lists {
             registry: &services.registry,
             old: old.map(|old| &old.lists),
             files: ListFiles::default(),
         };
+        let old_generation = old;
         let mut access = |site: &portcullis_config::Site| {
             let name = site.name.as_str().into();
             let old = old.map_or(&[][..], |old| &old.limits);
-            let mut build = |settings: &[_]| {
-                let built = Limit::build(&services.registry, &name, settings, old);
+            let mut build = |settings: &[_], lists: &mut Lists<'_>| {
+                let built =
+                    Limit::build(&services.registry, &name, settings, old, lists, limit_link.as_ref())?;
                 limits.extend_from_slice(&built);
-                built
+                Ok::<_, StartError>(built)
             };
-            let of_site = build(&site.rate_limits);
+            let of_site = build(&site.rate_limits, &mut lists)?;
             let of_route = |route: &portcullis_config::Route| {
-                let limits: Vec<_> = of_site.iter().cloned().chain(build(&route.rate_limits)).collect();
+                let limits: Vec<_> =
+                    of_site.iter().cloned().chain(build(&route.rate_limits, &mut lists)?).collect();
                 let gate = route.access.as_ref();
                 let gate = gate
                     .map(|gate| Gate::build(&services.registry, &site.name, gate, &mut lists))
                     .transpose()?;
-                let any = gate.is_some() || !limits.is_empty();
-                Ok(any.then(|| Box::new(Access { gate, limits })))
+                let old = old_generation.map(|old| &old.jails);
+                let jail = route.ban.as_ref();
+                let jail =
+                    jail.map(|ban| Jail::build(&services.registry, ban, &mut jails, old, &services.say));
+                let any = gate.is_some() || jail.is_some() || !limits.is_empty();
+                Ok(any.then(|| Box::new(Access { gate, jail, limits })))
             };
             site.routes.iter().map(of_route).collect::<Result<Vec<_>, StartError>>()
         };
         let route = |site: &portcullis_config::Site,
                      (route, access): (&portcullis_config::Route, Option<Box<Access>>),
+                     https: &Arc<Https>,
                      access_log: Option<AccessLog>| {
             Ok(Route {
+                https: Arc::clone(https),
                 names: PolicyNames {
                     site: site.name.as_str().into(),
                     route: route.name.as_str().into(),
@@ -169,12 +217,19 @@ impl Generation {
                 failure: route.failure,
                 access,
                 access_log,
+                compression: route
+                    .compression
+                    .as_ref()
+                    .map(|settings| Arc::new(Compression::new(&services.registry, &site.name, settings))),
+                agents: Agent::uses(&agents, &route.agents),
                 metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
             })
         };
         let mut site = |site: &portcullis_config::Site| {
             let log = AccessLog::build(site.access_log.as_ref(), &services.access_logs)?;
-            let routes = site.routes.iter().zip(access(site)?).map(|each| route(site, each, log));
+            let https = Arc::new(Https::new(&site.https, &services.registry, &site.name));
+            let routes = site.routes.iter().zip(access(site)?);
+            let routes = routes.map(|each| route(site, each, &https, log));
             Ok(Site { routes: routes.collect::<Result<Vec<_>, StartError>>()? })
         };
         let sites = config.sites.iter().map(&mut site).collect::<Result<Vec<_>, StartError>>()?;
@@ -184,10 +239,15 @@ impl Generation {
             sites,
             diverted: divert::groups(config, inspectors, &groups, services, origin)?,
             groups,
+            agents,
             limits,
+            jails,
+            limit_link,
+            geo: Geo::build(&services.registry, &config.geo_files, old.map(|old| &old.geo))?,
             lists: lists.files,
             access_log: AccessLog::build(config.access_log.as_ref(), &services.access_logs)?,
             client_address: config.client_address.clone(),
+            tracing: config.tracing.clone(),
             timeouts: config.timeouts,
             connections_max: config.limits.connections_max,
             held_body_bytes_max: config.limits.held_body_bytes_max,
@@ -228,8 +288,14 @@ pub(crate) struct Shared {
     /// By cause, then by policy.
     pub(crate) exceptions: Vec<EnumCounters>,
     pub(crate) lookups: lookups::Metrics,
-    /// Where the clock of rate limits begins.
+    /// What bans outlive the process in.
+    pub(crate) ban_file: Option<BanFile>,
+    /// Where the clock of rate limits and bans begins.
     pub(crate) started: Instant,
+    /// What groups of endpoints are made from.
+    pub(crate) origin: GroupOrigin,
+    /// By worker: how often it has looked after its chores.
+    pub(crate) beats: Vec<AtomicU64>,
 }
 
 impl Shared {
@@ -246,13 +312,19 @@ pub(crate) struct Worker {
     pub(crate) timers: Timers,
     pub(crate) spares: Rc<Spares>,
     pub(crate) pool: RefCell<Pool>,
+    pub(crate) sessions: RefCell<Sessions>,
     pub(crate) budget: Rc<Budget>,
     pub(crate) lookups: Lookups,
+    pub(crate) agents: Links,
     pub(crate) draining: Cell<bool>,
+    /// Another process has taken over: connections end with their next answer.
+    pub(crate) handed_over: Cell<bool>,
+    number: usize,
     pub(crate) pauses: Pauses,
     pub(crate) request_ids: RefCell<RequestIds>,
     /// Buffers of finished inspections, for the next ones.
-    scratch: RefCell<Vec<Scratch>>,
+    #[expect(clippy::vec_box, reason = "they are large, and handed in and out")]
+    scratch: RefCell<Vec<Box<Scratch>>>,
     /// What they remember together.
     memo: Memo,
     connections: Cell<usize>,
@@ -269,9 +341,13 @@ impl Worker {
             timers: Timers::default(),
             spares: Rc::default(),
             pool: RefCell::new(Pool::new(number as u64)),
+            sessions: RefCell::default(),
             budget,
             lookups: Lookups::default(),
+            agents: Links::default(),
             draining: Cell::new(false),
+            handed_over: Cell::new(false),
+            number,
             pauses: Pauses::default(),
             request_ids: RefCell::default(),
             scratch: RefCell::default(),
@@ -289,12 +365,12 @@ impl Worker {
     }
 
     /// Buffers for an inspection.
-    pub(crate) fn take_scratch(&self) -> Scratch {
-        self.scratch.borrow_mut().pop().unwrap_or_else(|| Scratch::sharing(&self.memo))
+    pub(crate) fn take_scratch(&self) -> Box<Scratch> {
+        self.scratch.borrow_mut().pop().unwrap_or_else(|| Box::new(Scratch::sharing(&self.memo)))
     }
 
     /// Gives buffers back. A few are kept: as many as inspections run at one time in ordinary traffic.
-    pub(crate) fn keep_scratch(&self, scratch: Scratch) {
+    pub(crate) fn keep_scratch(&self, scratch: Box<Scratch>) {
         let mut kept = self.scratch.borrow_mut();
         if kept.len() < SCRATCH_MAX {
             kept.push(scratch);
@@ -308,10 +384,13 @@ impl Worker {
 
     /// The chores of a tick: expired timers, and now and then old upstream connections.
     pub(crate) fn tick(&self, now: Instant, sweep: bool) {
+        self.shared.beats[self.number].fetch_add(1, Ordering::Relaxed);
         self.timers.expire(now);
         if sweep {
             self.budget.resize(self.shared.current.load().held_body_bytes_max);
             self.pool.borrow_mut().sweep(now);
+            self.sessions.borrow_mut().sweep(now);
+            self.agents.sweep();
         }
     }
 }

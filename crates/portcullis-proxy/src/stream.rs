@@ -7,20 +7,33 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Plain TCP or TLS over it, for either side.
+use crate::http2::Pipe;
+
+/// Plain TCP or TLS over it, for either side, or one stream of an HTTP/2 connection.
 pub(crate) enum Stream {
     /// Plain.
     Plain(TcpStream),
     /// TLS, we are the server or the client.
     Tls(Box<tokio_rustls::TlsStream<TcpStream>>),
+    /// The bodies of one request and its answer.
+    Http2(Box<Pipe>),
 }
 
 impl Stream {
-    /// The socket below.
-    pub(crate) fn tcp(&self) -> &TcpStream {
+    /// The socket, unless others use it as well.
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
-            Stream::Plain(tcp) => tcp,
-            Stream::Tls(tls) => tls.get_ref().0,
+            Stream::Plain(tcp) => Some(tcp),
+            Stream::Tls(tls) => Some(tls.get_ref().0),
+            Stream::Http2(_) => None,
+        }
+    }
+
+    /// The peer has agreed to HTTP/2 in the TLS handshake.
+    pub(crate) fn is_http2_agreed(&self) -> bool {
+        match self {
+            Stream::Tls(tls) => tls.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Stream::Plain(_) | Stream::Http2(_) => false,
         }
     }
 }
@@ -34,6 +47,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Stream::Plain(tcp) => Pin::new(tcp).poll_read(context, into),
             Stream::Tls(tls) => Pin::new(tls).poll_read(context, into),
+            Stream::Http2(pipe) => Pin::new(pipe).poll_read(context, into),
         }
     }
 }
@@ -43,6 +57,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
             Stream::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
+            Stream::Http2(pipe) => Pin::new(pipe).poll_write(context, bytes),
         }
     }
 
@@ -54,6 +69,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, slices),
             Stream::Tls(tls) => Pin::new(tls).poll_write_vectored(context, slices),
+            Stream::Http2(pipe) => Pin::new(pipe).poll_write_vectored(context, slices),
         }
     }
 
@@ -65,6 +81,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(tcp) => Pin::new(tcp).poll_flush(context),
             Stream::Tls(tls) => Pin::new(tls).poll_flush(context),
+            Stream::Http2(pipe) => Pin::new(pipe).poll_flush(context),
         }
     }
 
@@ -72,6 +89,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Stream::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
             Stream::Tls(tls) => Pin::new(tls).poll_shutdown(context),
+            Stream::Http2(pipe) => Pin::new(pipe).poll_shutdown(context),
         }
     }
 }

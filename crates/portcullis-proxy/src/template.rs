@@ -1,6 +1,7 @@
 //! Filling in texts of the configuration from a request.
 
-use portcullis_config::{Part, Template};
+use portcullis_access::Code;
+use portcullis_config::{ClientCertField, Part, Template};
 use portcullis_http::message::{RequestHead, TargetForm};
 use portcullis_match::regex::Captures;
 
@@ -29,6 +30,22 @@ pub(crate) fn fill(template: &Template, from: &Source<'_>) -> Vec<u8> {
                 query(from.head, &mut out);
             }
             Part::RequestId => out.extend_from_slice(from.transaction.request_id.as_bytes()),
+            Part::Country => code(from.transaction.place().country, &mut out),
+            Part::Continent => code(from.transaction.place().continent, &mut out),
+            Part::Asn => {
+                let asn = from.transaction.place().asn.map(|number| number.to_string());
+                out.extend_from_slice(asn.unwrap_or_default().as_bytes());
+            }
+            Part::ClientCert(field) => {
+                let certificate = from.transaction.client_certificate.as_deref();
+                let text = certificate.map_or("", |certificate| match field {
+                    ClientCertField::Subject => &certificate.subject,
+                    ClientCertField::Issuer => &certificate.issuer,
+                    ClientCertField::Serial => &certificate.serial,
+                    ClientCertField::Fingerprint => &certificate.fingerprint,
+                });
+                out.extend_from_slice(text.as_bytes());
+            }
             Part::Group(number) => {
                 if let Some(span) = from.groups.get(*number).copied().flatten() {
                     out.extend_from_slice(span.of(from.head.path()));
@@ -37,6 +54,10 @@ pub(crate) fn fill(template: &Template, from: &Source<'_>) -> Vec<u8> {
         }
     }
     out
+}
+
+fn code(code: Option<Code>, out: &mut Vec<u8>) {
+    out.extend_from_slice(code.as_ref().map_or("", Code::as_str).as_bytes());
 }
 
 /// The host that the request is for: the target's own, where it has one.

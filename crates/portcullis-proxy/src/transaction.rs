@@ -2,23 +2,31 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
+use portcullis_access::{Code, Whereabouts};
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{
-    AccessRecord, Action, Client, Coverage, Event, Exception, ExceptionCause, ExceptionPolicy, NotInspected,
-    Timestamp, UpstreamError, limits, text,
+    AccessRecord, Action, AgentWord, Client, Coverage, EngineMode, Event, Exception, ExceptionCause,
+    ExceptionPolicy, NotInspected, Timestamp, UpstreamError, limits, text,
 };
-use portcullis_http::message::{Refusal, RequestHead};
+use portcullis_http::message::{Refusal, RequestHead, Version};
 use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report};
+use portcullis_metrics::Protocol;
 
-use crate::access::{Entry, Noted};
+use crate::access::{Deed, Entry, Noted, Visitor};
 use crate::access_log::AccessLog;
+use crate::agents;
 use crate::client;
+use crate::compress::{Compression, Recoded};
 use crate::connection::{Began, Connection};
 use crate::guard::{Guarded, Health};
+use crate::https::{self, Https};
 use crate::lookups;
 use crate::route::{Changed, Route};
 use crate::state::Generation;
+use crate::tls::ClientCertificate;
+use crate::trace::{Told, Traced};
 use crate::upstream::Group;
 
 /// One request with its response, from first byte to logged event.
@@ -34,50 +42,75 @@ pub(crate) struct Transaction {
     /// What a lookup without an answer means.
     pub(crate) lookup_failure: OpenOrClosed,
     pub(crate) upstream_error: Option<UpstreamError>,
+    pub(crate) trace: Option<Box<Traced>>,
+    /// Agents that have yet to decide.
+    pub(crate) agents: Option<Box<agents::Asked>>,
+    pub(crate) agent_headers: agents::Headers,
+    pub(crate) agent_words: Vec<AgentWord>,
+    /// One that gave no decision.
+    pub(crate) failed_agent: Option<Arc<agents::Agent>>,
     /// Bytes of the request body, without framing.
     pub(crate) request_body_bytes: u64,
     /// Bytes of the upstream's response body.
     pub(crate) passed_body_bytes: u64,
+    /// Bytes of a response body in the coding that we gave it.
+    pub(crate) coded_body_bytes: Option<u64>,
     /// Bytes of an answer of our own.
     pub(crate) own_body_bytes: u64,
     /// Headers of an answer of our own.
     pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
     /// What the route changes of the headers of the answer.
     pub(crate) response_headers: Option<Box<Changed>>,
+    /// They are for the answer of our own, too: it is that of the route.
+    pub(crate) changes_own_headers: bool,
+    /// How the route has answers compressed.
+    pub(crate) compression: Option<Arc<Compression>>,
+    /// What the head of the answer says of it.
+    pub(crate) recoded: Recoded,
+    /// `Strict-Transport-Security`, if answers are to have it.
+    pub(crate) hsts: Option<Arc<Https>>,
     /// Keeps the client at its endpoint.
     pub(crate) sticky_cookie: Option<String>,
+    /// The client went away before it had the whole answer.
+    pub(crate) client_aborted: bool,
     /// Bytes of a connection that was upgraded.
     pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
+    place: Whereabouts,
+    /// That which the client was known by, if it has one.
+    pub(crate) client_certificate: Option<Arc<ClientCertificate>>,
     /// What would have refused the client, or has.
     pub(crate) noted: Option<Noted>,
     /// Whether the request is inspected.
     entry: Entry,
     /// Where its line goes.
     access_log: Option<AccessLog>,
-    /// The endpoint that answered.
-    upstream: Option<String>,
+    /// The endpoint that was asked last.
+    endpoint: Option<(Arc<Group>, usize)>,
     rejection: Option<Rejection>,
     exceptions: Vec<Exception>,
     began: Began,
 }
 
 impl Transaction {
+    /// Who sent it.
+    pub(crate) fn visitor(&self) -> Visitor {
+        Visitor { address: self.client.ip(), place: self.place }
+    }
+
     /// Begins the account of a request that `route` serves; without a route, or if it is not to, nothing inspects it.
     pub(crate) fn begin(
         connection: &Connection,
         generation: &Generation,
         head: &RequestHead,
         route: Option<&Route>,
-        client: SocketAddr,
+        (client, place): (SocketAddr, Whereabouts),
         entry: Entry,
     ) -> Self {
         let began = connection.began;
         let request_id = connection.worker.request_ids.borrow_mut().make(began.time);
-        let settings = &generation.client_address;
         let about = || Inspected {
             client,
-            client_info: client::describe(settings, client, connection.peer, head),
             server: connection.local,
             request_id: request_id.clone(),
             epoch_millis: began.epoch_millis(),
@@ -85,9 +118,17 @@ impl Transaction {
                 .local_time
                 .utc_offset_seconds((began.epoch_millis() / 1000) as i64),
             tls: connection.tls,
+            environment: match &connection.client_certificate {
+                Some(certificate) => ClientCertificate::environment(certificate.as_deref()),
+                None => Vec::new(),
+            },
         };
-        let inspection =
+        let mut inspection =
             Guarded::begin(route.filter(|_| entry == Entry::Inspected), &connection.worker, about);
+        let trace = Traced::begin(connection, generation, head);
+        if trace.as_ref().is_some_and(|trace| trace.is_sampled()) {
+            inspection.keep_phases();
+        }
         Transaction {
             request_id,
             inspection,
@@ -97,18 +138,34 @@ impl Transaction {
             refusal: None,
             lookup_failure: route.map_or(OpenOrClosed::Open, |route| route.failure.lookup),
             upstream_error: None,
+            trace,
+            agents: None,
+            agent_headers: agents::Headers::default(),
+            agent_words: Vec::new(),
+            failed_agent: None,
             request_body_bytes: 0,
             passed_body_bytes: 0,
+            coded_body_bytes: None,
             own_body_bytes: 0,
             own_headers: None,
             response_headers: None,
+            changes_own_headers: false,
+            compression: route.and_then(|route| route.compression.clone()),
+            recoded: Recoded::default(),
+            hsts: {
+                let https = route.map(|route| &route.https).filter(|https| https.field().is_some());
+                https.filter(|_| https::is_secure(connection, &generation.client_address, head)).cloned()
+            },
             sticky_cookie: None,
+            client_aborted: false,
             upgraded_bytes: 0,
             client,
+            place,
+            client_certificate: connection.client_certificate.clone().flatten(),
             noted: None,
             entry,
             access_log: route.map_or(generation.access_log, |route| route.access_log),
-            upstream: None,
+            endpoint: None,
             rejection: None,
             exceptions: Vec::new(),
             began,
@@ -118,6 +175,16 @@ impl Transaction {
     /// The address of the client, as trusted proxies have it.
     pub(crate) fn client(&self) -> SocketAddr {
         self.client
+    }
+
+    /// Where the client is.
+    pub(crate) fn place(&self) -> &Whereabouts {
+        &self.place
+    }
+
+    /// Somebody keeps records of transactions, which show the headers of answers.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.inspector.as_ref().is_some_and(|inspector| inspector.keeps_records())
     }
 
     /// What the `Server` header of answers is to say, if the rules say so; empty if there shall be none.
@@ -137,16 +204,38 @@ impl Transaction {
         }
     }
 
-    /// Notes which endpoint of a group answered.
-    pub(crate) fn answered_by(&mut self, group: &Group, endpoint: usize) {
-        if self.access_log.is_some() {
-            self.upstream = group.endpoints.members().get(endpoint).map(|member| member.name.clone());
+    /// Counts bytes of a body that were sent in a coding of ours.
+    pub(crate) fn coded(&mut self, bytes: usize) {
+        *self.coded_body_bytes.get_or_insert(0) += bytes as u64;
+    }
+
+    /// Notes which endpoint of a group is asked.
+    pub(crate) fn asks(&mut self, group: &Arc<Group>, endpoint: usize) {
+        self.endpoint = Some((Arc::clone(group), endpoint));
+        if let Some(trace) = &mut self.trace {
+            trace.asks(group, endpoint);
         }
+    }
+
+    /// The name of the endpoint that was asked last.
+    fn endpoint(&self) -> Option<&str> {
+        let (group, endpoint) = self.endpoint.as_ref()?;
+        group.endpoints.members().get(*endpoint).map(|member| member.name.as_str())
     }
 
     /// Notes that the proxy answers this on its own account.
     pub(crate) fn reject(&mut self, status: u16, reason: &str) {
-        self.rejection = Some(Rejection { status, reason: reason.to_string() });
+        self.reject_as(status, reason.to_string(), Action::Deny);
+    }
+
+    /// The same, with what the answer is.
+    pub(crate) fn reject_as(&mut self, status: u16, reason: String, action: Action) {
+        self.rejection = Some(Rejection { status, reason, action });
+    }
+
+    /// The client is one of those whose requests are not inspected.
+    pub(crate) fn is_bypassed(&self) -> bool {
+        self.entry == Entry::Bypassed
     }
 
     /// Closes the account: phase 5, metrics, and the event if there is something to tell.
@@ -178,8 +267,11 @@ impl Transaction {
             duration,
             upstream_error: self.upstream_error,
             rejection: self.rejection.clone(),
+            agents: std::mem::take(&mut self.agent_words),
             exceptions: std::mem::take(&mut self.exceptions),
+            no_event: shared.services.on_event.is_none(),
         };
+        let phases = self.inspection.take_phases();
         let (mut action, mut event, coverage) = match self.inspection.finish(&outcome) {
             Some(report) => {
                 let Report { action, event, matched_rules, coverage, kept_files, scratch, .. } = report;
@@ -206,11 +298,20 @@ impl Transaction {
             None => self.uninspected(connection, generation, head, route, &outcome),
         };
         let control = self.noted.as_ref().map(|noted| noted.control.clone());
+        if let Some(jail) = route.and_then(|route| route.access.as_ref()?.jail.as_ref()) {
+            let deed = Deed {
+                action,
+                is_verdict: self.action != Action::Pass && self.is_verdict(),
+                control: control.as_ref().map(|control| control.by),
+                anomaly: event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
+            };
+            jail.judge(self.client.ip(), &deed, shared.clock(Instant::now()));
+        }
         if let Some(noted) = self.noted.take() {
             if action == Action::Pass {
                 action = Action::Detect;
             }
-            if noted.tell || event.is_some() {
+            if !outcome.no_event && (noted.tell || event.is_some()) {
                 let make =
                     || self.describe(connection, generation, head, route, &outcome, (action, &coverage));
                 let event = event.get_or_insert_with(make);
@@ -221,6 +322,12 @@ impl Transaction {
                 }
             }
         }
+        let protocol = match head.version() {
+            Version::Http2 => Protocol::Http2,
+            Version::Http11 => Protocol::Http11,
+            _ => Protocol::Http10,
+        };
+        shared.services.metrics.protocols.inc(protocol as usize);
         let metrics = route.map_or(&shared.unrouted, |route| &route.metrics);
         metrics.requests.inc(self.status.unwrap_or(0), action as usize);
         metrics.request_duration.observe(duration);
@@ -234,12 +341,30 @@ impl Transaction {
         counters.bytes_inspected.add(coverage.bytes_inspected);
         for (reason, bytes) in &coverage.bytes_not_inspected {
             counters.bytes_not_inspected.add(*reason as usize, *bytes);
+            counters.exchanges_not_inspected.inc(*reason as usize);
         }
         if let Some(refusal) = self.refusal {
             counters.refused_requests.inc(refusal as usize);
         }
+        if self.client_aborted {
+            counters.client_aborts.inc();
+        }
         if let Some(error) = self.upstream_error {
             counters.upstream_errors.inc(error as usize);
+        }
+        let trace_id = self.trace.as_ref().map(|trace| trace.id());
+        if let Some(trace) = self.trace.take() {
+            trace.finish(Told {
+                head,
+                route,
+                request_id: &self.request_id,
+                client: self.client.ip(),
+                tls: connection.tls,
+                status: self.status,
+                action,
+                phases,
+                duration,
+            });
         }
         if let Some(log) = self.access_log {
             let names = route.map_or(&shared.unrouted_names, |route| &route.names);
@@ -247,6 +372,8 @@ impl Transaction {
                 time: Timestamp::from_epoch_millis(self.began.epoch_millis()),
                 request_id: &self.request_id,
                 client: self.client.ip(),
+                country: self.place.country.as_ref().map(Code::as_str),
+                asn: self.place.asn,
                 site: &names.site,
                 route: &names.route,
                 method: head.method(),
@@ -255,9 +382,10 @@ impl Transaction {
                 protocol: head.version_bytes(),
                 status: self.status,
                 request_body_bytes: self.request_body_bytes,
-                body_bytes: self.passed_body_bytes + self.own_body_bytes,
+                body_bytes: self.coded_body_bytes.unwrap_or(self.passed_body_bytes + self.own_body_bytes),
                 duration_us: duration.as_micros().try_into().unwrap_or(u64::MAX),
-                upstream: self.upstream.as_deref(),
+                upstream: self.endpoint(),
+                trace_id: trace_id.as_deref(),
                 verdict: action,
                 control: control.as_ref(),
                 referer: head.header("referer").next(),
@@ -265,10 +393,19 @@ impl Transaction {
             };
             log.write(&record, &generation.redactor, &shared.services);
         }
-        if let Some(mut event) = event {
+        let event = event.filter(|event| agents::is_told(self.failed_agent.as_deref(), event));
+        if let (Some(mut event), Some(on_event)) = (event, &shared.services.on_event) {
             event.response.body_bytes = self.passed_body_bytes + self.own_body_bytes;
-            (shared.services.on_event)(event);
+            event.client = self.describe_client(connection, generation, head);
+            event.upstream = self.endpoint().map(str::to_string);
+            event.trace_id = trace_id;
+            on_event(event);
         }
+    }
+
+    /// What was done was decided by rules or the semantic detector, and not by a limit or a fault of ours.
+    fn is_verdict(&self) -> bool {
+        self.rejection.is_none() && self.inspection.health() != Health::Broken
     }
 
     /// What there is to say of a transaction that no inspection saw to its end.
@@ -292,12 +429,17 @@ impl Transaction {
         coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
         let action = match (self.refusal, &self.rejection) {
             (Some(_), _) => Action::Refuse,
-            (None, Some(_)) => Action::Deny,
+            (None, Some(rejection)) => rejection.action,
+            (None, None)
+                if self.action == Action::Pass && outcome.agents.iter().any(AgentWord::is_finding) =>
+            {
+                Action::Detect
+            }
             (None, None) => self.action,
         };
         let silent = action == Action::Pass && self.upstream_error.is_none() && outcome.exceptions.is_empty();
         // Whether a refused client makes an event is decided where he was refused.
-        if silent || self.entry == Entry::Refused {
+        if silent || outcome.no_event || self.entry == Entry::Refused {
             return (action, None, coverage);
         }
         let event = self.describe(connection, generation, head, route, outcome, (action, &coverage));
@@ -320,8 +462,10 @@ impl Transaction {
         event.site = names.site.clone();
         event.route = names.route.clone();
         event.policy_generation = generation.number;
-        event.engine = portcullis_event::EngineMode::Off;
-        event.client = self.describe_client(connection, generation, head);
+        event.engine = self.inspector.as_ref().map_or(EngineMode::Off, |inspector| inspector.engine_mode());
+        if let Some(inspector) = &self.inspector {
+            event.mode = inspector.mode();
+        }
         event.server.addr = connection.local.ip().to_string();
         event.server.port = connection.local.port();
         event.server.host = text(head.host(), limits::REQUEST_TOKEN_BYTES_MAX);
@@ -345,6 +489,7 @@ impl Transaction {
         }
         event.upstream_error = self.upstream_error;
         event.exceptions.clone_from(&outcome.exceptions);
+        event.agents.clone_from(&outcome.agents);
         event.coverage = coverage.clone();
         generation.redactor.redact(&mut event);
         event
@@ -356,6 +501,6 @@ impl Transaction {
         generation: &Generation,
         head: &RequestHead,
     ) -> Client {
-        client::describe(&generation.client_address, self.client, connection.peer, head)
+        client::describe(&generation.client_address, (self.client, self.place), connection.peer, head)
     }
 }

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use portcullis_http::h1::{BodyDecoder, BodyError, CHUNK_END, LAST_CHUNK, write_chunk_size};
+use portcullis_http::h1::{BodyDecoder, CHUNK_END, LAST_CHUNK, write_chunk_size};
 use tokio::io::AsyncWrite;
 
 use crate::connection::Connection;
@@ -82,9 +82,7 @@ pub(crate) async fn upload(
             input.consume(consumed);
         }
         if decoder.is_done() {
-            if chunked {
-                write(upstream, timer, patience, &mut [IoSlice::new(LAST_CHUNK)]).await?;
-            }
+            finish(upstream, timer, patience, chunked).await?;
             return Ok(Uploaded { bytes, whole: true });
         }
         timer.arm_within(generation.timeouts.body, deadline);
@@ -107,12 +105,29 @@ pub(crate) async fn upload(
             Err(_) => return Err(Stopped::RequestBody(408, "The request body did not come in time.")),
             Ok(Ok(Came::Client)) => {}
             Ok(Ok(Came::UpstreamEnd)) => return Ok(Uploaded { bytes, whole: false }),
-            Ok(Ok(Came::ClientEnd)) => {
-                let error = BodyError::Truncated;
-                return Err(Stopped::RequestBody(error.status(), error.explanation()));
-            }
+            Ok(Ok(Came::ClientEnd)) => match decoder.close() {
+                Ok(()) => {
+                    finish(upstream, timer, patience, chunked).await?;
+                    return Ok(Uploaded { bytes, whole: true });
+                }
+                Err(error) => return Err(Stopped::RequestBody(error.status(), error.explanation())),
+            },
             Ok(Err(_)) => return Err(Stopped::Client),
         }
+    }
+}
+
+/// Ends the body.
+async fn finish(
+    upstream: &mut UpstreamConnection,
+    timer: &Timer,
+    patience: Duration,
+    chunked: bool,
+) -> Result<(), Stopped> {
+    match &mut upstream.stream {
+        Stream::Http2(pipe) => pipe.finish(None).map_err(|_| Stopped::Upstream),
+        _ if chunked => write(upstream, timer, patience, &mut [IoSlice::new(LAST_CHUNK)]).await,
+        _ => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::connection;
+use crate::listener::BACKLOG;
 use crate::state::{Shared, Worker};
 use crate::timer::TICK;
 
@@ -17,12 +18,21 @@ const SWEEP_TICKS: u32 = 20;
 /// How long accepting rests when the system is out of file descriptors or memory.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// Runs until told to stop through `stopped`, which then says how long requests in flight may take.
+/// How a worker ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop {
+    /// How long requests in flight may take.
+    pub(crate) drain: Duration,
+    /// Another process serves the same sockets.
+    pub(crate) handed_over: bool,
+}
+
+/// Runs until told to stop through `stopped`. `sockets` are by listener.
 pub(crate) fn run(
     shared: Arc<Shared>,
     number: usize,
-    sockets: Vec<std::net::TcpListener>,
-    stopped: watch::Receiver<Option<Duration>>,
+    sockets: Vec<Vec<std::net::TcpListener>>,
+    stopped: watch::Receiver<Option<Stop>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -37,13 +47,14 @@ pub(crate) fn run(
 async fn serve(
     shared: Arc<Shared>,
     number: usize,
-    sockets: Vec<std::net::TcpListener>,
-    mut stopped: watch::Receiver<Option<Duration>>,
+    sockets: Vec<Vec<std::net::TcpListener>>,
+    mut stopped: watch::Receiver<Option<Stop>>,
 ) {
     let worker = Worker::new(shared, number);
     tokio::task::spawn_local(tick(Rc::clone(&worker)));
     let mut accepting = Vec::new();
-    for (index, socket) in sockets.into_iter().enumerate() {
+    let by_listener = sockets.into_iter().enumerate();
+    for (index, socket) in by_listener.flat_map(|(index, own)| own.into_iter().map(move |one| (index, one))) {
         match TcpListener::from_std(socket) {
             Ok(socket) => accepting.push(tokio::task::spawn_local(accept(
                 Rc::clone(&worker),
@@ -58,19 +69,23 @@ async fn serve(
     if stopped.wait_for(Option::is_some).await.is_err() {
         std::future::pending::<()>().await;
     }
-    let allowed = stopped.borrow().unwrap_or_default();
+    let Some(stop) = *stopped.borrow() else { return };
     for task in accepting {
         let _ = task.await;
     }
     worker.draining.set(true);
-    worker.timers.expire_idle();
+    worker.handed_over.set(stop.handed_over);
+    if !stop.handed_over {
+        worker.timers.expire_idle();
+    }
     let drained = async {
         while worker.connections() > 0 {
             worker.ended.notified().await;
         }
     };
-    let _ = tokio::time::timeout(allowed, drained).await;
+    let _ = tokio::time::timeout(stop.drain, drained).await;
     worker.pool.borrow_mut().clear();
+    worker.sessions.borrow_mut().clear();
 }
 
 async fn tick(worker: Rc<Worker>) {
@@ -85,14 +100,22 @@ async fn tick(worker: Rc<Worker>) {
 }
 
 /// Accepts until told to stop; then takes what already waits in the backlog, so that no client that was let in by the
-/// kernel is turned away.
+/// kernel is turned away. What another process can accept is left to it.
 async fn accept(
     worker: Rc<Worker>,
     listener: usize,
     socket: TcpListener,
-    mut stopped: watch::Receiver<Option<Duration>>,
+    mut stopped: watch::Receiver<Option<Stop>>,
 ) {
+    // Clients that come all the time would else keep us from stopping.
+    let mut last = BACKLOG;
     loop {
+        if let Some(stop) = *stopped.borrow() {
+            if stop.handed_over || last == 0 {
+                return;
+            }
+            last -= 1;
+        }
         while worker.connections() >= worker.shared.current.load().connections_max {
             if stopped.borrow().is_some() {
                 return;

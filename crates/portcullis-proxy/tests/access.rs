@@ -84,7 +84,7 @@ fn files_are_read_again_when_they_change() {
     let front = Front::start(&text);
     let ask = |client| ask(&front, "/", client);
     assert_eq!((ask("192.0.2.1"), ask("192.0.2.2")), (403, 200));
-    assert_eq!(front.events(1)[0].verdict.control.as_ref().unwrap().name, list.display().to_string().into());
+    assert_eq!(*front.events(1)[0].verdict.control.as_ref().unwrap().name, *list.display().to_string());
     std::fs::write(&list, "192.0.2.2\n198.51.100.0/24\n").unwrap();
     until(|| ask("192.0.2.2") == 403);
     assert_eq!((ask("192.0.2.1"), ask("198.51.100.9")), (200, 403));

@@ -192,7 +192,7 @@ fn upgrade_passes_through() {
     let backend = Backend::start(|request| {
         match request.header("upgrade") {
         Some("websocket") => Reply::Echo(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n"
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
                 .to_vec(),
         ),
         _ => ok("plain"),
@@ -203,7 +203,7 @@ fn upgrade_passes_through() {
     let upgrade = |path: &str| {
         format!(
             "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
-             Sec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         )
     };
     client.send(upgrade("/chat"));
@@ -225,6 +225,19 @@ fn upgrade_passes_through() {
         Backend::start(|_| Reply::Echo(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n".to_vec()));
     let front = Front::plain(&rude);
     for request in [upgrade("/"), GET.to_string()] {
+        let mut client = front.client();
+        client.send(request);
+        assert_eq!(status(&client.head()), 502, "nor accepted from it");
+    }
+    // What has not read the key is no WebSocket, and what follows would be requests.
+    let rude = Backend::start(|_| {
+        let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+        Reply::Echo(format!("{head}Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n").into_bytes())
+    });
+    let front = Front::plain(&rude);
+    let other = upgrade("/").replace("dGhl", "dGhm");
+    let none = upgrade("/").replace("Sec-WebSocket-Key", "X-Key");
+    for request in [other, none] {
         let mut client = front.client();
         client.send(request);
         assert_eq!(status(&client.head()), 502, "nor accepted from it");

@@ -83,6 +83,20 @@ fn keys_are_what_the_document_says() {
     );
     let sid = |value: &str| get("/", a, &format!("Cookie: x=y; sid={value}\r\n"));
     check("key = [\"cookie:sid\"]", &[sid("1"), sid("2"), sid("1"), get("/", a, "")], &[200, 200, 429, 200]);
+    // Whichever of several values the application goes by, it is counted.
+    let two = |a: &str, b: &str| get("/", "192.0.2.1", &format!("X-Key: {a}\r\nX-Key: {b}\r\n"));
+    check(
+        "key = [\"header:x-key\"]",
+        &[key("1"), two("2", "1"), two("3", "1"), two("4", "4"), key("4")],
+        &[200, 429, 429, 200, 429],
+    );
+    let sids = |a: &str, b: &str| get("/", "192.0.2.1", &format!("Cookie: sid={a}; sid={b}\r\n"));
+    check("key = [\"cookie:sid\"]", &[sids("1", "2"), sid("1"), sid("2"), sid("3")], &[200, 429, 429, 200]);
+    let five = |from: u32| {
+        let fields: String = (from..from + 5).map(|number| format!("X-Key: {number}\r\n")).collect();
+        get("/", "192.0.2.1", &fields)
+    };
+    check("key = [\"header:x-key\"]", &[five(10), five(20), key("10")], &[200, 429, 200]);
     let paths = ["/a", "/b", "/a?c", "/x/..//%61"].map(|path| get(path, a, ""));
     check("key = [\"path\"]", &paths, &[200, 200, 429, 429]);
     check(

@@ -94,16 +94,22 @@ fn routes_redirect_and_answer_after_inspection() {
     let backend = Backend::start(|_| ok("application"));
     let front = site(
         &backend,
-        "[[sites.routes]]\npath = \"/old/\"\nredirect = { to = \"https://{host}/new{uri}\", status = 308 }\n\
+        "response_headers = { set = { X-Frame = \"{host}\", cache-control = \"max-age=60\" }, remove = [\"content-type\"] }\n\
+         [[sites.routes]]\npath = \"/old/\"\nredirect = { to = \"https://{host}/new{uri}\", status = 308 }\n\
          [[sites.routes]]\npath_pattern = \"^/u/([a-z]+)$\"\nredirect = { to = \"/users/$1\" }\n\
          [[sites.routes]]\npath_pattern = \"^/out/(.*)$\"\nredirect = { to = \"/$1\" }\n\
          [[sites.routes]]\npath = \"/closed/\"\nrespond = { status = 410 }\n\
          [[sites.routes]]\npath_exact = \"/robots.txt\"\n\
-         respond = { body = \"User-agent: *\\n\", content_type = \"text/x-robots\" }\n",
+         respond = { body = \"User-agent: *\\n\", content_type = \"text/x-robots\" }\nresponse_headers = { set = { X-Frame = \"{host}\" } }\n",
     );
     let answer = ask(&front, "GET /old/a%20b?c=d", "");
     assert_eq!(status(&answer), 308);
     assert_eq!(header(&answer, "location"), Some("https://Shop.example/new/old/a%20b?c=d"));
+    assert_eq!(header(&answer, "x-frame"), Some("Shop.example"), "headers of the site are on them, too");
+    assert_eq!(
+        (header(&answer, "cache-control"), header(&answer, "content-type")),
+        (Some("max-age=60"), None)
+    );
     let answer = ask(&front, "GET /u/anna", "");
     assert_eq!((status(&answer), header(&answer, "location")), (302, Some("/users/anna")));
     let answer = ask(&front, "GET /out/x/y", "");
@@ -116,9 +122,17 @@ fn routes_redirect_and_answer_after_inspection() {
     assert_eq!(status(&answer), 410);
     let answer = ask(&front, "GET /robots.txt", "");
     assert_eq!((status(&answer), body(&answer)), (200, "User-agent: *\n"));
-    assert_eq!(header(&answer, "content-type"), Some("text/x-robots"));
+    assert_eq!(
+        (header(&answer, "content-type"), header(&answer, "x-frame")),
+        (Some("text/x-robots"), Some("Shop.example"))
+    );
     for line in ["GET /old/attack", "GET /closed/attack", "GET /robots.txt?attack"] {
-        assert_eq!(status(&ask(&front, line, "")), 403, "{line}");
+        let answer = ask(&front, line, "");
+        assert_eq!(
+            (status(&answer), header(&answer, "x-frame")),
+            (403, None),
+            "{line}: no answer of the route"
+        );
     }
     assert!(backend.seen().is_empty());
 }

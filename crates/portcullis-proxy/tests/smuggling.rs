@@ -35,7 +35,9 @@ const PLAIN: [&str; 19] = [
 #[test]
 fn only_plain_forms_arrive_and_each_as_one_request() {
     let backend = Backend::start(|_| ok("ok"));
-    let front = Front::plain(&backend);
+    // The requests are followed by the end of what the client sends.
+    let listener = "http = { half_close = true }";
+    let front = Front::start(&document(backend.address, "", listener, RULES, ""));
     let rows: Vec<Value> =
         portcullis_testkit::corpora::records("robustness/http1-framing-variants.jsonl").unwrap();
     assert_eq!(rows.len(), ROWS);

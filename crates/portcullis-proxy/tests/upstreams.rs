@@ -170,13 +170,14 @@ fn a_backup_is_asked_only_without_the_others() {
     let (primary, backup) = (vacant(), Backend::start(|_| ok("backup")));
     let group = format!(
         "endpoints = [\"http://{primary}\", {{ url = \"http://{}\", priority = 1 }}]\n\
-         ejection = {{ failures = 1, time = \"300ms\" }}",
+         ejection = {{ failures = 1, time = \"1s\" }}",
         backup.address
     );
     let front = Front::start(&upstream(&group));
     let mut client = front.client();
     assert_eq!([get(&mut client), get(&mut client)], [200; 2]);
     assert_eq!(backup.seen().len(), 2);
+    until(|| healthy(&front) == 1.0); // the gauge is brought up to date ten times a second
     let primary = Backend::start_at(primary, |_| ok("primary"));
     until(|| healthy(&front) == 2.0);
     for _ in 0..5 {

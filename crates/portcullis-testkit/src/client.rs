@@ -20,6 +20,8 @@ pub struct Exchange {
     pub status: u16,
     /// First head and what followed it, at most [`RESPONSE_BYTES_MAX`].
     pub raw: Vec<u8>,
+    /// Whether the body ended as its framing said: all of its length, or its last chunk. A body that ends with the connection is whole.
+    pub whole: bool,
 }
 
 impl Exchange {
@@ -69,9 +71,48 @@ pub fn exchange(
     Connection::open(target, source, limit)?.exchange(request, limit)
 }
 
+/// What carries the bytes: a TCP stream, or TLS over one.
+pub trait Wire: Read + Write + Send {
+    /// How long a read may wait.
+    fn set_read_timeout(&self, limit: Duration) -> std::io::Result<()>;
+}
+
+impl Wire for TcpStream {
+    fn set_read_timeout(&self, limit: Duration) -> std::io::Result<()> {
+        TcpStream::set_read_timeout(self, Some(limit))
+    }
+}
+
+/// How a response ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// As its framing says; another request may follow.
+    Kept,
+    /// As its framing says, and no request may follow.
+    Closed,
+    /// Before its end.
+    Broken,
+}
+
+/// A TCP connection to `target`, from `source` if given; `limit` is for connecting and for each write.
+pub fn connect(target: SocketAddr, source: Option<IpAddr>, limit: Duration) -> Result<TcpStream, Failure> {
+    let connect = || {
+        let socket = Socket::new(Domain::for_address(target), Type::STREAM, None)?;
+        if let Some(source) = source {
+            socket.bind(&SocketAddr::new(source, 0).into())?;
+        }
+        socket.connect_timeout(&target.into(), limit)?;
+        let stream = TcpStream::from(socket);
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(limit))?;
+        Ok::<_, std::io::Error>(stream)
+    };
+    connect().map_err(|error| Failure::Connect(error.to_string()))
+}
+
 /// A connection that may carry several requests.
 pub struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Wire>,
     /// Bytes read and not yet used.
     buffer: Vec<u8>,
     reusable: bool,
@@ -80,19 +121,12 @@ pub struct Connection {
 impl Connection {
     /// Connects to `target`, from `source` if given.
     pub fn open(target: SocketAddr, source: Option<IpAddr>, limit: Duration) -> Result<Self, Failure> {
-        let connect = || {
-            let socket = Socket::new(Domain::for_address(target), Type::STREAM, None)?;
-            if let Some(source) = source {
-                socket.bind(&SocketAddr::new(source, 0).into())?;
-            }
-            socket.connect_timeout(&target.into(), limit)?;
-            let stream = TcpStream::from(socket);
-            stream.set_nodelay(true)?;
-            stream.set_write_timeout(Some(limit))?;
-            Ok::<_, std::io::Error>(stream)
-        };
-        let stream = connect().map_err(|error| Failure::Connect(error.to_string()))?;
-        Ok(Connection { stream, buffer: Vec::new(), reusable: true })
+        Ok(Connection::over(Box::new(connect(target, source, limit)?)))
+    }
+
+    /// A connection that is open already.
+    pub fn over(stream: Box<dyn Wire>) -> Self {
+        Connection { stream, buffer: Vec::new(), reusable: true }
     }
 
     /// Whether another request may follow on this connection.
@@ -112,15 +146,16 @@ impl Connection {
             let (this, head) = match (self.head(deadline), status) {
                 (Ok(head), _) => head,
                 (Err(failure), None) => return Err(failure),
-                (Err(_), Some(status)) => return Ok(Exchange { status, raw }),
+                (Err(_), Some(status)) => return Ok(Exchange { status, raw, whole: false }),
             };
             let first = *status.get_or_insert(this);
             raw.extend_from_slice(&head);
             if (100..200).contains(&this) && this != 101 {
                 continue;
             }
-            self.reusable = self.body(request, this, &head, &mut raw, deadline);
-            return Ok(Exchange { status: first, raw });
+            let end = self.body(request, this, &head, &mut raw, deadline);
+            self.reusable = end == End::Kept;
+            return Ok(Exchange { status: first, raw, whole: end != End::Broken });
         }
     }
 
@@ -152,7 +187,7 @@ impl Connection {
         }
     }
 
-    /// Reads the body. True if it ended as its framing says and the connection stays open.
+    /// Reads the body.
     fn body(
         &mut self,
         request: &[u8],
@@ -160,21 +195,26 @@ impl Connection {
         head: &[u8],
         raw: &mut Vec<u8>,
         deadline: Instant,
-    ) -> bool {
+    ) -> End {
+        let after = |whole: bool, keep: bool| match (whole, keep) {
+            (false, _) => End::Broken,
+            (true, true) => End::Kept,
+            (true, false) => End::Closed,
+        };
         let keep = keeps_alive(head);
         if request.starts_with(b"HEAD ") || matches!(status, 101 | 204 | 304) {
-            return keep && status != 101;
+            return after(true, keep && status != 101);
         }
         if header_values(head, "transfer-encoding")
             .any(|value| value.to_ascii_lowercase().ends_with(b"chunked"))
         {
-            return self.chunks(raw, deadline) && keep;
+            return after(self.chunks(raw, deadline), keep);
         }
         match header_values(head, "content-length").next().and_then(decimal) {
-            Some(length) => self.take(length, raw, deadline) && keep,
+            Some(length) => after(self.take(length, raw, deadline), keep),
             None => {
                 while self.take(1, raw, deadline) {}
-                false
+                End::Closed
             }
         }
     }
@@ -231,7 +271,7 @@ impl Connection {
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
-        self.stream.set_read_timeout(Some(left))?;
+        self.stream.set_read_timeout(left)?;
         let mut part = [0; 16 << 10];
         let count = self.stream.read(&mut part)?;
         self.buffer.extend_from_slice(&part[..count]);

@@ -37,7 +37,8 @@ pub enum TestkitError {
 }
 
 impl TestkitError {
-    pub(crate) fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+    /// A file or folder that could not be used.
+    pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
         TestkitError::Io { path: path.as_ref().to_path_buf(), source }
     }
 

@@ -11,10 +11,12 @@
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
 //!   evasion        corpus-run --evasions: body and parser evasions, judged form by form
+//!   agent          an inspection agent whose decisions stand in the request
 //!   reload_soak    reload-soak: many reloads under load; fails on a lost request or growing memory
+//!   trend          whether a series of samples grows: Theil-Sen slope with confidence bounds
 //! ```
 //!
-//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`, `corpus-run`, `reload-soak`.
+//! Binaries: `crs-backend`, `demo-upstream`, `crs-suite`, `corpus-run`, `reload-soak`, `echo-agent`.
 //!
 //! Everything talks to loopback addresses only and stops by itself.
 //!
@@ -30,6 +32,7 @@
 //! # Ok::<(), portcullis_testkit::TestkitError>(())
 //! ```
 
+pub mod agent;
 pub mod answers;
 pub mod base64;
 pub mod client;
@@ -44,6 +47,7 @@ pub mod process;
 pub mod proxy;
 pub mod reload_soak;
 pub mod suite;
+pub mod trend;
 pub mod upstream;
 mod workspace;
 

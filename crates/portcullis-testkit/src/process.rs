@@ -18,10 +18,21 @@ pub struct Process {
 impl Process {
     /// Starts `program`; what it prints goes to the file `log`.
     pub fn start(program: &Path, arguments: &[OsString], log: &Path) -> Result<Self, TestkitError> {
+        Process::start_with(program, arguments, log, &[])
+    }
+
+    /// The same with more variables in its environment.
+    pub fn start_with(
+        program: &Path,
+        arguments: &[OsString],
+        log: &Path,
+        environment: &[(String, String)],
+    ) -> Result<Self, TestkitError> {
         let out = std::fs::File::create(log).map_err(|source| TestkitError::io(log, source))?;
         let error = out.try_clone().map_err(|source| TestkitError::io(log, source))?;
         let child = Command::new(program)
             .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(error)

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::process::Process;
@@ -15,7 +16,7 @@ use crate::{TestkitError, client};
 pub struct Proxy {
     process: Process,
     /// Serves until it is dropped.
-    _backend: Server,
+    _backend: Option<Server>,
     address: SocketAddr,
     admin: SocketAddr,
     folder: Folder,
@@ -24,14 +25,10 @@ pub struct Proxy {
 impl Proxy {
     /// Starts `portcullis run` in mode `crs` with the CRS in `rules` and `extra` flags, its files in `folder`.
     pub fn start(folder: Folder, rules: PathBuf, extra: Vec<OsString>) -> Result<Self, TestkitError> {
-        let program = program()?;
         let reflector = Reflector::default();
         let backend = Server::start("127.0.0.1:0", move |request| reflector.answer(request))
             .map_err(|error| TestkitError::Run(format!("back end: {error}")))?;
         let (address, admin) = (free_address()?, free_address()?);
-        for old in [folder.log(), folder.events()] {
-            let _ = std::fs::remove_file(old);
-        }
         let mut arguments: Vec<OsString> = vec!["run".into()];
         let mut flag = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         flag("--listen", address.to_string().into());
@@ -42,10 +39,47 @@ impl Proxy {
         flag("--events", folder.events().into());
         flag("--error-log", folder.log().into());
         arguments.extend(extra);
-        let mut process = Process::start(&program, &arguments, &folder.output())?;
+        println!("{} listens on {address}", program()?.display());
+        Proxy::launch(folder, &arguments, (address, admin), &[], Some(backend))
+    }
+
+    /// Starts `portcullis run` with the document that `write` makes for the addresses of its listener and of its admin
+    /// listener, and with `environment` beside ours.
+    pub fn configured(
+        folder: Folder,
+        write: impl FnOnce(SocketAddr, SocketAddr) -> String,
+        environment: &[(String, String)],
+    ) -> Result<Self, TestkitError> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let path = folder.configuration();
+        std::fs::write(&path, write(address, admin)).map_err(|source| TestkitError::io(&path, source))?;
+        let arguments = ["run".into(), "--config".into(), path.into()];
+        Proxy::launch(folder, &arguments, (address, admin), environment, None)
+    }
+
+    fn launch(
+        folder: Folder,
+        arguments: &[OsString],
+        (address, admin): (SocketAddr, SocketAddr),
+        environment: &[(String, String)],
+        backend: Option<Server>,
+    ) -> Result<Self, TestkitError> {
+        for old in [folder.log(), folder.events()] {
+            let _ = std::fs::remove_file(old);
+        }
+        let mut process = Process::start_with(&program()?, arguments, &folder.output(), environment)?;
         process.wait_for(address, Duration::from_secs(60))?;
-        println!("{} listens on {address}", program.display());
         Ok(Proxy { process, _backend: backend, address, admin, folder })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Where its metrics are.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
     }
 
     /// Where it listens.
@@ -114,7 +148,11 @@ pub struct Folder {
 impl Folder {
     /// The folder `keep`, or a temporary one.
     pub fn create(keep: Option<&Path>) -> Result<Self, TestkitError> {
-        let temporary = || std::env::temp_dir().join(format!("portcullis-run-{}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let temporary = || {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            std::env::temp_dir().join(format!("portcullis-run-{}-{count}", std::process::id()))
+        };
         let path = keep.map_or_else(temporary, Path::to_path_buf);
         std::fs::create_dir_all(&path).map_err(|source| TestkitError::io(&path, source))?;
         Ok(Folder { path, temporary: keep.is_none() })
@@ -133,6 +171,11 @@ impl Folder {
     /// The event file.
     pub fn events(&self) -> PathBuf {
         self.file("events.jsonl")
+    }
+
+    /// The document that it was started with, if it was.
+    pub fn configuration(&self) -> PathBuf {
+        self.file("portcullis.toml")
     }
 
     /// What the proxy printed.
@@ -163,7 +206,7 @@ pub(crate) fn tail(path: &Path) -> String {
 }
 
 /// A port that is free now. Another process could take it before the proxy does; the run then fails to start.
-fn free_address() -> Result<SocketAddr, TestkitError> {
+pub fn free_address() -> Result<SocketAddr, TestkitError> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .map_err(|error| TestkitError::Run(format!("no free port: {error}")))

@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
     let panics = proxy.folder().panics().len();
     proxy.stop()?;
 
-    let growth = slope(&memory[memory.len() / 2..]);
+    let growth = crate::trend::trend(&memory[memory.len() / 2..]).slope;
     println!(
         "{} reloads in {seconds:.0} s, {:.0} ms each; {} requests, {} of them attacks refused; {} failed, {} with another \
          answer; {panics} panics; RSS grew by {growth:.2} KiB for each reload in the second half (Theil-Sen)",
@@ -166,27 +166,4 @@ fn wait_for_generation(proxy: &mut Proxy, generation: usize) -> Result<(), Testk
         thread::sleep(Duration::from_millis(5));
     }
     Ok(())
-}
-
-/// Median of the slopes between all pairs: single peaks do not move it.
-fn slope(samples: &[f64]) -> f64 {
-    let mut slopes: Vec<f64> = (0..samples.len())
-        .flat_map(|a| (a + 1..samples.len()).map(move |b| (samples[b] - samples[a]) / (b - a) as f64))
-        .collect();
-    slopes.sort_unstable_by(f64::total_cmp);
-    slopes.get(slopes.len() / 2).copied().unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::slope;
-
-    #[test]
-    fn the_slope_is_that_of_most_samples() {
-        let rising: Vec<f64> = (0..50).map(|n| 100.0 + 3.0 * f64::from(n)).collect();
-        assert!((slope(&rising) - 3.0).abs() < 1e-9);
-        let peaks: Vec<f64> = (0..50).map(|n| if n % 7 == 0 { 900.0 } else { 100.0 }).collect();
-        assert!(slope(&peaks).abs() < 1e-9);
-        assert_eq!(slope(&[]), 0.0);
-    }
 }

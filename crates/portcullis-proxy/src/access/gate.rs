@@ -1,8 +1,8 @@
 //! Who is let in by address.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
+use portcullis_access::Code;
 use portcullis_config::{Access as Settings, Clients, RefuseAction};
 use portcullis_event::{Control, ControlKind};
 use portcullis_match::IpSet;
@@ -10,7 +10,7 @@ use portcullis_metrics::{EnumCounters, Registry, catalogue};
 
 use super::list::{ListFile, Lists};
 use super::teller::Teller;
-use super::{Denial, Noted};
+use super::{Denial, Noted, Visitor};
 use crate::StartError;
 
 /// The lists of a route.
@@ -41,9 +41,12 @@ pub(crate) enum Listed {
 /// Label values of `portcullis_access_decisions_total`.
 const DECISIONS: [&str; 4] = ["bypassed", "allowed", "denied", "logged"];
 
-struct ClientSet {
+pub(super) struct ClientSet {
     networks: Option<(Arc<str>, IpSet)>,
     files: Vec<(Arc<str>, Arc<ListFile>)>,
+    countries: Vec<(Arc<str>, Code)>,
+    continents: Vec<(Arc<str>, Code)>,
+    asns: Vec<(Arc<str>, u32)>,
 }
 
 impl Gate {
@@ -65,7 +68,7 @@ impl Gate {
         })
     }
 
-    pub(crate) fn look(&self, client: IpAddr, now: u64) -> Listed {
+    pub(crate) fn look(&self, client: Visitor, now: u64) -> Listed {
         if self.bypass.find(client).is_some() {
             self.decisions.inc(0);
             return Listed::Bypass;
@@ -88,21 +91,39 @@ impl Gate {
 }
 
 impl ClientSet {
-    fn build(settings: &Clients, lists: &mut Lists<'_>) -> Result<ClientSet, StartError> {
+    pub(super) fn build(settings: &Clients, lists: &mut Lists<'_>) -> Result<ClientSet, StartError> {
         let networks = set_of(&settings.networks);
         let file = |path: &std::path::PathBuf| Ok((path.display().to_string().into(), lists.load(path)?));
         Ok(ClientSet {
             networks: (!networks.is_empty()).then(|| ("networks".into(), networks)),
             files: settings.files.iter().map(file).collect::<Result<_, StartError>>()?,
+            countries: named(&settings.countries, "country"),
+            continents: named(&settings.continents, "continent"),
+            asns: named(&settings.asns, "AS"),
         })
     }
 
     /// What has the client, by name.
-    fn find(&self, client: IpAddr) -> Option<&Arc<str>> {
-        let networks = self.networks.iter().filter(|(_, set)| set.contains(client)).map(|(name, _)| name);
-        let files = self.files.iter().filter(|(_, file)| file.contains(client)).map(|(name, _)| name);
-        networks.chain(files).next()
+    pub(super) fn find(&self, Visitor { address, place }: Visitor) -> Option<&Arc<str>> {
+        let networks = self.networks.iter().filter(|(_, set)| set.contains(address)).map(|(name, _)| name);
+        let files = self.files.iter().filter(|(_, file)| file.contains(address)).map(|(name, _)| name);
+        networks
+            .chain(files)
+            .next()
+            .or_else(|| one_of(&self.countries, place.country))
+            .or_else(|| one_of(&self.continents, place.continent))
+            .or_else(|| one_of(&self.asns, place.asn))
     }
+}
+
+/// What events call a country and the like.
+fn named<T: Copy + std::fmt::Display>(some: &[T], what: &str) -> Vec<(Arc<str>, T)> {
+    some.iter().map(|one| (format!("{what} {one}").into(), *one)).collect()
+}
+
+fn one_of<T: PartialEq>(some: &[(Arc<str>, T)], wanted: Option<T>) -> Option<&Arc<str>> {
+    let wanted = wanted?;
+    some.iter().find(|(_, one)| *one == wanted).map(|(name, _)| name)
 }
 
 /// The networks of a document as a set.

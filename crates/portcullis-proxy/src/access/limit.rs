@@ -1,22 +1,21 @@
-//! Rate limits: which bucket a request belongs to, and what its answer says.
+//! Rate limits: whether a request comes too early, and what its answer says then.
 
-use std::borrow::Cow;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_access::{Key, Limiter, Rate};
-use portcullis_config::{KeyPart, RateLimit, RefuseAction};
+use portcullis_config::{RateLimit, RefuseAction};
 use portcullis_event::{Control, ControlKind};
-use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_http::message::RequestHead;
 use portcullis_match::IpSet;
 use portcullis_metrics::{Counter, Registry, catalogue};
 
-use super::gate::set_of;
+use super::gate::{ClientSet, set_of};
+use super::keys::Keys;
+use super::shared::{LimitLink, SharedLimit};
 use super::teller::Teller;
-use super::{Denial, Noted};
-use crate::site;
+use super::{Denial, Lists, Noted, Visitor};
+use crate::StartError;
 
 /// A rate limit, ready to count.
 pub(crate) struct Limit {
@@ -24,6 +23,9 @@ pub(crate) struct Limit {
     settings: RateLimit,
     /// Kept over reloads that do not change what it counts.
     limiter: Arc<Limiter>,
+    /// Counted with other nodes.
+    shared: Option<SharedLimit>,
+    only: Option<ClientSet>,
     except: IpSet,
     control: Control,
     teller: Teller,
@@ -38,7 +40,9 @@ impl Limit {
         site: &Arc<str>,
         limits: &[RateLimit],
         old: &[Arc<Limit>],
-    ) -> Vec<Arc<Limit>> {
+        lists: &mut Lists<'_>,
+        link: Option<&LimitLink>,
+    ) -> Result<Vec<Arc<Limit>>, StartError> {
         let one = |settings: &RateLimit| {
             let known = old.iter().find(|old| old.site == *site && old.counts_as(settings));
             let limiter = known.map_or_else(|| Arc::new(limiter(settings)), |old| Arc::clone(&old.limiter));
@@ -47,7 +51,16 @@ impl Limit {
                 RefuseAction::Log => "log",
             };
             let name = &settings.name;
-            Arc::new(Limit {
+            let only = settings.only.as_ref().map(|only| ClientSet::build(only, lists)).transpose()?;
+            let known = known.and_then(|old| old.shared.as_ref());
+            let shared = settings.shared.zip(link);
+            let shared = shared.map(|(unavailable, link)| {
+                let known = known.map(|known| &known.limit);
+                SharedLimit::new(registry, (site, settings), unavailable, link, known)
+            });
+            Ok::<_, StartError>(Arc::new(Limit {
+                only,
+                shared,
                 site: Arc::clone(site),
                 limiter,
                 except: set_of(&settings.except),
@@ -56,38 +69,54 @@ impl Limit {
                 limited: registry.counter(&catalogue::RATE_LIMITED, &[site, name, action]),
                 evicted: registry.counter(&catalogue::RATE_LIMIT_EVICTED, &[site, name]),
                 settings: settings.clone(),
-            })
+            }))
         };
         limits.iter().map(one).collect()
     }
 
     /// A limit with these settings counts the same things in the same way.
     fn counts_as(&self, settings: &RateLimit) -> bool {
-        let RateLimit { action, status, except, .. } = &self.settings;
-        let (action, status, except) = (*action, *status, except.clone());
-        self.settings == RateLimit { action, status, except, ..settings.clone() }
+        let RateLimit { action, status, except, only, .. } = &self.settings;
+        let (action, status, except, only) = (*action, *status, except.clone(), only.clone());
+        self.settings == RateLimit { action, status, except, only, ..settings.clone() }
     }
 
-    /// Counts a request. What is to be told of it, and how it is answered, if it comes too early.
+    pub(crate) fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// Counts a request; `rule` is what a rule says of it. What is to be told of it, and how it is answered, if it comes too early.
     pub(crate) fn check(
         &self,
-        client: IpAddr,
+        client: Visitor,
         head: &RequestHead,
+        rule: Option<&[u8]>,
         now: u64,
     ) -> Option<(Noted, Option<Denial>)> {
         let methods = &self.settings.methods;
         if !methods.is_empty() && !methods.iter().any(|method| method.as_bytes() == head.method()) {
             return None;
         }
-        if self.except.contains(client) {
+        if self.only.as_ref().is_some_and(|only| only.find(client).is_none()) {
             return None;
         }
-        let key = self.key(client, head)?;
-        let checked = self.limiter.check(key, now);
-        if checked.evicted {
-            self.evicted.inc();
+        if self.except.contains(client.address) {
+            return None;
         }
-        let wait = checked.wait?;
+        let empty = self.shared.as_ref().map_or_else(|| self.limiter.keying(), SharedLimit::keying);
+        let keys = Keys::of(&self.settings, empty, client, head, rule)?;
+        let mut wait = None;
+        for mut key in keys.into_iter() {
+            let waits = match &self.shared {
+                Some(shared) => {
+                    let hashed = key.key();
+                    shared.wait(&mut key, now, || self.wait(hashed, now))
+                }
+                None => self.wait(key.key(), now),
+            };
+            wait = wait.max(waits);
+        }
+        let wait = wait?;
         self.limited.inc();
         let noted = Noted {
             control: self.control.clone(),
@@ -98,21 +127,13 @@ impl Limit {
         Some((noted, denial))
     }
 
-    /// The bucket of a request; none if it lacks what the key is made of.
-    fn key(&self, client: IpAddr, head: &RequestHead) -> Option<Key> {
-        let mut key = self.limiter.keying();
-        for part in &self.settings.key {
-            key = match part {
-                KeyPart::Client => match self.settings.prefixes.network(client) {
-                    IpAddr::V4(v4) => key.part(&v4.octets()),
-                    IpAddr::V6(v6) => key.part(&v6.octets()),
-                },
-                KeyPart::Path => key.part(&site::as_servers_see(head.path())),
-                KeyPart::Header(name) => key.part(head.header(name).next()?),
-                KeyPart::Cookie(name) => key.part(&cookie(head, name.as_bytes())?),
-            };
+    /// How much too early a request comes, by what this node has counted.
+    fn wait(&self, key: Key, now: u64) -> Option<Duration> {
+        let checked = self.limiter.check(key, now);
+        if checked.evicted {
+            self.evicted.inc();
         }
-        Some(key.key())
+        checked.wait
     }
 
     /// `Retry-After` (RFC 9110), and the fields of draft-ietf-httpapi-ratelimit-headers-10.
@@ -139,12 +160,4 @@ fn limiter(settings: &RateLimit) -> Limiter {
 /// Rounded up, and at least 1: who is told to wait no time does not wait.
 fn whole_seconds(duration: Duration) -> u64 {
     (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
-}
-
-fn cookie<'h>(head: &'h RequestHead, name: &[u8]) -> Option<Cow<'h, [u8]>> {
-    head.header("cookie").find_map(|header| {
-        let cookies = cookie::parse(header, CookieFormat::V0, Some(b';')).cookies;
-        let found = cookies.iter().find(|cookie| cookie.full_name(header).as_ref() == name)?;
-        Some(Cow::Borrowed(found.value(header)))
-    })
 }

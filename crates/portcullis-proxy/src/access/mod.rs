@@ -1,13 +1,21 @@
 //! Whether a client may ask at all: looked at before anything is inspected, with the address and the head of the request.
 
+mod ban;
+mod ban_file;
 mod gate;
+mod geo;
+mod keys;
 mod limit;
 mod list;
+mod rule;
+mod shared;
 mod teller;
+mod watched;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use portcullis_access::Whereabouts;
 use portcullis_event::Control;
 use portcullis_http::message::RequestHead;
 
@@ -19,18 +27,34 @@ use crate::exchange::Next;
 use crate::state::Generation;
 use crate::transaction::Transaction;
 
+pub use ban::{BanList, Banned};
+pub(crate) use ban::{Deed, Jail, Jails};
+pub(crate) use ban_file::BanFile;
 pub(crate) use gate::Gate;
+pub(crate) use geo::Geo;
 pub(crate) use limit::Limit;
 pub use list::check_lists;
 pub(crate) use list::{ListFiles, Lists};
+pub(crate) use rule::charge;
+pub(crate) use shared::LimitLink;
+pub(crate) use teller::Teller;
 
 /// What a route asks of its clients.
 #[derive(Default)]
 pub(crate) struct Access {
     /// Who is let in by address.
     pub(crate) gate: Option<Gate>,
+    /// Who is refused for what he did before.
+    pub(crate) jail: Option<Jail>,
     /// Those of the site, then its own.
     pub(crate) limits: Vec<Arc<Limit>>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visitor {
+    pub(crate) address: IpAddr,
+    pub(crate) place: Whereabouts,
 }
 
 /// What came of it.
@@ -74,7 +98,7 @@ pub(crate) struct Denial {
 
 impl Access {
     /// Looks at a request that came at `now`, in nanoseconds of the process.
-    pub(crate) fn admit(&self, client: IpAddr, head: &RequestHead, now: u64) -> Admission {
+    pub(crate) fn admit(&self, client: Visitor, head: &RequestHead, now: u64) -> Admission {
         let mut admission = Admission::default();
         match self.gate.as_ref().map_or(Listed::Nowhere, |gate| gate.look(client, now)) {
             Listed::Bypass => return Admission { entry: Entry::Bypassed, ..admission },
@@ -84,8 +108,14 @@ impl Access {
         if admission.denial.is_some() {
             return admission;
         }
+        if let Some((noted, denial)) = self.jail.as_ref().and_then(|jail| jail.look(client.address, now)) {
+            admission.note(noted, denial);
+            if admission.denial.is_some() {
+                return admission;
+            }
+        }
         for limit in &self.limits {
-            let Some((noted, denial)) = limit.check(client, head, now) else { continue };
+            let Some((noted, denial)) = limit.check(client, head, None, now) else { continue };
             admission.note(noted, denial);
             if admission.denial.is_some() {
                 break;

@@ -7,7 +7,7 @@ use portcullis_metrics::{Counter, Registry, catalogue};
 const EVENTS_PER_SECOND: u64 = 10;
 const EVENTS_BURST: u64 = 100;
 
-/// Says which of many refusals make an event, so that a flood does not push attacks out of the event queue.
+/// Says which of many refusals or failures make an event, so that a flood does not push attacks out of the event queue.
 #[derive(Debug)]
 pub(crate) struct Teller {
     limiter: Limiter,
@@ -17,8 +17,12 @@ pub(crate) struct Teller {
 
 impl Teller {
     pub(crate) fn new(registry: &Registry) -> Teller {
+        Teller::counting(registry.counter(&catalogue::ACCESS_EVENTS_OMITTED, &[]))
+    }
+
+    /// One that counts what makes no event here.
+    pub(crate) fn counting(omitted: Counter) -> Teller {
         let limiter = Limiter::new(Rate::new(EVENTS_PER_SECOND, Duration::from_secs(1), EVENTS_BURST), 1);
-        let omitted = registry.counter(&catalogue::ACCESS_EVENTS_OMITTED, &[]);
         Teller { key: limiter.key([]), limiter, omitted }
     }
 

@@ -1,6 +1,6 @@
 //! DNS messages: a question for the address of a name, and what an answer says.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
@@ -11,41 +11,59 @@ const TTL_SECONDS_MAX: u32 = 3600;
 const NEGATIVE_TTL_SECONDS: u32 = 60;
 
 /// What a server says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// The address, or that there is none, and for how many seconds.
-    Address(Option<Ipv4Addr>, u32),
+    /// The addresses, if there are any, and for how many seconds.
+    Addresses(Vec<IpAddr>, u32),
     /// It cannot say.
     Failed,
 }
 
-/// The message that asks for the IPv4 address of `name`.
-pub(super) fn question(id: u16, name: &str) -> Option<Vec<u8>> {
+/// A kind of address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    fn record(self) -> QTYPE {
+        QTYPE::TYPE(match self {
+            Family::V4 => TYPE::A,
+            Family::V6 => TYPE::AAAA,
+        })
+    }
+}
+
+/// The message that asks for the addresses of `name`.
+pub(super) fn question(id: u16, name: &str, family: Family) -> Option<Vec<u8>> {
     let mut packet = Packet::new_query(id);
     packet.set_flags(PacketFlag::RECURSION_DESIRED);
     let name = Name::new(name).ok()?;
-    packet.questions.push(Question::new(name, QTYPE::TYPE(TYPE::A), QCLASS::CLASS(CLASS::IN), false));
+    packet.questions.push(Question::new(name, family.record(), QCLASS::CLASS(CLASS::IN), false));
     packet.build_bytes_vec().ok()
 }
 
 /// Reads a message; `None` if it does not answer that question.
-pub(super) fn reply(message: &[u8], id: u16, name: &str) -> Option<Reply> {
+pub(super) fn reply(message: &[u8], id: u16, name: &str, family: Family) -> Option<Reply> {
     let packet = Packet::parse(message).ok()?;
     if packet.id() != id || !packet.has_flags(PacketFlag::RESPONSE) {
         return None;
     }
     let [question] = packet.questions.as_slice() else { return None };
-    if !question.qname.to_string().eq_ignore_ascii_case(name) || question.qtype != QTYPE::TYPE(TYPE::A) {
+    if !question.qname.to_string().eq_ignore_ascii_case(name) || question.qtype != family.record() {
         return None;
     }
     let ttl = |seconds: u32| seconds.clamp(1, TTL_SECONDS_MAX);
     // Behind an alias the record has another name, so names are not compared.
-    let address = packet.answers.iter().find_map(|record| match &record.rdata {
-        RData::A(a) => Some((Ipv4Addr::from(a.address), record.ttl)),
+    let records = packet.answers.iter().filter_map(|record| match &record.rdata {
+        RData::A(a) => Some((IpAddr::from(Ipv4Addr::from(a.address)), record.ttl)),
+        RData::AAAA(a) => Some((IpAddr::from(Ipv6Addr::from(a.address)), record.ttl)),
         _ => None,
     });
-    if let (RCODE::NoError, Some((address, seconds))) = (packet.rcode(), address) {
-        return Some(Reply::Address(Some(address), ttl(seconds)));
+    let (addresses, seconds): (Vec<IpAddr>, Vec<u32>) = records.unzip();
+    if let (RCODE::NoError, Some(seconds)) = (packet.rcode(), seconds.into_iter().min()) {
+        return Some(Reply::Addresses(addresses, ttl(seconds)));
     }
     if packet.has_flags(PacketFlag::TRUNCATION) {
         return Some(Reply::Failed);
@@ -56,7 +74,7 @@ pub(super) fn reply(message: &[u8], id: u16, name: &str) -> Option<Reply> {
     });
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {
-            Some(Reply::Address(None, ttl(negative.unwrap_or(NEGATIVE_TTL_SECONDS))))
+            Some(Reply::Addresses(Vec::new(), ttl(negative.unwrap_or(NEGATIVE_TTL_SECONDS))))
         }
         _ => Some(Reply::Failed),
     }
@@ -91,7 +109,7 @@ mod tests {
         let name = Name::new_unchecked(NAME);
         packet.questions.push(Question::new(name, QTYPE::TYPE(TYPE::A), QCLASS::CLASS(CLASS::IN), false));
         change(&mut packet);
-        reply(&packet.build_bytes_vec_compressed().unwrap(), 7, NAME)
+        reply(&packet.build_bytes_vec_compressed().unwrap(), 7, NAME, Family::V4)
     }
 
     fn record(data: RData<'static>, ttl: u32) -> ResourceRecord<'static> {
@@ -104,25 +122,25 @@ mod tests {
 
     #[test]
     fn questions_read_back() {
-        let bytes = question(0x1234, NAME).unwrap();
+        let bytes = question(0x1234, NAME, Family::V4).unwrap();
         let packet = Packet::parse(&bytes).unwrap();
         assert_eq!((packet.id(), packet.questions.len()), (0x1234, 1));
         assert_eq!(packet.questions[0].qname.to_string(), NAME);
         assert!(packet.has_flags(PacketFlag::RECURSION_DESIRED));
-        assert_eq!(reply(&bytes, 0x1234, NAME), None, "a question is no answer");
+        assert_eq!(reply(&bytes, 0x1234, NAME, Family::V4), None, "a question is no answer");
     }
 
     #[test]
     fn answers() {
-        let listed = Some(Reply::Address(Some(Ipv4Addr::new(127, 0, 0, 4)), 300));
+        let listed = Some(Reply::Addresses(vec![IpAddr::from([127, 0, 0, 4])], 300));
         assert_eq!(answer(|p| p.answers.push(record(address(), 300))), listed);
         let alias = RData::CNAME(CNAME(Name::new_unchecked("y.example")));
         assert_eq!(answer(|p| p.answers.extend([record(alias, 9), record(address(), 300)])), listed);
         assert_eq!(
             answer(|p| p.answers.push(record(address(), 1_000_000))),
-            Some(Reply::Address(Some(Ipv4Addr::new(127, 0, 0, 4)), 3600))
+            Some(Reply::Addresses(vec![IpAddr::from([127, 0, 0, 4])], 3600))
         );
-        assert_eq!(answer(|_| ()), Some(Reply::Address(None, 60)));
+        assert_eq!(answer(|_| ()), Some(Reply::Addresses(vec![], 60)));
         let soa = SOA {
             mname: Name::new_unchecked("a.example"),
             rname: Name::new_unchecked("b.example"),
@@ -136,7 +154,7 @@ mod tests {
             *p.rcode_mut() = RCODE::NameError;
             p.name_servers.push(record(RData::SOA(soa), 1000));
         });
-        assert_eq!(no_name, Some(Reply::Address(None, 15)));
+        assert_eq!(no_name, Some(Reply::Addresses(vec![], 15)));
         for code in [RCODE::ServerFailure, RCODE::Refused] {
             assert_eq!(answer(|p| *p.rcode_mut() = code), Some(Reply::Failed));
         }
@@ -148,8 +166,8 @@ mod tests {
         assert_eq!(answer(|p| p.set_id(8)), None);
         assert_eq!(answer(|p| p.questions.clear()), None);
         assert_eq!(answer(|p| p.questions[0].qname = Name::new_unchecked("z.example")), None);
-        assert_eq!(reply(&[0xff; 40], 7, NAME), None);
-        assert_eq!(reply(b"", 7, NAME), None);
+        assert_eq!(reply(&[0xff; 40], 7, NAME, Family::V4), None);
+        assert_eq!(reply(b"", 7, NAME, Family::V4), None);
     }
 
     #[test]

@@ -37,6 +37,8 @@ const SCANS_MAX: usize = 16;
 pub(crate) struct Settings {
     /// At least one.
     pub(crate) resolvers: Vec<SocketAddr>,
+    /// The operator named them; else they are those of the system.
+    pub(crate) named: bool,
     /// For a DNS answer, all tries together.
     pub(crate) dns_timeout: Duration,
     /// For a scanner's answer.
@@ -57,6 +59,7 @@ impl Settings {
         }
         Settings {
             resolvers,
+            named: !config.resolvers.is_empty(),
             dns_timeout: config.dns_timeout,
             scan_timeout: config.scan_timeout,
             dns_cache_entries_max: config.dns_cache_entries_max,
@@ -65,9 +68,12 @@ impl Settings {
     }
 }
 
+pub(crate) use dns::Family;
+pub(crate) use resolver::exchange;
+
 /// How a lookup ended. The order is that of [`RESULTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+pub(crate) enum Ended {
     Found,
     Nothing,
     Cached,
@@ -184,7 +190,7 @@ async fn scan(places: &Semaphore, settings: &Settings, scanner: &Scanner, conten
 }
 
 /// Runs all of `work` at once; the results are in its order.
-async fn all<F: Future>(work: Vec<F>) -> Vec<F::Output> {
+pub(crate) async fn all<F: Future>(work: Vec<F>) -> Vec<F::Output> {
     let mut waiting: Vec<_> = work.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = waiting.iter().map(|_| None).collect();
     poll_fn(|context| {

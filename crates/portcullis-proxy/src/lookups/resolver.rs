@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use portcullis_inspect::Answer;
@@ -10,7 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
 
 use super::cache::Cache;
-use super::dns::{self, Reply};
+use super::dns::{self, Family, Reply};
 use super::{Ended, Settings};
 
 /// Questions that one worker has open at one time; more wait, within their timeout.
@@ -56,10 +56,14 @@ impl Resolver {
         }
         let work = async {
             let _place = self.places.acquire().await;
-            exchange(name, settings).await
+            exchange(name, Family::V4, settings).await
         };
         let (answer, ended) = match tokio::time::timeout(settings.dns_timeout, work).await {
-            Ok(Ok((address, seconds))) => {
+            Ok(Ok((addresses, seconds))) => {
+                let address = addresses.into_iter().find_map(|address| match address {
+                    IpAddr::V4(address) => Some(address),
+                    IpAddr::V6(_) => None,
+                });
                 let until = Instant::now() + Duration::from_secs(seconds.into());
                 let mut cache = self.cache.borrow_mut();
                 cache.belongs_to(settings.generation);
@@ -85,13 +89,17 @@ impl Resolver {
     }
 }
 
-/// Tries the servers in turn.
-async fn exchange(name: &str, settings: &Settings) -> Result<(Option<Ipv4Addr>, u32), Ended> {
+/// Tries the servers in turn. Gives the addresses of the name, and for how many seconds.
+pub(crate) async fn exchange(
+    name: &str,
+    family: Family,
+    settings: &Settings,
+) -> Result<(Vec<IpAddr>, u32), Ended> {
     let patience = settings.dns_timeout / TRIES;
     let mut ended = Ended::Failed;
     for server in settings.resolvers.iter().cycle().take(TRIES as usize) {
-        match tokio::time::timeout(patience, try_server(name, *server)).await {
-            Ok(Ok(Reply::Address(address, seconds))) => return Ok((address, seconds)),
+        match tokio::time::timeout(patience, try_server(name, family, *server)).await {
+            Ok(Ok(Reply::Addresses(addresses, seconds))) => return Ok((addresses, seconds)),
             Ok(Ok(Reply::Failed) | Err(_)) => {}
             Err(_) => ended = Ended::Timeout,
         }
@@ -99,7 +107,7 @@ async fn exchange(name: &str, settings: &Settings) -> Result<(Option<Ipv4Addr>, 
     Err(ended)
 }
 
-async fn try_server(name: &str, server: SocketAddr) -> io::Result<Reply> {
+async fn try_server(name: &str, family: Family, server: SocketAddr) -> io::Result<Reply> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -110,12 +118,12 @@ async fn try_server(name: &str, server: SocketAddr) -> io::Result<Reply> {
     let mut id = [0; 2];
     getrandom::fill(&mut id).map_err(io::Error::other)?;
     let id = u16::from_be_bytes(id);
-    let question = dns::question(id, name).ok_or(io::ErrorKind::InvalidInput)?;
+    let question = dns::question(id, name, family).ok_or(io::ErrorKind::InvalidInput)?;
     socket.send(&question).await?;
     let mut message = vec![0; MESSAGE_BYTES_MAX];
     loop {
         let length = socket.recv(&mut message).await?;
-        if let Some(reply) = dns::reply(&message[..length], id, name) {
+        if let Some(reply) = dns::reply(&message[..length], id, name, family) {
             return Ok(reply);
         }
     }

@@ -11,8 +11,8 @@ use portcullis_http::h1::{Limits, ResponseParser};
 use tokio::io::AsyncWriteExt;
 use tokio::task::AbortHandle;
 
-use super::connect::open;
-use super::{Failed, Group};
+use super::connect::{open, speaks_http2};
+use super::{Failed, Group, ask, session};
 use crate::buffer::{Buffer, Spares};
 use crate::stream::Stream;
 
@@ -77,9 +77,26 @@ async fn check_for_ever(group: Arc<Group>, index: usize, mut random: Random) {
 /// Asks once; the error says what is wrong.
 async fn check(group: &Arc<Group>, index: usize, health: &Health) -> Result<(), String> {
     let connected = open(group, index).await;
-    let mut stream = connected.map_err(|Failed(error)| error.name().to_string())?;
-    let Probe::Http { path, host, statuses } = &health.probe else { return Ok(()) };
-    let host = host.as_ref().unwrap_or(&group.endpoints.members()[index].name);
+    let failed = |Failed(error): Failed| error.name().to_string();
+    let mut stream = connected.map_err(failed)?;
+    let name = &group.settings.endpoints[index].to_string();
+    let scheme = if group.tls.is_some() { "https" } else { "http" };
+    let http2 = speaks_http2(group, &stream).map_err(failed)?;
+    let (path, host, statuses) = match &health.probe {
+        Probe::Tcp => return Ok(()),
+        Probe::Grpc(service) => {
+            return ask::health(session::alone(stream).await.map_err(failed)?, scheme, name, service).await;
+        }
+        Probe::Http { path, host, statuses } => (path, host.as_ref().unwrap_or(name), statuses),
+    };
+    let judge = |status: u16| match statuses.iter().any(|range| range.contains(&status)) {
+        true => Ok(()),
+        false => Err(format!("answered {status}")),
+    };
+    if http2 {
+        let send = session::alone(stream).await.map_err(failed)?;
+        return judge(ask::status(send, scheme, host, path).await?);
+    }
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: portcullis-health\r\nAccept: */*\r\n\
          Connection: close\r\n\r\n"
@@ -89,11 +106,7 @@ async fn check(group: &Arc<Group>, index: usize, health: &Health) -> Result<(), 
         stream.flush().await
     };
     sent.await.map_err(|error| error.to_string())?;
-    let status = status(&mut stream).await?;
-    match statuses.iter().any(|range| range.contains(&status)) {
-        true => Ok(()),
-        false => Err(format!("answered {status}")),
-    }
+    judge(status(&mut stream).await?)
 }
 
 /// Reads the status of the answer; of its body nobody wants to know.

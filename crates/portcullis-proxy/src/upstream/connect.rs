@@ -1,19 +1,23 @@
 //! A new connection to an endpoint.
 
+use std::cell::RefCell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use portcullis_config::UpstreamProtocol;
 use portcullis_event::UpstreamError;
-use portcullis_http::h1::{Limits, ResponseParser};
+use portcullis_http::h1::{BodyDecoder, BodyError, Limits, ResponseParser, Trailers};
+use portcullis_http::message::{BodyFraming, Fields};
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::Group;
+use super::{Group, Sessions, session};
 use crate::buffer::{Buffer, Spares};
+use crate::http2::Pipe;
 use crate::stream::Stream;
 use crate::timer::Timer;
 
@@ -29,17 +33,57 @@ pub(crate) struct UpstreamConnection {
 pub(crate) struct Failed(pub(crate) UpstreamError);
 
 impl UpstreamConnection {
+    pub(super) fn new(stream: Stream, spares: Rc<Spares>) -> Self {
+        let parser = ResponseParser::new(Limits::default());
+        UpstreamConnection { stream, input: Buffer::new(spares), parser }
+    }
+
+    /// A stream of HTTP/2.
+    pub(super) fn of(pipe: Pipe, spares: Rc<Spares>) -> Self {
+        Self::new(Stream::Http2(Box::new(pipe)), spares)
+    }
+
+    /// Where the connection is shared: no new requests go on it.
+    pub(crate) fn leave(&self) {
+        if let Stream::Http2(pipe) = &self.stream {
+            pipe.leave_connection();
+        }
+    }
+
+    /// Finds the end of a response body.
+    pub(crate) fn body_decoder(&self, framing: BodyFraming) -> BodyDecoder {
+        match self.stream {
+            Stream::Plain(_) | Stream::Tls(_) => BodyDecoder::response(framing, &Limits::default()),
+            Stream::Http2(_) => BodyDecoder::unframed(framing),
+        }
+    }
+
+    /// The trailers of a body that has been read to its end by `decoder`; `room` holds them.
+    pub(crate) fn trailers<'t>(
+        &self,
+        decoder: &'t BodyDecoder,
+        room: &'t mut Trailers,
+    ) -> Result<Fields<'t>, BodyError> {
+        let Stream::Http2(pipe) = &self.stream else { return Ok(decoder.trailers()) };
+        if let Some(trailers) = pipe.trailers() {
+            let fields = trailers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+            *room = Trailers::assemble(fields, &Limits::default())?;
+        }
+        Ok(room.fields())
+    }
+
     /// True if nothing speaks against another request: the peer has neither closed nor sent anything unasked. What the
     /// runtime knows of that costs nothing, but may be some microseconds old; with `certain` the socket is asked.
     pub(crate) fn is_usable(&self, certain: bool) -> bool {
+        let Some(tcp) = self.stream.tcp() else { return false };
         if certain {
-            let peeked = SockRef::from(self.stream.tcp()).peek(&mut [MaybeUninit::uninit()]);
+            let peeked = SockRef::from(tcp).peek(&mut [MaybeUninit::uninit()]);
             if !peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
                 return false;
             }
         }
         let mut byte = [0];
-        let quiet = match self.stream.tcp().try_read(&mut byte) {
+        let quiet = match tcp.try_read(&mut byte) {
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
             Ok(_) => false,
         };
@@ -53,20 +97,35 @@ pub(crate) async fn connect(
     endpoint: usize,
     timer: &Timer,
     spares: Rc<Spares>,
+    sessions: &RefCell<Sessions>,
 ) -> Result<UpstreamConnection, Failed> {
     let failed_late = |_| Failed(UpstreamError::ConnectTimeout);
-    let stream = timer.run(open(group, endpoint)).await.map_err(failed_late)??;
-    Ok(UpstreamConnection {
-        stream,
-        input: Buffer::new(spares),
-        parser: ResponseParser::new(Limits::default()),
-    })
+    let opened = async {
+        let stream = open(group, endpoint).await?;
+        Ok(match speaks_http2(group, &stream)? {
+            true => Stream::Http2(Box::new(session::begin(sessions, group, endpoint, stream).await?)),
+            false => stream,
+        })
+    };
+    let stream = timer.run(opened).await.map_err(failed_late)??;
+    Ok(UpstreamConnection::new(stream, spares))
+}
+
+/// HTTP/2 is spoken on a connection that has just been made.
+pub(super) fn speaks_http2(group: &Group, stream: &Stream) -> Result<bool, Failed> {
+    match group.settings.protocol {
+        UpstreamProtocol::Http1 => Ok(false),
+        UpstreamProtocol::Auto => Ok(stream.is_http2_agreed()),
+        UpstreamProtocol::Http2 if group.tls.is_none() || stream.is_http2_agreed() => Ok(true),
+        UpstreamProtocol::Http2 => Err(Failed(UpstreamError::Tls)),
+    }
 }
 
 /// Opens a connection, TLS included.
 pub(super) async fn open(group: &Arc<Group>, endpoint: usize) -> Result<Stream, Failed> {
     let endpoint = &group.settings.endpoints[endpoint];
-    let tcp = match endpoint.host.parse::<IpAddr>() {
+    let known = endpoint.address.ok_or(()).or_else(|()| endpoint.host.parse::<IpAddr>());
+    let tcp = match known {
         Ok(address) => TcpStream::connect((address, endpoint.port)).await,
         Err(_) => {
             let name = (endpoint.host.as_str(), endpoint.port);
@@ -81,8 +140,8 @@ pub(super) async fn open(group: &Arc<Group>, endpoint: usize) -> Result<Stream, 
     };
     let tcp = tcp.map_err(|_| Failed(UpstreamError::Connect))?;
     let _ = tcp.set_nodelay(true);
-    let Some(config) = &group.tls else { return Ok(Stream::Plain(tcp)) };
+    let Some(tls) = &group.tls else { return Ok(Stream::Plain(tcp)) };
     let name = group.server_name(endpoint).map_err(|_| Failed(UpstreamError::Tls))?;
-    let tls = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
+    let tls = TlsConnector::from(Arc::clone(&tls.config)).connect(name, tcp).await;
     tls.map(|tls| Stream::Tls(Box::new(tls.into()))).map_err(|_| Failed(UpstreamError::Tls))
 }

@@ -7,19 +7,22 @@ use std::time::Instant;
 use portcullis_balance::{Budget, Endpoint, Endpoints, Member, Moment, Policy};
 use portcullis_config::Upstream;
 use portcullis_http::message::RequestHead;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use super::names::Names;
 use super::queue::Queue;
 use super::report::Reporter;
 use super::sticky::Sticky;
+use crate::StartError;
 use crate::state::Services;
-use crate::{StartError, tls};
+use crate::tls::UpstreamTls;
 
 /// What groups get from the process: numbers that are never given twice, and a clock that outlives a reload.
 pub(crate) struct Origin {
     ids: AtomicU64,
     clock: Clock,
+    /// What host names stand for, as was found out last.
+    pub(super) names: Names,
 }
 
 /// The time as balancing counts it.
@@ -34,11 +37,16 @@ impl Clock {
 
 impl Default for Origin {
     fn default() -> Self {
-        Origin { ids: AtomicU64::new(0), clock: Clock(Instant::now()) }
+        Origin { ids: AtomicU64::new(0), clock: Clock(Instant::now()), names: Names::default() }
     }
 }
 
 impl Origin {
+    /// Where the clock begins.
+    pub(crate) fn started(&self) -> Instant {
+        self.clock.0
+    }
+
     fn id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
@@ -48,7 +56,7 @@ impl Origin {
 pub(crate) struct Group {
     pub(crate) id: u64,
     pub(crate) settings: Upstream,
-    pub(crate) tls: Option<Arc<ClientConfig>>,
+    pub(crate) tls: Option<Arc<UpstreamTls>>,
     /// The `Host` of requests that bring none, as HTTP/1.0 allows: the first endpoint.
     pub(crate) host: String,
     /// Who is asked. By the same index as the endpoints of the settings, as is `connections`.
@@ -66,12 +74,13 @@ pub(crate) struct Group {
 
 impl Group {
     /// Makes a group. One of `old` with the same settings is kept; else what is known of the endpoints of the one with
-    /// the same name, and the connections to them.
+    /// the same name, and the connections to them; those with TLS only if its settings are `kept_tls`, which are as they were.
     pub(crate) fn build(
         settings: &Upstream,
         services: &Services,
         origin: &Origin,
         old: &[Arc<Group>],
+        kept_tls: Option<Arc<UpstreamTls>>,
     ) -> Result<Arc<Group>, StartError> {
         // Behind the same path there may be other authorities now, so a group with TLS is always made anew.
         let same = |group: &&Arc<Group>| group.settings == *settings && group.tls.is_none();
@@ -79,13 +88,17 @@ impl Group {
             return Ok(Arc::clone(group));
         }
         let wrong = |error: StartError| StartError::new(format!("upstream `{}`: {error}", settings.name));
-        let tls = settings.tls.as_ref().map(tls::client_config).transpose().map_err(wrong)?;
+        let build = |tls| UpstreamTls::build(tls, settings.protocol, &services.registry).map(Arc::new);
+        let tls = match kept_tls {
+            Some(tls) => Some(tls),
+            None => settings.tls.as_ref().map(build).transpose().map_err(wrong)?,
+        };
         let before = old.iter().find(|group| group.settings.name == settings.name);
         let now = origin.clock.moment(Instant::now());
         let (mut members, mut connections, mut was_checked) = (Vec::new(), Vec::new(), Vec::new());
         for endpoint in &settings.endpoints {
             let same = |other: &portcullis_config::Endpoint| {
-                (&other.host, other.port) == (&endpoint.host, endpoint.port)
+                (&other.host, other.address, other.port) == (&endpoint.host, endpoint.address, endpoint.port)
             };
             let known = before
                 .and_then(|group| group.settings.endpoints.iter().position(same).map(|index| (group, index)));
@@ -96,12 +109,17 @@ impl Group {
                     (None, Some(_)) => Arc::new(Endpoint::joining(now)),
                     (None, None) => Arc::default(),
                 },
-                name: endpoint.to_string(),
+                name: endpoint.place(),
                 weight: endpoint.weight,
                 priority: endpoint.priority,
             });
-            let plain = known.filter(|(group, _)| tls.is_none() && group.tls.is_none());
-            connections.push(plain.map_or_else(|| origin.id(), |(group, index)| group.connections[index]));
+            let same_way = |group: &Group| match (&tls, &group.tls) {
+                (None, None) => group.settings.protocol == settings.protocol,
+                (Some(new), Some(old)) => Arc::ptr_eq(new, old),
+                _ => false,
+            };
+            let open = known.filter(|(group, _)| same_way(group));
+            connections.push(open.map_or_else(|| origin.id(), |(group, index)| group.connections[index]));
         }
         let policy = Policy {
             balance: settings.balance,
@@ -115,7 +133,7 @@ impl Group {
             id: origin.id(),
             settings: settings.clone(),
             tls,
-            host: names.first().map_or_else(String::new, |name| name.to_string()),
+            host: settings.endpoints.first().map_or_else(String::new, |endpoint| endpoint.to_string()),
             report: Reporter::new(services, &settings.name, &names),
             sticky: settings
                 .sticky_cookie

@@ -4,15 +4,19 @@
 //! (`portcullis-balance`); connections and turns are each worker's own. One thread, the [`keeper`], does what belongs to no
 //! request. See ADR 0008.
 
+mod ask;
 mod checks;
 mod connect;
 mod group;
 pub(crate) mod keeper;
 mod key;
 mod lease;
+mod names;
 mod pool;
 mod queue;
 mod report;
+mod session;
+mod slot;
 mod sticky;
 mod tries;
 
@@ -21,4 +25,6 @@ pub(crate) use group::{Group, Origin};
 pub(crate) use lease::Lease;
 pub(crate) use pool::Pool;
 pub(crate) use report::Retried;
+pub(crate) use session::{Place, Sessions};
+pub(crate) use slot::Slot;
 pub(crate) use tries::Tries;

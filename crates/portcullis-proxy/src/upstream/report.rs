@@ -36,10 +36,13 @@ pub(crate) enum Retried {
     Invalid,
     /// An answer of a status that is not to be passed on.
     Status,
+    /// The endpoint has said that it has not looked at it.
+    Refused,
 }
 
 impl Retried {
-    const NAMES: &'static [&'static str] = &["stale", "connect", "closed", "timeout", "invalid", "status"];
+    const NAMES: &'static [&'static str] =
+        &["stale", "connect", "closed", "timeout", "invalid", "status", "refused"];
 }
 
 /// Why a request did not wait, or no longer.
@@ -53,6 +56,18 @@ impl QueueRefusal {
     const NAMES: &'static [&'static str] = &["full", "timeout"];
 }
 
+/// What came of resolving a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resolved {
+    Unchanged,
+    Changed,
+    Failed,
+}
+
+impl Resolved {
+    const NAMES: &'static [&'static str] = &["unchanged", "changed", "failed"];
+}
+
 /// Metrics of one group, and the way of its lines.
 pub(crate) struct Reporter {
     group: String,
@@ -62,6 +77,7 @@ pub(crate) struct Reporter {
     retries_denied: Counter,
     queued: Gauge,
     queue_refused: EnumCounters,
+    resolutions: EnumCounters,
     endpoints: Vec<EndpointMetrics>,
 }
 
@@ -70,6 +86,7 @@ struct EndpointMetrics {
     requests: EnumCounters,
     active: Gauge,
     breaker: Gauge,
+    sessions: Gauge,
     ejections: Counter,
     checks: EnumCounters,
 }
@@ -82,6 +99,7 @@ impl Reporter {
             requests: registry.enum_counters(&catalogue::UPSTREAM_REQUESTS, &[group, name], Sent::NAMES),
             active: registry.gauge(&catalogue::UPSTREAM_ACTIVE, &[group, name]),
             breaker: registry.gauge(&catalogue::UPSTREAM_BREAKER, &[group, name]),
+            sessions: registry.gauge(&catalogue::UPSTREAM_HTTP2, &[group, name]),
             ejections: registry.counter(&catalogue::UPSTREAM_EJECTIONS, &[group, name]),
             checks: registry.enum_counters(
                 &catalogue::UPSTREAM_CHECKS,
@@ -101,6 +119,7 @@ impl Reporter {
                 &[group],
                 QueueRefusal::NAMES,
             ),
+            resolutions: registry.enum_counters(&catalogue::UPSTREAM_RESOLUTIONS, &[group], Resolved::NAMES),
             endpoints: endpoints.iter().map(metrics).collect(),
         }
     }
@@ -108,6 +127,11 @@ impl Reporter {
     /// Counts a request whose fate is known.
     pub(crate) fn sent(&self, endpoint: usize, sent: Sent) {
         self.endpoints[endpoint].requests.inc(sent as usize);
+    }
+
+    /// Open connections of HTTP/2 to an endpoint.
+    pub(crate) fn sessions(&self, endpoint: usize) -> Gauge {
+        self.endpoints[endpoint].sessions.clone()
     }
 
     /// Counts a request that is sent once more.
@@ -149,6 +173,14 @@ impl Reporter {
             BreakerState::HalfOpen => "half-open",
         };
         self.line(endpoint, format_args!("circuit breaker {state}: {why}"));
+    }
+
+    /// A name of an endpoint was resolved, or not; `told` is a line about it.
+    pub(super) fn resolved(&self, what: Resolved, told: Option<&str>) {
+        self.resolutions.inc(what as usize);
+        if let Some(told) = told {
+            (self.say)(&format!("upstream `{}`: {told}", self.group));
+        }
     }
 
     /// Writes a line about an endpoint.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_balance::{Ask, Refused};
+use portcullis_config::UpstreamProtocol;
 use portcullis_event::UpstreamError;
 use portcullis_http::message::RequestHead;
 
@@ -117,6 +118,26 @@ impl<'g> Tries<'g> {
         certain: bool,
     ) -> Result<(UpstreamConnection, bool), UpstreamError> {
         let group = self.group;
+        let spares = Rc::clone(&connection.worker.spares);
+        let sessions = &connection.worker.sessions;
+        let to = group.connections[lease.endpoint];
+        let opening;
+        let mut only_one = None;
+        if group.settings.protocol != UpstreamProtocol::Http1 && !fresh_only {
+            if let Some(pipe) = sessions.borrow_mut().take(to, Instant::now()) {
+                return Ok((UpstreamConnection::of(pipe, spares), true));
+            }
+            if group.settings.protocol == UpstreamProtocol::Http2 {
+                // While one request connects, others wait for what comes of it.
+                self.arm(&connection.timer, group.settings.connect_timeout);
+                opening = sessions.borrow_mut().opening(to);
+                let locked = connection.timer.run(opening.lock()).await;
+                only_one = Some(locked.map_err(|_| UpstreamError::ConnectTimeout)?);
+                if let Some(pipe) = sessions.borrow_mut().take(to, Instant::now()) {
+                    return Ok((UpstreamConnection::of(pipe, spares), true));
+                }
+            }
+        }
         if !fresh_only {
             let mut pool = connection.worker.pool.borrow_mut();
             let (local, now) = (pool.group(group), Instant::now());
@@ -127,8 +148,9 @@ impl<'g> Tries<'g> {
             }
         }
         self.arm(&connection.timer, group.settings.connect_timeout);
-        let spares = Rc::clone(&connection.worker.spares);
-        match connect(group, lease.endpoint, &connection.timer, spares).await {
+        let connected = connect(group, lease.endpoint, &connection.timer, spares, sessions).await;
+        drop(only_one);
+        match connected {
             Ok(fresh) => Ok((fresh, false)),
             Err(Failed(why)) => {
                 connection.worker.pool.borrow_mut().group(group).close(lease.endpoint);

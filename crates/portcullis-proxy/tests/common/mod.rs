@@ -236,10 +236,11 @@ impl Front {
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: DataPlane::new(&registry, "test", names),
-            on_event: Arc::new(move |event| sink.lock().unwrap().push(event)),
+            on_event: Some(Arc::new(move |event| sink.lock().unwrap().push(event))),
             on_file: Arc::new(|_| {}),
             access_logs: config.access_log_files(),
             on_access: Arc::new(|_, _| {}),
+            traces: None,
             say: Arc::new(move |line| said.lock().unwrap().push(line.to_string())),
         };
         let proxy =

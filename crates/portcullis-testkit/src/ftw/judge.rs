@@ -87,7 +87,8 @@ mod tests {
     /// An expectation against status 200, rules 1 and 2, one log line: how many reasons.
     #[track_caller]
     fn check(output: Output, want: usize) {
-        let exchange = Ok(Exchange { status: 200, raw: b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec() });
+        let exchange =
+            Ok(Exchange { status: 200, raw: b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec(), whole: true });
         let evidence = Evidence {
             exchange: &exchange,
             ids: &BTreeSet::from([1, 2]),

@@ -131,7 +131,7 @@ mod tests {
                 .unwrap();
         let check = |location: &str, want: (&str, &str)| {
             let raw = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\n\r\n").into_bytes();
-            let input = follow(&file.tests[0].stages[0].input, &Exchange { status: 302, raw });
+            let input = follow(&file.tests[0].stages[0].input, &Exchange { status: 302, raw, whole: true });
             assert_eq!((input.uri.as_str(), input.headers[0].1.as_str()), want, "{location}");
         };
         check("/x?y#z", ("/x?y", "a"));

@@ -1,0 +1,40 @@
+use portcullis_http::h1::RequestHead;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::pages::is_our_name;
+
+/// Where reloads are asked for. Whoever receives a [`Reload`] does it and says what came of it.
+pub type Reloads = mpsc::Sender<Reload>;
+
+/// A reload that somebody asked for and waits for.
+#[derive(Debug)]
+pub struct Reload(oneshot::Sender<Result<String, String>>);
+
+impl Reload {
+    /// Says what came of it: what serves now, or why the old settings go on.
+    pub fn answer(self, result: Result<String, String>) {
+        // Whoever asked may have left.
+        let _ = self.0.send(result);
+    }
+}
+
+/// The status and text for a `POST /reload`.
+pub(crate) async fn reload(head: &RequestHead, reloads: Option<&Reloads>) -> (u16, String) {
+    // As for bans; and a page of somebody else may send a POST, but browsers say where it comes from.
+    if !is_our_name(head.host()) {
+        return (403, "ask by address, or as localhost\n".to_string());
+    }
+    if head.header("origin").next().is_some() || head.header("sec-fetch-site").next().is_some() {
+        return (403, "not from a browser\n".to_string());
+    }
+    let Some(reloads) = reloads else { return (501, "there is nothing to reload\n".to_string()) };
+    let (answer, answered) = oneshot::channel();
+    if reloads.send(Reload(answer)).await.is_err() {
+        return (503, "draining\n".to_string());
+    }
+    match answered.await {
+        Ok(Ok(text)) => (200, format!("{text}\n")),
+        Ok(Err(text)) => (422, format!("{}\n", text.trim_end())),
+        Err(_) => (503, "draining\n".to_string()),
+    }
+}

@@ -1,0 +1,340 @@
+//! A connection of one worker to an agent. A task reads and writes; exchanges wait for what it tells them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+use portcullis_agent::wire::{Decision, Done, Hello, To, ToAgent};
+use portcullis_agent::{Session, VERSION, write_frame};
+use portcullis_config::ResponseShown;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::sync::Notify;
+
+use super::report::Report;
+use super::{Agent, Failed, OfAgent};
+
+/// Bytes that wait for an agent that does not read; beyond it the connection is of no use.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 16 << 10;
+
+/// The connections of a worker to all agents.
+#[derive(Default)]
+pub(crate) struct Links(RefCell<Vec<LinksOf>>);
+
+struct LinksOf {
+    agent: OfAgent,
+    links: Vec<Rc<Link>>,
+    next: usize,
+}
+
+impl Links {
+    /// A connection to `agent`, which may have yet to be made.
+    pub(super) fn to(&self, agent: &Arc<Agent>) -> Rc<Link> {
+        let mut all = self.0.borrow_mut();
+        let same = |of: &LinksOf| std::ptr::eq(of.agent.as_ptr(), Arc::as_ptr(agent));
+        let index = all.iter().position(same).unwrap_or_else(|| {
+            all.push(LinksOf { agent: Arc::downgrade(agent), links: Vec::new(), next: 0 });
+            all.len() - 1
+        });
+        let of = &mut all[index];
+        of.links.retain(|link| link.is_usable());
+        if of.links.len() < agent.settings.connections as usize {
+            of.links.push(Link::open(agent));
+        }
+        of.next = (of.next + 1) % of.links.len();
+        Rc::clone(&of.links[of.next])
+    }
+
+    /// Lets go of connections to agents that are no longer used.
+    pub(crate) fn sweep(&self) {
+        self.0.borrow_mut().retain(|of| {
+            let stays = of.agent.strong_count() > 0;
+            if !stays {
+                of.links.iter().for_each(|link| link.retire());
+            }
+            stays
+        });
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Opening,
+    Open,
+    Gone(Failed),
+}
+
+/// One connection.
+pub(super) struct Link {
+    session: RefCell<Session>,
+    state: Cell<State>,
+    /// No new exchange begins on it.
+    retired: Cell<bool>,
+    /// When the agent last said something.
+    heard: Cell<Option<Instant>>,
+    stream: RefCell<Option<Rc<UnixStream>>>,
+    /// What could not be written at once.
+    output: RefCell<Vec<u8>>,
+    /// There is output, or the connection is to end.
+    stirred: Notify,
+    /// Those who wait until it is open, and by exchange.
+    opening: RefCell<Vec<Waker>>,
+    waiting: RefCell<HashMap<u64, Waker>>,
+    report: Arc<Report>,
+}
+
+impl Link {
+    fn open(agent: &Arc<Agent>) -> Rc<Link> {
+        let link = Rc::new(Link {
+            session: RefCell::default(),
+            state: Cell::new(State::Opening),
+            retired: Cell::new(false),
+            heard: Cell::new(None),
+            stream: RefCell::default(),
+            output: RefCell::default(),
+            stirred: Notify::new(),
+            opening: RefCell::default(),
+            waiting: RefCell::default(),
+            report: Arc::clone(&agent.report),
+        });
+        tokio::task::spawn_local(run(Rc::clone(&link), agent.settings.clone()));
+        link
+    }
+
+    fn is_usable(&self) -> bool {
+        !self.retired.get() && !matches!(self.state.get(), State::Gone(_))
+    }
+
+    /// No new exchange begins on it; with the last one it ends.
+    pub(super) fn retire(&self) {
+        self.retired.set(true);
+        self.stirred.notify_one();
+    }
+
+    /// When the agent last said something on it.
+    pub(super) fn heard(&self) -> Option<Instant> {
+        self.heard.get()
+    }
+
+    /// Waits until exchanges can begin.
+    pub(super) async fn opened(&self) -> Result<(), Failed> {
+        poll_fn(|context| match self.state.get() {
+            State::Opening => {
+                self.opening.borrow_mut().push(context.waker().clone());
+                Poll::Pending
+            }
+            State::Open => Poll::Ready(Ok(())),
+            State::Gone(why) => Poll::Ready(Err(why)),
+        })
+        .await
+    }
+
+    /// Begins an exchange; its number.
+    pub(super) fn begin(&self) -> u64 {
+        self.session.borrow_mut().begin()
+    }
+
+    /// The response of an exchange is shown next.
+    pub(super) fn begin_response(&self, exchange: u64) {
+        self.session.borrow_mut().begin_response(exchange);
+    }
+
+    /// Bytes of one message that the agent accepts.
+    pub(super) fn message_bytes_max(&self) -> usize {
+        self.session.borrow().terms().map_or(0, |terms| terms.message_bytes_max)
+    }
+
+    /// Sends a message, or keeps it for when the agent reads.
+    pub(super) fn send(&self, exchange: u64, message: To) {
+        if self.state.get() != State::Open {
+            return;
+        }
+        let mut output = self.output.borrow_mut();
+        let is_idle = output.is_empty();
+        write_frame(&ToAgent::of(exchange, message), &mut output);
+        if is_idle && let Some(stream) = &*self.stream.borrow() {
+            let written = stream.try_write(&output).unwrap_or(0);
+            output.drain(..written);
+        }
+        let (is_done, is_stuck) = (output.is_empty(), output.len() > OUTPUT_BYTES_MAX);
+        drop(output);
+        if is_stuck {
+            self.report.line("the connection is given up: the agent does not read");
+            self.close(Failed::Closed);
+        } else if !is_done {
+            self.stirred.notify_one();
+        }
+    }
+
+    /// How many of `bytes` of a body may be sent, once some may; 0 if the agent has decided already.
+    pub(super) async fn credit(&self, exchange: u64, bytes: usize) -> Result<usize, Failed> {
+        self.until(exchange, |session| match session.has_decided(exchange) {
+            true => Some(0),
+            false => Some(session.spend(exchange, bytes)).filter(|granted| *granted > 0),
+        })
+        .await
+    }
+
+    /// The decision.
+    pub(super) async fn decision(&self, exchange: u64) -> Result<Decision, Failed> {
+        self.until(exchange, |session| session.take_decision(exchange)).await
+    }
+
+    async fn until<T>(
+        &self,
+        exchange: u64,
+        mut look: impl FnMut(&mut Session) -> Option<T>,
+    ) -> Result<T, Failed> {
+        poll_fn(|context| {
+            // A decision that came before the end counts.
+            if let Some(found) = look(&mut self.session.borrow_mut()) {
+                return Poll::Ready(Ok(found));
+            }
+            if let State::Gone(why) = self.state.get() {
+                return Poll::Ready(Err(why));
+            }
+            self.waiting.borrow_mut().insert(exchange, context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Ends an exchange; `told`: the agent knows.
+    pub(super) fn end(&self, exchange: u64, told: bool, cancelled: bool) {
+        self.waiting.borrow_mut().remove(&exchange);
+        self.session.borrow_mut().end(exchange);
+        if !told {
+            self.send(exchange, To::Done(Done { cancelled }));
+        }
+        if self.retired.get() {
+            self.stirred.notify_one();
+        }
+    }
+
+    /// Takes what the agent said.
+    fn receive(&self, bytes: &[u8]) -> Result<(), String> {
+        self.heard.set(Some(Instant::now()));
+        let mut told = Vec::new();
+        let result = self.session.borrow_mut().receive(bytes, &mut told);
+        for exchange in told {
+            let waker = self.waiting.borrow_mut().remove(&exchange);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+        result.map_err(|broken| broken.to_string())
+    }
+
+    fn close(&self, why: Failed) {
+        let before = self.state.replace(State::Gone(why));
+        if before == State::Open {
+            self.report.connected(-1);
+        }
+        if matches!(before, State::Gone(_)) {
+            self.state.set(before);
+            return;
+        }
+        self.wake_all();
+        self.stirred.notify_one();
+    }
+
+    fn wake_all(&self) {
+        let opening = std::mem::take(&mut *self.opening.borrow_mut());
+        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        opening.into_iter().chain(waiting.into_values()).for_each(Waker::wake);
+    }
+
+    /// Connects and greets.
+    async fn greet(&self, settings: &portcullis_config::Agent) -> Result<Rc<UnixStream>, Failed> {
+        let mut stream = UnixStream::connect(&settings.socket).await.map_err(|_| Failed::Connect)?;
+        let hello = Hello {
+            version_min: VERSION,
+            version_max: VERSION,
+            product: concat!("portcullis/", env!("CARGO_PKG_VERSION")).to_string(),
+            agent: settings.name.clone(),
+            message_bytes_max: portcullis_agent::FROM_AGENT_BYTES_MAX as u32,
+            request_body: settings.request_body,
+            response_head: settings.response != ResponseShown::Nothing,
+            response_body: settings.response == ResponseShown::Body,
+        };
+        let mut bytes = Vec::new();
+        write_frame(&ToAgent::of(0, To::Hello(hello)), &mut bytes);
+        stream.write_all(&bytes).await.map_err(|_| Failed::Closed)?;
+        let stream = Rc::new(stream);
+        while self.session.borrow().terms().is_none() {
+            if !self.read(&stream).await? {
+                return Err(Failed::Handshake);
+            }
+        }
+        Ok(stream)
+    }
+
+    /// Waits for the agent to say something, and takes it; false at the end.
+    async fn read(&self, stream: &UnixStream) -> Result<bool, Failed> {
+        let mut buffer = [0; READ_BYTES];
+        stream.readable().await.map_err(|_| Failed::Closed)?;
+        match stream.try_read(&mut buffer) {
+            Ok(0) => Ok(false),
+            Ok(count) => match self.receive(&buffer[..count]) {
+                Ok(()) => Ok(true),
+                Err(why) => {
+                    self.report.line(&format!("the connection is given up: {why}"));
+                    let is_open = self.session.borrow().terms().is_some();
+                    Err(if is_open { Failed::Invalid } else { Failed::Handshake })
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+            Err(_) => Err(Failed::Closed),
+        }
+    }
+
+    /// Reads and writes until the connection ends.
+    async fn work(&self, stream: &UnixStream) -> Failed {
+        loop {
+            let is_over = self.retired.get() && self.session.borrow().open() == 0;
+            if is_over || matches!(self.state.get(), State::Gone(_)) {
+                return Failed::Closed;
+            }
+            let is_idle = self.output.borrow().is_empty();
+            tokio::select! {
+                read = self.read(stream) => match read {
+                    Ok(true) => {}
+                    Ok(false) => return Failed::Closed,
+                    Err(why) => return why,
+                },
+                () = self.stirred.notified() => {}
+                ready = stream.writable(), if !is_idle => {
+                    let mut output = self.output.borrow_mut();
+                    match ready.and_then(|()| stream.try_write(&output)) {
+                        Ok(count) => drop(output.drain(..count)),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                        Err(_) => return Failed::Closed,
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn run(link: Rc<Link>, settings: portcullis_config::Agent) {
+    match tokio::time::timeout(settings.timeout, link.greet(&settings)).await {
+        Ok(Ok(stream)) => {
+            *link.stream.borrow_mut() = Some(Rc::clone(&stream));
+            link.state.set(State::Open);
+            link.report.connected(1);
+            link.wake_all();
+            let why = link.work(&stream).await;
+            link.close(why);
+            link.stream.borrow_mut().take();
+        }
+        Ok(Err(why)) => link.close(why),
+        Err(_) => link.close(Failed::Timeout),
+    }
+}

@@ -1,0 +1,210 @@
+//! Inspection agents: processes that are asked about requests and responses over a Unix socket.
+//!
+//! ```text
+//!  route ──> Asked ──> Conversation ──> Agent: breaker, places (shared by all workers)
+//!            all at     one agent,  └─> Link: a connection of this worker, many exchanges on it
+//!            once       one exchange      └─> portcullis_agent::Session: what may be said
+//!              └─> verdict, score, header changes, words for the event; or the policy for want of a decision
+//! ```
+//!
+//! An agent is never waited for longer than its timeout, and one that only fails is not asked for a while.
+
+mod ask;
+mod conversation;
+mod link;
+mod report;
+mod told;
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use portcullis_balance::{Breaker, Moment, Permit};
+use portcullis_config::OpenOrClosed;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::state::Services;
+
+pub(crate) use ask::{Asked, Headers, begin, body, request_plan, response, response_plan, verdict};
+pub(crate) use link::Links;
+use report::Report;
+pub(crate) use told::is_told;
+
+/// An agent, as all workers share it.
+pub(crate) struct Agent {
+    pub(crate) settings: portcullis_config::Agent,
+    pub(crate) name: Arc<str>,
+    breaker: Breaker,
+    places: Arc<Semaphore>,
+    waiting: AtomicU32,
+    report: Arc<Report>,
+    started: Instant,
+}
+
+/// An agent that a route asks.
+#[derive(Clone)]
+pub(crate) struct AgentUse {
+    agent: Arc<Agent>,
+    failure: OpenOrClosed,
+}
+
+/// Why there is no decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failed {
+    /// No connection could be made.
+    Connect,
+    /// The agent said no Welcome, or one that cannot be.
+    Handshake,
+    /// The connection broke.
+    Closed,
+    /// What it said is not of the protocol, or cannot be carried out.
+    Invalid,
+    /// It took too long.
+    Timeout,
+    /// It is not asked at present.
+    CircuitOpen,
+    /// Too many wait for it.
+    Queue,
+}
+
+/// A place among the exchanges that an agent decides on at one time, and the breaker's leave.
+struct Place {
+    agent: Arc<Agent>,
+    /// None once the outcome was reported.
+    permit: Option<Permit>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Agent {
+    /// The agents of a configuration. One of `old` with the same settings is kept, with its connections and its breaker.
+    pub(crate) fn build(
+        settings: &[portcullis_config::Agent],
+        services: &Services,
+        old: &[Arc<Agent>],
+    ) -> Vec<Arc<Agent>> {
+        let build = |settings: &portcullis_config::Agent| {
+            if let Some(same) = old.iter().find(|agent| agent.settings == *settings) {
+                return Arc::clone(same);
+            }
+            Arc::new(Agent {
+                name: settings.name.as_str().into(),
+                breaker: Breaker::default(),
+                places: Arc::new(Semaphore::new(settings.concurrency as usize)),
+                waiting: AtomicU32::new(0),
+                report: Arc::new(Report::new(services, &settings.name)),
+                started: Instant::now(),
+                settings: settings.clone(),
+            })
+        };
+        settings.iter().map(build).collect()
+    }
+
+    /// Those that a route asks.
+    pub(crate) fn uses(agents: &[Arc<Agent>], uses: &[portcullis_config::AgentUse]) -> Box<[AgentUse]> {
+        let of = |of: &portcullis_config::AgentUse| AgentUse {
+            agent: Arc::clone(&agents[of.agent]),
+            failure: of.failure,
+        };
+        uses.iter().map(of).collect()
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn measure(&self) {
+        let free = self.places.available_permits();
+        let active = (self.settings.concurrency as usize).saturating_sub(free);
+        self.report.measure(self.breaker.state(), self.waiting.load(Relaxed), active);
+    }
+
+    /// The agent is no longer used.
+    pub(crate) fn forget(&self) {
+        self.report.measure(portcullis_balance::BreakerState::Closed, 0, 0);
+    }
+
+    fn now(&self) -> Moment {
+        Moment(1 + self.started.elapsed().as_millis() as u64)
+    }
+
+    /// A place, waited for as long as `patience` at most.
+    async fn enter(self: &Arc<Self>, patience: Duration) -> Result<Place, Failed> {
+        // Nobody waits for an agent that is not asked.
+        if !self.breaker.admits(&self.settings.breaker, self.now()) {
+            return Err(Failed::CircuitOpen);
+        }
+        let place = match Arc::clone(&self.places).try_acquire_owned() {
+            Ok(place) => place,
+            Err(_) => self.wait(patience).await?,
+        };
+        let Some((permit, change)) = self.breaker.acquire(&self.settings.breaker, self.now()) else {
+            return Err(Failed::CircuitOpen);
+        };
+        if let Some(state) = change {
+            self.report.breaker(state, "its time is up, probing");
+        }
+        Ok(Place { agent: Arc::clone(self), permit: Some(permit), _place: place })
+    }
+
+    async fn wait(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Failed> {
+        let waiting = Waiting(&self.waiting);
+        if self.waiting.fetch_add(1, Relaxed) >= self.settings.queue_max {
+            return Err(Failed::Queue);
+        }
+        let place = tokio::time::timeout(patience, Arc::clone(&self.places).acquire_owned()).await;
+        drop(waiting);
+        match place {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) | Err(_) => Err(Failed::Queue),
+        }
+    }
+}
+
+/// Counts one that waits for as long as it lives.
+struct Waiting<'a>(&'a AtomicU32);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Place {
+    fn succeeded(mut self) {
+        let Some(permit) = self.permit.take() else { return };
+        if let Some(state) = self.agent.breaker.succeeded(permit, &self.agent.settings.breaker) {
+            self.agent.report.breaker(state, "probes succeeded");
+        }
+    }
+
+    fn failed(mut self, why: Failed, detail: &str) {
+        let Some(permit) = self.permit.take() else { return };
+        self.agent.report.failed(why);
+        let agent = &self.agent;
+        if let Some(state) = agent.breaker.failed(permit, &agent.settings.breaker, agent.now()) {
+            agent.report.breaker(state, if detail.is_empty() { why.text() } else { detail });
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.agent.breaker.cancelled(permit);
+        }
+    }
+}
+
+impl Failed {
+    fn text(self) -> &'static str {
+        match self {
+            Failed::Connect => "no connection can be made",
+            Failed::Handshake => "no welcome came",
+            Failed::Closed => "it closed the connection",
+            Failed::Invalid => "what it says is not valid",
+            Failed::Timeout => "no decision came in time",
+            Failed::CircuitOpen => "the circuit breaker is open",
+            Failed::Queue => "too many requests wait for it",
+        }
+    }
+}
+
+/// Something that belongs to an agent of some settings, and goes with it.
+type OfAgent = Weak<Agent>;

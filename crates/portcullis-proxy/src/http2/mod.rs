@@ -1,0 +1,24 @@
+//! HTTP/2 to clients, and what upstreams share of it. Frames, header compression and flow control are the `h2` crate's; what a request is, is ours.
+//!
+//! ```text
+//! socket ── meter ── h2::server ──> serve: one task for each stream ──> exchange, as for HTTP/1
+//!           counts frames,          head: the parts as a RequestHead     reads and writes a Pipe:
+//!           ends floods             with the checks of HTTP/1            the bytes of the two bodies
+//! ```
+//!
+//! A stream is a [`Pipe`]: the bytes of the request body one way, those of the answer the other. Heads and trailers go
+//! beside it. So the exchange does not know what it runs on, but for the one place where answers are framed (`sink.rs`).
+
+mod bucket;
+mod frames;
+mod head;
+mod meter;
+mod pipe;
+mod serve;
+
+pub(crate) use head::{fields, outgoing, response};
+pub(crate) use pipe::Pipe;
+pub(crate) use serve::serve;
+
+/// What a client with prior knowledge says first.
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

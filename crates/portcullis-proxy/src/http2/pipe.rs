@@ -1,0 +1,429 @@
+//! The bytes of one stream: those of the peer's body to read, those of ours to write. The peer is a client whose request has
+//! come, or an endpoint that a request goes to.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes, BytesMut};
+use h2::client::{ResponseFuture, SendRequest};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::{HeaderMap, Request, Response, response};
+use portcullis_metrics::{EnumCounters, Http2Limit};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::upstream::Place;
+
+/// Bytes handed to the library at a time.
+const WRITE_BYTES_MAX: usize = 64 * 1024;
+
+/// One stream as a connection of its own. Its end is the end of the stream.
+pub(crate) struct Pipe {
+    receive: Receiver,
+    send: Sender,
+    /// How fast a client must be.
+    pace: Option<Pace>,
+    /// The stream's place on a connection to an endpoint.
+    place: Option<Place>,
+}
+
+/// What comes from the peer.
+pub(crate) struct Receiver {
+    state: Receive,
+    pending: Bytes,
+    /// The head of an endpoint's answer, until it is asked for.
+    head: Option<response::Parts>,
+    trailers: Option<HeaderMap>,
+}
+
+enum Receive {
+    /// The request has not gone.
+    Nothing,
+    /// The head of the answer has not come.
+    Awaited(ResponseFuture),
+    /// The request could not be sent.
+    Failed(Option<h2::Error>),
+    Body(RecvStream),
+    Ended,
+}
+
+/// What goes to the peer.
+pub(crate) struct Sender {
+    state: Send,
+    /// Bytes after which the stream ends, if that is known.
+    last: Option<usize>,
+}
+
+enum Send {
+    /// The head of the answer has not gone.
+    Head(SendResponse<Bytes>),
+    /// The head of the request has not gone.
+    Request(SendRequest<Bytes>),
+    Body(SendStream<Bytes>),
+    Ended,
+}
+
+/// How fast the peer takes what we send, while that is what we wait for.
+pub(super) struct Pace {
+    /// Bytes in each second.
+    pub(super) rate_min: u64,
+    /// From when on that counts.
+    pub(super) grace: Duration,
+    pub(super) limits: EnumCounters,
+    pub(super) waited: Duration,
+    pub(super) since: Option<Instant>,
+    pub(super) sent: u64,
+}
+
+impl Pace {
+    /// The window is open again. False if it has been closed for too long in all.
+    fn goes_on(&mut self) -> bool {
+        if let Some(since) = self.since.take() {
+            self.waited += since.elapsed();
+        }
+        self.waited <= self.grace || self.sent >= self.waited.as_secs_f64() as u64 * self.rate_min
+    }
+}
+
+impl Pipe {
+    /// The stream of a request whose head has come.
+    pub(super) fn answering(receive: RecvStream, respond: SendResponse<Bytes>, pace: Pace) -> Self {
+        let state = if receive.is_end_stream() { Receive::Ended } else { Receive::Body(receive) };
+        Pipe {
+            receive: Receiver::new(state),
+            send: Sender { state: Send::Head(respond), last: None },
+            pace: Some(pace),
+            place: None,
+        }
+    }
+
+    /// A stream for a request to an endpoint.
+    pub(crate) fn asking(send: SendRequest<Bytes>, place: Place) -> Self {
+        Pipe {
+            receive: Receiver::new(Receive::Nothing),
+            send: Sender { state: Send::Request(send), last: None },
+            pace: None,
+            place: Some(place),
+        }
+    }
+
+    /// Sends the head of a request; with `end` it has no body. Not before the connection has room for one more stream. If it
+    /// cannot be sent, the answer says why.
+    pub(crate) fn poll_request(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &mut Option<Request<()>>,
+        end: bool,
+    ) -> Poll<bool> {
+        let Send::Request(send) = &mut self.send.state else { return Poll::Ready(false) };
+        let sent = match (ready!(send.poll_ready(context)), request.take()) {
+            (Ok(()), Some(request)) => send.send_request(request, end),
+            (Ok(()), None) => return Poll::Ready(false),
+            (Err(error), _) => Err(error),
+        };
+        match sent {
+            Ok((answer, stream)) => {
+                self.receive.state = Receive::Awaited(answer);
+                self.send.state = if end { Send::Ended } else { Send::Body(stream) };
+                Poll::Ready(true)
+            }
+            Err(error) => {
+                self.receive.state = Receive::Failed(Some(error));
+                self.send.state = Send::Ended;
+                Poll::Ready(false)
+            }
+        }
+    }
+
+    /// The head of an answer to that: an interim one, or the last.
+    pub(crate) fn poll_answer(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<response::Parts, h2::Error>> {
+        if let Some(head) = self.receive.head.take() {
+            return Poll::Ready(Ok(head));
+        }
+        let answer = match &mut self.receive.state {
+            Receive::Awaited(answer) => answer,
+            Receive::Failed(error) => {
+                return Poll::Ready(Err(error.take().unwrap_or(Reason::INTERNAL_ERROR.into())));
+            }
+            Receive::Nothing | Receive::Body(_) | Receive::Ended => {
+                return Poll::Ready(Err(Reason::INTERNAL_ERROR.into()));
+            }
+        };
+        if let Poll::Ready(Some(interim)) = answer.poll_informational(context) {
+            return Poll::Ready(interim.map(|interim| interim.into_parts().0));
+        }
+        ready!(self.receive.poll_head(context))?;
+        self.receive.head.take().map_or(Poll::Pending, |head| Poll::Ready(Ok(head)))
+    }
+
+    /// No new requests go on this stream's connection to an endpoint.
+    pub(crate) fn leave_connection(&self) {
+        if let Some(place) = &self.place {
+            place.leave();
+        }
+    }
+
+    /// The peer has reset the stream, or its connection is gone.
+    pub(crate) fn poll_reset(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.send.state {
+            Send::Head(respond) => respond.poll_reset(context).map(|_| ()),
+            Send::Body(stream) => stream.poll_reset(context).map(|_| ()),
+            Send::Request(_) | Send::Ended => Poll::Pending,
+        }
+    }
+
+    /// All of the answer has come.
+    pub(crate) fn is_received(&self) -> bool {
+        self.receive.pending.is_empty() && matches!(self.receive.state, Receive::Ended)
+    }
+
+    /// What came behind the body.
+    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
+        self.receive.trailers.as_ref()
+    }
+
+    /// Takes the way from the peer away: somebody else reads.
+    pub(crate) fn take_receiver(&mut self) -> Receiver {
+        std::mem::replace(&mut self.receive, Receiver::new(Receive::Ended))
+    }
+
+    /// Takes the way to the peer away: somebody else writes.
+    pub(crate) fn take_sender(&mut self) -> Sender {
+        std::mem::replace(&mut self.send, Sender { state: Send::Ended, last: None })
+    }
+
+    /// Sends the head of an interim answer.
+    pub(crate) fn inform(&mut self, head: Response<()>) -> io::Result<()> {
+        match &mut self.send.state {
+            Send::Head(respond) => respond.send_informational(head).map_err(failed),
+            Send::Request(_) | Send::Body(_) | Send::Ended => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Sends the head of the answer; with `end` nothing follows.
+    pub(crate) fn respond(&mut self, head: Response<()>, end: bool) -> io::Result<()> {
+        let Send::Head(respond) = &mut self.send.state else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let stream = respond.send_response(head, end).map_err(failed)?;
+        self.send.state = if end { Send::Ended } else { Send::Body(stream) };
+        Ok(())
+    }
+
+    /// The stream ends with the next `count` bytes.
+    pub(crate) fn ends_after(&mut self, count: usize) {
+        self.send.last = Some(count);
+    }
+
+    /// Ends our side, if that has not been done.
+    pub(crate) fn finish(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
+        self.send.finish(trailers)
+    }
+
+    /// Gives the stream up, unless our side has ended: what was sent is not all of it.
+    pub(crate) fn give_up(&mut self, reason: Reason) {
+        self.send.give_up(reason);
+    }
+
+    /// The peer has taken nothing for too long, or too little.
+    pub(crate) fn stalled(&mut self) {
+        if let Some(pace) = &self.pace {
+            pace.limits.inc(Http2Limit::SendRate as usize);
+        }
+        self.give_up(Reason::ENHANCE_YOUR_CALM);
+    }
+}
+
+impl Receiver {
+    fn new(state: Receive) -> Self {
+        Receiver { state, pending: Bytes::new(), head: None, trailers: None }
+    }
+
+    /// Waits for the head of an answer.
+    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+        let Receive::Awaited(answer) = &mut self.state else { return Poll::Ready(Ok(())) };
+        let (head, body) = ready!(Pin::new(answer).poll(context))?.into_parts();
+        self.head = Some(head);
+        self.state = if body.is_end_stream() { Receive::Ended } else { Receive::Body(body) };
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            if !self.pending.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            match &mut self.state {
+                Receive::Nothing | Receive::Failed(_) => return Poll::Pending,
+                Receive::Ended => return Poll::Ready(Ok(())),
+                Receive::Awaited(_) => ready!(self.poll_head(context)).map_err(failed)?,
+                Receive::Body(receive) => match ready!(receive.poll_data(context)) {
+                    Some(Ok(data)) => self.pending = data,
+                    Some(Err(error)) => return Poll::Ready(Err(failed(error))),
+                    None => {
+                        self.trailers = ready!(receive.poll_trailers(context)).map_err(failed)?;
+                        self.state = Receive::Ended;
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// As [`Pipe::give_up`].
+    pub(crate) fn give_up(&mut self, reason: Reason) {
+        match &mut self.state {
+            Send::Head(respond) => respond.send_reset(reason),
+            Send::Body(stream) => stream.send_reset(reason),
+            Send::Request(_) | Send::Ended => {}
+        }
+        self.state = Send::Ended;
+    }
+
+    /// Ends it, if that has not been done.
+    pub(crate) fn finish(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
+        let Send::Body(stream) = &mut self.state else { return Ok(()) };
+        let sent = match trailers {
+            Some(trailers) => stream.send_trailers(trailers),
+            None => stream.send_data(Bytes::new(), true),
+        };
+        self.state = Send::Ended;
+        sent.map_err(failed)
+    }
+}
+
+fn failed(error: h2::Error) -> io::Error {
+    io::Error::other(error)
+}
+
+impl AsyncRead for Receiver {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let receiver = self.get_mut();
+        ready!(receiver.poll_more(context))?;
+        let count = receiver.pending.len().min(into.remaining());
+        if count > 0 {
+            into.put_slice(&receiver.pending[..count]);
+            receiver.pending.advance(count);
+            if let Receive::Body(receive) = &mut receiver.state {
+                // The peer may send as much more as somebody has read.
+                receive.flow_control().release_capacity(count).map_err(failed)?;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Sender {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let sender = self.get_mut();
+        let Send::Body(stream) = &mut sender.state else {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        };
+        let wanted = slices.iter().map(|slice| slice.len()).sum::<usize>().min(WRITE_BYTES_MAX);
+        if wanted == 0 {
+            return Poll::Ready(Ok(0));
+        }
+        stream.reserve_capacity(wanted);
+        while stream.capacity() == 0 {
+            match ready!(stream.poll_capacity(context)) {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Poll::Ready(Err(failed(error))),
+                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            }
+        }
+        let count = wanted.min(stream.capacity());
+        let mut data = BytesMut::with_capacity(count);
+        for slice in slices {
+            data.extend_from_slice(&slice[..slice.len().min(count - data.len())]);
+        }
+        let end = sender.last == Some(count);
+        if let Some(last) = &mut sender.last {
+            *last = last.saturating_sub(count);
+        }
+        stream.send_data(data.freeze(), end).map_err(failed)?;
+        if end {
+            sender.state = Send::Ended;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.get_mut().finish(None))
+    }
+}
+
+impl AsyncRead for Pipe {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().receive).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let pipe = self.get_mut();
+        let written = Pin::new(&mut pipe.send).poll_write_vectored(context, slices);
+        let Some(pace) = &mut pipe.pace else { return written };
+        let Poll::Ready(Ok(count)) = &written else {
+            if written.is_pending() {
+                pace.since.get_or_insert_with(Instant::now);
+            }
+            return written;
+        };
+        if !pace.goes_on() {
+            pipe.stalled();
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        pace.sent += *count as u64;
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.get_mut().finish(None))
+    }
+}

@@ -1,0 +1,194 @@
+//! One HTTP/2 connection of a client: a task for each of its requests.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, SendResponse};
+use h2::{Reason, RecvStream};
+use http::Request;
+use portcullis_http::h1::Parsed;
+use portcullis_metrics::Http2Limit;
+
+use super::head;
+use super::meter::Meter;
+use super::pipe::{Pace, Pipe};
+use crate::buffer::Buffer;
+use crate::connection::{Began, Connection};
+use crate::exchange::{self, Next};
+use crate::state::Counted;
+use crate::stream::Stream;
+
+/// How long a connection that is given up may take to hear of it.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// While there are requests in flight, these have the deadlines.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Bytes of answers that wait in the library, for each stream.
+const SEND_BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// What woke the task.
+enum Event {
+    Request(Box<(Request<RecvStream>, SendResponse<Bytes>)>),
+    /// A limit was broken.
+    Tripped(Http2Limit),
+    /// There is nothing more to come.
+    Ended,
+}
+
+/// Serves a connection whose client speaks HTTP/2, to its end.
+pub(crate) async fn serve(connection: Connection, counted: Counted) {
+    let Connection { worker, listener, stream, input, timer, peer, local, tls, client_certificate, .. } =
+        connection;
+    let counted = Rc::new(counted);
+    let generation = worker.shared.current.load_full();
+    let limits = generation.listeners[listener].http2;
+    let metrics = worker.shared.services.metrics.http2.clone();
+    let _active = Active::new(metrics.connections_active.clone());
+    let (meter, watch) = Meter::new(stream, input, &limits, metrics.clone());
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(limits.stream_window_bytes)
+        .initial_connection_window_size(limits.connection_window_bytes)
+        .max_concurrent_streams(limits.streams_max)
+        .max_header_list_size(limits.header_list_bytes_max)
+        .max_send_buffer_size(SEND_BUFFER_BYTES_MAX)
+        .enable_connect_protocol();
+    timer.arm(generation.timeouts.header);
+    let handshake = Box::pin(builder.handshake::<_, Bytes>(meter));
+    let Ok(Ok(mut library)) = timer.run(handshake).await else {
+        if let Some(limit) = watch.tripped.get() {
+            metrics.limits.inc(limit as usize);
+        }
+        return;
+    };
+    drop(generation);
+    let in_flight = Rc::new(Cell::new(0usize));
+    let mut leaving = false;
+    let mut idle = None;
+    loop {
+        let next = poll_fn(|context| {
+            if !leaving && idle != Some(in_flight.get() == 0) {
+                idle = Some(in_flight.get() == 0);
+                // Either way a wait that draining cuts short.
+                timer.arm_idle(match idle {
+                    Some(true) => worker.shared.current.load().timeouts.idle,
+                    _ => FAR,
+                });
+            }
+            match library.poll_accept(context) {
+                Poll::Ready(Some(Ok(came))) => Poll::Ready(Event::Request(Box::new(came))),
+                Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Event::Ended),
+                Poll::Pending => match watch.tripped.get() {
+                    Some(limit) if !leaving => Poll::Ready(Event::Tripped(limit)),
+                    _ => Poll::Pending,
+                },
+            }
+        });
+        match timer.run(next).await {
+            Ok(Event::Request(came)) => {
+                let (request, respond) = *came;
+                idle = None;
+                watch.accepted.borrow_mut().insert(respond.stream_id().as_u32());
+                let generation = worker.shared.current.load_full();
+                let pace = Pace {
+                    rate_min: limits.send_rate_bytes_min,
+                    grace: generation.timeouts.write,
+                    limits: metrics.limits.clone(),
+                    waited: Duration::ZERO,
+                    since: None,
+                    sent: 0,
+                };
+                let (parts, receive) = request.into_parts();
+                let ended = receive.is_end_stream();
+                let began = Began::now();
+                let key = || head::websocket_key(worker.request_ids.borrow_mut().secret());
+                let (request_head, refused) = match head::request(&parts, ended, key) {
+                    Parsed::Head(head) => (head, None),
+                    Parsed::Refused { partial, refusal } => (partial, Some((refusal, refusal.status()))),
+                    Parsed::NeedMore => continue,
+                };
+                let mut stream = Connection {
+                    worker: Rc::clone(&worker),
+                    listener,
+                    stream: Stream::Http2(Box::new(Pipe::answering(receive, respond, pace))),
+                    input: Buffer::new(Rc::clone(&worker.spares)),
+                    output: Vec::new(),
+                    timer: worker.timers.timer(),
+                    peer,
+                    local,
+                    tls,
+                    client_certificate: client_certificate.clone(),
+                    half_close: false,
+                    began,
+                };
+                let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
+                tokio::task::spawn_local(async move {
+                    let next = Box::pin(exchange::run(&mut stream, &generation, request_head, refused)).await;
+                    if let (Next::Gone, Stream::Http2(pipe)) = (next, &mut stream.stream) {
+                        pipe.give_up(Reason::INTERNAL_ERROR);
+                    }
+                    drop(here);
+                });
+            }
+            Ok(Event::Tripped(limit)) => {
+                metrics.limits.inc(limit as usize);
+                leaving = true;
+                library.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                timer.arm(GOODBYE);
+            }
+            Ok(Event::Ended) => return,
+            // Gone for good, or told to go and did not.
+            Err(_) if leaving && in_flight.get() == 0 => return,
+            Err(_) => {
+                let first = !std::mem::replace(&mut leaving, true);
+                if first {
+                    library.graceful_shutdown();
+                }
+                timer.arm(if in_flight.get() == 0 { GOODBYE } else { FAR });
+            }
+        }
+        if worker.draining.get() && !std::mem::replace(&mut leaving, true) {
+            library.graceful_shutdown();
+            timer.arm(FAR);
+        }
+    }
+}
+
+/// A request in flight; the connection counts until the last of them has ended.
+struct InFlight {
+    here: Rc<Cell<usize>>,
+    _counted: Rc<Counted>,
+    _active: Active,
+}
+
+impl InFlight {
+    fn new(here: &Rc<Cell<usize>>, counted: &Rc<Counted>, gauge: portcullis_metrics::Gauge) -> Self {
+        here.set(here.get() + 1);
+        InFlight { here: Rc::clone(here), _counted: Rc::clone(counted), _active: Active::new(gauge) }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.here.set(self.here.get() - 1);
+    }
+}
+
+/// One more on a gauge while it lives.
+struct Active(portcullis_metrics::Gauge);
+
+impl Active {
+    fn new(gauge: portcullis_metrics::Gauge) -> Self {
+        gauge.add(1);
+        Active(gauge)
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.add(-1);
+    }
+}

@@ -1,0 +1,43 @@
+//! That clients should come by TLS: the redirect, and `Strict-Transport-Security`.
+
+use portcullis_config::{ClientAddress, Https as Settings, Part, Template};
+use portcullis_http::message::RequestHead;
+use portcullis_metrics::{Counter, Registry, catalogue};
+
+use crate::connection::Connection;
+
+/// What a site asks of clients.
+pub(crate) struct Https {
+    /// Where requests in clear text are sent.
+    pub(crate) redirect: Option<(Template, Counter)>,
+    hsts: Option<String>,
+}
+
+impl Https {
+    pub(crate) fn new(settings: &Settings, registry: &Registry, site: &str) -> Self {
+        let to = |port| {
+            let text = |text: &str| Part::Text(text.to_string());
+            match port {
+                443 => Template(vec![text("https://"), Part::Host, Part::Uri]),
+                port => Template(vec![text("https://"), Part::Host, text(&format!(":{port}")), Part::Uri]),
+            }
+        };
+        let counted = |port| (to(port), registry.counter(&catalogue::HTTPS_REDIRECTS, &[site]));
+        Https { redirect: settings.redirect.map(counted), hsts: settings.hsts.clone() }
+    }
+
+    /// The field for answers over TLS.
+    pub(crate) fn field(&self) -> Option<(&str, &[u8])> {
+        self.hsts.as_ref().map(|value| ("Strict-Transport-Security", value.as_bytes()))
+    }
+}
+
+/// The client came by TLS: to us, or to a trusted proxy that says so.
+pub(crate) fn is_secure(connection: &Connection, settings: &ClientAddress, head: &RequestHead) -> bool {
+    let by_proxy = || {
+        let mut said = head.header("x-forwarded-proto");
+        said.next().is_some_and(|proto| proto.eq_ignore_ascii_case(b"https"))
+            && settings.trusts(connection.peer.ip())
+    };
+    connection.tls || by_proxy()
+}

@@ -1,0 +1,62 @@
+//! A request body that streams on by itself, from a client's stream to an endpoint's, while the answer streams back: calls
+//! of gRPC may go on in both directions as long as they like.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tokio::io::AsyncWriteExt;
+use tokio::task::AbortHandle;
+
+use crate::buffer::Buffer;
+use crate::connection::Connection;
+use crate::stream::Stream;
+use crate::upstream::UpstreamConnection;
+
+/// A body on its way. Dropped, it is left where it is.
+pub(crate) struct Pump {
+    bytes: Rc<Cell<u64>>,
+    task: AbortHandle,
+}
+
+impl Pump {
+    /// Takes over what is left of the body, if both sides are streams of HTTP/2.
+    pub(crate) fn start(connection: &mut Connection, upstream: &mut UpstreamConnection) -> Option<Pump> {
+        let (Stream::Http2(client), Stream::Http2(endpoint)) = (&mut connection.stream, &mut upstream.stream)
+        else {
+            return None;
+        };
+        let (mut from, mut to) = (client.take_receiver(), endpoint.take_sender());
+        let spares = Rc::clone(&connection.worker.spares);
+        let mut input = std::mem::replace(&mut connection.input, Buffer::new(spares));
+        let bytes = Rc::new(Cell::new(0));
+        let moved = Rc::clone(&bytes);
+        let task = tokio::task::spawn_local(async move {
+            loop {
+                while !input.unread().is_empty() {
+                    // An endpoint that takes no more has answered, or its answer says what is wrong.
+                    let Ok(count @ 1..) = to.write(input.unread()).await else { return };
+                    moved.set(moved.get() + count as u64);
+                    input.consume(count);
+                }
+                match input.fill(&mut from).await {
+                    Ok(0) => return drop(to.finish(None)),
+                    Ok(_) => {}
+                    // The client has given up; nobody may take what was sent for all of it.
+                    Err(_) => return to.give_up(h2::Reason::CANCEL),
+                }
+            }
+        });
+        Some(Pump { bytes, task: task.abort_handle() })
+    }
+
+    /// Bytes that have gone on.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,99 @@
+//! What becomes of handshakes with clients.
+
+use std::io;
+
+use portcullis_metrics::{EnumCounters, Registry, catalogue};
+use rustls::{CertificateError, Error, HandshakeKind, InvalidMessage, PeerIncompatible};
+
+/// Label values of `portcullis_tls_handshakes_total`.
+const KINDS: [&str; 2] = ["full", "resumed"];
+
+/// Why a handshake failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// It took longer than a request head may.
+    Timeout,
+    /// The client left, or the connection broke.
+    Closed,
+    /// What came is not TLS.
+    NotTls,
+    /// No common version.
+    Version,
+    /// No common cipher suite, group or signature.
+    Parameters,
+    /// The client has no certificate and must have one.
+    CertificateMissing,
+    /// Its certificate is not valid.
+    CertificateInvalid,
+    /// Its certificate is on the revocation list.
+    CertificateRevoked,
+    /// The client does not accept what it was offered, our certificate mostly.
+    Alert,
+    /// Anything else that is not as TLS has it.
+    Other,
+}
+
+impl Reason {
+    const NAMES: [&str; 10] = [
+        "timeout",
+        "closed",
+        "not_tls",
+        "version",
+        "parameters",
+        "certificate_missing",
+        "certificate_invalid",
+        "certificate_revoked",
+        "alert",
+        "other",
+    ];
+
+    fn of(error: &io::Error) -> Reason {
+        let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else {
+            return Reason::Closed;
+        };
+        match error {
+            Error::NoCertificatesPresented => Reason::CertificateMissing,
+            Error::InvalidCertificate(CertificateError::Revoked) => Reason::CertificateRevoked,
+            Error::InvalidCertificate(_) => Reason::CertificateInvalid,
+            Error::AlertReceived(_) => Reason::Alert,
+            Error::InvalidMessage(
+                InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+            ) => Reason::NotTls,
+            Error::PeerIncompatible(
+                PeerIncompatible::SupportedVersionsExtensionRequired
+                | PeerIncompatible::Tls12NotOffered
+                | PeerIncompatible::Tls12NotOfferedOrEnabled
+                | PeerIncompatible::Tls13RequiredForQuic,
+            ) => Reason::Version,
+            Error::PeerIncompatible(_) => Reason::Parameters,
+            _ => Reason::Other,
+        }
+    }
+}
+
+/// Counters of one listener.
+pub(super) struct Handshakes {
+    done: EnumCounters,
+    failed: EnumCounters,
+}
+
+impl Handshakes {
+    pub(super) fn new(registry: &Registry, listener: &str) -> Self {
+        Handshakes {
+            done: registry.enum_counters(&catalogue::TLS_HANDSHAKES, &[listener], &KINDS),
+            failed: registry.enum_counters(&catalogue::TLS_HANDSHAKE_FAILURES, &[listener], &Reason::NAMES),
+        }
+    }
+
+    pub(super) fn done(&self, kind: Option<HandshakeKind>) {
+        self.done.inc(usize::from(kind == Some(HandshakeKind::Resumed)));
+    }
+
+    pub(super) fn failed(&self, error: &io::Error) {
+        self.failed.inc(Reason::of(error) as usize);
+    }
+
+    pub(super) fn late(&self) {
+        self.failed.inc(Reason::Timeout as usize);
+    }
+}

@@ -1,0 +1,56 @@
+//! TLS on both sides: certificates selected by SNI and, if they are asked for, of clients; verification towards upstreams.
+//!
+//! Files of certificates are looked at each second and read again when they have changed, without a reload of settings.
+
+mod certificate;
+mod handshakes;
+mod listener;
+mod resolver;
+mod subject;
+mod upstream;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use portcullis_config::TlsVersion;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{RootCertStore, SupportedProtocolVersion};
+
+use crate::StartError;
+
+pub(crate) use listener::ListenerTls;
+pub(crate) use subject::ClientCertificate;
+pub(crate) use upstream::UpstreamTls;
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+static TLS13_ONLY: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+
+fn versions(oldest: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+    match oldest {
+        TlsVersion::Tls12 => rustls::ALL_VERSIONS,
+        TlsVersion::Tls13 => &TLS13_ONLY,
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError> {
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
+        .and_then(|certificates| certificates.collect())
+        .map_err(|error| StartError::file(path, error))?;
+    if found.is_empty() {
+        return Err(StartError::file(path, "it holds no certificate"));
+    }
+    Ok(found)
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, StartError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|error| StartError::file(path, error))?;
+    }
+    Ok(roots)
+}

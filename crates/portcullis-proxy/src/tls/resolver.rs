@@ -1,0 +1,80 @@
+//! Which certificate a client gets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::SignatureScheme;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use super::certificate::{Certificate, Loaded};
+
+/// Takes a certificate that bears the name the client asks for: one with the very name before one with a wildcard, one
+/// whose key the client can verify before others, then by their order. For all other names the first of all.
+#[derive(Debug)]
+pub(super) struct BySni {
+    /// At least one.
+    certificates: Vec<Certificate>,
+    table: ArcSwap<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    keys: Vec<Arc<CertifiedKey>>,
+    /// Indices into `keys`. Wildcards are listed without their `*`.
+    names: HashMap<String, Vec<usize>>,
+}
+
+impl BySni {
+    pub(super) fn new(certificates: Vec<Certificate>) -> Self {
+        let table = ArcSwap::from_pointee(Table::new(&certificates));
+        BySni { certificates, table }
+    }
+
+    /// Takes changed files into use.
+    pub(super) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
+        let changed = self.certificates.iter().filter(|certificate| certificate.refresh(say)).count();
+        if changed > 0 {
+            self.table.store(Arc::new(Table::new(&self.certificates)));
+        }
+    }
+}
+
+impl Table {
+    fn new(certificates: &[Certificate]) -> Self {
+        Table::of(certificates.iter().map(Certificate::loaded))
+    }
+
+    fn of(all: impl Iterator<Item = Arc<Loaded>>) -> Self {
+        let mut table = Table::default();
+        for (index, loaded) in all.enumerate() {
+            table.keys.push(Arc::clone(&loaded.key));
+            for name in &loaded.names {
+                let name = name.strip_prefix('*').unwrap_or(name);
+                table.names.entry(name.to_string()).or_default().push(index);
+            }
+        }
+        table
+    }
+
+    fn find(&self, name: Option<&str>, schemes: &[SignatureScheme]) -> Option<&Arc<CertifiedKey>> {
+        let name = name.map(|name| name.trim_end_matches('.').to_ascii_lowercase());
+        let bearing = name.as_deref().and_then(|name| {
+            // A wildcard stands for exactly one label (RFC 9525, 6.3).
+            let wildcard = || self.names.get(&name[name.find('.')?..]);
+            self.names.get(name).or_else(wildcard)
+        });
+        let first = || std::slice::from_ref(&0);
+        let candidates = bearing.map_or_else(first, Vec::as_slice);
+        let can_verify = |index: &&usize| self.keys[**index].key.choose_scheme(schemes).is_some();
+        let chosen = candidates.iter().find(can_verify).or(candidates.first())?;
+        self.keys.get(*chosen)
+    }
+}
+
+impl ResolvesServerCert for BySni {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.table.load().find(hello.server_name(), hello.signature_schemes()).cloned()
+    }
+}

@@ -1,0 +1,81 @@
+//! TLS towards endpoints.
+
+use std::sync::Arc;
+
+use portcullis_config::{UpstreamProtocol, UpstreamTls as Settings};
+use portcullis_metrics::Registry;
+use rustls::client::ResolvesClientCert;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, SignatureScheme};
+
+use super::certificate::Certificate;
+use super::{authorities, provider, versions};
+use crate::StartError;
+
+/// What a group speaks with its endpoints.
+pub(crate) struct UpstreamTls {
+    pub(crate) config: Arc<ClientConfig>,
+    shown: Option<Arc<Shown>>,
+}
+
+impl UpstreamTls {
+    /// Reads all files: the group's own authorities if it names some, else those of the system.
+    pub(crate) fn build(
+        settings: &Settings,
+        protocol: UpstreamProtocol,
+        registry: &Registry,
+    ) -> Result<Self, StartError> {
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(versions(settings.min_version))
+            .map_err(|error| StartError::new(format!("TLS: {error}")))?
+            .with_root_certificates(match &settings.ca {
+                Some(path) => authorities(path)?,
+                None => of_system()?,
+            });
+        let certificate = settings.certificate.as_ref().map(|files| Certificate::open(files, registry));
+        let shown = certificate.transpose()?.map(|certificate| Arc::new(Shown(certificate)));
+        let mut config = match &shown {
+            Some(shown) => builder.with_client_cert_resolver(Arc::clone(shown) as _),
+            None => builder.with_no_client_auth(),
+        };
+        let protocols: &[&[u8]] = match protocol {
+            UpstreamProtocol::Http1 => &[b"http/1.1"],
+            UpstreamProtocol::Http2 => &[b"h2"],
+            UpstreamProtocol::Auto => &[b"h2", b"http/1.1"],
+        };
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok(UpstreamTls { config: Arc::new(config), shown })
+    }
+
+    /// Takes a changed certificate into use, for new connections.
+    pub(crate) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
+        if let Some(shown) = &self.shown {
+            shown.0.refresh(say);
+        }
+    }
+}
+
+fn of_system() -> Result<RootCertStore, StartError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        let hint = "name a PEM file in `tls.ca` of the upstream";
+        return Err(StartError::new(format!("the system has no certificate authorities; {hint}")));
+    }
+    Ok(roots)
+}
+
+/// The certificate for endpoints that ask for one.
+#[derive(Debug)]
+struct Shown(Certificate);
+
+impl ResolvesClientCert for Shown {
+    fn resolve(&self, _authorities: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let key = Arc::clone(&self.0.loaded().key);
+        key.key.choose_scheme(schemes).is_some().then_some(key)
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,107 @@
+//! Files that are read again when they change.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+use std::{fmt, fs};
+
+/// Some files that are read together.
+pub struct Watch {
+    files: Box<dyn Fn() -> Vec<PathBuf> + Send + Sync>,
+    seen: Mutex<Seen>,
+}
+
+/// What a file's change is known by; none while it cannot be found. Symbolic links are followed.
+type Stamp = Option<(SystemTime, u64, u64)>;
+
+type Stamps = Vec<(PathBuf, Stamp)>;
+
+struct Seen {
+    /// Those of the files that were read last.
+    read: Stamps,
+    /// What was read then could not be used.
+    failed: bool,
+    /// Those of files that may still be written to.
+    unread: Option<Stamps>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries((self.files)()).finish()
+    }
+}
+
+impl Watch {
+    /// Call it before the files are read, so that no change between is missed.
+    pub(crate) fn new(files: Vec<PathBuf>) -> Self {
+        Watch::listing(move || files.clone())
+    }
+
+    /// The same for files that may come and go: `files` lists them at each look.
+    pub fn listing(files: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static) -> Self {
+        let read = stamps(files());
+        Watch { files: Box::new(files), seen: Mutex::new(Seen { read, failed: false, unread: None }) }
+    }
+
+    /// What was read last is what the files say now.
+    pub(crate) fn is_current(&self) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        !seen.failed && seen.read == stamps((self.files)())
+    }
+
+    /// Reads the files again if they have changed since, and not since the last look: who writes them may not be done.
+    pub fn refresh<T, E>(&self, read: impl FnOnce() -> Result<T, E>) -> Option<Result<T, E>> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamps = stamps((self.files)());
+        if stamps == seen.read {
+            seen.unread = None;
+            return None;
+        }
+        if seen.unread.as_ref() != Some(&stamps) {
+            seen.unread = Some(stamps);
+            return None;
+        }
+        let result = read();
+        *seen = Seen { read: stamps, failed: result.is_err(), unread: None };
+        Some(result)
+    }
+}
+
+fn stamps(files: Vec<PathBuf>) -> Stamps {
+    let stamped = |path: PathBuf| {
+        let stamp = stamp(&path);
+        (path, stamp)
+    };
+    files.into_iter().map(stamped).collect()
+}
+
+fn stamp(path: &Path) -> Stamp {
+    use std::os::unix::fs::MetadataExt as _;
+    let file = fs::metadata(path).ok()?;
+    Some((file.modified().ok()?, file.len(), file.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_read_at_the_second_look_and_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "1").unwrap();
+        let watch = Watch::new(vec![path.clone()]);
+        let look = || watch.refresh(|| fs::read_to_string(&path));
+        assert!(look().is_none() && watch.is_current());
+        fs::write(&path, "22").unwrap();
+        assert!(look().is_none() && !watch.is_current());
+        fs::write(&path, "333").unwrap();
+        assert!(look().is_none(), "it is still being written to");
+        assert_eq!(look().unwrap().unwrap(), "333");
+        assert!(look().is_none() && watch.is_current());
+        fs::remove_file(&path).unwrap();
+        assert!(look().is_none());
+        assert!(look().unwrap().is_err());
+        assert!(look().is_none() && !watch.is_current());
+    }
+}

@@ -1,0 +1,103 @@
+//! Host names of endpoints: every address is an endpoint, and they follow what DNS says.
+
+mod common;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::*;
+
+/// A DNS server for which every name has these addresses; none: it cannot say.
+fn dns() -> (SocketAddr, Arc<Mutex<Option<Vec<Ipv4Addr>>>>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let addresses = Arc::new(Mutex::new(Some(vec![Ipv4Addr::LOCALHOST])));
+    let shared = Arc::clone(&addresses);
+    std::thread::spawn(move || {
+        let mut packet = [0; 512];
+        while let Ok((length, peer)) = socket.recv_from(&mut packet) {
+            let Some(end) = packet[12..length].iter().position(|byte| *byte == 0).map(|at| 12 + at + 5)
+            else {
+                continue;
+            };
+            let addresses = shared.lock().unwrap().clone();
+            let failure = if addresses.is_none() { 2 } else { 0 };
+            let addresses = addresses.unwrap_or_default();
+            let mut answer = packet[..2].to_vec();
+            answer.extend([0x81, 0x80 | failure, 0, 1, 0, addresses.len() as u8, 0, 0, 0, 0]);
+            answer.extend(&packet[12..end]);
+            for address in addresses {
+                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+                answer.extend(address.octets());
+            }
+            let _ = socket.send_to(&answer, peer);
+        }
+    });
+    (address, addresses)
+}
+
+#[test]
+fn endpoints_follow_what_dns_says() {
+    let slow = |request: &Recorded| match request.line().contains("/slow") {
+        true => Reply::Slowly(
+            vec![b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl".to_vec(), b"ow".to_vec()],
+            Duration::from_secs(1),
+        ),
+        false => ok("one"),
+    };
+    let one = Backend::start(slow);
+    let other = Backend::start_at(SocketAddr::from(([127, 0, 0, 2], one.address.port())), |_| ok("other"));
+    let (server, addresses) = dns();
+    let more = format!("lookups = {{ resolvers = [\"{server}\"], dns_timeout = \"5s\" }}\n");
+    let group = "resolve = { min = \"50ms\", max = \"100ms\" }\nhealth = { path = \"/health\", interval = \"100ms\" }\n";
+    let text = document(one.address, &more, "", "mode = \"off\"", group);
+    let text = text.replace("http://127.0.0.1:", "http://app.internal:");
+    let front = Front::start(&text);
+    let ask = || front.once("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    until(|| ask().ends_with("one"));
+
+    let healthy = || front.metric("portcullis_upstream_healthy_backends{upstream=\"app\"}");
+    *addresses.lock().unwrap() = Some(vec![Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2)]);
+    until(|| ask().ends_with("other") && healthy() == 2.0);
+    assert!(other.seen().iter().any(|seen| seen.header("host") == Some("a")));
+    let check = || other.seen().into_iter().find(|seen| seen.line().contains("/health"));
+    until(|| check().is_some());
+    let expected = format!("app.internal:{}", one.address.port());
+    assert_eq!(check().and_then(|seen| seen.header("host").map(str::to_string)), Some(expected));
+    let mut answers: Vec<String> = (0..4).map(|_| ask()).collect();
+    answers.sort();
+    assert!(answers[0].ends_with("one") && answers[3].ends_with("other"), "both in turn: {answers:?}");
+
+    // One address goes while it answers a request: that ends, new ones go elsewhere.
+    let asked_slowly =
+        |backend: &Backend| backend.seen().iter().filter(|seen| seen.line().contains("/slow")).count();
+    let mut client = loop {
+        let before = asked_slowly(&other);
+        let mut client = front.client();
+        client.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+        until(|| asked_slowly(&one) > 0 || asked_slowly(&other) > before);
+        if asked_slowly(&one) > 0 {
+            break client;
+        }
+    };
+    *addresses.lock().unwrap() = Some(vec![Ipv4Addr::new(127, 0, 0, 2)]);
+    until(|| healthy() == 1.0);
+    for _ in 0..6 {
+        assert!(ask().ends_with("other"));
+    }
+    let (_, body) = client.response();
+    assert_eq!(body, b"slow");
+
+    // Without an answer everything stays.
+    let count = |result: &str| {
+        front
+            .metric(&format!("portcullis_upstream_resolutions_total{{upstream=\"app\",result=\"{result}\"}}"))
+    };
+    *addresses.lock().unwrap() = None;
+    until(|| count("failed") > 2.0);
+    assert!(ask().ends_with("other"));
+    assert!(count("changed") == 3.0 && count("unchanged") > 0.0);
+    let failures = front.lines().iter().filter(|line| line.contains("cannot be resolved")).count();
+    assert_eq!(failures, 1, "told once: {:?}", front.lines());
+}

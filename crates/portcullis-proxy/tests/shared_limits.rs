@@ -1,0 +1,128 @@
+//! Rate limits that two nodes share through a real redis-server, and what happens when it is gone.
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::*;
+
+struct Redis {
+    child: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Redis {
+    fn start(address: std::net::SocketAddr) -> Redis {
+        let folder = tempfile::tempdir().unwrap();
+        let child = Command::new("redis-server")
+            .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no"])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server is needed: apt-get install redis-server");
+        Redis { child, _folder: folder }
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn node(backend: &Backend, redis: std::net::SocketAddr, limits: &str) -> Front {
+    let more = format!("limit_store = {{ url = \"redis://{redis}\", prefix = \"t:\" }}");
+    Front::start(&document(backend.address, &more, "", &format!("{RULES}rate_limits = [{limits}]"), ""))
+}
+
+fn connected(node: &Front) -> bool {
+    node.metric("portcullis_limit_store_connected") == 1.0
+}
+
+/// Requests that go through, one after the other, until `time` is over.
+fn flood(node: &Front, path: &str, time: Duration) -> (u64, u64) {
+    let (start, mut client) = (Instant::now(), node.client());
+    let (mut passed, mut all) = (0, 0);
+    while start.elapsed() < time {
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        let head = client.response().0;
+        assert!(matches!(status(&head), 200 | 429), "{head}");
+        passed += u64::from(status(&head) == 200);
+        all += 1;
+    }
+    (passed, all)
+}
+
+#[test]
+fn two_nodes_let_through_what_one_may() {
+    let backend = Backend::start(|_| ok("ok"));
+    let address = vacant();
+    let _redis = Redis::start(address);
+    // 20 a second, 80 at once; a lease, or credit, is 20 at most.
+    let limit = "{ name = \"all\", rate = 20, burst = 80, shared = true, unavailable = \"closed\" }";
+    let nodes = [node(&backend, address, limit), node(&backend, address, limit)];
+    until(|| nodes.iter().all(connected));
+    let start = Instant::now();
+    let passed: u64 = std::thread::scope(|scope| {
+        let floods = nodes.each_ref().map(|node| scope.spawn(|| flood(node, "/", Duration::from_secs(3)).0));
+        floods.into_iter().map(|flood| flood.join().unwrap()).sum()
+    });
+    let right = 80 + 20 * start.elapsed().as_secs() + 20;
+    println!("{passed} of {right}");
+    assert!((40..=right + 2 * 20).contains(&passed), "{passed} of {right}");
+    let limited = "portcullis_rate_limited_total{site=\"site\",limit=\"all\",action=\"block\"}";
+    assert!(nodes.iter().all(|node| node.metric(limited) > 0.0));
+}
+
+#[test]
+fn without_the_store_each_limit_does_what_it_says() {
+    let backend = Backend::start(|_| ok("ok"));
+    let address = vacant();
+    let redis = Redis::start(address);
+    let limit = |name: &str, path: &str, unavailable: &str| {
+        format!(
+            "[[sites.routes]]\npath = \"{path}\"\n[[sites.routes.rate_limits]]\nname = \"{name}\"\nrate = 1000\nburst = 50\n\
+             per = \"1h\"\nshared = true\nunavailable = \"{unavailable}\"\n"
+        )
+    };
+    let routes =
+        [limit("o", "/open", "open"), limit("c", "/closed", "closed"), limit("l", "/local", "local")];
+    let more = format!("limit_store = {{ url = \"redis://{address}\" }}");
+    let site = format!("{RULES}{}", routes.concat());
+    let front = Front::start(&document(backend.address, &more, "", &site, ""));
+    until(|| connected(&front));
+    for path in ["/open", "/closed", "/local"] {
+        let mut client = front.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert_eq!(status(&client.response().0), 200, "{path}");
+    }
+    // Killed under load.
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| flood(&front, "/open", Duration::from_secs(2)));
+        drop(redis);
+        until(|| !connected(&front));
+        assert!(load.join().unwrap().1 > 0);
+    });
+    assert!(front.metric("portcullis_limit_store_failures_total") >= 1.0);
+    assert!(front.lines().iter().any(|line| line.contains("the store of rate limits cannot be reached")));
+    let half = Duration::from_millis(500);
+    let (passed, all) = flood(&front, "/open", half);
+    assert_eq!(passed, all, "open: all go on");
+    let (passed, all) = flood(&front, "/closed", half);
+    assert!(passed == 0 && all > 0, "closed: {passed} of {all}");
+    let (passed, _) = flood(&front, "/local", half);
+    assert!((40..=51).contains(&passed), "local: the burst of this node: {passed}");
+    for (limit, policy) in [("o", "open"), ("c", "closed"), ("l", "local")] {
+        let unshared = format!(
+            "portcullis_rate_limit_unshared_total{{site=\"site\",limit=\"{limit}\",policy=\"{policy}\"}}"
+        );
+        assert!(front.metric(&unshared) > 0.0, "{unshared}");
+    }
+    let _redis = Redis::start(address);
+    until(|| connected(&front));
+    until(|| flood(&front, "/closed", Duration::from_millis(20)).0 > 0);
+    assert!(front.lines().iter().any(|line| line.contains("is reached again")));
+}
