@@ -1,14 +1,16 @@
-//! `portcullis check PATH...`: every mistake of rule files and configuration documents, in one go.
+//! `portcullis check PATH...`: every mistake of rule files and configuration documents, in one go; or, with the flags of `run`,
+//! those of the policy that they stand for.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_config::{Config, Format, Policy};
-use portcullis_load::{LoadError, Loaded, check_servers, load, load_roots};
+use portcullis_config::{Config, Format, Mode, Policy};
+use portcullis_load::{LoadError, Loaded, check_limits, check_servers, load, load_roots};
 use portcullis_seclang::Root;
 
 use crate::cli::{FAILED, usage_error};
+use crate::policy_args::PolicyArgs;
 use crate::rule_files;
 
 /// Arguments of `portcullis check`.
@@ -16,12 +18,17 @@ use crate::rule_files;
 pub struct Args {
     /// Rule files, folders of *.conf files, a CRS folder (all read as one set, in this order), or configuration
     /// documents (.toml, .yaml), each with the rules that it names
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(value_name = "PATH", required_unless_present_any = POLICY, conflicts_with_all = POLICY)]
     paths: Vec<PathBuf>,
     /// Take warnings for errors
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    policy: PolicyArgs,
 }
+
+/// The flags by which a policy is named as `run` has them.
+const POLICY: [&str; 8] = ["config", "mode", "level", "crs", "paranoia", "detect_only", "setup", "rules"];
 
 /// How many mistakes there were.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,6 +39,12 @@ struct Count {
 
 /// Shows the mistakes on standard output. Exit code 1 if there is an error, 2 if a path does not exist.
 pub fn run(args: &Args) -> ExitCode {
+    if args.paths.is_empty() {
+        return match args.policy.policy() {
+            Ok(policy) => done(check_policy(&policy), args.strict),
+            Err(failure) => failure.exit(),
+        };
+    }
     let (documents, rules): (Vec<&PathBuf>, Vec<&PathBuf>) =
         args.paths.iter().partition(|path| Format::of(path).is_some());
     let mut roots = Vec::new();
@@ -44,13 +57,31 @@ pub fn run(args: &Args) -> ExitCode {
     if let Some(document) = documents.iter().find(|path| !path.exists()) {
         return usage_error(format_args!("there is no file {}", document.display()));
     }
-    match check(&documents, &roots) {
-        Ok(count) if count.errors > 0 || (args.strict && count.warnings > 0) => ExitCode::from(FAILED),
+    done(check(&documents, &roots), args.strict)
+}
+
+fn done(result: io::Result<Count>, strict: bool) -> ExitCode {
+    match result {
+        Ok(count) if count.errors > 0 || (strict && count.warnings > 0) => ExitCode::from(FAILED),
         Ok(_) => ExitCode::SUCCESS,
         // A reader that has seen enough and closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(FAILED),
         Err(error) => usage_error(format_args!("cannot write to standard output: {error}")),
     }
+}
+
+/// One policy with its rules.
+fn check_policy(policy: &Policy) -> io::Result<Count> {
+    let out = &mut io::BufWriter::new(io::stdout().lock());
+    let mut total = Count::default();
+    let mode = match policy.mode {
+        Mode::Crs => "mode crs: ".to_owned(),
+        Mode::Semantic => format!("mode semantic, level {}: ", policy.level.name()),
+        Mode::Both => format!("mode both, level {}: ", policy.level.name()),
+    };
+    rule_set(out, &mode, load(policy), &mut total)?;
+    out.flush()?;
+    Ok(total)
 }
 
 fn check(documents: &[&PathBuf], roots: &[Root]) -> io::Result<Count> {
@@ -87,14 +118,15 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
     let errors = of("error", lists.len());
     writeln!(out, "{name}: {sites}, {policies} of rules, {errors}")?;
     for (i, policy) in config.policies.iter().enumerate() {
-        rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(policy, &config), total)?;
+        rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(i, policy, &config), total)?;
     }
     Ok(())
 }
 
-fn checked(policy: &Policy, config: &Config) -> Result<Loaded, LoadError> {
+fn checked(index: usize, policy: &Policy, config: &Config) -> Result<Loaded, LoadError> {
     let loaded = load(policy)?;
     check_servers(&loaded, &config.upstreams)?;
+    check_limits(&loaded, config, index)?;
     Ok(loaded)
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, evaluate, explain, rules, run};
+use crate::{bans, bench, check, evaluate, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -34,8 +34,12 @@ pub enum Command {
     Explain(explain::Args),
     /// Run labelled requests through a policy and count what is caught and what is flagged wrongly
     Evaluate(evaluate::Args),
+    /// Measure on loopback what inspection adds to latency and CPU, and print a table
+    Bench(bench::Args),
     /// List the rules that would be loaded
     Rules(rules::Args),
+    /// Show who is banned at a running instance, or let a client in again
+    Bans(bans::Args),
 }
 
 /// Why a command ends early.

@@ -1,4 +1,4 @@
-//! `portcullis evaluate PATH...`: labelled requests through a policy, in process: what is caught, what is flagged wrongly, why.
+//! `portcullis evaluate PATH...`: labelled requests and responses through a policy, in process: what is caught, what is flagged wrongly, why.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use portcullis_config::{Class, Policy};
 use portcullis_evaluate::{Content, Engine, Outcome};
 use portcullis_event::{Action, FindingOutcome, Redactor, RedactorNames};
-use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch};
+use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch, Step};
 use portcullis_store::Store;
 
 use crate::cli::{Failure, print};
@@ -45,7 +45,7 @@ fn evaluate(args: &Args) -> Result<String, Failure> {
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
     let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
     let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
-    let mut engine = Inspected { inspector, names, policy, scratch: Some(Scratch::default()) };
+    let mut engine = Inspected { inspector, names, policy, scratch: Some(Box::default()) };
     portcullis_evaluate::run(&args.evaluation, &mut engine).map_err(Failure::failed)
 }
 
@@ -54,7 +54,7 @@ struct Inspected {
     inspector: Arc<Inspector>,
     names: PolicyNames,
     policy: Policy,
-    scratch: Option<Scratch>,
+    scratch: Option<Box<Scratch>>,
 }
 
 impl Engine for Inspected {
@@ -68,13 +68,24 @@ impl Engine for Inspected {
 
     fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome {
         let bytes = content.to_wire();
+        let response = content.response_to_wire();
         let scratch = self.scratch.take().unwrap_or_default();
         let connection = in_process::connection(CLIENT, EPOCH_MILLIS, 0);
         let started = Instant::now();
         let (head, refusal) = in_process::parse(&bytes);
         let inspection = self.inspector.begin(&self.names, connection, scratch);
-        let mut run = Run { inspection, notes: Vec::new(), dns: &[], body_bytes: 0, body_bytes_inspected: 0 };
-        run.phases(&head, refusal, bytes.get(head.received_len()..).unwrap_or_default());
+        let mut run = Run::new(inspection, &[]);
+        let step = run.phases(&head, refusal, bytes.get(head.received_len()..).unwrap_or_default());
+        let mut is_unreadable_response = false;
+        if let Some(response) = response.as_deref().filter(|_| step == Step::Continue) {
+            match in_process::parse_response(response) {
+                Ok(answer) => {
+                    let body = response.get(answer.received_len()..).unwrap_or_default();
+                    run.response_phases(head.method(), &answer, body);
+                }
+                Err(_) => is_unreadable_response = true,
+            }
+        }
         let duration = started.elapsed();
         let values = run.inspection.semantic_values().unwrap_or_default();
         let report = run.inspection.finish(&Default::default());
@@ -86,7 +97,11 @@ impl Engine for Inspected {
         let passes = worst.is_some_and(|value| value.score.outcome != FindingOutcome::Below);
         // Rules of ours refuse bodies that cannot be read; that is no finding of an attack.
         let unreadable = stopped && verdict.is_some_and(|verdict| verdict.status == Some(400));
-        let blocked = if class.is_some() { passes } else { stopped && !unreadable };
+        // Most of what responses tell is logged, not blocked.
+        let blocked = match response {
+            None if class.is_none() => stopped && !unreadable,
+            _ => passes || response.is_some() && stopped,
+        };
         let by_rule = verdict.and_then(|verdict| verdict.rule_id).is_some();
         let matches = report.event.iter().flat_map(|event| &event.matches);
         let matches: Vec<(String, f32)> =
@@ -94,7 +109,10 @@ impl Engine for Inspected {
         let at = |value: &ScoredValue| format!("{}:{}", value.score.place.name(), value.score.name);
         Outcome {
             blocked,
-            refused: refusal.map(|refusal| refusal.name()).or(unreadable.then_some("unreadable body")),
+            refused: refusal
+                .map(|refusal| refusal.name())
+                .or(unreadable.then_some("unreadable body"))
+                .or(is_unreadable_response.then_some("unreadable response")),
             class: worst.filter(|_| !by_rule).map(|value| value.score.class),
             duration,
             points: worst.map_or(0.0, |value| value.score.points),

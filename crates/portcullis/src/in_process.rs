@@ -1,9 +1,11 @@
-//! A request through an inspection, without a server: for `explain` and `evaluate`.
+//! A request and its response through an inspection, without a server: for `explain` and `evaluate`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use portcullis_engine::BodyPlan;
-use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser};
+use portcullis_http::h1::{
+    BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser, ResponseHead, ResponseParser,
+};
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{Answer, Connection, Inspection, Question, Step};
 
@@ -11,12 +13,12 @@ use portcullis_inspect::{Answer, Connection, Inspection, Question, Step};
 pub fn connection(client: SocketAddr, epoch_millis: u64, utc_offset_seconds: i32) -> Connection {
     Connection {
         client,
-        client_info: client.into(),
         server: SocketAddr::from((Ipv4Addr::LOCALHOST, 80)),
         request_id: "offline".to_owned(),
         epoch_millis,
         utc_offset_seconds,
         tls: false,
+        environment: Vec::new(),
     }
 }
 
@@ -34,10 +36,19 @@ pub fn parse(bytes: &[u8]) -> (RequestHead, Option<Refusal>) {
     }
 }
 
+/// The head of a response, or why there is none.
+pub fn parse_response(bytes: &[u8]) -> Result<ResponseHead, String> {
+    match ResponseParser::new(Limits::default()).parse(bytes) {
+        Ok(Some(head)) => Ok(head),
+        Ok(None) => Err("its head has no end".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// An inspection and what it is shown.
 pub struct Run<'a> {
     /// The inspection.
-    pub inspection: Inspection,
+    pub inspection: Box<Inspection>,
     /// Remarks on the request and on what was not asked.
     pub notes: Vec<String>,
     /// Answers to lookups.
@@ -46,9 +57,26 @@ pub struct Run<'a> {
     pub body_bytes: u64,
     /// Those of them that were shown.
     pub body_bytes_inspected: u64,
+    /// The same of the response.
+    pub response_body_bytes: u64,
+    /// The same of the response.
+    pub response_body_bytes_inspected: u64,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Nothing shown yet.
+    pub fn new(inspection: Box<Inspection>, dns: &'a [(String, Ipv4Addr)]) -> Run<'a> {
+        Run {
+            inspection,
+            notes: Vec::new(),
+            dns,
+            body_bytes: 0,
+            body_bytes_inspected: 0,
+            response_body_bytes: 0,
+            response_body_bytes_inspected: 0,
+        }
+    }
+
     /// The request phases over `head` and the bytes behind it; what they come to.
     pub fn phases(&mut self, head: &RequestHead, refusal: Option<Refusal>, body: &[u8]) -> Step {
         let step = self.inspection.request_head(head, refusal);
@@ -56,7 +84,7 @@ impl Run<'_> {
         if step != Step::Continue || refusal.is_some() {
             return step;
         }
-        let body = self.decode(head, body, &Limits::default());
+        let body = self.decode(BodyDecoder::request(head.framing(), &Limits::default()), body);
         self.body_bytes = body.len() as u64;
         let mut truncated = false;
         if let BodyPlan::Hold { limit_bytes, .. } = self.inspection.request_body_plan() {
@@ -74,6 +102,33 @@ impl Run<'_> {
             self.notes.push(format!("the body could not be read: {error}"));
         }
         step
+    }
+
+    /// The response phases over `head`, which answers a request of this method, and the bytes behind it.
+    pub fn response_phases(&mut self, method: &[u8], head: &ResponseHead, body: &[u8]) -> Step {
+        let step = self.inspection.response_head(head);
+        let step = self.settle(step);
+        if step != Step::Continue {
+            return step;
+        }
+        let decoder = BodyDecoder::response(head.framing(method), &Limits::default());
+        let body = self.decode(decoder, body);
+        self.response_body_bytes = body.len() as u64;
+        let mut truncated = false;
+        if let BodyPlan::Hold { limit_bytes, .. } = self.inspection.response_body_plan() {
+            let shown = body.len().min(usize::try_from(limit_bytes).unwrap_or(usize::MAX));
+            truncated = shown < body.len();
+            if truncated {
+                let length = body.len();
+                self.notes.push(format!(
+                    "only {shown} of {length} bytes of the response's body are within the limit"
+                ));
+            }
+            self.inspection.response_body(&body[..shown]);
+            self.response_body_bytes_inspected = shown as u64;
+        }
+        let step = self.inspection.response_end(truncated);
+        self.settle(step)
     }
 
     /// Answers what rules ask from what was given, and notes what nobody answers.
@@ -106,12 +161,18 @@ impl Run<'_> {
             }
             step = self.inspection.resume();
         }
+        for charge in self.inspection.take_charges() {
+            let key = portcullis_event::text(&charge.key, portcullis_event::limits::VALUE_BYTES_MAX);
+            self.notes.push(format!(
+                "rule {} counts the request in the rate limit `{}` under `{key}`: not done here, so it is not refused",
+                charge.rule, charge.limit
+            ));
+        }
         step
     }
 
     /// The body without its transfer coding.
-    fn decode(&mut self, head: &RequestHead, mut rest: &[u8], limits: &Limits) -> Vec<u8> {
-        let mut decoder = BodyDecoder::request(head.framing(), limits);
+    fn decode(&mut self, mut decoder: BodyDecoder, mut rest: &[u8]) -> Vec<u8> {
         let mut body = Vec::new();
         while !decoder.is_done() && !rest.is_empty() {
             match decoder.decode(rest) {
@@ -128,10 +189,10 @@ impl Run<'_> {
                 }
             }
         }
-        if !decoder.is_done() {
+        if !decoder.is_done() && decoder.close().is_err() {
             self.notes.push("the body is shorter than its framing says".to_owned());
         } else if !rest.is_empty() {
-            self.notes.push(format!("{} bytes after the request were left alone", rest.len()));
+            self.notes.push(format!("{} bytes after the message were left alone", rest.len()));
         }
         body
     }

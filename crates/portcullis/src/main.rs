@@ -2,13 +2,15 @@
 //!
 //! Exit codes: 0 done, 1 the work found mistakes or failed, 2 the command line cannot be followed.
 
+mod bans;
+mod bench;
 mod check;
 mod cli;
 mod evaluate;
 mod explain;
 mod in_process;
+mod message_file;
 mod policy_args;
-mod request_file;
 mod rule_files;
 mod rules;
 mod run;
@@ -24,9 +26,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     match cli::Cli::parse().command {
         cli::Command::Run(args) => run::run(&args),
+        cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Check(args) => check::run(&args),
         cli::Command::Evaluate(args) => evaluate::run(&args),
         cli::Command::Explain(args) => explain::run(&args),
         cli::Command::Rules(args) => rules::run(&args),
+        cli::Command::Bans(args) => bans::run(&args),
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments by which `explain` and `rules` are told which rules to load.
+//! The arguments by which `check`, `explain`, `evaluate` and `rules` are told which rules to load.
 
 use std::path::PathBuf;
 

@@ -27,6 +27,7 @@ impl SharedDetectors {
                 level: policy.level,
                 policy: Arc::new(class_policy(policy)),
                 response_bodies: policy.response_body.inspect != Some(false),
+                response_wait: policy.semantic.response_wait,
             },
         )
     }

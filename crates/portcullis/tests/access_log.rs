@@ -109,3 +109,22 @@ fn a_full_disk_costs_lines_and_no_requests() {
     }
     served.stop();
 }
+
+#[test]
+fn bytes_are_those_that_the_client_got() {
+    let text = "The quick brown fox jumps over the lazy dog. ".repeat(2000);
+    let application = application(move |_| {
+        let headers = vec![("Content-Type".to_owned(), "text/css".to_owned())];
+        Response { headers, ..says(text.clone()) }
+    });
+    let more = "[access_log]\nfile = \"access.json\"\n";
+    let served = Served::start_site(&application, "mode = \"off\"\ncompression = {}", more);
+    served.raw("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n");
+    served.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let lines = lines(&served.folder.path().join("access.json"), 2);
+    let bytes = |line: &str| serde_json::from_str::<Value>(line).unwrap()["bytes"].as_f64().unwrap();
+    let coded = served.metric("portcullis_compression_bytes_out_total{site=\"site\",coding=\"gzip\"}");
+    assert_eq!((bytes(&lines[0]), bytes(&lines[1])), (coded, 90_000.0));
+    assert!(coded > 0.0 && coded < 2000.0, "{coded}");
+    served.stop();
+}

@@ -68,6 +68,29 @@ fn folders_are_read_in_order_and_a_crs_folder_with_its_setup() {
     assert_eq!((code, text.as_str()), (Some(0), "2 files, 2 rules, 0 errors, 0 warnings\n"));
 }
 
+#[test]
+fn a_policy_is_checked_by_the_flags_of_run() {
+    let dir = folder(&[("good.conf", GOOD), ("bad.conf", BAD)]);
+    let file = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
+    for (args, code, part) in [
+        (&["--mode", "semantic", "--level", "strict"][..], 0, "mode semantic, level strict: "),
+        (&["--mode", "both", "--rules", &file("good.conf")], 0, "mode both, level balanced: "),
+        (&["--rules", &file("bad.conf")], 1, "mode crs: 2 errors"),
+        (&["--level", "strict", "--rules", &file("good.conf")], 2, "add `--mode semantic`"),
+        (&["--mode", "semantic", "--rules", &file("good.conf")], 2, "does not read rules"),
+        (&["--mode", "both"], 2, "needs --crs"),
+        (&["--level", "strickt"], 2, "strict"),
+        (&["--mode", "semantic", &file("good.conf")], 2, "cannot be used with"),
+        (&[], 2, "required"),
+    ] {
+        let output = portcullis(&[&["check"], args].concat());
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+        assert!(text.contains(part), "{args:?}: {text}");
+    }
+}
+
 const DOCUMENT: &str = r#"
 [[listeners]]
 address = "127.0.0.1:8080"
@@ -135,4 +158,27 @@ fn address_lists_are_read() {
     let bad = dir.path().join("bad.txt");
     assert!(text.contains(&format!("{}:3: `192.0.2.300` is not an IP address", bad.display())), "{text}");
     assert!(text.contains("none.txt: No such file") && text.contains(", 2 errors\n"), "{text}");
+}
+
+#[test]
+fn rules_that_count_in_a_rate_limit_need_it() {
+    let rules = "SecAction \"id:7,phase:1,pass,nolog,ctl:rateLimit=logins;%{REMOTE_ADDR}\"\n";
+    let document = |limits: &str| {
+        format!(
+            "listeners = [{{ address = \"127.0.0.1:0\" }}]\n[[sites]]\nname = \"shop\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
+             rules = {{ include = [\"a.conf\"] }}\n{limits}\n[upstreams.app]\nendpoints = [\"http://127.0.0.1:9\"]\n"
+        )
+    };
+    let with = |limits: &str| {
+        let dir = folder(&[("a.conf", rules), ("p.toml", &document(limits))]);
+        check(&dir.path().join("p.toml"))
+    };
+    let (code, text) = with("rate_limits = [{ name = \"logins\", key = [\"rule\"], rate = 5 }]");
+    assert_eq!(code, Some(0), "{text}");
+    // One that counts every request is not meant for rules.
+    for limits in ["", "rate_limits = [{ name = \"logins\", rate = 5 }]"] {
+        let (code, text) = with(limits);
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("rule 7: ctl:rateLimit names `logins`") && text.contains("a.conf:1"), "{text}");
+    }
 }

@@ -92,3 +92,39 @@ fn mistakes_say_what_to_do() {
         assert!(error.contains(message), "{arguments:?}: {error}");
     }
 }
+
+#[test]
+fn evaluates_responses() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let html = [("Content-Type", "text/html")];
+    let response = |label: &str, body: &str| {
+        let line = serde_json::json!({ "label": label, "status": 200, "headers": html, "body": body, "uri": "/page" });
+        line.to_string() + "\n"
+    };
+    let lines = response(
+        "attack",
+        "<b>You have an error in your SQL syntax; check the manual that corresponds to your MySQL",
+    ) + &response("attack", "<p>hello</p>")
+        + &response("benign", "<html><body>hello</body></html>");
+    write("pages.jsonl", &lines);
+    write(
+        "shell.black",
+        "HTTP/1.1 200 OK\nContent-Type: text/html\n\n<pre>uid=33(www-data) gid=33(www-data) groups=33(www-data)\n</pre>",
+    );
+    write("page.white", "HTTP/1.1 200 OK\nContent-Type: text/html\n\n<p>uid is a column</p>");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+        command.arg("evaluate").arg(folder.path()).args(arguments).output().unwrap()
+    };
+    let output = run(&["--show", "3"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(0), ""));
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    // The message of a database is only logged, which is what is to be done about it.
+    assert_eq!(row(&text, "pages.jsonl"), ["2", "50.00", "1", "0.00"], "{text}");
+    assert_eq!(row(&text, name), ["1", "100.00", "1", "0.00"], "{text}");
+    assert!(text.contains("200 [text/html] <p>hello</p>"), "{text}");
+    let output = run(&["--class", "sqli"]);
+    assert_eq!(row(&String::from_utf8(output.stdout).unwrap(), "pages.jsonl"), ["2", "0.00", "1", "0.00"]);
+}

@@ -53,6 +53,23 @@ fn lookups_are_noted_and_can_be_answered() {
 }
 
 #[test]
+fn rate_limits_of_rules_are_noted() {
+    let files = Files::new("GET /?user=ann HTTP/1.1\nHost: a\n\n");
+    let rules = "SecAction \"id:20,phase:1,pass,nolog,ctl:rateLimit=logins;%{ARGS_GET.user}\"\n";
+    std::fs::write(files.0.path().join("rules.conf"), rules).expect("writing");
+    let text = files.explain(&[]);
+    assert!(
+        text.contains("note: rule 20 counts the request in the rate limit `logins` under `ann`"),
+        "{text}"
+    );
+    let late = rules.replace("phase:1", "phase:3");
+    std::fs::write(files.0.path().join("rules.conf"), late).expect("writing");
+    let error = files.run(&["explain", "request.http", "--rules", "rules.conf"]).stderr;
+    let error = String::from_utf8_lossy(&error).into_owned();
+    assert!(error.contains("ctl:rateLimit works in phases 1 and 2, not in phase 3"), "{error}");
+}
+
+#[test]
 fn an_attack_is_explained() {
     let text = Files::new(ATTACK).explain(&[]);
     let expected = [
@@ -248,4 +265,47 @@ fn mistakes() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
         assert!(text.contains(part) && output.stdout.is_empty(), "{args:?}: {text}");
     }
+}
+
+#[test]
+fn a_response_is_explained_behind_its_request() {
+    let files = Files::new("GET /report HTTP/1.1\nHost: a\n\n");
+    let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(26);
+    let response = format!(
+        "HTTP/1.1 200 OK\nContent-Type: text/plain\n\n-----BEGIN PRIVATE KEY-----\n{key}-----END PRIVATE KEY-----\n"
+    );
+    std::fs::write(files.0.path().join("response.http"), response).expect("writing");
+    let explain = |more: &[&str]| {
+        let output = files.run(&[&["explain", "request.http", "--response", "response.http"], more].concat());
+        assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(0), ""));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let text = explain(&[]);
+    let expected = [
+        "GET /report HTTP/1.1\n",
+        "\nHTTP/1.1 200 OK\n",
+        " in response-body\n",
+        "    leak.",
+        "\n  note: response: ",
+    ];
+    for part in expected {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+    assert!(text.contains("verdict  deny 403") && text.contains("phase 4"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&explain(&["--json"])).expect("JSON");
+    assert_eq!((&json["response"], &json["verdict"]["class"]), (&"HTTP/1.1 200 OK".into(), &"leak".into()));
+    let body_bytes = json["response_body_bytes_inspected"].as_u64();
+    assert!(body_bytes > Some(1_000) && json["response_body_bytes_not_inspected"] == 0, "{json}");
+
+    let rules = "SecResponseBodyAccess On\nSecResponseBodyMimeType text/plain\n\
+                 SecRule RESPONSE_BODY \"@contains PRIVATE\" \"id:30,phase:4,deny,status:502,log,msg:'Key'\"\n";
+    std::fs::write(files.0.path().join("rules.conf"), rules).expect("writing");
+    assert!(explain(&["--rules", "rules.conf"]).contains("verdict  deny 502 by rule 30 in phase 4: Key"));
+
+    std::fs::write(files.0.path().join("request.http"), "GET /?f=../../etc/passwd HTTP/1.1\nHost: a\n\n")
+        .expect("writing");
+    assert!(explain(&[]).contains("note: the request does not get as far as its response"));
+    let output = files.run(&["explain", "request.http", "--response", "request.http"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("request.http is no HTTP/1 response: "));
 }

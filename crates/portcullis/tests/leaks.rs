@@ -3,7 +3,7 @@
 mod served;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use served::{PATIENCE, Response, Served, application};
@@ -132,34 +132,37 @@ fn codings_are_undone() {
     assert_eq!(served.get("/").status(), 403);
 }
 
-/// An upstream that sends a page's first part, and the rest when it is told.
-#[test]
-fn a_page_in_pieces_does_not_wait() {
+/// An upstream that sends `first` of a page, and `second` once `until` says so.
+fn in_pieces(
+    first: &'static str,
+    second: String,
+    until: impl FnOnce() + Send + 'static,
+) -> (SocketAddr, std::thread::JoinHandle<()>) {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = upstream.local_addr().unwrap();
-    let (go, wait) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = upstream.accept().unwrap();
         let mut head = [0; 4096];
         assert!(stream.read(&mut head).unwrap() > 0);
-        let first =
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n";
-        stream.write_all(first.as_bytes()).unwrap();
-        wait.recv_timeout(PATIENCE).expect("the client has the first part");
-        stream.write_all(b"6\r\nsecond\r\n0\r\n\r\n").unwrap();
+        let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n";
+        stream.write_all(format!("{head}{}", chunk(first)).as_bytes()).unwrap();
+        until();
+        // The client may have been refused what is still to come.
+        let _ = stream.write_all(format!("{}0\r\n\r\n", chunk(&second)).as_bytes());
     });
-    let folder = tempfile::tempdir().unwrap();
-    let (listen, admin) = (served::free_address(), served::free_address());
-    let config = served::document(folder.path(), listen, admin, address, SITE, "");
-    let arguments = ["run".into(), "--config".into(), config.into_os_string()];
-    let mut process = portcullis_testkit::process::Process::start(
-        &served::program(),
-        &arguments,
-        &folder.path().join("output"),
-    )
-    .unwrap();
-    process.wait_for(listen, PATIENCE).unwrap();
-    let mut client = TcpStream::connect(listen).unwrap();
+    (address, thread)
+}
+
+const RELEASED: &str = "portcullis_exchanges_not_inspected_total{reason=\"released\"}";
+
+#[test]
+fn a_page_in_pieces_does_not_wait() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let has_come = move || wait.recv_timeout(PATIENCE).expect("the client has the first part");
+    let (address, thread) = in_pieces("first", key(), has_come);
+    let served = Served::start_before(address, SITE, "");
+    let mut client = TcpStream::connect(served.address).unwrap();
     client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut got = Vec::new();
@@ -177,8 +180,24 @@ fn a_page_in_pieces_does_not_wait() {
     }
     thread.join().unwrap();
     let got = String::from_utf8_lossy(&got);
-    assert!(got.contains("second"), "{got}");
-    assert!(process.stop(PATIENCE).unwrap().success());
+    assert!(got.contains("END PRIVATE KEY"), "{got}");
+    while served.metric(RELEASED) < 1.0 && begin.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(served.metric(RELEASED), 1.0);
+    served.stop();
+}
+
+#[test]
+fn a_page_in_pieces_waits_as_long_as_the_site_says() {
+    // Longer than it would wait without a word.
+    let (address, thread) = in_pieces("first", key(), || std::thread::sleep(Duration::from_millis(500)));
+    let served =
+        Served::start_before(address, &format!("{SITE}\nsemantic = {{ response_wait = \"10m\" }}"), "");
+    assert_eq!(served.get("/").status(), 403);
+    assert_eq!(served.metric(RELEASED), 0.0);
+    thread.join().unwrap();
+    served.stop();
 }
 
 #[test]

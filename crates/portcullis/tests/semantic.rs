@@ -236,6 +236,36 @@ fn the_rest_of_a_large_file_is_counted() {
 }
 
 #[test]
+fn what_would_take_too_much_work_is_refused_and_counted() {
+    let application = application(|_| says("hello"));
+    let served = Served::start_site(&application, SITE, "");
+    let dear = ":<%$(:<%%u00611\\u0061:<%&#x61;:w/*".repeat(200);
+    let body = serde_json::json!({ "a": dear }).to_string();
+    assert_eq!(served.post("/", "application/json", body).status(), 403);
+    let missed = served.metric("portcullis_bytes_not_inspected_total{reason=\"work_limit\"}");
+    assert!(missed >= 1.0, "{missed}");
+}
+
+#[test]
+fn strings_of_graphql_and_grpc_are_looked_at() {
+    let application = application(|_| says("hello"));
+    let served = Served::start_site(&application, SITE, "");
+    let graphql = |name: &str| {
+        let query = format!("query {{ file(name: \"{name}\") {{ id }} }}");
+        serde_json::json!({ "query": query }).to_string()
+    };
+    assert_eq!(served.post("/graphql", "application/json", graphql("notes")).status(), 200);
+    assert_eq!(served.post("/graphql", "application/json", graphql("../../../../etc/passwd")).status(), 403);
+    // A frame of gRPC: not packed, its length, field 1 with a string.
+    let grpc = |text: &str| {
+        let len = text.len() as u8;
+        format!("\0\0\0\0{}\n{}{text}", char::from(len + 2), char::from(len))
+    };
+    assert_eq!(served.post("/a.B/Get", "application/grpc", grpc("notes")).status(), 200);
+    assert_eq!(served.post("/a.B/Get", "application/grpc", grpc("1' union select 1,2,3-- -")).status(), 403);
+}
+
+#[test]
 fn it_is_what_runs_without_rules() {
     let application = application(|_| Response { status: 200, ..Response::default() });
     let folder = tempfile::tempdir().unwrap();

@@ -7,27 +7,38 @@ use std::time::Duration;
 use portcullis_config::Policy;
 use portcullis_engine::{Plan, RuleIndex};
 use portcullis_event::{EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
-use portcullis_http::h1::RequestHead;
+use portcullis_http::h1::{RequestHead, ResponseHead};
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Inspection, Inspector, Outcome, PolicyNames, Scratch};
+use portcullis_inspect::{Inspection, Inspector, Outcome, PolicyNames, Step};
 use portcullis_store::Store;
 
 use portcullis_proxy::LocalTime;
 
 use super::{Explanation, Match, Points, Refused, not_run, semantic};
 use crate::in_process::{self, Run};
-use crate::request_file::RequestFile;
+use crate::message_file::MessageFile;
 use crate::semantic::SharedDetectors;
 
-/// Runs the request phases and the logging phase.
+/// What is explained.
+pub struct Exchange<'a> {
+    /// The request.
+    pub request: MessageFile,
+    /// The response, if there is one.
+    pub response: Option<(ResponseHead, MessageFile)>,
+    /// Who sent the request.
+    pub client: SocketAddr,
+    /// Answers to lookups.
+    pub dns: &'a [(String, Ipv4Addr)],
+}
+
+/// Runs the request phases, those of the response if there is one, and the logging phase.
 pub fn explain(
     policy: &Policy,
     plan: Arc<Plan>,
-    file: RequestFile,
-    client: SocketAddr,
+    exchange: Exchange<'_>,
     watched: Option<RuleIndex>,
-    dns: &[(String, Ipv4Addr)],
 ) -> Explanation {
+    let Exchange { request: file, response, client, dns } = exchange;
     // Whoever has the request may see what is in it.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
@@ -36,26 +47,33 @@ pub fn explain(
     let now = portcullis_event::Timestamp::from(std::time::SystemTime::now()).epoch_millis();
     let offset = LocalTime::of_process().utc_offset_seconds((now / 1000) as i64);
     let connection = in_process::connection(client, now, offset);
-    let mut run = Run {
-        inspection: inspector.begin(&names, connection, Scratch::default()),
-        notes: file.notes,
-        dns,
-        body_bytes: 0,
-        body_bytes_inspected: 0,
-    };
+    let mut run = Run::new(inspector.begin(&names, connection, Box::default()), dns);
+    run.notes = file.notes;
     run.inspection.keep_trace(watched);
     let (head, refusal) = in_process::parse(&file.bytes);
     let body = file.bytes.get(head.received_len()..).unwrap_or_default();
-    run.phases(&head, refusal, body);
-    finish(run, &inspector, policy, &head, refusal, watched)
+    let step = run.phases(&head, refusal, body);
+    let response = match (response, step, refusal) {
+        (Some((answer, file)), Step::Continue, None) => {
+            run.notes.extend(file.notes.iter().map(|note| format!("response: {note}")));
+            let body = file.bytes.get(answer.received_len()..).unwrap_or_default();
+            run.response_phases(head.method(), &answer, body);
+            Some(answer)
+        }
+        (Some(_), _, _) => {
+            run.notes.push("the request does not get as far as its response".to_owned());
+            None
+        }
+        (None, _, _) => None,
+    };
+    finish(run, &inspector, policy, (&head, refusal, response.as_ref()), watched)
 }
 
 fn finish(
     mut run: Run<'_>,
     inspector: &Inspector,
     policy: &Policy,
-    head: &RequestHead,
-    refusal: Option<Refusal>,
+    (head, refusal, response): (&RequestHead, Option<Refusal>, Option<&ResponseHead>),
     watched: Option<RuleIndex>,
 ) -> Explanation {
     let refusal = refusal.map(|refusal| Refused {
@@ -74,7 +92,15 @@ fn finish(
     let step = run.inspection.logging(Duration::ZERO);
     run.settle(step);
     let Run { inspection, notes, body_bytes, body_bytes_inspected, .. } = run;
-    let report = inspection.finish(&Outcome { request_body_bytes: body_bytes, ..Outcome::default() });
+    let (response_body_bytes, response_body_bytes_inspected) =
+        (run.response_body_bytes, run.response_body_bytes_inspected);
+    let outcome = Outcome {
+        status: response.map(ResponseHead::status),
+        request_body_bytes: body_bytes,
+        response_body_bytes,
+        ..Outcome::default()
+    };
+    let report = inspection.finish(&outcome);
     let (scores, engine, verdict) = match report.event {
         Some(event) => (event.scores, event.engine, event.verdict),
         None => {
@@ -83,6 +109,9 @@ fn finish(
     };
     Explanation {
         request: text(head.line(), limits::REQUEST_TARGET_BYTES_MAX),
+        response: response.map(|head| text(head.line(), limits::REQUEST_TARGET_BYTES_MAX)),
+        response_body_bytes_inspected,
+        response_body_bytes_not_inspected: response_body_bytes - response_body_bytes_inspected,
         mode: inspector.mode(),
         body_bytes_inspected,
         body_bytes_not_inspected: body_bytes - body_bytes_inspected,

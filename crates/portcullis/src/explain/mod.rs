@@ -1,4 +1,4 @@
-//! `portcullis explain FILE.http`: one request, offline, and why it would be blocked or let through.
+//! `portcullis explain FILE.http`: one request, and the response to it, offline, and why it would be blocked or let through.
 
 mod inspect;
 mod not_run;
@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use portcullis_engine::{Plan, RuleIndex};
+use portcullis_http::h1::ResponseHead;
 use serde::Serialize;
 
 use crate::cli::{Failure, print};
+use crate::in_process;
+use crate::message_file::{self, MessageFile};
 use crate::policy_args::PolicyArgs;
-use crate::request_file;
 
-/// A request file larger than this is refused.
+/// A file larger than this is refused.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Arguments of `portcullis explain`.
@@ -26,6 +28,9 @@ pub struct Args {
     /// File with one raw request: head, empty line, body; - for standard input
     #[arg(value_name = "FILE.http")]
     file: PathBuf,
+    /// File with the response to it: head, empty line, body as far as it is known
+    #[arg(long, value_name = "FILE.http")]
+    response: Option<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
     /// The client's address
@@ -60,13 +65,13 @@ fn dns_answer(text: &str) -> Result<(String, Ipv4Addr), String> {
 }
 
 fn explain(args: &Args) -> Result<String, Failure> {
-    let file = read(&args.file)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.file.display())))?;
+    let request = message_file::read(&read(&args.file)?);
+    let response = args.response.as_deref().map(response).transpose()?;
     let policy = args.policy.policy()?;
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let watched = args.rule.map(|id| find(&plan, id)).transpose()?;
-    let mut explanation =
-        inspect::explain(&policy, plan, request_file::read(&file), args.client, watched, &args.dns);
+    let exchange = inspect::Exchange { request, response, client: args.client, dns: &args.dns };
+    let mut explanation = inspect::explain(&policy, plan, exchange, watched);
     if !args.all {
         let before = explanation.matches.len();
         explanation.matches.retain(Match::is_telling);
@@ -94,7 +99,20 @@ fn find(plan: &Plan, id: u32) -> Result<RuleIndex, Failure> {
     })
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// The response of a file, with its head.
+fn response(path: &Path) -> Result<(ResponseHead, MessageFile), Failure> {
+    let file = message_file::read(&read(path)?);
+    match in_process::parse_response(&file.bytes) {
+        Ok(head) => Ok((head, file)),
+        Err(error) => Err(Failure::usage(format!("{} is no HTTP/1 response: {error}", path.display()))),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_file(path).map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let input: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(io::stdin()),
@@ -111,12 +129,19 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub struct Explanation {
     /// The request line as received.
     request: String,
+    /// The status line of the response, if one was given and the request let it come to that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<String>,
     /// Which detection runs.
     mode: portcullis_event::DetectionMode,
     /// Body bytes shown to it.
     body_bytes_inspected: u64,
     /// Body bytes that it did not see.
     body_bytes_not_inspected: u64,
+    /// Bytes of the response's body shown to it.
+    response_body_bytes_inspected: u64,
+    /// Bytes of the response's body that it did not see.
+    response_body_bytes_not_inspected: u64,
     /// Remarks on the file and on the body.
     notes: Vec<String>,
     /// Why the request is not acceptable HTTP, if it is not.
@@ -129,7 +154,7 @@ pub struct Explanation {
     /// What the semantic detector found, where it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     semantic: Option<semantic::Semantic>,
-    /// Rules that did not run in the request phases, by reason.
+    /// Rules that did not run in the phases shown, by reason.
     not_run: Vec<not_run::Group>,
     /// Values that rules were not shown.
     left_out: Vec<not_run::LeftOut>,

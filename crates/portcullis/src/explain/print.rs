@@ -21,6 +21,13 @@ pub fn print(explanation: &Explanation) -> String {
         let _ =
             writeln!(out, "  note: {} body bytes are not inspected", explanation.body_bytes_not_inspected);
     }
+    if let Some(response) = &explanation.response {
+        let _ = writeln!(out, "{}", one_line(response));
+    }
+    if explanation.response_body_bytes_not_inspected > 0 {
+        let bytes = explanation.response_body_bytes_not_inspected;
+        let _ = writeln!(out, "  note: {bytes} bytes of the response's body are not inspected");
+    }
     if let Some(refusal) = &explanation.refusal {
         let _ =
             writeln!(out, "  refused with {} ({}): {}", refusal.status, refusal.name, refusal.explanation);

@@ -4,19 +4,26 @@
 //!  main thread: signals, admin listener          workers: portcullis-proxy          writer: portcullis-log
 //!      SIGHUP ──> load aside ──> swap ─────────────────┘        └── events, audit records ┘
 //!      SIGUSR1 ──> open log files again
+//!      SIGUSR2 ──> start the program anew with our sockets; when it serves, as SIGTERM
 //!      SIGTERM ──> drain workers ──> flush events ──> exit 0
 //! ```
 
 mod audit;
+mod bans;
+mod documents;
+mod notify;
 mod plan_cache;
+mod service;
 mod settings;
+mod signals;
+mod sockets;
+mod traces;
+mod upgrade;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use portcullis_admin::Health;
 use portcullis_config::Config;
 use portcullis_event::{Action, FindingOutcome, NotInspected, UpstreamError};
 use portcullis_http::body::Ambiguity;
@@ -26,18 +33,25 @@ use portcullis_log::{
     AccessLine, AccessLog, EventLog, Format, QueueLimits, Rotation, SinkConfig, Target, Upload, UploadLimits,
     UploadStore,
 };
-use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
+use portcullis_metrics::{DataPlane, DataPlaneNames, Registry, catalogue};
 use portcullis_proxy::{Proxy, Services};
+use portcullis_trace::Exporter;
 use portcullis_types::Class;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Failure;
 use audit::Audit;
+use notify::Notify;
+use service::Service;
 pub use settings::Args;
 use settings::Policies;
+use signals::Signals;
+use sockets::Inherited;
+use upgrade::Program;
 
 /// How long the event writer may take after the last request.
 const EVENTS_DEADLINE: Duration = Duration::from_secs(5);
+/// How long a collector may take for the last traces.
+const TRACES_DEADLINE: Duration = Duration::from_secs(2);
 /// Lines of the access log that wait for their writer: those of a second or two under full load.
 const ACCESS_LOG_QUEUE: QueueLimits = QueueLimits { events_max: 65_536, bytes_max: 64 << 20 };
 /// Old event files that are kept.
@@ -52,6 +66,8 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn serve(args: &Args) -> Result<(), Failure> {
+    let program = Program::of_process();
+    let mut inherited = Inherited::take()?;
     let config = args.config()?;
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
@@ -62,69 +78,53 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let access_log = AccessLog::open(&access_logs, ACCESS_LOG_QUEUE, &registry).map_err(Failure::failed)?;
     let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
     let uploads = UploadStore::new(limits, &registry).map_err(Failure::failed)?;
+    let traces = traces::start(&config, &registry)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     let policies = runtime.block_on(async {
         // Signals are caught before anybody is told that we are ready.
-        let mut signals = Signals::catch()?;
-        let admin = admin(&config).await?;
+        let signals = Signals::catch()?;
+        let admin = config.admin.map(|address| {
+            let explain = |error| {
+                Failure::failed(format_args!("cannot listen on {address} for the admin pages: {error}"))
+            };
+            inherited.listen(address).map_err(explain)
+        });
+        let admin = admin.transpose()?;
         let (events, files, lines) = (log.sender(), uploads.sender(), access_log.sender());
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: data_plane(&registry),
-            on_event: Arc::new(move |event| events.submit(event)),
+            on_event: events.is_enabled().then(|| Arc::new(move |event| events.submit(event)) as _),
             on_file: Arc::new(move |file| files.submit(upload(file))),
             access_logs,
             on_access: Arc::new(move |file, text| lines.submit(AccessLine { file, text })),
             say: Arc::new(|line| eprintln!("portcullis: {line}")),
+            traces: traces.as_ref().map(Exporter::sender),
         };
-        let proxy = Proxy::start(&config, &inspectors, services).map_err(Failure::failed)?;
+        let listeners = std::mem::take(&mut inherited.listeners);
+        let proxy = Proxy::start_on(&config, &inspectors, services, listeners).map_err(Failure::failed)?;
         drop(inspectors);
-        let draining = Arc::new(AtomicBool::new(false));
-        if let Some(listener) = admin {
-            if let Ok(address) = listener.local_addr() {
-                eprintln!("portcullis: admin listener on {address}");
-            }
-            let asked = Arc::clone(&draining);
-            let health = move || match asked.load(Ordering::Relaxed) {
-                true => Health::NotReady("draining".into()),
-                false => Health::Ready,
-            };
-            tokio::spawn(portcullis_admin::serve(listener, registry, health, std::future::pending()));
-        }
         for address in proxy.addresses() {
             eprintln!("portcullis: listening on {address}");
         }
-        let proxy = Arc::new(proxy);
-        loop {
-            match signals.next().await {
-                Signal::Stop => break,
-                Signal::Reopen => {}
-                Signal::Reload => {
-                    let (reloaded, args, started) = (Arc::clone(&proxy), args.clone(), config.clone());
-                    // Compiling rules takes long; the admin listener answers meanwhile.
-                    let work = tokio::task::spawn_blocking(move || {
-                        reload(&reloaded, &args, &started, &mut policies);
-                        policies
-                    });
-                    policies = work.await.map_err(Failure::failed)?;
-                }
-            }
+        let reopen = || {
             log.reopen();
             access_log.reopen();
             audit.reopen();
-        }
-        eprintln!("portcullis: draining");
-        draining.store(true, Ordering::Relaxed);
-        let drained = tokio::task::spawn_blocking(move || {
-            if let Some(proxy) = Arc::into_inner(proxy) {
-                proxy.drain();
-            }
-        });
-        drained.await.map_err(Failure::failed)?;
-        Ok::<_, Failure>(policies)
+        };
+        let notify = Notify::new(inherited.predecessor.take());
+        let upgrades = registry.enum_counters(&catalogue::UPGRADES, &[], &service::UPGRADE_RESULTS);
+        let (proxy, started) = (Arc::new(proxy), &config);
+        let service =
+            Service { program, args, started, registry, proxy, policies: Some(policies), notify, upgrades };
+        service.run(signals, admin, reopen).await
     })?;
     policies.close();
+    let lost = traces.map_or(0, |traces| traces.shutdown(TRACES_DEADLINE));
+    if lost > 0 {
+        eprintln!("portcullis: {lost} traces could not be sent");
+    }
     uploads.shutdown(EVENTS_DEADLINE);
     let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
     let lost = lost + access_log.shutdown(EVENTS_DEADLINE);
@@ -132,43 +132,6 @@ fn serve(args: &Args) -> Result<(), Failure> {
         eprintln!("portcullis: {lost} events, audit records or lines of the access log could not be written");
     }
     Ok(())
-}
-
-/// Loads settings and rules again. Whatever is wrong with them, the old ones go on.
-fn reload(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies) {
-    let result = args.config().map_err(|failure| failure.to_string()).and_then(|config| {
-        let inspectors = policies.load(&config).map_err(|error| error.to_string())?;
-        Ok((config, inspectors))
-    });
-    match result {
-        Ok((config, inspectors)) => match proxy.reload(&config, &inspectors) {
-            Ok(()) => {
-                eprintln!("portcullis: reloaded, generation {}", proxy.generation());
-                for key in unchanged_until_restart(started, &config) {
-                    eprintln!("portcullis: `{key}` was changed, which takes a restart");
-                }
-            }
-            Err(error) => eprintln!("portcullis: reload failed, the old settings go on: {error}"),
-        },
-        Err(error) => {
-            proxy.count_failed_reload();
-            eprintln!("portcullis: reload failed, the old settings go on:\n{error}");
-        }
-    }
-}
-
-/// Keys that differ and that only a start reads.
-fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> {
-    let changed = [
-        ("workers", started.workers != now.workers),
-        ("store", started.store != now.store),
-        ("admin", started.admin != now.admin),
-        ("events", started.events != now.events),
-        ("error_log", started.error_log != now.error_log),
-        ("audit_log", started.audit_log != now.audit_log),
-        ("uploads", started.upload_folder_bytes_max != now.upload_folder_bytes_max),
-    ];
-    changed.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
 }
 
 fn upload(file: KeptFile) -> Upload {
@@ -202,47 +165,4 @@ fn data_plane(registry: &Registry) -> DataPlane {
         finding_outcomes: FindingOutcome::NAMES,
     };
     DataPlane::new(registry, env!("CARGO_PKG_VERSION"), names)
-}
-
-async fn admin(config: &Config) -> Result<Option<tokio::net::TcpListener>, Failure> {
-    let Some(address) = config.admin else { return Ok(None) };
-    let bound = tokio::net::TcpListener::bind(address).await;
-    let explain =
-        |error| Failure::failed(format_args!("cannot listen on {address} for the admin pages: {error}"));
-    bound.map(Some).map_err(explain)
-}
-
-enum Signal {
-    Reload,
-    Reopen,
-    Stop,
-}
-
-/// The signals that mean something here.
-struct Signals {
-    hangup: tokio::signal::unix::Signal,
-    user: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn catch() -> Result<Self, Failure> {
-        let catch = |kind| signal(kind).map_err(Failure::failed);
-        Ok(Signals {
-            hangup: catch(SignalKind::hangup())?,
-            user: catch(SignalKind::user_defined1())?,
-            terminate: catch(SignalKind::terminate())?,
-            interrupt: catch(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.hangup.recv() => Signal::Reload,
-            _ = self.user.recv() => Signal::Reopen,
-            _ = self.terminate.recv() => Signal::Stop,
-            _ = self.interrupt.recv() => Signal::Stop,
-        }
-    }
 }

@@ -78,6 +78,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The document, if there is one.
+    pub fn document(&self) -> Option<std::path::PathBuf> {
+        self.config.clone()
+    }
+
     /// The settings, read anew.
     pub fn config(&self) -> Result<Config, Failure> {
         let Some(path) = &self.config else {
@@ -145,9 +150,10 @@ impl Policies {
 
     fn plans(&self, config: &Config) -> Result<Vec<Arc<Plan>>, Failure> {
         let mut plans = Vec::with_capacity(config.policies.len());
-        for policy in &config.policies {
+        for (index, policy) in config.policies.iter().enumerate() {
             let loaded = portcullis_load::load_sharing(policy, &self.patterns).map_err(Failure::failed)?;
             portcullis_load::check_servers(&loaded, &config.upstreams).map_err(Failure::failed)?;
+            portcullis_load::check_limits(&loaded, config, index).map_err(Failure::failed)?;
             portcullis_load::check_folders(&loaded).map_err(Failure::failed)?;
             for warning in &loaded.warnings {
                 eprintln!("{warning}");

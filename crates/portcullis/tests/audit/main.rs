@@ -59,6 +59,11 @@ fn free_address() -> SocketAddr {
 impl Running {
     /// Starts with [`RULES`] and `more`, in which FOLDER stands for a folder of the test's own.
     fn start(more: &str, configuration: &str) -> Running {
+        Running::start_in("crs", more, configuration)
+    }
+
+    /// The same in this mode.
+    fn start_in(mode: &str, more: &str, configuration: &str) -> Running {
         let folder = tempfile::tempdir().unwrap();
         let reflector = Reflector::default();
         let server = Server::start("127.0.0.1:0", move |request| reflector.answer(request)).unwrap();
@@ -69,7 +74,7 @@ impl Running {
         let document = format!(
             "workers = 1\nadmin = {{ listen = \"{admin}\" }}\nevents = {{ file = \"events.jsonl\" }}\n{configuration}\n\
              [[listeners]]\naddress = \"{address}\"\n\
-             [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
+             [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\nmode = \"{mode}\"\n\
              rules = {{ include = [\"rules.conf\"] }}\n\
              [upstreams.app]\nendpoints = [\"http://{upstream}\"]\n"
         );
@@ -229,6 +234,43 @@ fn serial_native() {
     assert!(!text.contains("s3cret") && !text.contains("querypw") && !text.contains("4111111"));
     let events = read(&folder.path().join("events.jsonl"));
     assert!(!events.contains("4111111") && !events.contains("querypw"), "{events}");
+}
+
+#[test]
+fn what_the_semantic_detector_found_is_recorded_as_a_rule_would_be() {
+    let attack = "/get?id=1%27%20union%20select%20user,password%20from%20users--%20-&password=s3cret";
+    let found = "Semantic detector found sqli at query:id. [file \"semantic\"] [line \"0\"] [id \"9000200\"] \
+                 [msg \"SQL injection\"] [data \"sqli.";
+    let native = {
+        let running = Running::start_in("both", "SecAuditLog FOLDER/audit.log", "");
+        assert_eq!(running.get(attack, ""), 403);
+        assert_eq!(running.get("/get?id=1", ""), 200); // not recorded
+        read(&running.stop().path().join("audit.log"))
+    };
+    let records = natives(&native);
+    assert_eq!(records.len(), 1);
+    let [message] = records[0].trailer("Message")[..] else { panic!("{:?}", records[0].part('H')) };
+    assert!(message.starts_with(&format!("Access denied with code 403 (phase 1). {found}")), "{message}");
+    assert!(message.ends_with("[severity \"CRITICAL\"] [tag \"attack-sqli\"]"), "{message}");
+    assert_eq!(records[0].trailer("Action"), ["Intercepted (phase 1)"]);
+    assert!(!native.contains("union select") && !records[0].part('H').contains("s3cret"), "{native}");
+
+    let more = "SecAuditLogFormat JSON\nSecAuditLog FOLDER/audit.log\nSecRuleEngine DetectionOnly";
+    let json = |more: &str| {
+        let running = Running::start_in("both", more, "");
+        assert_eq!(running.get(attack, ""), 200);
+        serde_json::from_str::<Value>(&read(&running.stop().path().join("audit.log"))).unwrap()
+    };
+    let data = &json(more)["audit_data"];
+    assert!(data["messages"][0].as_str().unwrap().starts_with(&format!("Warning. {found}")), "{data}");
+    assert!(data.get("action").is_none(), "{data}");
+    let record = json(&format!("{more}\nSecCompatibility ModSecurity3"));
+    let details = &record["transaction"]["messages"][0]["details"];
+    assert_eq!(
+        (&details["ruleId"], &details["tags"][0]),
+        (&"9000200".into(), &"attack-sqli".into()),
+        "{record}"
+    );
 }
 
 #[test]

@@ -47,9 +47,20 @@ impl Served {
 
     /// The same with these lines in the table of the site.
     pub fn start_site(application: &Server, site: &str, more: &str) -> Served {
+        Served::start_before(application.address(), site, more)
+    }
+
+    /// The same before what listens at `upstream`.
+    pub fn start_before(upstream: SocketAddr, site: &str, more: &str) -> Served {
+        Served::start_document(upstream, site, more, "\"events.jsonl\"")
+    }
+
+    fn start_document(upstream: SocketAddr, site: &str, more: &str, events: &str) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let (address, admin) = (free_address(), free_address());
-        let config = document(folder.path(), address, admin, application.address(), site, more);
+        let config = document(folder.path(), address, admin, upstream, site, more);
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, text.replace("\"events.jsonl\"", events)).unwrap();
         let arguments: [OsString; 3] = ["run".into(), "--config".into(), config.into()];
         let output = folder.path().join("output");
         let mut process = Process::start(&program(), &arguments, &output).unwrap();
@@ -57,6 +68,11 @@ impl Served {
             panic!("{error:?}: {}", std::fs::read_to_string(output).unwrap_or_default());
         }
         Served { process: Some(process), address, admin, folder }
+    }
+
+    /// As [`start_site`](Served::start_site), with this event file.
+    pub fn start_with_events(application: &Server, site: &str, more: &str, events: &Path) -> Served {
+        Served::start_document(application.address(), site, more, &format!("\"{}\"", events.display()))
     }
 
     /// One request on a connection of its own, and everything until the program closes.

@@ -1,8 +1,8 @@
-//! A request in a file, as a person saves or types one.
+//! A message in a file, as a person saves or types one.
 
-/// The bytes of a request, and what was done to make a request of the file.
+/// The bytes of a request or response, and what was done to make one of the file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RequestFile {
+pub struct MessageFile {
     /// As they would come over the wire.
     pub bytes: Vec<u8>,
     /// What was changed or looks wrong, one sentence each.
@@ -10,8 +10,8 @@ pub struct RequestFile {
 }
 
 /// Reads a file: a head with LF line ends gets CRLF, a missing empty line is added, and a body without framing gets a
-/// `Content-Length`, as a client would send it. A file that is well-formed is left as it is.
-pub fn read(file: &[u8]) -> RequestFile {
+/// `Content-Length`, as its sender would give it. A file that is well-formed is left as it is.
+pub fn read(file: &[u8]) -> MessageFile {
     let mut notes = Vec::new();
     let (head, body) = split(file);
     let mut bytes = Vec::with_capacity(file.len() + 64);
@@ -43,7 +43,7 @@ pub fn read(file: &[u8]) -> RequestFile {
     }
     bytes.extend_from_slice(b"\r\n");
     bytes.extend_from_slice(body);
-    RequestFile { bytes, notes }
+    MessageFile { bytes, notes }
 }
 
 /// The head with its last line end, and what comes after the empty line, if there is one.

@@ -1,0 +1,242 @@
+//! What the main thread does while the workers serve: signals, reloads, upgrades, the service manager.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use portcullis_admin::{Health, Pages, Reloads};
+use portcullis_config::Config;
+use portcullis_metrics::{EnumCounters, Registry};
+use portcullis_proxy::Proxy;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::documents;
+use super::notify::Notify;
+use super::settings::{Args, Policies};
+use super::signals::{Signal, Signals};
+use super::traces;
+use super::upgrade::Program;
+use crate::cli::Failure;
+
+/// Reloads that wait while one is done.
+const RELOADS_QUEUED: usize = 16;
+/// Between two looks at the files, where they are watched.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A running proxy and what belongs to it.
+pub struct Service<'a> {
+    pub program: Program,
+    pub args: &'a Args,
+    /// The settings of the start.
+    pub started: &'a Config,
+    pub registry: Arc<Registry>,
+    pub proxy: Arc<Proxy>,
+    /// None while they are being loaded.
+    pub policies: Option<Policies>,
+    pub notify: Notify,
+    /// Upgrades by result.
+    pub upgrades: EnumCounters,
+}
+
+/// Label values of `portcullis_upgrades_total`.
+pub const UPGRADE_RESULTS: [&str; 2] = ["ok", "failed"];
+
+/// Why it ends.
+enum End {
+    Stopped,
+    /// This process serves from now on.
+    HandedOver(u32),
+}
+
+impl Service<'_> {
+    /// Serves until a signal ends it or another process has taken over. `reopen` opens the log files again.
+    pub async fn run(
+        mut self,
+        mut signals: Signals,
+        admin: Option<TcpListener>,
+        reopen: impl Fn(),
+    ) -> Result<Policies, Failure> {
+        let draining = Arc::new(AtomicBool::new(false));
+        let (reloads, mut asked) = mpsc::channel(RELOADS_QUEUED);
+        let pages = admin.as_ref().map(|listener| self.serve_admin(listener, reloads.clone(), &draining));
+        let pages = pages.transpose().map_err(Failure::failed)?;
+        let watch = self.started.reload_on_change.then(|| documents::watch(self.args, self.started));
+        let mut looks = every(LOOK_EVERY);
+        let watchdog = self.notify.keep_watch(self.proxy.beats()).map(tokio::spawn);
+        self.notify.ready();
+        let end = loop {
+            tokio::select! {
+                signal = signals.next() => match signal {
+                    Signal::Stop => break End::Stopped,
+                    Signal::Reopen => reopen(),
+                    Signal::Reload => {
+                        let _ = self.reload().await?;
+                        reopen();
+                    }
+                    Signal::Upgrade => {
+                        if let Some(end) = self.upgrade(&mut signals, admin.as_ref()).await {
+                            break end;
+                        }
+                    }
+                },
+                Some(reload) = asked.recv() => {
+                    let result = self.reload().await?;
+                    reload.answer(result);
+                    reopen();
+                }
+                _ = looks.tick(), if watch.is_some() => {
+                    if watch.as_ref().and_then(|watch| watch.refresh(|| Ok::<_, ()>(()))).is_some() {
+                        let _ = self.reload().await?;
+                    }
+                }
+            }
+        };
+        drop(asked);
+        draining.store(true, Ordering::Relaxed);
+        let handed_over = match end {
+            End::Stopped => {
+                self.notify.stopping();
+                false
+            }
+            End::HandedOver(id) => {
+                eprintln!("portcullis: process {id} serves from now on");
+                self.notify.main_process(id);
+                if let Some(pages) = &pages {
+                    pages.abort();
+                }
+                true
+            }
+        };
+        drop(admin);
+        if let Some(watchdog) = watchdog {
+            watchdog.abort();
+        }
+        eprintln!("portcullis: draining");
+        let proxy = self.proxy;
+        let drained = tokio::task::spawn_blocking(move || match (Arc::into_inner(proxy), handed_over) {
+            (Some(proxy), true) => proxy.hand_over(),
+            (Some(proxy), false) => proxy.drain(),
+            (None, _) => {}
+        });
+        drained.await.map_err(Failure::failed)?;
+        self.policies.ok_or_else(|| Failure::failed("a reload did not end"))
+    }
+
+    fn serve_admin(
+        &self,
+        listener: &TcpListener,
+        reloads: Reloads,
+        draining: &Arc<AtomicBool>,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let listener = tokio::net::TcpListener::from_std(listener.try_clone()?)?;
+        eprintln!("portcullis: admin listener on {}", listener.local_addr()?);
+        let draining = Arc::clone(draining);
+        let health = move || match draining.load(Ordering::Relaxed) {
+            true => Health::NotReady("draining".into()),
+            false => Health::Ready,
+        };
+        let registry = Arc::clone(&self.registry);
+        let bans = Some(Arc::new(super::bans::Desk(self.proxy.bans())) as _);
+        let pages = Pages { registry, health: Box::new(health), bans, reloads: Some(reloads) };
+        Ok(tokio::spawn(portcullis_admin::serve(listener, pages, std::future::pending())))
+    }
+
+    /// Loads settings and rules again. Whatever is wrong with them, the old ones go on. Says what came of it.
+    async fn reload(&mut self) -> Result<Result<String, String>, Failure> {
+        self.notify.reloading();
+        let (proxy, args, started) = (Arc::clone(&self.proxy), self.args.clone(), self.started.clone());
+        let Some(mut policies) = self.policies.take() else {
+            return Err(Failure::failed("a reload did not end"));
+        };
+        // Compiling rules takes long; the admin listener answers meanwhile.
+        let work = tokio::task::spawn_blocking(move || {
+            let result = load(&proxy, &args, &started, &mut policies);
+            (policies, result)
+        });
+        let (policies, result) = work.await.map_err(Failure::failed)?;
+        self.policies = Some(policies);
+        self.notify.ready();
+        match &result {
+            Ok(text) => eprintln!("portcullis: {text}"),
+            Err(text) => eprintln!("portcullis: {text}"),
+        }
+        Ok(result)
+    }
+
+    /// Has a new process take over; none if it did not.
+    async fn upgrade(&mut self, signals: &mut Signals, admin: Option<&TcpListener>) -> Option<End> {
+        eprintln!("portcullis: starting the new process");
+        let started = async {
+            let mut sockets = self.proxy.sockets().map_err(|error| error.to_string())?;
+            let admin = admin.map(TcpListener::try_clone).transpose().map_err(|error| error.to_string())?;
+            sockets.extend(admin);
+            self.program.start(sockets).await
+        };
+        let result = tokio::select! {
+            result = started => result,
+            () = stop(signals) => return Some(End::Stopped),
+        };
+        self.upgrades.inc(usize::from(result.is_err()));
+        match result {
+            Ok(id) => Some(End::HandedOver(id)),
+            Err(error) => {
+                eprintln!("portcullis: the upgrade failed, this process goes on: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// Waits for a signal to stop. Others count again when the new process serves, or not.
+async fn stop(signals: &mut Signals) {
+    while !matches!(signals.next().await, Signal::Stop) {}
+}
+
+fn every(time: Duration) -> Interval {
+    let mut interval = interval(time);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+fn load(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies) -> Result<String, String> {
+    let result = args.config().map_err(|failure| failure.to_string()).and_then(|config| {
+        let inspectors = policies.load(&config).map_err(|error| error.to_string())?;
+        Ok((config, inspectors))
+    });
+    match result {
+        Ok((config, inspectors)) => match proxy.reload(&config, &inspectors) {
+            Ok(()) => {
+                let mut text = format!("reloaded, generation {}", proxy.generation());
+                for key in unchanged_until_restart(started, &config) {
+                    text.push_str(&format!("; `{key}` was changed, which takes a restart"));
+                }
+                Ok(text)
+            }
+            Err(error) => Err(format!("reload failed, the old settings go on: {error}")),
+        },
+        Err(error) => {
+            proxy.count_failed_reload();
+            Err(format!("reload failed, the old settings go on:\n{error}"))
+        }
+    }
+}
+
+/// Keys that differ and that only a start reads.
+fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> {
+    let changed = [
+        ("workers", started.workers != now.workers),
+        ("store", started.store != now.store),
+        ("admin", started.admin != now.admin),
+        ("events", started.events != now.events),
+        ("error_log", started.error_log != now.error_log),
+        ("tracing", traces::needs_restart(started, now)),
+        ("audit_log", started.audit_log != now.audit_log),
+        ("ban_file", started.ban_file != now.ban_file),
+        ("uploads", started.upload_folder_bytes_max != now.upload_folder_bytes_max),
+        ("reload_on_change", started.reload_on_change != now.reload_on_change),
+    ];
+    changed.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}

@@ -1,0 +1,35 @@
+//! Where traces go: the exporter of `tracing`.
+
+use std::time::Duration;
+
+use portcullis_config::{Config, TraceParent, Tracing};
+use portcullis_metrics::Registry;
+use portcullis_trace::{Exporter, Settings};
+
+use crate::cli::Failure;
+
+/// For one batch of traces.
+const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Starts it, if there is a collector.
+pub fn start(config: &Config, registry: &Registry) -> Result<Option<Exporter>, Failure> {
+    let Some(tracing) = config.tracing.clone() else { return Ok(None) };
+    let settings = Settings {
+        url: tracing.url,
+        service: tracing.service,
+        version: env!("CARGO_PKG_VERSION"),
+        headers: tracing.headers,
+        timeout: COLLECTOR_TIMEOUT,
+    };
+    let say = |line: &str| eprintln!("portcullis: {line}");
+    Exporter::start(settings, registry, say).map(Some).map_err(Failure::failed)
+}
+
+/// Whether something differs that only a start reads. How many requests are traced a reload may change.
+pub fn needs_restart(started: &Config, now: &Config) -> bool {
+    let fixed = |config: &Config| {
+        let tracing = config.tracing.clone();
+        tracing.map(|tracing| Tracing { ratio: 0.0, parent: TraceParent::None, ..tracing })
+    };
+    fixed(started) != fixed(now)
+}

@@ -1,0 +1,393 @@
+//! Running it for long: reloads by others than signals, the service manager, passed sockets, and upgrades under load.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use command_fds::{CommandFdExt, FdMapping};
+use portcullis_testkit::client::exchange;
+use portcullis_testkit::upstream::{Response, Server};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn until(mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "waited too long");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A folder with a document, and an upstream.
+struct Place {
+    folder: tempfile::TempDir,
+    upstream: Server,
+    address: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Place {
+    fn new() -> Place {
+        let answer = |_: &_| Response { status: 200, body: b"hello".to_vec(), ..Response::default() };
+        let upstream = Server::start("127.0.0.1:0", answer).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { folder, upstream, address: free_address(), admin: free_address() };
+        place.write("first", "");
+        place
+    }
+
+    fn document(&self) -> PathBuf {
+        self.folder.path().join("portcullis.toml")
+    }
+
+    /// The document, with a rule that refuses paths with `word`.
+    fn write(&self, word: &str, more: &str) {
+        let text = format!(
+            "workers = 2\nadmin = {{ listen = \"{}\" }}\ntimeouts = {{ drain = \"20s\" }}\n{more}\n\
+             [[listeners]]\naddress = \"{}\"\n\
+             [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
+             rules = {{ directives = 'SecRule REQUEST_URI \"@contains {word}\" \"id:1,phase:1,deny,log\"' }}\n\
+             [upstreams.app]\nendpoints = [\"http://{}\"]\n",
+            self.admin,
+            self.address,
+            self.upstream.address()
+        );
+        // In one step, since somebody may be reading it.
+        let new = self.folder.path().join("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.document()).unwrap();
+    }
+
+    fn start(&self, set_up: impl FnOnce(&mut Command)) -> Running {
+        let log = std::fs::File::options().create(true).append(true).open(self.output()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+        let arguments: [OsString; 3] = ["run".into(), "--config".into(), self.document().into()];
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        set_up(&mut command);
+        Running(command.spawn().unwrap())
+    }
+
+    fn output(&self) -> PathBuf {
+        self.folder.path().join("output")
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.output()).unwrap()
+    }
+
+    fn get(&self, path: &str) -> Option<u16> {
+        ask(self.address, "GET", path).map(|(status, _)| status)
+    }
+
+    fn is_served(&self) -> bool {
+        self.get("/") == Some(200)
+    }
+
+    fn metric(&self, line: &str) -> bool {
+        ask(self.admin, "GET", "/metrics").is_some_and(|(_, text)| text.contains(&format!("\n{line}\n")))
+    }
+}
+
+fn ask(address: SocketAddr, method: &str, path: &str) -> Option<(u16, String)> {
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+    let answer = exchange(address, None, request.as_bytes(), PATIENCE).ok()?;
+    Some((answer.status, String::from_utf8_lossy(answer.after_head()).into_owned()))
+}
+
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, name: &str) {
+        signal(self.0.id(), name);
+    }
+
+    fn ended(&mut self) -> Option<i32> {
+        self.0.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn signal(id: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &id.to_string()]).status().unwrap().success());
+}
+
+/// A process that another one started.
+struct Successor(u32);
+
+impl Successor {
+    /// The one that took over, as the old one says.
+    fn of(place: &Place) -> Successor {
+        let mut id = None;
+        until(|| {
+            let said = place.said();
+            let line = said.lines().rev().find(|line| line.ends_with("serves from now on"));
+            id = line.and_then(|line| line.split(' ').nth(2)?.parse().ok());
+            id.is_some()
+        });
+        Successor(id.unwrap())
+    }
+
+    fn is_alive(&self) -> bool {
+        // One that has ended and that nobody waits for is a zombie.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    }
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if self.is_alive() {
+            let _ = Command::new("kill").args(["-TERM", &self.0.to_string()]).status();
+        }
+    }
+}
+
+#[test]
+fn reloads_are_asked_for_at_the_admin_listener() {
+    let place = Place::new();
+    let _running = place.start(|_| {});
+    until(|| place.is_served());
+    place.write("second", "");
+    let (status, text) = ask(place.admin, "POST", "/reload").unwrap();
+    assert_eq!((status, text.as_str()), (200, "reloaded, generation 2\n"));
+    assert_eq!((place.get("/first"), place.get("/second")), (Some(200), Some(403)));
+    place.write("third", "adress = 1\n");
+    let (status, text) = ask(place.admin, "POST", "/reload").unwrap();
+    assert!(status == 422 && text.contains("the old settings go on"), "{text}");
+    assert!(text.contains("portcullis.toml:4"), "{text}");
+    assert_eq!((place.get("/second"), place.get("/third")), (Some(403), Some(200)));
+    assert!(place.metric("portcullis_reloads_total{result=\"failed\"} 1"));
+}
+
+#[test]
+fn changed_files_are_read_if_that_is_wished() {
+    let place = Place::new();
+    let rules = place.folder.path().join("rules");
+    std::fs::create_dir(&rules).unwrap();
+    let write_rule = |word: &str| {
+        let rule = format!("SecRule REQUEST_URI \"@contains {word}\" \"id:2,phase:1,deny,log\"\n");
+        std::fs::write(rules.join("own.conf"), rule).unwrap();
+    };
+    write_rule("alpha");
+    let write = |word: &str| {
+        place.write(word, "reload_on_change = true\n");
+        let text = std::fs::read_to_string(place.document()).unwrap();
+        let with_file = text.replace("rules = { ", "rules = { include = [\"rules/*.conf\"], ");
+        std::fs::write(place.document(), with_file).unwrap();
+    };
+    write("first");
+    let _running = place.start(|_| {});
+    until(|| place.is_served());
+    assert_eq!((place.get("/first"), place.get("/alpha")), (Some(403), Some(403)));
+    write("second");
+    until(|| place.get("/second") == Some(403));
+    write_rule("beta");
+    until(|| place.get("/beta") == Some(403) && place.get("/alpha") == Some(200));
+    std::fs::write(place.document(), "nonsense").unwrap();
+    until(|| place.metric("portcullis_reloads_total{result=\"failed\"} 1"));
+    assert_eq!(place.get("/second"), Some(403));
+}
+
+#[test]
+fn the_service_manager_is_told() {
+    let place = Place::new();
+    let path = place.folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heard = |word: &str| {
+        let start = Instant::now();
+        let mut buffer = [0; 1024];
+        loop {
+            assert!(start.elapsed() < PATIENCE, "{word} was not said");
+            let length = socket.recv(&mut buffer).unwrap();
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            if text.lines().any(|line| line == word) {
+                return text;
+            }
+        }
+    };
+    let mut running = place.start(|command| {
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000");
+    });
+    heard("READY=1");
+    assert!(place.is_served(), "ready means that it serves");
+    for _ in 0..3 {
+        heard("WATCHDOG=1");
+    }
+    running.signal("-HUP");
+    let text = heard("RELOADING=1");
+    let clock = text.lines().find_map(|line| line.strip_prefix("MONOTONIC_USEC=")).unwrap();
+    assert!(clock.parse::<u64>().unwrap() > 0);
+    heard("READY=1");
+    running.signal("-TERM");
+    heard("STOPPING=1");
+    until(|| running.ended() == Some(0));
+}
+
+#[test]
+fn sockets_may_be_passed_by_systemd() {
+    let mut place = Place::new();
+    let bound = TcpListener::bind("127.0.0.1:0").unwrap();
+    place.address = bound.local_addr().unwrap();
+    place.write("first", "");
+    let pass = |command: &mut Command, socket: OwnedFd| {
+        command.env("LISTEN_FDS", "1");
+        command.fd_mappings(vec![FdMapping { parent_fd: socket, child_fd: 3 }]).unwrap();
+    };
+    // A client comes before the service is there.
+    let mut early = TcpStream::connect(place.address).unwrap();
+    early.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    early.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut running = place.start(|command| pass(command, bound.try_clone().unwrap().into()));
+    let mut answer = String::new();
+    early.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    for _ in 0..20 {
+        assert!(place.is_served());
+    }
+    // What comes between two processes waits.
+    running.signal("-TERM");
+    until(|| running.ended() == Some(0));
+    let mut between = TcpStream::connect(place.address).unwrap();
+    between.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    between.set_read_timeout(Some(PATIENCE)).unwrap();
+    let _running = place.start(|command| pass(command, bound.into()));
+    let mut answer = String::new();
+    between.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// Clients that ask without a pause: with new connections, and with kept ones.
+struct Load {
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicU64>,
+    clients: Vec<std::thread::JoinHandle<Vec<String>>>,
+}
+
+impl Load {
+    fn start(address: SocketAddr) -> Load {
+        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let client = |number: usize| {
+            let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
+            std::thread::spawn(move || {
+                let (mut kept, mut lost) = (None, Vec::new());
+                while !stop.load(Ordering::Relaxed) {
+                    match request(address, &mut kept, number.is_multiple_of(2)) {
+                        Ok(()) => drop(answered.fetch_add(1, Ordering::Relaxed)),
+                        Err(error) => lost.push(error),
+                    }
+                }
+                lost
+            })
+        };
+        let clients = (0..8).map(client).collect();
+        Load { stop, answered, clients }
+    }
+
+    fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Waits for this many more answers.
+    fn go_on(&self, count: u64) {
+        let wanted = self.answered() + count;
+        until(|| self.answered() >= wanted);
+    }
+
+    fn end(self) -> Vec<String> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    }
+}
+
+/// One request on the connection that was kept, or a new one.
+fn request(address: SocketAddr, kept: &mut Option<TcpStream>, keep: bool) -> Result<(), String> {
+    let mut stream = match kept.take() {
+        Some(stream) => stream,
+        None => TcpStream::connect(address).map_err(|error| format!("connect: {error}"))?,
+    };
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+    let close = if keep { "" } else { "Connection: close\r\n" };
+    let text = format!("GET /x HTTP/1.1\r\nHost: a\r\n{close}\r\n");
+    stream.write_all(text.as_bytes()).map_err(|error| format!("write: {error}"))?;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    while !answer.ends_with(b"\r\n\r\nhello") {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(format!("closed after {:?}", String::from_utf8_lossy(&answer))),
+            Ok(count) => answer.extend_from_slice(&buffer[..count]),
+            Err(error) => return Err(format!("read: {error}")),
+        }
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    if !answer.starts_with("HTTP/1.1 200") {
+        return Err(answer.into_owned());
+    }
+    if keep && !answer.contains("Connection: close") {
+        *kept = Some(stream);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_upgrade_under_load_loses_no_request() {
+    let place = Place::new();
+    let mut running = place.start(|_| {});
+    until(|| place.is_served());
+    let load = Load::start(place.address);
+    load.go_on(200);
+    place.write("second", "");
+    running.signal("-USR2");
+    let first = Successor::of(&place);
+    load.go_on(500);
+    until(|| running.ended() == Some(0));
+    assert_eq!(
+        (place.get("/first"), place.get("/second")),
+        (Some(200), Some(403)),
+        "the new one read it anew"
+    );
+    assert!(place.metric("portcullis_policy_generation 1"), "the admin listener was handed over, too");
+    // And once more, from the new one.
+    std::fs::write(place.output(), "").unwrap();
+    signal(first.0, "-USR2");
+    let second = Successor::of(&place);
+    load.go_on(500);
+    until(|| !first.is_alive());
+    assert_eq!(load.end(), Vec::<String>::new(), "lost requests");
+    assert!(place.is_served());
+    signal(second.0, "-TERM");
+    until(|| !second.is_alive());
+    assert!(!place.is_served());
+}
+
+#[test]
+fn an_upgrade_that_fails_changes_nothing() {
+    let place = Place::new();
+    let mut running = place.start(|_| {});
+    until(|| place.is_served());
+    let load = Load::start(place.address);
+    place.write("second", "nonsense = 1\n");
+    running.signal("-USR2");
+    until(|| place.metric("portcullis_upgrades_total{result=\"failed\"} 1"));
+    load.go_on(100);
+    assert_eq!(load.end(), Vec::<String>::new(), "lost requests");
+    assert_eq!((running.ended(), place.get("/first")), (None, Some(403)));
+    assert!(place.said().contains("the upgrade failed, this process goes on"), "{}", place.said());
+}
