@@ -69,6 +69,8 @@ impl Ours {
             Scratch::default(),
             &connection,
         );
+        // All of TX is compared, also keys that no rule reads.
+        transaction.keep_quiet_matches();
         let mut over_limit = false;
         let interruption = phases(&mut transaction, request, &mut over_limit);
         transaction.finish();
