@@ -45,6 +45,11 @@ pub const CASES: &[Case] = &[
         get(&format!("/search?{}", args.join("&")))
     }),
     pass("get_browser", 256, browser),
+    pass("get_cold", 1024, get_cold),
+    pass("get_answered", 256, |random| Message {
+        response: Some(b"<p>Nothing to see.</p>\n".to_vec()),
+        ..get(&format!("/products?category=books&sort=price&page={}", random.below(100)))
+    }),
     pass("json_1k", 128, |random| post("application/json", json(random, 1_000))),
     pass("json_10k", 32, |random| post("application/json", json(random, 10_000))),
     pass("json_1m", 2, json_1m),
@@ -114,6 +119,18 @@ pub fn post(content_type: &str, body: impl Into<Vec<u8>>) -> Message {
         "POST /api HTTP/1.1\r\n{FEW_HEADERS}Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
     );
     Message { head: head.into_bytes(), body, response: None }
+}
+
+/// As `get`, from clients of which no two say the same of themselves: nothing is known of their headers.
+fn get_cold(random: &mut Random) -> Message {
+    let (page, host, system) = (random.below(100), random.word(6), random.word(8));
+    let head = format!(
+        "GET /products?category=books&sort=price&page={page} HTTP/1.1\r\nHost: {host}.example.com\r\n\
+         User-Agent: Mozilla/5.0 (X11; {system} x86_64) bench\r\n\
+         Accept: text/html,application/{};q=0.9,*/*;q=0.8\r\n\r\n",
+        random.word(4)
+    );
+    Message { head: head.into_bytes(), ..Message::default() }
 }
 
 /// What a browser sends: fifteen headers, four cookies.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_config::{Mode, Policy};
 use portcullis_engine::NoCollections;
@@ -11,7 +12,7 @@ use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_inspect::{
     Connection, Inspector, Outcome, PolicyNames, Scratch, Semantic, SemanticPolicy, Step,
 };
-use portcullis_semantic::Detectors;
+use portcullis_semantic::{Analysis, Detectors};
 
 use portcullis_types::RuleId;
 
@@ -50,6 +51,14 @@ impl Prepared {
         Some(Prepared { head, body: message.body, response })
     }
 
+    /// Shows the request to the detectors alone.
+    pub(crate) fn analyse(&self, detectors: &Detectors, analysis: &mut Analysis) {
+        analysis.clear();
+        analysis.request_head(detectors, self.head.method(), self.head.target(), self.head.fields());
+        let content_type = self.head.header("content-type").next().unwrap_or_default();
+        analysis.request_body(detectors, content_type, &self.body);
+    }
+
     /// Of the whole exchange.
     pub fn bytes(&self) -> usize {
         self.head.received_len() + self.body.len() + self.response.as_ref().map_or(0, |(_, body)| body.len())
@@ -61,7 +70,7 @@ pub struct Engine {
     inspector: Arc<Inspector>,
     names: PolicyNames,
     connection: Connection,
-    scratch: Scratch,
+    scratch: Box<Scratch>,
 }
 
 /// What became of an exchange.
@@ -106,21 +115,22 @@ impl Engine {
                     level: policy.level,
                     policy: Arc::new(SemanticPolicy::default()),
                     response_bodies: true,
+                    response_wait: Duration::MAX,
                 },
             );
         }
         let client = "192.0.2.7:4711".parse().unwrap_or_else(|error| panic!("{error}"));
         let connection = Connection {
             client,
-            client_info: client.into(),
             server: client,
             request_id: "9tGzRkqYp3hW".to_owned(),
             epoch_millis: 1_760_000_000_123,
             utc_offset_seconds: 0,
             tls: false,
+            environment: Vec::new(),
         };
         let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
-        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Scratch::default() })
+        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Box::default() })
     }
 
     /// Inspects all of it.

@@ -8,12 +8,14 @@
 
 mod cases;
 mod exchange;
+mod growth;
 mod random;
 mod reference;
 mod worst;
 
 pub use cases::{CASES, Case, Message, TEXTS};
 pub use exchange::{Engine, Prepared, Verdict, policy};
+pub use growth::growth;
 pub use reference::ZeroLine;
 pub use worst::search;
 

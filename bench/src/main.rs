@@ -61,6 +61,15 @@ struct Options {
     /// Searches for the message that costs most per byte instead, so many seconds.
     #[arg(long)]
     worst: Option<f64>,
+    /// Shows how the cost of this text grows with its length instead, repeated in each place of a request.
+    #[arg(long, value_name = "TEXT")]
+    growth: Option<String>,
+    /// With --growth: only the places whose names contain this, such as `json`.
+    #[arg(long, default_value = "", requires = "growth")]
+    place: String,
+    /// With --worst: bytes of text of the messages that are searched among.
+    #[arg(long, default_value_t = 4096, requires = "worst")]
+    worst_bytes: usize,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -78,8 +87,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut engine = Engine::new(&policy)?;
     if let Some(seconds) = options.worst {
-        let plan = portcullis_load::load(&policy)?.plan;
-        portcullis_bench::search(&mut engine, &plan, Duration::from_secs_f64(seconds), options.seed);
+        // Pieces of the CRS are what a message may hold, whoever inspects it.
+        let plan =
+            portcullis_load::load(&portcullis_bench::policy(Mode::Crs, &options.crs, options.paranoia))?.plan;
+        let time = Duration::from_secs_f64(seconds);
+        portcullis_bench::search(&mut engine, &plan, time, options.worst_bytes, options.seed);
+        return Ok(());
+    }
+    if let Some(unit) = &options.growth {
+        portcullis_bench::growth(&mut engine, unit, &options.place);
         return Ok(());
     }
     let zero = options.reference.then(|| ZeroLine::new(&policy)).transpose()?;

@@ -14,10 +14,8 @@ use crate::cases::{Message, get, post};
 use crate::exchange::{Engine, Prepared};
 use crate::random::Random;
 
-/// Bytes of the values while searching.
-const SEARCHED_BYTES: usize = 4 << 10;
-/// And of those that show how the cost grows: the usual limit of a body without files.
-const LONG_BYTES: usize = 128 << 10;
+/// Bytes of text of the messages that show how the cost grows, up to the usual limit of a body without files.
+const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 128 << 10];
 /// Units tried of each rule.
 const OF_RULE: usize = 12;
 /// Units that are changed further.
@@ -34,7 +32,7 @@ const MARKS: [&str; 36] = [
 
 /// Where the text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Query,
     Form,
     FormFields,
@@ -49,7 +47,7 @@ enum Place {
     Header,
 }
 
-const PLACES: [Place; 12] = [
+pub(crate) const PLACES: [Place; 12] = [
     Place::Form,
     Place::Json,
     Place::FormFields,
@@ -159,9 +157,14 @@ impl Found {
     }
 }
 
+/// A message with so many bytes of text in `place`, if its head can be read.
+pub(crate) fn message(place: Place, unit: &str, bytes: usize) -> Option<Prepared> {
+    Prepared::try_new(place.message(unit, bytes))
+}
+
 /// What a message with so many bytes of text costs, in CPU microseconds and bytes: the better of two.
-fn cost(engine: &mut Engine, place: Place, unit: &str, bytes: usize) -> (f64, usize) {
-    let Some(message) = Prepared::try_new(place.message(unit, bytes)) else { return (0.0, 1) };
+pub(crate) fn cost(engine: &mut Engine, place: Place, unit: &str, bytes: usize) -> (f64, usize) {
+    let Some(message) = message(place, unit, bytes) else { return (0.0, 1) };
     let mut best = Duration::MAX;
     for _ in 0..2 {
         let started = ThreadTime::now();
@@ -175,8 +178,8 @@ fn us_per_kb((us, bytes): (f64, usize)) -> f64 {
     us * 1024.0 / bytes as f64
 }
 
-/// Searches for `time`.
-pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, seed: u64) {
+/// Searches for `time` among messages with `bytes` of text, made of pieces of the rules of `plan`.
+pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, bytes: usize, seed: u64) {
     let mut random = Random::new(seed);
     let rules = pieces_of_rules(plan);
     let all: Vec<&String> = rules.iter().flat_map(|(_, pieces)| pieces).collect();
@@ -188,7 +191,7 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, seed: u64) {
         for n in 0..OF_RULE {
             let unit: Vec<String> = (0..1 + random.below(5)).map(|_| piece(&mut random, pieces)).collect();
             let place = PLACES[if n < OF_RULE / 2 { n % 2 } else { random.below(PLACES.len()) }];
-            let us_per_kb = us_per_kb(cost(engine, place, &unit.concat(), SEARCHED_BYTES));
+            let us_per_kb = us_per_kb(cost(engine, place, &unit.concat(), bytes));
             tried += 1;
             if dearest.as_ref().is_none_or(|known| known.us_per_kb < us_per_kb) {
                 dearest = Some(Found { place, pieces: unit, rule: *rule, us_per_kb });
@@ -197,7 +200,7 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, seed: u64) {
         of_rules.extend(dearest);
     }
     of_rules.sort_by(|a, b| b.us_per_kb.total_cmp(&a.us_per_kb));
-    println!("{} rules, dearest unit of their own pieces, {SEARCHED_BYTES} bytes", of_rules.len());
+    println!("{} rules, dearest unit of their own pieces, {bytes} bytes", of_rules.len());
     of_rules.iter().take(SHOWN).for_each(print);
 
     let mut kept: Vec<Found> = of_rules.into_iter().take(KEPT).collect();
@@ -218,11 +221,11 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, seed: u64) {
         if next.pieces.is_empty() {
             continue;
         }
-        next.us_per_kb = us_per_kb(cost(engine, next.place, &next.unit(), SEARCHED_BYTES));
+        next.us_per_kb = us_per_kb(cost(engine, next.place, &next.unit(), bytes));
         tried += 1;
         if next.us_per_kb > kept[at].us_per_kb {
             // What another process did to the machine is not to be kept.
-            let again = us_per_kb(cost(engine, next.place, &next.unit(), SEARCHED_BYTES));
+            let again = us_per_kb(cost(engine, next.place, &next.unit(), bytes));
             next.us_per_kb = next.us_per_kb.min(again);
             if next.us_per_kb > kept[at].us_per_kb {
                 kept[at] = next;
@@ -233,19 +236,20 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, seed: u64) {
     println!("\nafter {tried} messages in {:.0} s", started.elapsed().as_secs_f64());
     kept.iter().take(SHOWN).for_each(print);
 
-    println!("\nby place, and the same with {LONG_BYTES} bytes (heads: less)");
+    println!("\nby place, the dearest with {SIZES:?} bytes (heads: less), us/KB");
     for place in PLACES {
-        let mut best: Option<(f64, f64, String)> = None;
+        let mut worst = [0.0f64; SIZES.len()];
+        let mut dearest = (0.0, String::new());
         for found in &kept {
-            let short = us_per_kb(cost(engine, place, &found.unit(), SEARCHED_BYTES));
-            if best.as_ref().is_none_or(|(known, ..)| *known < short) {
-                let long = us_per_kb(cost(engine, place, &found.unit(), LONG_BYTES));
-                best = Some((short, long, found.unit()));
+            for (worst, bytes) in worst.iter_mut().zip(SIZES) {
+                *worst = worst.max(us_per_kb(cost(engine, place, &found.unit(), bytes)));
+            }
+            if worst[1] > dearest.0 {
+                dearest = (worst[1], found.unit());
             }
         }
-        if let Some((short, long, unit)) = best {
-            println!("{:<12} {short:>9.1} {long:>9.1} us/KB   {}", format!("{place:?}"), shown(&unit));
-        }
+        let numbers = worst.map(|us| format!("{us:>8.1}")).concat();
+        println!("{:<12} {numbers}   {}", format!("{place:?}"), shown(&dearest.1));
     }
 }
 
