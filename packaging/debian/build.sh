@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds the Debian package of a program that is built already.
+#   packaging/debian/build.sh [target/release/portcullis] [target/debian]
+# Needs dpkg-deb. Prints the path of the package.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+program=${1:-target/release/portcullis} out=${2:-target/debian}
+[[ -x $program ]] || { echo "$program is missing; cargo build --release -p portcullis" >&2; exit 1; }
+
+version=$("$program" --version | cut -d' ' -f2)
+architecture=$(dpkg --print-architecture)
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+
+put() { install -D -m "$1" "$2" "$root/$3"; }
+put 755 "$program" usr/bin/portcullis
+strip --strip-unneeded "$root/usr/bin/portcullis"
+put 644 packaging/systemd/portcullis.service usr/lib/systemd/system/portcullis.service
+put 644 packaging/systemd/portcullis.socket usr/lib/systemd/system/portcullis.socket
+put 644 packaging/portcullis.sysusers usr/lib/sysusers.d/portcullis.conf
+put 644 packaging/portcullis.toml etc/portcullis/portcullis.toml
+put 644 packaging/portcullis.logrotate etc/logrotate.d/portcullis
+for file in docs/*.md docs/config.schema.json CHANGELOG.md README.md NOTICE; do
+  put 644 "$file" "usr/share/doc/portcullis/$(basename "$file")"
+done
+put 644 LICENSE usr/share/doc/portcullis/copyright
+
+size=$(du -sk "$root" | cut -f1)
+mkdir -p "$root/DEBIAN"
+sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@SIZE@/$size/" \
+  packaging/debian/control.in > "$root/DEBIAN/control"
+install -m 644 packaging/debian/conffiles "$root/DEBIAN/conffiles"
+for script in postinst prerm postrm; do
+  install -m 755 "packaging/debian/$script" "$root/DEBIAN/$script"
+done
+mkdir -p "$out"
+package="$out/portcullis_${version}_$architecture.deb"
+dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
+echo "$package"
