@@ -7,7 +7,7 @@ CRS_TESTS := 4674
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run test bench bench-counts bench-peers bench-scaling bench-worst reload-soak evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run test h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -22,9 +22,17 @@ help:
 	@echo 'make bench             what inspecting a message costs, engine only (ARGS=--only json)'
 	@echo 'make bench-counts      the same in instructions, and against the stored ones (CASES="get json_1k" BLESS=1)'
 	@echo 'make bench-peers       the same messages through libmodsecurity and Coraza, too (CASES= SECONDS_EACH=1)'
+	@echo 'make bench-proxy       CPU per request of ours and of other proxies and WAFs side by side (ARGS=--latency, --syscalls, --help)'
+	@echo 'make bench-agent       what asking an inspection agent adds to a request (ARGS=--requests 20000)'
 	@echo 'make bench-scaling     what a second worker brings: CPU per request with one and two (nginx, wrk)'
 	@echo 'make reload-soak       1,000 reloads of the CRS under load: nothing lost, memory flat (ARGS=--reloads 100)'
 	@echo 'make bench-worst       a search for the message that costs most per byte (SEARCH=120 seconds)'
+	@echo 'make chaos             faults under load, all of them (ARGS="--only breaker"); chaos-quick: those of CI'
+	@echo 'make soak              load with TLS, attacks and reloads for HOURS=1: nothing lost, nothing drifts (REPORT=FILE)'
+	@echo 'make smuggling         framing variants through us to nginx, Apache, HAProxy, Node, Go and Python (ARGS=--count 20000)'
+	@echo 'make h2spec            the conformance tests for HTTP/2 against our listeners, over TLS and in clear text'
+	@echo 'make websocket         the WebSocket cases of Autobahn, through us and without us; needs Python 2.7 (PYTHON2=)'
+	@echo 'make tls-scan          what sslyze and testssl.sh say of our TLS; fails if there are findings'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -41,9 +49,12 @@ test: crs
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) test --workspace --locked
+	promtool check rules deploy/prometheus/alerts.yml
+	promtool test rules deploy/prometheus/alerts_test.yml
 	$(MAKE) crs-suite
 	$(MAKE) evasions
 	$(MAKE) evasions ARGS='--compat modsecurity3'
+	$(MAKE) chaos-quick
 
 crs-suite: crs
 	$(CARGO) build --workspace --bins --locked
@@ -81,6 +92,14 @@ bench-peers: crs
 	$(CARGO) build --release --locked -p portcullis-bench
 	scripts/bench-peers.sh $(CASES)
 
+bench-proxy: crs
+	$(CARGO) build --release --locked -p portcullis
+	bench/proxy/bench-proxy.py $(ARGS)
+
+bench-agent:
+	$(CARGO) build --profile bench-quick --locked -p portcullis -p portcullis-testkit -p portcullis-bench --bins
+	target/bench-quick/agent-bench $(ARGS)
+
 bench-scaling: crs
 	$(CARGO) build --release --locked -p portcullis
 	scripts/bench-scaling.sh
@@ -92,6 +111,34 @@ reload-soak: crs
 bench-worst: crs
 	$(CARGO) build --release --locked -p portcullis-bench
 	target/release/engine-bench --worst $(or $(SEARCH),120) $(ARGS)
+
+chaos:
+	$(CARGO) build --release --locked -p portcullis -p portcullis-proof -p portcullis-testkit --bins
+	target/release/chaos $(ARGS)
+
+chaos-quick:
+	$(CARGO) build --workspace --bins --locked
+	target/debug/chaos --quick
+
+soak: crs
+	$(CARGO) build --release --locked -p portcullis -p portcullis-proof --bins
+	target/release/soak --hours $(or $(HOURS),1) $(if $(REPORT),--report $(REPORT)) $(ARGS)
+
+smuggling:
+	$(CARGO) build --workspace --bins --locked
+	target/debug/smuggling $(ARGS)
+
+h2spec:
+	$(CARGO) build --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
+	scripts/h2spec.sh
+
+websocket:
+	$(CARGO) build --locked -p portcullis
+	scripts/websocket.sh
+
+tls-scan:
+	$(CARGO) build --locked -p portcullis
+	scripts/tls-scan.sh
 
 fuzz:
 	MINUTES=$(or $(MINUTES),10) scripts/fuzz.sh $(ARGS)
