@@ -2,35 +2,13 @@
 
 mod common;
 
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::*;
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 
-struct Redis {
-    child: Child,
-    _folder: tempfile::TempDir,
-}
-
-impl Redis {
-    fn start(address: std::net::SocketAddr) -> Redis {
-        let folder = tempfile::tempdir().unwrap();
-        let child = Command::new("redis-server")
-            .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is needed: apt-get install redis-server");
-        Redis { child, _folder: folder }
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn redis(address: std::net::SocketAddr) -> SharedStore {
+    SharedStore::start(Kind::Redis, Some(address)).unwrap()
 }
 
 fn node(backend: &Backend, redis: std::net::SocketAddr, limits: &str) -> Front {
@@ -60,7 +38,7 @@ fn flood(node: &Front, path: &str, time: Duration) -> (u64, u64) {
 fn two_nodes_let_through_what_one_may() {
     let backend = Backend::start(|_| ok("ok"));
     let address = vacant();
-    let _redis = Redis::start(address);
+    let _redis = redis(address);
     // 20 a second, 80 at once; a lease, or credit, is 20 at most.
     let limit = "{ name = \"all\", rate = 20, burst = 80, shared = true, unavailable = \"closed\" }";
     let nodes = [node(&backend, address, limit), node(&backend, address, limit)];
@@ -81,7 +59,7 @@ fn two_nodes_let_through_what_one_may() {
 fn without_the_store_each_limit_does_what_it_says() {
     let backend = Backend::start(|_| ok("ok"));
     let address = vacant();
-    let redis = Redis::start(address);
+    let store = redis(address);
     let limit = |name: &str, path: &str, unavailable: &str| {
         format!(
             "[[sites.routes]]\npath = \"{path}\"\n[[sites.routes.rate_limits]]\nname = \"{name}\"\nrate = 1000\nburst = 50\n\
@@ -102,7 +80,7 @@ fn without_the_store_each_limit_does_what_it_says() {
     // Killed under load.
     std::thread::scope(|scope| {
         let load = scope.spawn(|| flood(&front, "/open", Duration::from_secs(2)));
-        drop(redis);
+        drop(store);
         until(|| !connected(&front));
         assert!(load.join().unwrap().1 > 0);
     });
@@ -121,7 +99,7 @@ fn without_the_store_each_limit_does_what_it_says() {
         );
         assert!(front.metric(&unshared) > 0.0, "{unshared}");
     }
-    let _redis = Redis::start(address);
+    let _redis = redis(address);
     until(|| connected(&front));
     until(|| flood(&front, "/closed", Duration::from_millis(20)).0 > 0);
     assert!(front.lines().iter().any(|line| line.contains("is reached again")));

@@ -1,66 +1,13 @@
 //! Nodes that share a limit through a real redis-server and a real memcached, which must be installed.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_access::Taken;
 use portcullis_metrics::Registry;
 use portcullis_share::{Link, ShareMetrics, Shared};
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Redis,
-    Memcached,
-}
-
-struct Server {
-    child: Child,
-    kind: Kind,
-    address: SocketAddr,
-    folder: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(kind: Kind, address: Option<SocketAddr>) -> Server {
-        let vacant = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let address = address.unwrap_or_else(vacant);
-        let folder = tempfile::tempdir().unwrap();
-        let port = address.port().to_string();
-        let mut command = match kind {
-            Kind::Redis => {
-                let mut command = Command::new("redis-server");
-                command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-                command
-            }
-            Kind::Memcached => {
-                let mut command = Command::new("memcached");
-                command.args(["-p", &port, "-l", "127.0.0.1", "-U", "0", "-u", "nobody"]);
-                command
-            }
-        };
-        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().expect("redis-server and memcached are needed: apt-get install them");
-        until(|| TcpStream::connect(address).is_ok());
-        Server { child, kind, address, folder }
-    }
-
-    fn url(&self) -> String {
-        match self.kind {
-            Kind::Redis => format!("redis://{}", self.address),
-            Kind::Memcached => format!("memcached://{}", self.address),
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        assert!(self.folder.path().exists());
-    }
-}
+use portcullis_testkit::process::Signal;
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 
 struct Node {
     link: Link,
@@ -69,7 +16,7 @@ struct Node {
     started: Instant,
 }
 
-fn node(server: &Server, interval: Duration, burst: u64) -> Node {
+fn node(server: &SharedStore, interval: Duration, burst: u64) -> Node {
     let registry = Registry::new();
     let started = Instant::now();
     let say: portcullis_share::Say = Arc::new(|line: &str| println!("{line}"));
@@ -121,7 +68,7 @@ fn flood(nodes: &[Node; 2], client: &str, time: Duration) -> (u64, Duration) {
 #[test]
 fn two_nodes_share_one_limit() {
     for kind in [Kind::Redis, Kind::Memcached] {
-        let server = Server::start(kind, None);
+        let server = SharedStore::start(kind, None).unwrap();
         // 200 a second, 160 at once; a lease, or credit, is 40 at most.
         let interval = Duration::from_millis(5);
         let nodes = [node(&server, interval, 160), node(&server, interval, 160)];
@@ -141,12 +88,12 @@ fn two_nodes_share_one_limit() {
 #[test]
 fn a_store_that_dies_is_noticed_and_found_again() {
     for kind in [Kind::Redis, Kind::Memcached] {
-        let server = Server::start(kind, None);
+        let server = SharedStore::start(kind, None).unwrap();
         let interval = Duration::from_millis(5);
         let node = node(&server, interval, 80);
         assert_eq!(node.take("a"), Taken::Admitted);
         until(|| node.metric("portcullis_limit_store_exchange_seconds_count") >= 1.0);
-        let address = server.address;
+        let address = server.address();
         drop(server);
         // Under load: no request waits, and none is lost.
         let mut longest = Duration::ZERO;
@@ -159,7 +106,7 @@ fn a_store_that_dies_is_noticed_and_found_again() {
         println!("{kind:?}: the longest take took {longest:?}");
         assert!(node.metric("portcullis_limit_store_failures_total") >= 1.0);
         assert_eq!(node.metric("portcullis_limit_store_connected"), 0.0);
-        let _server = Server::start(kind, Some(address));
+        let _server = SharedStore::start(kind, Some(address)).unwrap();
         until(|| node.take("a") == Taken::Admitted);
         assert_eq!(node.metric("portcullis_limit_store_connected"), 1.0);
     }
@@ -167,24 +114,21 @@ fn a_store_that_dies_is_noticed_and_found_again() {
 
 #[test]
 fn more_questions_than_may_wait_are_dropped_and_counted() {
-    let server = Server::start(Kind::Redis, None);
+    let server = SharedStore::start(Kind::Redis, None).unwrap();
     let mut node = node(&server, Duration::from_millis(5), 80);
     node.limit = Shared::new("site:limit".to_string(), Duration::from_millis(5), 80, 1 << 20);
-    let signal = |signal: &str| {
-        let id = server.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    };
+    let signal = |what: Signal| server.signal(what).unwrap();
     let (begin, mut client) = (Instant::now(), 0u32);
     // The queue holds 65,536, as long as an answer is waited for.
     while node.metric("portcullis_limit_store_dropped_total") == 0.0 {
         assert!(begin.elapsed() < Duration::from_secs(60), "waited too long");
         until(|| node.link.is_up());
-        signal("-STOP");
+        signal(Signal::STOP);
         for _ in 0..66_000 {
             client += 1;
             node.take(&client.to_string());
         }
-        signal("-CONT");
+        signal(Signal::CONT);
     }
 }
 

@@ -1,52 +1,25 @@
 //! Nodes that share records through a real redis-server, which must be installed.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_engine::{Change, Collections, RecordId, Sum, Value, VariableChange};
 use portcullis_metrics::Registry;
 use portcullis_store::{Options, Redis, Store, StoreMetrics};
-
-struct Server {
-    child: Child,
-    address: SocketAddr,
-    _folder: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(address: Option<SocketAddr>) -> Server {
-        let address =
-            address.unwrap_or_else(|| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
-        let folder = tempfile::tempdir().unwrap();
-        let child = Command::new("redis-server")
-            .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is needed: apt-get install redis-server");
-        until(|| TcpStream::connect(address).is_ok());
-        Server { child, address, _folder: folder }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 
 struct Node {
     store: Store,
     registry: Arc<Registry>,
 }
 
-fn node(server: &Server, prefix: &str) -> Node {
+fn redis() -> SharedStore {
+    SharedStore::start(Kind::Redis, None).unwrap()
+}
+
+fn node(server: &SharedStore, prefix: &str) -> Node {
     let registry = Registry::new();
-    let redis = Redis { url: format!("redis://{}", server.address), prefix: prefix.into() };
+    let redis = Redis { url: server.url(), prefix: prefix.into() };
     let options = Options { redis: Some(redis), ..Options::default() };
     let say = Arc::new(|line: &str| println!("{line}"));
     let node = Node { store: Store::open(options, StoreMetrics::new(&registry), say), registry };
@@ -95,7 +68,7 @@ fn until(mut condition: impl FnMut() -> bool) {
 
 #[test]
 fn what_one_node_changes_the_others_see() {
-    let server = Server::start(None);
+    let server = redis();
     let (a, b) = (node(&server, "t:"), node(&server, "t:"));
     let elsewhere = node(&server, "other:");
     a.count("k", 3);
@@ -116,7 +89,7 @@ fn what_one_node_changes_the_others_see() {
 
 #[test]
 fn nodes_that_count_at_once_lose_nothing() {
-    let server = Server::start(None);
+    let server = redis();
     let nodes: Vec<Node> = (0..3).map(|_| node(&server, "t:")).collect();
     std::thread::scope(|scope| {
         for node in &nodes {
@@ -137,12 +110,12 @@ fn nodes_that_count_at_once_lose_nothing() {
 
 #[test]
 fn a_redis_that_dies_costs_no_count() {
-    let server = Server::start(None);
+    let server = redis();
     let nodes = [node(&server, "t:"), node(&server, "t:")];
     nodes[0].count("k", 10);
     nodes[1].count("idle", 5);
     until(|| nodes.iter().all(|node| node.get("k", "n") == Some(10) && node.get("idle", "n") == Some(5)));
-    let address = server.address;
+    let address = server.address();
     drop(server);
     nodes[0].count("k", 1);
     nodes[1].count("k", 2);
@@ -150,7 +123,7 @@ fn a_redis_that_dies_costs_no_count() {
     until(|| nodes.iter().all(|node| node.shows("portcullis_store_redis_connected 0")));
     assert_eq!((nodes[0].get("k", "n"), nodes[1].get("k", "n")), (Some(11), Some(12)));
     // It comes back and knows nothing.
-    let server = Server::start(Some(address));
+    let server = SharedStore::start(Kind::Redis, Some(address)).unwrap();
     nodes[0].count("k", 1);
     until(|| nodes.iter().all(|node| node.get("k", "n") == Some(14) && node.get("new", "n") == Some(4)));
     until(|| nodes.iter().all(|node| node.shows("portcullis_store_redis_unsent 0")));
@@ -160,7 +133,7 @@ fn a_redis_that_dies_costs_no_count() {
 
 #[test]
 fn an_end_sends_what_is_left() {
-    let server = Server::start(None);
+    let server = redis();
     let (a, b) = (node(&server, "t:"), node(&server, "t:"));
     a.count("k", 1);
     drop(a);

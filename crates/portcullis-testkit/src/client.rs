@@ -44,8 +44,10 @@ pub enum Failure {
     Connect(String),
     /// Nothing, or only a part of a head, within the time limit.
     TimedOut,
-    /// Closed before the first byte of a response.
+    /// Closed or reset before the first byte of a response.
     Closed,
+    /// Another error of the connection.
+    Read(String),
     /// Something came that is not an HTTP/1 response head.
     NotHttp(String),
 }
@@ -56,6 +58,7 @@ impl fmt::Display for Failure {
             Failure::Connect(error) => write!(f, "no connection: {error}"),
             Failure::TimedOut => f.write_str("timed out"),
             Failure::Closed => f.write_str("connection closed without a response"),
+            Failure::Read(error) => write!(f, "cannot read: {error}"),
             Failure::NotHttp(start) => write!(f, "not an HTTP response: {start:?}"),
         }
     }
@@ -182,7 +185,10 @@ impl Connection {
                         not_http(&self.buffer)
                     });
                 }
-                Err(_) => return Err(Failure::Closed),
+                Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                    return Err(Failure::Closed);
+                }
+                Err(error) => return Err(Failure::Read(error.to_string())),
             }
         }
     }
@@ -273,7 +279,13 @@ impl Connection {
         }
         self.stream.set_read_timeout(left)?;
         let mut part = [0; 16 << 10];
-        let count = self.stream.read(&mut part)?;
+        let count = loop {
+            match self.stream.read(&mut part) {
+                // A read with a time limit is not begun again after a signal, whoever it was for (signal(7)).
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                done => break done?,
+            }
+        };
         self.buffer.extend_from_slice(&part[..count]);
         Ok(count)
     }

@@ -12,6 +12,7 @@
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
 //!   evasion        corpus-run --evasions: body and parser evasions, judged form by form
 //!   agent          an inspection agent whose decisions stand in the request
+//!   shared_store   a Redis or Memcached that nodes share
 //!   reload_soak    reload-soak: many reloads under load; fails on a lost request or growing memory
 //!   trend          whether a series of samples grows: Theil-Sen slope with confidence bounds
 //! ```
@@ -46,6 +47,7 @@ pub mod mmdb;
 pub mod process;
 pub mod proxy;
 pub mod reload_soak;
+pub mod shared_store;
 pub mod suite;
 pub mod trend;
 pub mod upstream;

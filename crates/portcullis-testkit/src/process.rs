@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, kill_process};
+
 use crate::TestkitError;
+
+pub use rustix::process::Signal;
 
 /// A running child. Dropped, it is killed.
 pub struct Process {
@@ -71,9 +75,14 @@ impl Process {
         self.child.try_wait().map_err(|error| TestkitError::Run(format!("{}: {error}", self.name)))
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, what: Signal) -> Result<(), TestkitError> {
+        signal(self.id(), what)
+    }
+
     /// Sends SIGTERM and waits; after `limit` it is killed, which is an error.
     pub fn stop(mut self, limit: Duration) -> Result<ExitStatus, TestkitError> {
-        let _ = Command::new("kill").args(["-TERM", &self.id().to_string()]).status();
+        let _ = self.signal(Signal::TERM);
         let end = Instant::now() + limit;
         while Instant::now() < end {
             if let Some(status) = self.exited()? {
@@ -89,6 +98,14 @@ impl Process {
         let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(4000)..]).into_owned();
         TestkitError::Run(format!("{} {what}; its last output ({}):\n{tail}", self.name, self.log.display()))
     }
+}
+
+/// Sends a signal to a process by its id. Asking a child `kill` to do so would disturb those who wait: the SIGCHLD of one child while the
+/// next is started goes to any thread, whose read with a time limit then fails as interrupted (signal(7)).
+pub fn signal(id: u32, what: Signal) -> Result<(), TestkitError> {
+    let process = i32::try_from(id).ok().and_then(Pid::from_raw);
+    let sent = process.ok_or(rustix::io::Errno::SRCH).and_then(|process| kill_process(process, what));
+    sent.map_err(|error| TestkitError::Run(format!("{what:?} to process {id}: {error}")))
 }
 
 impl Drop for Process {

@@ -3,12 +3,12 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::process::Process;
+use crate::process::{Process, Signal};
 use crate::upstream::{Server, reflector::Reflector};
 use crate::{TestkitError, client};
 
@@ -113,11 +113,7 @@ impl Proxy {
 
     /// Has it read configuration and rules again: SIGHUP. It is not done when this returns.
     pub fn reload(&self) -> Result<(), TestkitError> {
-        let id = self.process.id().to_string();
-        match Command::new("kill").args(["-HUP", &id]).status() {
-            Ok(status) if status.success() => Ok(()),
-            result => Err(TestkitError::Run(format!("kill -HUP {id}: {result:?}"))),
-        }
+        self.process.signal(Signal::HUP)
     }
 
     /// Its resident memory in KiB.
@@ -205,11 +201,24 @@ pub(crate) fn tail(path: &Path) -> String {
     String::from_utf8_lossy(&text[text.len().saturating_sub(100_000)..]).into_owned()
 }
 
-/// A port that is free now. Another process could take it before the proxy does; the run then fails to start.
+/// Ports below those that the kernel gives to clients and to listeners that ask for any (ip(7), ip_local_port_range).
+const PORTS: Range<u32> = 20_000..32_000;
+
+/// A port that is free now, out of a range that nobody is given by chance. Another process could take it before the caller
+/// does; the run then fails to start.
 pub fn free_address() -> Result<SocketAddr, TestkitError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map_err(|error| TestkitError::Run(format!("no free port: {error}")))
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    for _ in PORTS {
+        // Processes that run at the same time begin far from each other, and none asks for the same twice.
+        let number =
+            std::process::id().wrapping_mul(7919).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + number % (PORTS.end - PORTS.start);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    Err(TestkitError::Run("no free port".to_owned()))
 }
 
 /// `PORTCULLIS_BIN`, or the `portcullis` beside this program.

@@ -2,25 +2,9 @@
 
 mod served;
 
-use std::path::Path;
-use std::process::Command;
-
+use portcullis_testkit::process::{Signal, signal};
 use serde_json::Value;
 use served::*;
-
-/// The lines of a file once there are so many.
-fn lines(file: &Path, count: usize) -> Vec<String> {
-    let begin = std::time::Instant::now();
-    loop {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        if lines.len() >= count {
-            return lines;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{count} lines wanted: {text}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
 
 fn deny() -> String {
     rules("SecRule REQUEST_URI \"@contains attack\" \"id:1,phase:1,deny,nolog\"")
@@ -80,8 +64,7 @@ fn a_line_for_each_request() {
     // Put aside and opened again, without a line lost.
     let aside = served.folder.path().join("access.json.1");
     std::fs::rename(&file, &aside).unwrap();
-    let id = served.id().to_string();
-    assert!(Command::new("kill").args(["-USR1", &id]).status().unwrap().success());
+    signal(served.id(), Signal::USR1).unwrap();
     let begin = std::time::Instant::now();
     while !file.exists() {
         assert!(begin.elapsed() < PATIENCE);

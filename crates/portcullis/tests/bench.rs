@@ -5,6 +5,7 @@ mod served;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use portcullis_testkit::process::{Signal, signal};
 use serde_json::Value;
 use served::{PATIENCE, application, program, says};
 
@@ -114,7 +115,7 @@ fn a_signal_ends_everything_that_was_started() {
     assert!(lines.any(|line| line.unwrap().contains("warming up")));
     let children = children_of(bench.id());
     assert_eq!(children.len(), 2, "{children:?}");
-    assert!(Command::new("kill").args(["-TERM", &bench.id().to_string()]).status().unwrap().success());
+    signal(bench.id(), Signal::TERM).unwrap();
     let begin = Instant::now();
     let status = loop {
         if let Some(status) = bench.try_wait().unwrap() {

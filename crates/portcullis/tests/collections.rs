@@ -4,11 +4,11 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::exchange;
-use portcullis_testkit::process::Process;
+use portcullis_testkit::process::{Process, Signal};
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -103,8 +103,7 @@ impl Running {
     }
 
     fn kill(mut self) {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-KILL", &id]).status().unwrap().success());
+        self.process.signal(Signal::KILL).unwrap();
         until(|| self.process.exited().unwrap().is_some());
     }
 }
@@ -218,38 +217,6 @@ fn parallel_requests_lose_no_count() {
     running.stop();
 }
 
-/// A redis-server of our own, without files.
-struct RedisServer {
-    process: Process,
-    address: SocketAddr,
-}
-
-impl RedisServer {
-    fn start(folder: &Path, address: SocketAddr) -> RedisServer {
-        RedisServer::start_with(folder, address, &["--port", &address.port().to_string()])
-    }
-
-    fn start_with(folder: &Path, address: SocketAddr, ports: &[&str]) -> RedisServer {
-        let port = address.port();
-        let folder_text = folder.to_string_lossy().into_owned();
-        let common = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &folder_text];
-        let arguments: Vec<OsString> = ports.iter().chain(&common).map(OsString::from).collect();
-        let output = folder.join(format!("redis-{port}.output"));
-        let mut process = Process::start(Path::new("redis-server"), &arguments, &output)
-            .unwrap_or_else(|error| panic!("redis-server is needed (apt-get install redis-server): {error}"));
-        process.wait_for(address, PATIENCE).unwrap();
-        RedisServer { process, address }
-    }
-
-    /// Ends it as a crash does.
-    fn kill(mut self) -> SocketAddr {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-KILL", &id]).status().unwrap().success());
-        until(|| self.process.exited().unwrap().is_some());
-        self.address
-    }
-}
-
 /// Counts as [`RULES`] do, without a limit; 409 if the count is the one that is asked for.
 const SHARED_RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HEADERS.x-client}\"\n\
      SecRule REQUEST_URI \"@streq /hit\" \"id:2,phase:1,pass,nolog,setvar:ip.hits=+1\"\n\
@@ -264,8 +231,8 @@ impl Running {
 #[test]
 fn nodes_share_counts_through_redis() {
     let folder = tempfile::tempdir().unwrap();
-    let (upstream, redis) = (upstream(), RedisServer::start(folder.path(), free_address()));
-    let store = format!("redis = \"redis://{}\"", redis.address);
+    let (upstream, redis) = (upstream(), SharedStore::start(Kind::Redis, None).unwrap());
+    let store = format!("redis = \"{}\"", redis.url());
     let start = || Running::start_with(folder.path(), &upstream, &store, SHARED_RULES);
     let nodes = [start(), start()];
     until(|| nodes.iter().all(|node| node.metric("portcullis_store_redis_connected") == 1));
@@ -293,7 +260,8 @@ fn nodes_share_counts_through_redis() {
         assert_eq!(node.get("/hit", "a"), 200);
         assert!(began.elapsed() < patience, "a request waited {:?}", began.elapsed());
     };
-    let address = redis.kill();
+    let address = redis.address();
+    drop(redis); // killed
     let down = Instant::now();
     let mut hits = 83;
     while down.elapsed() < Duration::from_secs(1) {
@@ -304,7 +272,7 @@ fn nodes_share_counts_through_redis() {
     assert!(nodes.iter().all(|node| node.metric("portcullis_store_redis_failures_total") > 0));
     assert!(!nodes[0].counts("a", hits), "each node knows its own now");
 
-    let redis = RedisServer::start(folder.path(), address);
+    let redis = SharedStore::start(Kind::Redis, Some(address)).unwrap();
     for _ in 0..20 {
         nodes.iter().for_each(hit);
         hits += 2;
@@ -334,7 +302,7 @@ fn nodes_share_counts_over_tls() {
     let tls = ["--port", "0", "--tls-port", &address.port().to_string(), "--tls-auth-clients", "no"];
     let (cert, key) = (path("cert.pem"), path("key.pem"));
     let files = ["--tls-cert-file", &cert, "--tls-key-file", &key];
-    let redis = RedisServer::start_with(folder.path(), address, &[tls.as_slice(), &files].concat());
+    let redis = SharedStore::start_with(Kind::Redis, address, &[tls.as_slice(), &files].concat()).unwrap();
 
     let upstream = upstream();
     let store = format!("redis = \"rediss://{address}\"");

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use portcullis_testkit::client::exchange;
+use portcullis_testkit::process::{self, Signal};
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -108,8 +109,8 @@ fn ask(address: SocketAddr, method: &str, path: &str) -> Option<(u16, String)> {
 struct Running(Child);
 
 impl Running {
-    fn signal(&self, name: &str) {
-        signal(self.0.id(), name);
+    fn signal(&self, what: Signal) {
+        signal(self.0.id(), what);
     }
 
     fn ended(&mut self) -> Option<i32> {
@@ -124,8 +125,8 @@ impl Drop for Running {
     }
 }
 
-fn signal(id: u32, name: &str) {
-    assert!(Command::new("kill").args([name, &id.to_string()]).status().unwrap().success());
+fn signal(id: u32, what: Signal) {
+    process::signal(id, what).unwrap();
 }
 
 /// A process that another one started.
@@ -154,7 +155,7 @@ impl Successor {
 impl Drop for Successor {
     fn drop(&mut self) {
         if self.is_alive() {
-            let _ = Command::new("kill").args(["-TERM", &self.0.to_string()]).status();
+            let _ = process::signal(self.0, Signal::TERM);
         }
     }
 }
@@ -231,12 +232,12 @@ fn the_service_manager_is_told() {
     for _ in 0..3 {
         heard("WATCHDOG=1");
     }
-    running.signal("-HUP");
+    running.signal(Signal::HUP);
     let text = heard("RELOADING=1");
     let clock = text.lines().find_map(|line| line.strip_prefix("MONOTONIC_USEC=")).unwrap();
     assert!(clock.parse::<u64>().unwrap() > 0);
     heard("READY=1");
-    running.signal("-TERM");
+    running.signal(Signal::TERM);
     heard("STOPPING=1");
     until(|| running.ended() == Some(0));
 }
@@ -263,7 +264,7 @@ fn sockets_may_be_passed_by_systemd() {
         assert!(place.is_served());
     }
     // What comes between two processes waits.
-    running.signal("-TERM");
+    running.signal(Signal::TERM);
     until(|| running.ended() == Some(0));
     let mut between = TcpStream::connect(place.address).unwrap();
     between.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
@@ -354,7 +355,7 @@ fn an_upgrade_under_load_loses_no_request() {
     let load = Load::start(place.address);
     load.go_on(200);
     place.write("second", "");
-    running.signal("-USR2");
+    running.signal(Signal::USR2);
     let first = Successor::of(&place);
     load.go_on(500);
     until(|| running.ended() == Some(0));
@@ -366,13 +367,13 @@ fn an_upgrade_under_load_loses_no_request() {
     assert!(place.metric("portcullis_policy_generation 1"), "the admin listener was handed over, too");
     // And once more, from the new one.
     std::fs::write(place.output(), "").unwrap();
-    signal(first.0, "-USR2");
+    signal(first.0, Signal::USR2);
     let second = Successor::of(&place);
     load.go_on(500);
     until(|| !first.is_alive());
     assert_eq!(load.end(), Vec::<String>::new(), "lost requests");
     assert!(place.is_served());
-    signal(second.0, "-TERM");
+    signal(second.0, Signal::TERM);
     until(|| !second.is_alive());
     assert!(!place.is_served());
 }
@@ -384,7 +385,7 @@ fn an_upgrade_that_fails_changes_nothing() {
     until(|| place.is_served());
     let load = Load::start(place.address);
     place.write("second", "nonsense = 1\n");
-    running.signal("-USR2");
+    running.signal(Signal::USR2);
     until(|| place.metric("portcullis_upgrades_total{result=\"failed\"} 1"));
     load.go_on(100);
     assert_eq!(load.end(), Vec::<String>::new(), "lost requests");

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::exchange;
-use portcullis_testkit::process::Process;
+use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -57,9 +57,8 @@ impl Running {
         String::from_utf8_lossy(answer.after_head()).into_owned()
     }
 
-    fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    fn signal(&self, what: Signal) {
+        self.process.signal(what).unwrap();
     }
 
     fn rewrite(&self, text: &str) {
@@ -100,7 +99,7 @@ fn reloads_on_hangup_and_ends_on_terminate() {
 
     let (address, admin, upstream) = (running.address, running.admin, running.upstream);
     running.rewrite(&document(address, admin, upstream, "second", events));
-    running.signal("-HUP");
+    running.signal(Signal::HUP);
     until(|| running.metrics().contains("portcullis_policy_generation 2"));
     assert_eq!((running.get("/first"), running.get("/second")), (200, 403));
 
@@ -110,7 +109,7 @@ fn reloads_on_hangup_and_ends_on_terminate() {
         [good.replace("[[sites]]", "[[site]]"), good.replace("@contains", "@contians")].iter().enumerate()
     {
         running.rewrite(bad);
-        running.signal("-HUP");
+        running.signal(Signal::HUP);
         let line = format!("portcullis_reloads_total{{result=\"failed\"}} {}", count + 1);
         until(|| running.metrics().contains(&line));
         assert_eq!((running.get("/third"), running.get("/second")), (200, 403));

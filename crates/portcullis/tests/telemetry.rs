@@ -12,7 +12,8 @@ use std::process::Command;
 
 use agent::{Agent, serve_if_told, table, until};
 use portcullis_metrics::catalogue;
-use portcullis_testkit::process::Process;
+use portcullis_testkit::process::{Signal, signal};
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 use served::*;
 
 #[test]
@@ -287,7 +288,7 @@ fn traffic() -> BTreeSet<String> {
             ],
         );
     });
-    assert!(Command::new("kill").args(["-HUP", &served.id().to_string()]).status().unwrap().success());
+    signal(served.id(), Signal::HUP).unwrap();
     watch.until_moved(
         &served,
         &["portcullis_reloads_total", "portcullis_policy_generation", "portcullis_spans_exported_total"],
@@ -391,17 +392,10 @@ fn blocked_logs() -> BTreeSet<String> {
 
 /// A Redis through which records are shared.
 fn redis() -> BTreeSet<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let address = free_address();
-    let arguments = ["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"];
-    let mut arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
-    arguments.push(folder.path().into());
-    let mut redis =
-        Process::start(Path::new("redis-server"), &arguments, &folder.path().join("output")).unwrap();
-    redis.wait_for(address, PATIENCE).unwrap();
+    let redis = SharedStore::start(Kind::Redis, None).unwrap();
     let application = application(|_| says("hello"));
     let directives = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REMOTE_ADDR},setvar:ip.count=+1\"";
-    let more = format!("[store]\nredis = \"redis://{address}/\"\n");
+    let more = format!("[store]\nredis = \"{}\"\n", redis.url());
     let served = Served::start(&application, directives, &more);
     let mut watch = Watch::default();
     watch.look(&served);

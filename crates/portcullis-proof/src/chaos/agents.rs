@@ -2,13 +2,12 @@
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use portcullis_testkit::process::Process;
+use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::proxy::Proxy;
 use portcullis_testkit::{TestkitError, agent};
 
@@ -63,10 +62,10 @@ fn freeze(case: &mut Case) -> Result<(), TestkitError> {
     let frozen = agent::start(&socket, &folder.file("agent.txt"))?;
     let (proxy, load) = serve(case, &backend, &socket)?;
     load.go_on(0.5);
-    signal(&frozen, "-STOP")?;
+    frozen.signal(Signal::STOP)?;
     until_stopped(&frozen)?;
     let fault = Fault::watch(load, &proxy)?;
-    signal(&frozen, "-CONT")?;
+    frozen.signal(Signal::CONT)?;
     fault.mended(case, &proxy, &backend)
 }
 
@@ -150,14 +149,6 @@ impl Fault {
         case.recovered("closed passes again", &closed, ended, Duration::from_secs(4));
         case.nothing_leaked(&samples, &[backend]);
         Ok(())
-    }
-}
-
-fn signal(agent: &Process, signal: &str) -> Result<(), TestkitError> {
-    let id = agent.id().to_string();
-    match Command::new("kill").args([signal, &id]).status() {
-        Ok(status) if status.success() => Ok(()),
-        result => Err(TestkitError::Run(format!("kill {signal} {id}: {result:?}"))),
     }
 }
 

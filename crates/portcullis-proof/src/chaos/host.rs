@@ -1,20 +1,19 @@
 //! What a host does to a process: a full disk, a clock that jumps, a Redis that is gone, reloads without end.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use portcullis_testkit::TestkitError;
-use portcullis_testkit::process::Process;
-use portcullis_testkit::proxy::{Proxy, free_address};
+use portcullis_testkit::proxy::Proxy;
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 
 use super::case::{app, document, until_metric};
 use super::{Case, Scenario};
 use crate::backend::Backend;
-use crate::load::{Kind, Plan};
+use crate::load::{self, Plan};
 use crate::metric;
 
-const ALL: &[Kind] = &[Kind::Get, Kind::Get, Kind::Post, Kind::Attack];
+const ALL: &[load::Kind] = &[load::Kind::Get, load::Kind::Get, load::Kind::Post, load::Kind::Attack];
 const ALWAYS: (Duration, Duration) = (Duration::ZERO, Duration::MAX);
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -113,19 +112,9 @@ fn faketime() -> Result<PathBuf, TestkitError> {
 fn redis_down(case: &mut Case) -> Result<(), TestkitError> {
     const CONNECTED: &str = "portcullis_store_redis_connected";
     let backend = Backend::start()?;
-    let at = free_address()?;
     let folder = case.folder()?;
-    let (log, program) = (folder.file("redis.log"), PathBuf::from("/usr/bin/redis-server"));
-    let arguments: Vec<OsString> =
-        ["--port", &at.port().to_string(), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]
-            .map(OsString::from)
-            .to_vec();
-    let start = || -> Result<Process, TestkitError> {
-        let mut redis = Process::start(&program, &arguments, &log)?;
-        redis.wait_for(at, Duration::from_secs(10))?;
-        Ok(redis)
-    };
-    let redis = start()?;
+    let redis = SharedStore::start(Kind::Redis, None)?;
+    let at = redis.address();
     let rules = "rules = { directives = '''\nSecAction \"id:10,phase:1,pass,nolog,initcol:ip=%{REMOTE_ADDR},setvar:ip.seen=+1\"\n''' }\n";
     let rest = app(&[&backend], "").replace("\n[upstreams", &format!("mode = \"both\"\n{rules}\n[upstreams"));
     let rest = format!("[store]\nredis = \"redis://{at}/0\"\n{rest}");
@@ -136,7 +125,7 @@ fn redis_down(case: &mut Case) -> Result<(), TestkitError> {
     drop(redis); // killed
     let noticed = until_metric(&proxy, CONNECTED, |connected| connected == 0.0)?;
     load.go_on(2.0);
-    let redis = start()?;
+    let redis = SharedStore::start(Kind::Redis, Some(at))?;
     let back = until_metric(&proxy, CONNECTED, |connected| connected == 1.0)?;
     load.go_on(0.5);
     let samples = load.stop();

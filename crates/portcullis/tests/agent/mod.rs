@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::served::PATIENCE;
+use portcullis_testkit::process::{Signal, signal};
 
 const SOCKET: &str = "PORTCULLIS_TEST_AGENT";
 
@@ -46,11 +47,11 @@ impl Agent {
 
     /// Stops it as a debugger would: its connections stay, and nothing is said any more.
     pub fn freeze(&self) {
-        self.signal("-STOP");
+        self.signal(Signal::STOP);
     }
 
     pub fn thaw(&self) {
-        self.signal("-CONT");
+        self.signal(Signal::CONT);
     }
 
     /// A crash.
@@ -59,9 +60,8 @@ impl Agent {
         self.child.wait().unwrap();
     }
 
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    fn signal(&self, what: Signal) {
+        signal(self.child.id(), what).unwrap();
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use parse::{headers, index_line, native, natives};
 use portcullis_testkit::client::exchange;
-use portcullis_testkit::process::Process;
+use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::upstream::{Server, reflector::Reflector};
 use serde_json::Value;
 
@@ -113,9 +113,8 @@ impl Running {
         String::from_utf8_lossy(answer.after_head()).into_owned()
     }
 
-    fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    fn signal(&self, what: Signal) {
+        self.process.signal(what).unwrap();
     }
 
     /// Stops it; all records are written then.
@@ -388,7 +387,7 @@ fn concurrent_records_and_their_index() {
 fn logs_are_opened_again_after_a_signal() {
     let running = Running::start("SecAuditLog FOLDER/audit.log", "");
     let path = running.file("audit.log");
-    for (signal, moved) in [("-USR1", "first"), ("-HUP", "second")] {
+    for (signal, moved) in [(Signal::USR1, "first"), (Signal::HUP, "second")] {
         running.get("/get?q=attack", "");
         until(|| read(&path).contains("-Z--"));
         std::fs::rename(&path, running.file(moved)).unwrap();

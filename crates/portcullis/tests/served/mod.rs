@@ -123,17 +123,7 @@ impl Served {
 
     /// The event file, once it has so many lines.
     pub fn events(&self, count: usize) -> Vec<String> {
-        let file = self.folder.path().join("events.jsonl");
-        let begin = Instant::now();
-        loop {
-            let text = std::fs::read_to_string(&file).unwrap_or_default();
-            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            if lines.len() >= count {
-                return lines;
-            }
-            assert!(begin.elapsed() < PATIENCE, "{count} events wanted: {text}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        lines(&self.folder.path().join("events.jsonl"), count)
     }
 
     /// Ends the program, everything written.
@@ -146,6 +136,21 @@ impl Served {
 }
 
 /// The line of a site that has these rules.
+/// The lines of a file once there are so many. One that is being written does not count yet.
+pub fn lines(file: &Path, count: usize) -> Vec<String> {
+    let begin = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        let lines: Vec<String> = whole.map(str::to_owned).collect();
+        if lines.len() >= count {
+            return lines;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{count} lines wanted: {text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 pub fn rules(directives: &str) -> String {
     format!("rules = {{ directives = '''\n{directives}\n''' }}")
 }
