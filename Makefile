@@ -45,6 +45,7 @@ crs:
 # The same cases in each run; another number, or an empty one for chance, makes others.
 test: export PROPTEST_RNG_SEED ?= 20261122
 test: crs
+	@scripts/test-tools.sh
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet

@@ -12,14 +12,7 @@ program=${PROGRAM:-target/release/portcullis}
 mode=${MODE:-crs}
 seconds=${SECONDS_EACH:-5}
 connections=${CONNECTIONS:-20}
-work=$(mktemp -d "${TMPDIR:-/tmp}/bench-scaling.XXXXXX")
-pids=()
-stop() {
-  for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap stop EXIT
+source scripts/started.sh
 
 # A port that is free now.
 port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }

@@ -14,33 +14,11 @@ command -v go >/dev/null || { echo "go-ftw: go is needed; install Go 1.25 or lat
 mkdir -p .portcullis
 (cd scripts/go-ftw && GOWORK=off GOFLAGS=-mod=readonly go build -o "$root/.portcullis/go-ftw" .)
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/go-ftw.XXXXXX")
-pids=()
-stop() {
-  for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
-    kill -TERM "${pids[i]}" 2>/dev/null || true
-    wait "${pids[i]}" 2>/dev/null || true
-  done
-  rm -rf "$work"
-}
-trap stop EXIT
-
-# address FILE PID PATTERN: what PATTERN's group finds in FILE, once it is there
-address() {
-  for _ in $(seq 600); do
-    found=$(sed -n "s/.*$3.*/\1/p" "$1" | head -1)
-    [ -z "$found" ] || { echo "$found"; return; }
-    kill -0 "$2" 2>/dev/null || break
-    sleep 0.1
-  done
-  echo "go-ftw: no address in $1:" >&2
-  cat "$1" >&2
-  return 1
-}
+source scripts/started.sh
 
 target/debug/crs-backend 127.0.0.1:0 > "$work/backend.txt" 2>&1 &
 pids+=($!)
-backend=$(address "$work/backend.txt" "${pids[0]}" 'listens on \([0-9.:]*\)')
+backend=$(addresses "$work/backend.txt" "${pids[0]}" 'listens on \([0-9.:]*\)' 1)
 
 # The rule after the set-up writes go-ftw's marks to the log.
 cp tests/crs-suite-setup.conf "$work/setup.conf"
@@ -52,6 +30,6 @@ target/debug/portcullis run --listen 127.0.0.1:0 --upstream "http://$backend" --
   --paranoia 4 --detect-only --http-compat apache --workers 1 --setup "$work/setup.conf" \
   --error-log "$work/error.log" > "$work/portcullis.txt" 2>&1 &
 pids+=($!)
-proxy=$(address "$work/portcullis.txt" "${pids[1]}" ': listening on \([0-9.:]*\)')
+proxy=$(addresses "$work/portcullis.txt" "${pids[1]}" ': listening on \([0-9.:]*\)' 1)
 
 .portcullis/go-ftw -tests .portcullis/crs-tests -log "$work/error.log" -address "$proxy" -count "$count" "$@"

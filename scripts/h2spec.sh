@@ -19,29 +19,7 @@ mkdir -p .portcullis
 (cd scripts/h2spec && GOWORK=off GOFLAGS=-mod=readonly go build -o "$root/.portcullis/h2spec" \
   github.com/summerwind/h2spec/cmd/h2spec)
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/h2spec.XXXXXX")
-pids=()
-stop() {
-  for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
-    kill -TERM "${pids[i]}" 2>/dev/null || true
-    wait "${pids[i]}" 2>/dev/null || true
-  done
-  rm -rf "$work"
-}
-trap stop EXIT
-
-# addresses FILE PID PATTERN COUNT: what PATTERN's group finds in FILE, once it is there so many times
-addresses() {
-  for _ in $(seq 600); do
-    found=$(sed -n "s/.*$3.*/\1/p" "$1")
-    [[ $(grep -c . <<< "$found") -lt $4 ]] || { echo "$found"; return; }
-    kill -0 "$2" 2>/dev/null || break
-    sleep 0.1
-  done
-  echo "h2spec: no address in $1:" >&2
-  cat "$1" >&2
-  return 1
-}
+source scripts/started.sh
 
 target/debug/demo-upstream 127.0.0.1:0 > "$work/backend" 2>&1 &
 pids+=($!)

@@ -21,13 +21,7 @@ if [[ ! -x $venv/bin/sslyze ]]; then
   "$venv/bin/pip" install -q "sslyze==$sslyze_version"
 fi
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tls-scan.XXXXXX")
-pid=
-stop() {
-  [[ -z $pid ]] || { kill -TERM "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; }
-  rm -rf "$work"
-}
-trap stop EXIT
+source scripts/started.sh
 
 # An authority, and a certificate for 90 days.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -subj "/CN=Test authority" \
@@ -58,10 +52,10 @@ respond = { status = 200, body = "hello", content_type = "text/plain" }
 endpoints = ["http://127.0.0.1:1"]
 END
 "$program" run --config "$work/portcullis.toml" 2> "$work/output" &
-pid=$!
+pids+=($!)
 for _ in $(seq 200); do
   grep -q 'listening on' "$work/output" && break
-  kill -0 "$pid" 2>/dev/null || { cat "$work/output" >&2; exit 1; }
+  kill -0 "${pids[0]}" 2>/dev/null || { cat "$work/output" >&2; exit 1; }
   sleep 0.1
 done
 

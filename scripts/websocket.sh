@@ -21,16 +21,7 @@ if [[ ! -e $suite/bin/wstest ]]; then
   "$python2" -m pip install --disable-pip-version-check -q --target "$suite" autobahntestsuite==0.8.2
 fi
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/websocket.XXXXXX")
-pids=()
-stop() {
-  for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
-    kill -TERM "${pids[i]}" 2>/dev/null || true
-    wait "${pids[i]}" 2>/dev/null || true
-  done
-  rm -rf "$work"
-}
-trap stop EXIT
+source scripts/started.sh
 
 # The folder holds a namespace package, which PYTHONPATH alone does not find.
 cat > "$work/wstest.py" <<END

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Installs what `make test` needs beside Rust and is not there, from Debian's packages: the servers that tests start for themselves, the
+# ModSecuritys we are compared with, promtool. As root, or by sudo where that asks for no password; otherwise it says what to install.
+set -euo pipefail
+
+packages=()
+# need PACKAGE COMMAND: PACKAGE unless COMMAND succeeds
+need() {
+  local package=$1
+  shift
+  "$@" >/dev/null 2>&1 || packages+=("$package")
+}
+need build-essential command -v make
+need build-essential command -v cc
+need libmodsecurity-dev test -e /usr/include/modsecurity/modsecurity.h
+need apache2 test -x /usr/sbin/apache2
+need libapache2-mod-security2 test -e /usr/lib/apache2/modules/mod_security2.so
+need redis-server command -v redis-server
+need memcached command -v memcached
+# promtool checks the alert rules; the server that comes with it is not started.
+need prometheus command -v promtool
+# The example agent.
+need python3 command -v python3
+((${#packages[@]})) || exit 0
+
+root=()
+if ((EUID != 0)); then
+  root=(sudo -n)
+  if ! sudo -n true 2>/dev/null; then
+    echo "the tests need: ${packages[*]}; install them, e.g.: sudo apt-get install --no-install-recommends ${packages[*]}" >&2
+    exit 1
+  fi
+fi
+command -v apt-get >/dev/null || { echo "the tests need what Debian calls: ${packages[*]}" >&2; exit 1; }
+echo "installing ${packages[*]}"
+# No service of them is started: the tests start their own, on ports of their own.
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+  printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$policy" >/dev/null
+  "${root[@]}" chmod +x "$policy"
+  trap '"${root[@]}" rm -f "$policy"' EXIT
+fi
+"${root[@]}" apt-get update -qq
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
