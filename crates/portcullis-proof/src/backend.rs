@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 use portcullis_testkit::TestkitError;
 use socket2::{Domain, Socket, Type};
 
+/// The path of an answer that no socket buffer holds.
+pub const LARGE: &str = "/large";
+const LARGE_BYTES: usize = 16 << 20;
+
 /// How it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
@@ -166,7 +170,7 @@ fn reset(stream: &TcpStream) {
 fn serve(mut stream: TcpStream, state: &Mutex<State>, life: u64) {
     let _ = stream.set_nodelay(true);
     let mut buffer = Vec::new();
-    while let Some(id) = read_request(&mut stream, &mut buffer) {
+    while let Some((id, large)) = read_request(&mut stream, &mut buffer) {
         let behaviour = {
             let mut state = lock(state);
             if state.life != life {
@@ -177,7 +181,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>, life: u64) {
             }
             state.behaviour
         };
-        if !answer(&mut stream, behaviour) {
+        if !answer(&mut stream, behaviour, large) {
             break;
         }
     }
@@ -186,7 +190,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>, life: u64) {
 }
 
 /// Sends the answer; false if the connection ends with it.
-fn answer(stream: &mut TcpStream, behaviour: Behaviour) -> bool {
+fn answer(stream: &mut TcpStream, behaviour: Behaviour, large: bool) -> bool {
     let (status, reason) = match behaviour {
         Behaviour::Well => (200, "OK"),
         Behaviour::Status(status) => (status, "As told"),
@@ -212,13 +216,24 @@ fn answer(stream: &mut TcpStream, behaviour: Behaviour) -> bool {
             return false;
         }
     };
+    if large {
+        return send_large(stream).is_ok();
+    }
     let text =
         format!("HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\nhello\n");
     stream.write_all(text.as_bytes()).is_ok()
 }
 
-/// One request with a body of a given length; its number, if it has one. None at the end of the connection.
-fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Option<u64>> {
+fn send_large(stream: &mut TcpStream) -> std::io::Result<()> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: {LARGE_BYTES}\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    let part = [b'x'; 64 << 10];
+    (0..LARGE_BYTES / part.len()).try_for_each(|_| stream.write_all(&part))
+}
+
+/// One request with a body of a given length: its number, if it has one, and whether it wants the large answer. None at the end of
+/// the connection.
+fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(Option<u64>, bool)> {
     let head = loop {
         if let Some(end) = buffer.windows(4).position(|part| part == b"\r\n\r\n") {
             let head: Vec<u8> = buffer.drain(..end + 4).collect();
@@ -234,7 +249,8 @@ fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Option<u
         fill(stream, buffer)?;
     }
     buffer.drain(..length);
-    Some(field("x-proof"))
+    let large = head.split(' ').nth(1).is_some_and(|target| target.starts_with(LARGE));
+    Some((field("x-proof"), large))
 }
 
 fn fill(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {

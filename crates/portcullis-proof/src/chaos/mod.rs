@@ -10,6 +10,7 @@ mod breaker;
 mod case;
 mod host;
 mod policy;
+mod slow;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -45,9 +46,15 @@ pub struct Scenario {
 }
 
 fn scenarios() -> impl Iterator<Item = &'static Scenario> {
-    [agents::SCENARIOS, backends::SCENARIOS, breaker::SCENARIOS, policy::SCENARIOS, host::SCENARIOS]
-        .into_iter()
-        .flatten()
+    let all = [
+        agents::SCENARIOS,
+        backends::SCENARIOS,
+        breaker::SCENARIOS,
+        policy::SCENARIOS,
+        host::SCENARIOS,
+        slow::SCENARIOS,
+    ];
+    all.into_iter().flatten()
 }
 
 /// Runs them one after the other; true if every assertion held.
