@@ -2,39 +2,70 @@
 
 mod common;
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::*;
 
-/// A DNS server for which every name has these addresses; none: it cannot say.
+/// A DNS server for which every name has these addresses; none: it cannot say. What 512 bytes do not hold it says over TCP only.
 fn dns() -> (SocketAddr, Arc<Mutex<Option<Vec<Ipv4Addr>>>>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     let addresses = Arc::new(Mutex::new(Some(vec![Ipv4Addr::LOCALHOST])));
+    let listener = TcpListener::bind(address).unwrap();
     let shared = Arc::clone(&addresses);
     std::thread::spawn(move || {
         let mut packet = [0; 512];
         while let Ok((length, peer)) = socket.recv_from(&mut packet) {
-            let Some(end) = packet[12..length].iter().position(|byte| *byte == 0).map(|at| 12 + at + 5)
-            else {
-                continue;
-            };
-            let addresses = shared.lock().unwrap().clone();
-            let failure = if addresses.is_none() { 2 } else { 0 };
-            let addresses = addresses.unwrap_or_default();
-            let mut answer = packet[..2].to_vec();
-            answer.extend([0x81, 0x80 | failure, 0, 1, 0, addresses.len() as u8, 0, 0, 0, 0]);
-            answer.extend(&packet[12..end]);
-            for address in addresses {
-                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
-                answer.extend(address.octets());
+            let mut answer = answer(&packet[..length], shared.lock().unwrap().as_deref());
+            if answer.len() > 512 {
+                answer.truncate(512);
+                answer[2] |= 2; // TC
+                answer[6..8].copy_from_slice(&[0, 20]);
             }
             let _ = socket.send_to(&answer, peer);
         }
     });
+    let shared = Arc::clone(&addresses);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut length = [0; 2];
+            stream.read_exact(&mut length).unwrap();
+            let mut packet = vec![0; u16::from_be_bytes(length).into()];
+            stream.read_exact(&mut packet).unwrap();
+            let answer = answer(&packet, shared.lock().unwrap().as_deref());
+            stream.write_all(&(answer.len() as u16).to_be_bytes()).unwrap();
+            stream.write_all(&answer).unwrap();
+        }
+    });
     (address, addresses)
+}
+
+fn answer(question: &[u8], addresses: Option<&[Ipv4Addr]>) -> Vec<u8> {
+    let end = 12 + question[12..].iter().position(|byte| *byte == 0).unwrap() + 5;
+    let failure = if addresses.is_none() { 2 } else { 0 };
+    let addresses = addresses.unwrap_or_default();
+    let mut answer = question[..2].to_vec();
+    answer.extend([0x81, 0x80 | failure, 0, 1, 0, addresses.len() as u8, 0, 0, 0, 0]);
+    answer.extend(&question[12..end]);
+    for address in addresses {
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+        answer.extend(address.octets());
+    }
+    answer
+}
+
+#[test]
+fn more_addresses_than_a_datagram_holds() {
+    let backend = Backend::start(|_| ok("one"));
+    let (server, addresses) = dns();
+    *addresses.lock().unwrap() = Some((1..=40).map(|last| Ipv4Addr::new(127, 0, 0, last)).collect());
+    let more = format!("lookups = {{ resolvers = [\"{server}\"], dns_timeout = \"5s\" }}\n");
+    let text = document(backend.address, &more, "", "mode = \"off\"", "");
+    let front = Front::start(&text.replace("http://127.0.0.1:", "http://app.internal:"));
+    until(|| front.metric("portcullis_upstream_healthy_backends{upstream=\"app\"}") == 40.0);
 }
 
 #[test]

@@ -15,6 +15,8 @@ const NEGATIVE_TTL_SECONDS: u32 = 60;
 pub(super) enum Reply {
     /// The addresses, if there are any, and for how many seconds.
     Addresses(Vec<IpAddr>, u32),
+    /// There is more than fits; it is to be had over TCP (RFC 7766).
+    Truncated,
     /// It cannot say.
     Failed,
 }
@@ -54,6 +56,10 @@ pub(super) fn reply(message: &[u8], id: u16, name: &str, family: Family) -> Opti
     if !question.qname.to_string().eq_ignore_ascii_case(name) || question.qtype != family.record() {
         return None;
     }
+    if packet.has_flags(PacketFlag::TRUNCATION) {
+        // Some of the addresses are not the addresses.
+        return Some(Reply::Truncated);
+    }
     let ttl = |seconds: u32| seconds.clamp(1, TTL_SECONDS_MAX);
     // Behind an alias the record has another name, so names are not compared.
     let records = packet.answers.iter().filter_map(|record| match &record.rdata {
@@ -64,9 +70,6 @@ pub(super) fn reply(message: &[u8], id: u16, name: &str, family: Family) -> Opti
     let (addresses, seconds): (Vec<IpAddr>, Vec<u32>) = records.unzip();
     if let (RCODE::NoError, Some(seconds)) = (packet.rcode(), seconds.into_iter().min()) {
         return Some(Reply::Addresses(addresses, ttl(seconds)));
-    }
-    if packet.has_flags(PacketFlag::TRUNCATION) {
-        return Some(Reply::Failed);
     }
     let negative = packet.name_servers.iter().find_map(|record| match &record.rdata {
         RData::SOA(soa) => Some(soa.minimum.min(record.ttl)),
@@ -158,7 +161,11 @@ mod tests {
         for code in [RCODE::ServerFailure, RCODE::Refused] {
             assert_eq!(answer(|p| *p.rcode_mut() = code), Some(Reply::Failed));
         }
-        assert_eq!(answer(|p| p.set_flags(PacketFlag::TRUNCATION)), Some(Reply::Failed));
+        let truncated = answer(|p| {
+            p.set_flags(PacketFlag::TRUNCATION);
+            p.answers.push(record(address(), 300));
+        });
+        assert_eq!(truncated, Some(Reply::Truncated));
     }
 
     #[test]

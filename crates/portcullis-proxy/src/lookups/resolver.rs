@@ -1,4 +1,5 @@
-//! Asks DNS servers over UDP, one socket for each question: port and number of a question are both hard to guess.
+//! Asks DNS servers over UDP, one socket for each question: port and number of a question are both hard to guess. An answer that does
+//! not fit is asked for again over TCP.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -6,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use portcullis_inspect::Answer;
-use tokio::net::UdpSocket;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 
 use super::cache::Cache;
@@ -100,7 +102,7 @@ pub(crate) async fn exchange(
     for server in settings.resolvers.iter().cycle().take(TRIES as usize) {
         match tokio::time::timeout(patience, try_server(name, family, *server)).await {
             Ok(Ok(Reply::Addresses(addresses, seconds))) => return Ok((addresses, seconds)),
-            Ok(Ok(Reply::Failed) | Err(_)) => {}
+            Ok(Ok(Reply::Failed | Reply::Truncated) | Err(_)) => {}
             Err(_) => ended = Ended::Timeout,
         }
     }
@@ -123,8 +125,22 @@ async fn try_server(name: &str, family: Family, server: SocketAddr) -> io::Resul
     let mut message = vec![0; MESSAGE_BYTES_MAX];
     loop {
         let length = socket.recv(&mut message).await?;
-        if let Some(reply) = dns::reply(&message[..length], id, name, family) {
-            return Ok(reply);
+        match dns::reply(&message[..length], id, name, family) {
+            Some(Reply::Truncated) => break,
+            Some(reply) => return Ok(reply),
+            None => {}
         }
     }
+    let answer = ask_over_tcp(&question, server).await?;
+    dns::reply(&answer, id, name, family).ok_or(io::ErrorKind::InvalidData.into())
+}
+
+/// One message each way, its length before it (RFC 1035, 4.2.2).
+async fn ask_over_tcp(question: &[u8], server: SocketAddr) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(server).await?;
+    let length = u16::try_from(question.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes(), question].concat()).await?;
+    let mut answer = vec![0; stream.read_u16().await?.into()];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer)
 }
