@@ -48,8 +48,10 @@ test: crs
 	@scripts/test-tools.sh
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --lib --bins --test http3 --features portcullis/http3 --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --features portcullis/http3 --test http3
 	promtool check rules deploy/prometheus/alerts.yml
 	promtool test rules deploy/prometheus/alerts_test.yml
 	$(MAKE) crs-suite

@@ -274,11 +274,41 @@ impl<'a> Checker<'a> {
                 _ => Compat::Strict,
             };
             let http2 = crate::http2::check(self, &listener.http2, tls.is_some());
+            let http3 = self.http3(listener.http3.as_ref(), tls.is_some());
             let half_close = listener.http.half_close.unwrap_or_default();
             let sites = Vec::new();
-            listeners.push(Listener { name, address, tls, proxy_protocol, half_close, compat, http2, sites });
+            listeners.push(Listener {
+                name,
+                address,
+                tls,
+                proxy_protocol,
+                half_close,
+                compat,
+                http2,
+                http3,
+                sites,
+            });
         }
         listeners
+    }
+
+    /// `tls`: the listener has TLS.
+    fn http3(&mut self, raw: Option<&Spanned<bool>>, tls: bool) -> bool {
+        let Some(on) = raw.filter(|on| on.value) else { return false };
+        if !tls {
+            self.wrong_with_hint(
+                on.span.clone(),
+                "HTTP/3 is always encrypted, and this listener has no TLS".to_string(),
+                "give it `tls`".to_string(),
+            );
+        } else if !cfg!(feature = "http3") {
+            self.wrong_with_hint(
+                on.span.clone(),
+                "this program was built without HTTP/3".to_string(),
+                "build it with `cargo build --release --features http3`".to_string(),
+            );
+        }
+        true
     }
 
     fn sites(&mut self, raw: Vec<raw::Site>, listeners: &mut [Listener]) -> Vec<Site> {

@@ -97,8 +97,10 @@ pub struct Listener {
     pub half_close: bool,
     /// How strictly HTTP is read; the same for all its sites, since the host is known only after reading.
     pub compat: Compat,
-    /// HTTP/2 to clients.
+    /// HTTP/2 to clients. Limits are those of HTTP/3, too.
     pub http2: Http2,
+    /// It speaks HTTP/3, over UDP on the same port.
+    pub http3: bool,
     /// Indices into [`Config::sites`] of those it serves, at least one.
     pub sites: Vec<usize>,
 }

@@ -112,6 +112,7 @@ impl Config {
                 half_close: false,
                 compat,
                 http2: Http2 { enabled: false, ..Http2::default() },
+                http3: false,
                 sites: vec![0],
             }],
             sites: vec![Site {

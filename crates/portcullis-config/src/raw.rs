@@ -126,6 +126,9 @@ pub(crate) struct Listener {
     /// HTTP/2 to clients.
     #[serde(default)]
     pub http2: crate::http2::Raw,
+    /// Serve HTTP/3, too, over UDP on the same port, and say so in `Alt-Svc`. Needs `tls` and a build with the feature `http3`.
+    /// Default: `false`.
+    pub http3: Option<Spanned<bool>>,
 }
 
 /// What is served under some host names.

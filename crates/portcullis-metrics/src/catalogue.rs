@@ -76,13 +76,13 @@ catalogue! {
     PROTOCOL_REQUESTS Counter "portcullis_protocol_requests_total" ["protocol"]
         "Requests by the protocol they came over.";
     HTTP2_CONNECTIONS Gauge "portcullis_http2_connections_active" []
-        "HTTP/2 connections of clients that are open.";
+        "HTTP/2 and HTTP/3 connections of clients that are open.";
     HTTP2_STREAMS Gauge "portcullis_http2_streams_active" []
-        "Requests in flight on HTTP/2 connections of clients.";
+        "Requests in flight on HTTP/2 and HTTP/3 connections of clients.";
     HTTP2_LIMITS Counter "portcullis_http2_limits_total" ["limit"]
-        "Times that a limit of HTTP/2 connections of clients was reached, by its key under http2.";
+        "Times that a limit of HTTP/2 or HTTP/3 connections of clients was reached, by its key under http2.";
     HTTP2_MALFORMED Counter "portcullis_http2_malformed_total" []
-        "HTTP/2 streams and connections of clients that broke the protocol before there was a request to inspect.";
+        "HTTP/2 and HTTP/3 streams and connections of clients that broke the protocol before there was a request to inspect.";
     REQUEST_DURATION Histogram "portcullis_request_duration_seconds" ["site", "route"]
         "From the first byte of a request to the last of its response.";
     INSPECTION_DURATION Histogram "portcullis_inspection_duration_seconds" ["site", "route"]

@@ -1,6 +1,6 @@
 use crate::{Counter, EnumCounters, Gauge, Registry, catalogue};
 
-/// Limits of an HTTP/2 connection to a client.
+/// Limits of an HTTP/2 or HTTP/3 connection to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http2Limit {
     /// More streams at one time; the stream is refused.
@@ -23,7 +23,7 @@ impl Http2Limit {
         &["streams", "resets", "control_frames", "continuations", "header_list", "send_rate"];
 }
 
-/// What is counted of HTTP/2 to clients.
+/// What is counted of HTTP/2 and HTTP/3 to clients.
 #[derive(Clone, Debug)]
 pub struct Http2Metrics {
     /// Connections that are open.
@@ -56,9 +56,11 @@ pub enum Protocol {
     Http11,
     /// HTTP/2.
     Http2,
+    /// HTTP/3.
+    Http3,
 }
 
 impl Protocol {
     /// Label values, in the order of the variants.
-    pub const NAMES: &'static [&'static str] = &["http/1.0", "http/1.1", "h2"];
+    pub const NAMES: &'static [&'static str] = &["http/1.0", "http/1.1", "h2", "h3"];
 }

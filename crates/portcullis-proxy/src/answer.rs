@@ -144,6 +144,8 @@ async fn send(
     }
     let hsts = transaction.hsts.clone();
     fields.extend(hsts.as_deref().and_then(Https::field));
+    let alt_svc = transaction.alt_svc.take();
+    fields.extend(alt_svc.as_ref().map(|value| ("Alt-Svc", value.as_bytes())));
     fields.extend_from_slice(more);
     fields.extend(page.fields.iter().map(|(name, value)| (*name, value.as_bytes())));
     let changed = transaction.response_headers.take().filter(|_| transaction.changes_own_headers);

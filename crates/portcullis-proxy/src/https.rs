@@ -32,6 +32,13 @@ impl Https {
     }
 }
 
+/// `Alt-Svc` for a listener with HTTP/3 (RFC 9114, section 3.1.1). The port is the one that the client used, whatever it is on our side.
+pub(crate) fn alt_svc(head: &RequestHead) -> String {
+    let host = String::from_utf8_lossy(head.host());
+    let port = host.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(443);
+    format!("h3=\":{port}\"; ma=86400")
+}
+
 /// The client came by TLS: to us, or to a trusted proxy that says so.
 pub(crate) fn is_secure(connection: &Connection, settings: &ClientAddress, head: &RequestHead) -> bool {
     let by_proxy = || {

@@ -74,6 +74,8 @@ mod forward;
 mod grpc;
 mod guard;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
 mod https;
 mod io;
 mod listener;

@@ -48,6 +48,24 @@ impl Sockets {
     }
 }
 
+/// What one worker serves of a listener.
+pub(crate) struct WorkerSockets {
+    pub(crate) tcp: Vec<TcpListener>,
+    /// For HTTP/3.
+    #[cfg(feature = "http3")]
+    pub(crate) udp: Option<std::net::UdpSocket>,
+}
+
+/// A socket for HTTP/3 of each worker. The kernel gives all datagrams of a client to the same one, as long as its address stays.
+#[cfg(feature = "http3")]
+pub(crate) fn bind_udp(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
 fn bind(address: SocketAddr, workers: usize) -> io::Result<Vec<TcpListener>> {
     let mut sockets: Vec<TcpListener> = Vec::with_capacity(workers);
     for _ in 0..workers {

@@ -189,9 +189,10 @@ fn compose(
     let mut add: Vec<(&str, &[u8])> = cookie.into_iter().collect();
     transaction.recoded.change(&mut remove, &mut add);
     let hsts = transaction.hsts.as_deref().and_then(Https::field);
-    if hsts.is_some() || transaction.response_headers.is_some() {
+    let alt_svc = transaction.alt_svc.as_ref().map(|value| ("Alt-Svc", value.as_bytes()));
+    if hsts.is_some() || alt_svc.is_some() || transaction.response_headers.is_some() {
         set.extend_from_slice(own);
-        set.extend(hsts);
+        set.extend(hsts.into_iter().chain(alt_svc));
     }
     if let Some(changed) = &transaction.response_headers {
         remove.extend(changed.remove.iter().map(String::as_str));

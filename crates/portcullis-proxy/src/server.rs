@@ -8,14 +8,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use portcullis_config::Config;
+use portcullis_config::{Config, Listener};
 use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
 use crate::access::{BanFile, BanList};
-use crate::listener::Sockets;
+#[cfg(feature = "http3")]
+use crate::listener::bind_udp;
+use crate::listener::{Sockets, WorkerSockets};
 use crate::state::{Generation, Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
@@ -29,7 +31,7 @@ pub struct Proxy {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     /// What a reload cannot change.
-    fixed: Vec<(String, SocketAddr)>,
+    fixed: Vec<(String, SocketAddr, bool)>,
     /// For a process that takes over.
     sockets: Vec<TcpListener>,
     workers: Vec<JoinHandle<()>>,
@@ -103,7 +105,9 @@ impl Proxy {
         let (stop, stopped) = watch::channel(None);
         let mut workers = Vec::with_capacity(config.workers + 1);
         for number in 0..config.workers {
-            let own: Vec<_> = sockets.iter_mut().map(|sockets| sockets.of_worker(number)).collect();
+            let own = config.listeners.iter().zip(&mut sockets);
+            let own = own.map(|(listener, sockets)| worker_sockets(listener, sockets, number));
+            let own = own.collect::<Result<Vec<_>, _>>()?;
             let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{number}"))
@@ -148,7 +152,8 @@ impl Proxy {
 
     fn try_reload(&self, config: &Config, inspectors: &[Arc<Inspector>]) -> Result<u64, StartError> {
         if fixed(config) != self.fixed {
-            let message = "listeners were added, removed, renamed or moved, which takes a restart";
+            let message =
+                "listeners were added, removed, renamed, moved or changed in `http3`, which takes a restart";
             return Err(StartError::new(message.to_string()));
         }
         let old = self.shared.current.load_full();
@@ -206,8 +211,28 @@ impl Proxy {
     }
 }
 
-fn fixed(config: &Config) -> Vec<(String, SocketAddr)> {
-    config.listeners.iter().map(|listener| (listener.name.clone(), listener.address)).collect()
+fn fixed(config: &Config) -> Vec<(String, SocketAddr, bool)> {
+    let fixed = |listener: &Listener| (listener.name.clone(), listener.address, listener.http3);
+    config.listeners.iter().map(fixed).collect()
+}
+
+/// What a worker serves of a listener.
+fn worker_sockets(
+    listener: &Listener,
+    sockets: &mut Sockets,
+    number: usize,
+) -> Result<WorkerSockets, StartError> {
+    #[cfg(not(feature = "http3"))]
+    let _ = listener;
+    #[cfg(feature = "http3")]
+    let udp = listener.http3.then(|| bind_udp(sockets.address)).transpose().map_err(|error| {
+        StartError::new(format!("cannot listen on {} for HTTP/3 (UDP): {}", sockets.address, explain(&error)))
+    })?;
+    Ok(WorkerSockets {
+        tcp: sockets.of_worker(number),
+        #[cfg(feature = "http3")]
+        udp,
+    })
 }
 
 /// Reads address lists and certificates that have changed and writes bans down, until the proxy is gone.

@@ -103,6 +103,8 @@ pub(crate) struct ListenerState {
     pub(crate) half_close: bool,
     pub(crate) compat: portcullis_http::h1::Compat,
     pub(crate) http2: portcullis_config::Http2,
+    /// Clients are told of HTTP/3.
+    pub(crate) http3: bool,
     pub(crate) hosts: Hosts,
 }
 
@@ -157,6 +159,7 @@ impl Generation {
                         portcullis_config::Compat::Apache => portcullis_http::h1::Compat::Apache,
                     },
                     http2: listener.http2,
+                    http3: listener.http3,
                     hosts,
                 })
             })

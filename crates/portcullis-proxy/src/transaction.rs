@@ -69,6 +69,8 @@ pub(crate) struct Transaction {
     pub(crate) recoded: Recoded,
     /// `Strict-Transport-Security`, if answers are to have it.
     pub(crate) hsts: Option<Arc<Https>>,
+    /// `Alt-Svc`, if answers are to have it.
+    pub(crate) alt_svc: Option<String>,
     /// Keeps the client at its endpoint.
     pub(crate) sticky_cookie: Option<String>,
     /// The client went away before it had the whole answer.
@@ -155,6 +157,10 @@ impl Transaction {
             hsts: {
                 let https = route.map(|route| &route.https).filter(|https| https.field().is_some());
                 https.filter(|_| https::is_secure(connection, &generation.client_address, head)).cloned()
+            },
+            alt_svc: {
+                let offered = generation.listeners[connection.listener].http3;
+                (offered && head.version() < Version::Http3).then(|| https::alt_svc(head))
             },
             sticky_cookie: None,
             client_aborted: false,
@@ -323,6 +329,7 @@ impl Transaction {
             }
         }
         let protocol = match head.version() {
+            Version::Http3 => Protocol::Http3,
             Version::Http2 => Protocol::Http2,
             Version::Http11 => Protocol::Http11,
             _ => Protocol::Http10,

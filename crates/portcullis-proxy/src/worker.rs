@@ -9,7 +9,9 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::connection;
-use crate::listener::BACKLOG;
+#[cfg(feature = "http3")]
+use crate::http3;
+use crate::listener::{BACKLOG, WorkerSockets};
 use crate::state::{Shared, Worker};
 use crate::timer::TICK;
 
@@ -31,7 +33,7 @@ pub(crate) struct Stop {
 pub(crate) fn run(
     shared: Arc<Shared>,
     number: usize,
-    sockets: Vec<Vec<std::net::TcpListener>>,
+    sockets: Vec<WorkerSockets>,
     stopped: watch::Receiver<Option<Stop>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -47,22 +49,36 @@ pub(crate) fn run(
 async fn serve(
     shared: Arc<Shared>,
     number: usize,
-    sockets: Vec<Vec<std::net::TcpListener>>,
+    sockets: Vec<WorkerSockets>,
     mut stopped: watch::Receiver<Option<Stop>>,
 ) {
     let worker = Worker::new(shared, number);
     tokio::task::spawn_local(tick(Rc::clone(&worker)));
     let mut accepting = Vec::new();
-    let by_listener = sockets.into_iter().enumerate();
-    for (index, socket) in by_listener.flat_map(|(index, own)| own.into_iter().map(move |one| (index, one))) {
-        match TcpListener::from_std(socket) {
-            Ok(socket) => accepting.push(tokio::task::spawn_local(accept(
-                Rc::clone(&worker),
-                index,
-                socket,
-                stopped.clone(),
-            ))),
-            Err(error) => eprintln!("portcullis: a worker cannot use its socket: {error}"),
+    let trouble = |error| eprintln!("portcullis: a worker cannot use its socket: {error}");
+    for (index, own) in sockets.into_iter().enumerate() {
+        for socket in own.tcp {
+            match TcpListener::from_std(socket) {
+                Ok(socket) => accepting.push(tokio::task::spawn_local(accept(
+                    Rc::clone(&worker),
+                    index,
+                    socket,
+                    stopped.clone(),
+                ))),
+                Err(error) => trouble(error),
+            }
+        }
+        #[cfg(feature = "http3")]
+        if let (Some(socket), Some(tls)) = (own.udp, &worker.shared.current.load().listeners[index].tls) {
+            match http3::endpoint(socket, tls) {
+                Ok(endpoint) => accepting.push(tokio::task::spawn_local(http3::accept(
+                    Rc::clone(&worker),
+                    index,
+                    endpoint,
+                    stopped.clone(),
+                ))),
+                Err(error) => trouble(error),
+            }
         }
     }
     // An error means that the sender is gone: the proxy was dropped, and nobody can stop us any more.

@@ -6,6 +6,7 @@
 //!   corpora, crs   where test data lives, typed readers, a clear word when it is missing
 //!   ftw            go-ftw test files: YAML > stages > request bytes; evidence > judgement
 //!   client         one raw request over one socket, from a chosen loopback address
+//!   http3          a client of HTTP/3, with the feature `http3`
 //!   upstream       a small bounded HTTP/1 server; behind it the CRS back end and the demo shop
 //!   process, proxy a child with a port; a Portcullis in front of that back end
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
@@ -43,6 +44,8 @@ pub mod crs;
 mod error;
 pub mod evasion;
 pub mod ftw;
+#[cfg(feature = "http3")]
+pub mod http3;
 pub mod mmdb;
 pub mod process;
 pub mod proxy;

@@ -13,7 +13,7 @@ use portcullis_http::message::{BodyFraming, Version};
 
 /// The head of a request. `ended`: it has no body. `key`: for the handshake of a WebSocket that is asked for by extended
 /// CONNECT, which has none.
-pub(super) fn request(parts: &request::Parts, ended: bool, key: impl FnOnce() -> String) -> Parsed {
+pub(crate) fn request(parts: &request::Parts, ended: bool, key: impl FnOnce() -> String) -> Parsed {
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
     let key = if websocket { key() } else { String::new() };
@@ -64,7 +64,7 @@ pub(super) fn request(parts: &request::Parts, ended: bool, key: impl FnOnce() ->
     let parts = RequestParts {
         method: method.as_str().as_bytes(),
         target: target.as_bytes(),
-        version: Version::Http2,
+        version: if parts.version == http::Version::HTTP_3 { Version::Http3 } else { Version::Http2 },
         framing,
         websocket,
         fields: &fields,
@@ -73,7 +73,7 @@ pub(super) fn request(parts: &request::Parts, ended: bool, key: impl FnOnce() ->
 }
 
 /// A `Sec-WebSocket-Key`: sixteen bytes in Base64.
-pub(super) fn websocket_key(secret: [u8; 16]) -> String {
+pub(crate) fn websocket_key(secret: [u8; 16]) -> String {
     let mut key: String = secret.iter().flat_map(|byte| [byte >> 4, byte & 15]).take(21).map(digit).collect();
     // The last sign has two bits of the sixteenth byte.
     key.push_str("A==");

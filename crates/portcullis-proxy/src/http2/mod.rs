@@ -1,4 +1,4 @@
-//! HTTP/2 to clients, and what upstreams share of it. Frames, header compression and flow control are the `h2` crate's; what a request is, is ours.
+//! HTTP/2 to clients, and what upstreams and HTTP/3 share of it. Frames, header compression and flow control are the `h2` crate's; what a request is, is ours.
 //!
 //! ```text
 //! socket ── meter ── h2::server ──> serve: one task for each stream ──> exchange, as for HTTP/1
@@ -17,8 +17,14 @@ mod pipe;
 mod serve;
 
 pub(crate) use head::{fields, outgoing, response};
+#[cfg(feature = "http3")]
+pub(crate) use head::{request, websocket_key};
+#[cfg(feature = "http3")]
+pub(crate) use pipe::Pace;
 pub(crate) use pipe::Pipe;
 pub(crate) use serve::serve;
+#[cfg(feature = "http3")]
+pub(crate) use serve::{Active, InFlight};
 
 /// What a client with prior knowledge says first.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

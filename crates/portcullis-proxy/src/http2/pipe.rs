@@ -14,6 +14,8 @@ use http::{HeaderMap, Request, Response, response};
 use portcullis_metrics::{EnumCounters, Http2Limit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+#[cfg(feature = "http3")]
+use crate::http3;
 use crate::upstream::Place;
 
 /// Bytes handed to the library at a time.
@@ -27,6 +29,9 @@ pub(crate) struct Pipe {
     pace: Option<Pace>,
     /// The stream's place on a connection to an endpoint.
     place: Option<Place>,
+    /// Ends with the QUIC connection that the stream belongs to.
+    #[cfg(feature = "http3")]
+    closed: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 /// What comes from the peer.
@@ -46,6 +51,9 @@ enum Receive {
     /// The request could not be sent.
     Failed(Option<h2::Error>),
     Body(RecvStream),
+    /// The body of a request over HTTP/3.
+    #[cfg(feature = "http3")]
+    Quic(http3::Incoming),
     Ended,
 }
 
@@ -62,22 +70,30 @@ enum Send {
     /// The head of the request has not gone.
     Request(SendRequest<Bytes>),
     Body(SendStream<Bytes>),
+    /// An answer over HTTP/3, head and all.
+    #[cfg(feature = "http3")]
+    Quic(http3::Outgoing),
     Ended,
 }
 
 /// How fast the peer takes what we send, while that is what we wait for.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Bytes in each second.
-    pub(super) rate_min: u64,
+    rate_min: u64,
     /// From when on that counts.
-    pub(super) grace: Duration,
-    pub(super) limits: EnumCounters,
-    pub(super) waited: Duration,
-    pub(super) since: Option<Instant>,
-    pub(super) sent: u64,
+    grace: Duration,
+    limits: EnumCounters,
+    waited: Duration,
+    since: Option<Instant>,
+    sent: u64,
 }
 
 impl Pace {
+    /// `rate_min` bytes in each second once we have waited for `grace`; `limits` counts who is slower.
+    pub(crate) fn new(rate_min: u64, grace: Duration, limits: EnumCounters) -> Self {
+        Pace { rate_min, grace, limits, waited: Duration::ZERO, since: None, sent: 0 }
+    }
+
     /// The window is open again. False if it has been closed for too long in all.
     fn goes_on(&mut self) -> bool {
         if let Some(since) = self.since.take() {
@@ -96,6 +112,35 @@ impl Pipe {
             send: Sender { state: Send::Head(respond), last: None },
             pace: Some(pace),
             place: None,
+            #[cfg(feature = "http3")]
+            closed: None,
+        }
+    }
+
+    /// The stream of a request whose head has come over HTTP/3; `ended`: it has no body.
+    #[cfg(feature = "http3")]
+    pub(crate) fn over_quic(
+        incoming: http3::Incoming,
+        outgoing: http3::Outgoing,
+        ended: bool,
+        pace: Pace,
+        closed: impl Future<Output = ()> + 'static,
+    ) -> Self {
+        Pipe {
+            receive: Receiver::new(if ended { Receive::Ended } else { Receive::Quic(incoming) }),
+            send: Sender { state: Send::Quic(outgoing), last: None },
+            pace: Some(pace),
+            place: None,
+            closed: Some(Box::pin(closed)),
+        }
+    }
+
+    /// Waits until all that was written has gone to the transport.
+    #[cfg(feature = "http3")]
+    pub(crate) fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.send.state {
+            Send::Quic(outgoing) => outgoing.poll_sent(context),
+            _ => Poll::Ready(Ok(())),
         }
     }
 
@@ -106,6 +151,8 @@ impl Pipe {
             send: Sender { state: Send::Request(send), last: None },
             pace: None,
             place: Some(place),
+            #[cfg(feature = "http3")]
+            closed: None,
         }
     }
 
@@ -150,7 +197,7 @@ impl Pipe {
             Receive::Failed(error) => {
                 return Poll::Ready(Err(error.take().unwrap_or(Reason::INTERNAL_ERROR.into())));
             }
-            Receive::Nothing | Receive::Body(_) | Receive::Ended => {
+            _ => {
                 return Poll::Ready(Err(Reason::INTERNAL_ERROR.into()));
             }
         };
@@ -173,6 +220,11 @@ impl Pipe {
         match &mut self.send.state {
             Send::Head(respond) => respond.poll_reset(context).map(|_| ()),
             Send::Body(stream) => stream.poll_reset(context).map(|_| ()),
+            #[cfg(feature = "http3")]
+            Send::Quic(_) => match &mut self.closed {
+                Some(closed) => closed.as_mut().poll(context),
+                None => Poll::Pending,
+            },
             Send::Request(_) | Send::Ended => Poll::Pending,
         }
     }
@@ -201,14 +253,19 @@ impl Pipe {
     pub(crate) fn inform(&mut self, head: Response<()>) -> io::Result<()> {
         match &mut self.send.state {
             Send::Head(respond) => respond.send_informational(head).map_err(failed),
+            #[cfg(feature = "http3")]
+            Send::Quic(outgoing) => outgoing.head(head, false),
             Send::Request(_) | Send::Body(_) | Send::Ended => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     /// Sends the head of the answer; with `end` nothing follows.
     pub(crate) fn respond(&mut self, head: Response<()>, end: bool) -> io::Result<()> {
-        let Send::Head(respond) = &mut self.send.state else {
-            return Err(io::ErrorKind::BrokenPipe.into());
+        let respond = match &mut self.send.state {
+            Send::Head(respond) => respond,
+            #[cfg(feature = "http3")]
+            Send::Quic(outgoing) => return outgoing.head(head, end),
+            _ => return Err(io::ErrorKind::BrokenPipe.into()),
         };
         let stream = respond.send_response(head, end).map_err(failed)?;
         self.send.state = if end { Send::Ended } else { Send::Body(stream) };
@@ -270,6 +327,14 @@ impl Receiver {
                         self.state = Receive::Ended;
                     }
                 },
+                #[cfg(feature = "http3")]
+                Receive::Quic(incoming) => match ready!(incoming.poll_data(context)) {
+                    Some(data) => self.pending = data?,
+                    None => {
+                        self.trailers = ready!(incoming.poll_trailers(context))?;
+                        self.state = Receive::Ended;
+                    }
+                },
             }
         }
     }
@@ -281,6 +346,8 @@ impl Sender {
         match &mut self.state {
             Send::Head(respond) => respond.send_reset(reason),
             Send::Body(stream) => stream.send_reset(reason),
+            #[cfg(feature = "http3")]
+            Send::Quic(outgoing) => return outgoing.give_up(http3::code(reason)),
             Send::Request(_) | Send::Ended => {}
         }
         self.state = Send::Ended;
@@ -288,7 +355,12 @@ impl Sender {
 
     /// Ends it, if that has not been done.
     pub(crate) fn finish(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
-        let Send::Body(stream) = &mut self.state else { return Ok(()) };
+        let stream = match &mut self.state {
+            Send::Body(stream) => stream,
+            #[cfg(feature = "http3")]
+            Send::Quic(outgoing) => return outgoing.finish(trailers),
+            _ => return Ok(()),
+        };
         let sent = match trailers {
             Some(trailers) => stream.send_trailers(trailers),
             None => stream.send_data(Bytes::new(), true),
@@ -334,8 +406,12 @@ impl AsyncWrite for Sender {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let sender = self.get_mut();
-        let Send::Body(stream) = &mut sender.state else {
-            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        let stream = match &mut sender.state {
+            Send::Body(stream) => stream,
+            // Its end is sent by itself; there is no frame that has both.
+            #[cfg(feature = "http3")]
+            Send::Quic(outgoing) => return outgoing.poll_write(context, slices),
+            _ => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         };
         let wanted = slices.iter().map(|slice| slice.len()).sum::<usize>().min(WRITE_BYTES_MAX);
         if wanted == 0 {

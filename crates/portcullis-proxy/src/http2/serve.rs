@@ -93,14 +93,8 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
                 idle = None;
                 watch.accepted.borrow_mut().insert(respond.stream_id().as_u32());
                 let generation = worker.shared.current.load_full();
-                let pace = Pace {
-                    rate_min: limits.send_rate_bytes_min,
-                    grace: generation.timeouts.write,
-                    limits: metrics.limits.clone(),
-                    waited: Duration::ZERO,
-                    since: None,
-                    sent: 0,
-                };
+                let pace =
+                    Pace::new(limits.send_rate_bytes_min, generation.timeouts.write, metrics.limits.clone());
                 let (parts, receive) = request.into_parts();
                 let ended = receive.is_end_stream();
                 let began = Began::now();
@@ -158,14 +152,18 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
 }
 
 /// A request in flight; the connection counts until the last of them has ended.
-struct InFlight {
+pub(crate) struct InFlight {
     here: Rc<Cell<usize>>,
     _counted: Rc<Counted>,
     _active: Active,
 }
 
 impl InFlight {
-    fn new(here: &Rc<Cell<usize>>, counted: &Rc<Counted>, gauge: portcullis_metrics::Gauge) -> Self {
+    pub(crate) fn new(
+        here: &Rc<Cell<usize>>,
+        counted: &Rc<Counted>,
+        gauge: portcullis_metrics::Gauge,
+    ) -> Self {
         here.set(here.get() + 1);
         InFlight { here: Rc::clone(here), _counted: Rc::clone(counted), _active: Active::new(gauge) }
     }
@@ -178,10 +176,10 @@ impl Drop for InFlight {
 }
 
 /// One more on a gauge while it lives.
-struct Active(portcullis_metrics::Gauge);
+pub(crate) struct Active(portcullis_metrics::Gauge);
 
 impl Active {
-    fn new(gauge: portcullis_metrics::Gauge) -> Self {
+    pub(crate) fn new(gauge: portcullis_metrics::Gauge) -> Self {
         gauge.add(1);
         Active(gauge)
     }

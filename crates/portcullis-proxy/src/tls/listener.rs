@@ -97,6 +97,22 @@ impl ListenerTls {
         self.clients.is_some()
     }
 
+    /// What connections are accepted with now.
+    #[cfg(feature = "http3")]
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        self.current.load_full()
+    }
+
+    /// Counts a handshake that QUIC has done, or failed to do.
+    #[cfg(feature = "http3")]
+    pub(crate) fn quic_handshake(&self, error: Option<&quinn::ConnectionError>) {
+        match error {
+            None => self.handshakes.done(None),
+            Some(quinn::ConnectionError::TimedOut) => self.handshakes.late(),
+            Some(error) => self.handshakes.failed(&std::io::Error::other(error.clone())),
+        }
+    }
+
     /// Does the handshake, before the timer's deadline.
     pub(crate) async fn accept(&self, tcp: TcpStream, timer: &Timer) -> Option<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(self.current.load_full());

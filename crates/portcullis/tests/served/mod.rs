@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub fn program() -> PathBuf {
 }
 
 pub fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    portcullis_testkit::proxy::free_address().unwrap()
 }
 
 pub fn application(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Server {
@@ -52,15 +52,27 @@ impl Served {
 
     /// The same before what listens at `upstream`.
     pub fn start_before(upstream: SocketAddr, site: &str, more: &str) -> Served {
-        Served::start_document(upstream, site, more, "\"events.jsonl\"")
+        Served::start_edited(upstream, site, more, |text| text)
     }
 
-    fn start_document(upstream: SocketAddr, site: &str, more: &str, events: &str) -> Served {
+    /// As [`start_site`](Served::start_site), with these lines in the table of the listener.
+    pub fn start_listener(application: &Server, listener: &str, site: &str) -> Served {
+        Served::start_edited(application.address(), site, "", |text| {
+            text.replacen("[[sites]]", &format!("{listener}\n[[sites]]"), 1)
+        })
+    }
+
+    fn start_edited(
+        upstream: SocketAddr,
+        site: &str,
+        more: &str,
+        edit: impl FnOnce(String) -> String,
+    ) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let (address, admin) = (free_address(), free_address());
         let config = document(folder.path(), address, admin, upstream, site, more);
         let text = std::fs::read_to_string(&config).unwrap();
-        std::fs::write(&config, text.replace("\"events.jsonl\"", events)).unwrap();
+        std::fs::write(&config, edit(text)).unwrap();
         let arguments: [OsString; 3] = ["run".into(), "--config".into(), config.into()];
         let output = folder.path().join("output");
         let mut process = Process::start(&program(), &arguments, &output).unwrap();
@@ -72,7 +84,10 @@ impl Served {
 
     /// As [`start_site`](Served::start_site), with this event file.
     pub fn start_with_events(application: &Server, site: &str, more: &str, events: &Path) -> Served {
-        Served::start_document(application.address(), site, more, &format!("\"{}\"", events.display()))
+        let file = format!("\"{}\"", events.display());
+        Served::start_edited(application.address(), site, more, |text| {
+            text.replace("\"events.jsonl\"", &file)
+        })
     }
 
     /// One request on a connection of its own, and everything until the program closes.
