@@ -121,6 +121,8 @@ impl<'t> Lexer<'t> {
             b'&' if second == b'&' => sign(Operator::Ampersands, 2),
             b'|' | b'&' => sign(Operator::Bit, 1),
             b if is_name(b) => self.word(),
+            // MySQL's other way to write NULL; a word may touch it.
+            b'\\' if second == b'N' => (TokenKind::Word(Word::Null), at + 2),
             _ => (TokenKind::Other, at + 1),
         }
     }

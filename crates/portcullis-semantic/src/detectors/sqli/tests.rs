@@ -163,3 +163,30 @@ fn payloads_that_a_text_speaks_of() {
         );
     }
 }
+
+#[test]
+fn what_honest_texts_were_flagged_for() {
+    // Nothing is selected, nothing waits, and what a question ends is none of SQL's.
+    passes("Into a set cat select not -");
+    passes("Union select null?");
+    passes("waitfor delay");
+    check("1; waitfor delay", "time-function");
+    check("1 union select null,null", "union-columns");
+    // A string that never ends holds the statement's own quote.
+    passes("Don't forget to escape ' and \" ;-) -- Bob");
+    check("x' or \"a\"=\"a", "tautology");
+    check("x' or 'x", "reopened");
+    // A row of keys, lists of lists, and quotes in threes.
+    passes("!\"#$%&/()=?");
+    check("admin\"#", "quote-comment");
+    passes("[('state', '=', 'sale'), ('partner_id.name', 'ilike', 'o')]");
+    passes("'''Bold''' and ''italic'' text with [[link|it's here]]");
+}
+
+#[test]
+fn what_own_attacks_were_missed_for() {
+    check("\\Nunion(select 1,2)", "union-select union-columns");
+    check("';rename tables `words` to `w1`;alter table `w1` change `a` `b` varchar(9);#", "stacked");
+    check("(SELECT password FROM users WHERE username='admin')", "subselect select-from whole");
+    passes("(select the size from the table where it is shown)");
+}

@@ -232,6 +232,14 @@ impl Walk<'_, '_> {
                 Some(TokenKind::Dot) => has_member,
                 _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
             },
+            // `Union select null?`, `Union select all!`: a question or a call ends there, and the value with it.
+            Some(TokenKind::Word(word))
+                if role(word) == Part::Constant
+                    && self.begins_with_union()
+                    && self.ends_sentence(ahead[1]) =>
+            {
+                false
+            }
             // PostgreSQL has rows without columns; English has `select from` and `select order.`
             Some(TokenKind::Word(_)) if second == Some(TokenKind::Dot) => has_member,
             Some(TokenKind::Word(_)) if second == Some(TokenKind::Operator(Operator::Not)) => false,
@@ -249,10 +257,8 @@ impl Walk<'_, '_> {
             // `1 union select id from users` has only words, too, but a trade union does not follow a number.
             // Nor does anybody but SQL open a parenthesis before the SELECT.
             // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
-            let begins_with_union =
-                self.start == Start::Raw && self.text[..union.start as usize].trim_ascii().is_empty();
-            let begins =
-                self.begins_with_word || begins_with_union && second != Some(TokenKind::Word(Word::From));
+            let begins = self.begins_with_word
+                || self.begins_with_union() && second != Some(TokenKind::Word(Word::From));
             let in_earnest = in_earnest || next.is_some() && (!begins || behind_open);
             let is_constant = match next {
                 Some(TokenKind::Number | TokenKind::String { .. }) => true,
@@ -270,6 +276,20 @@ impl Walk<'_, '_> {
             self.note(SUBSELECT, span);
             self.only_words = !in_earnest;
         }
+    }
+
+    /// Nothing stands before the UNION of the value.
+    fn begins_with_union(&self) -> bool {
+        let union = self.union_at.filter(|_| self.after_union && self.start == Start::Raw);
+        union.is_some_and(|at| self.text[..at.start as usize].trim_ascii().is_empty())
+    }
+
+    /// A question or exclamation mark with which the value ends.
+    fn ends_sentence(&self, token: Option<Token>) -> bool {
+        token.is_some_and(|token| {
+            matches!(self.word(token.span), b"?" | b"!")
+                && self.text[token.span.end as usize..].trim_ascii().is_empty()
+        })
     }
 
     /// The table behind FROM makes a SELECT one in earnest if more than words stand between.

@@ -26,6 +26,9 @@ impl Walk<'_, '_> {
             self.note(if self.joined { TAUTOLOGY } else { CONSTANT_COMPARISON }, span);
         } else if self.joined && !self.has(STATEMENT) && !self.has(STATEMENT_PLAIN) {
             self.note(CONDITION, span);
+        } else if self.joined && right.is_constant() && self.has(SUBSELECT) && self.has(STATEMENT_PLAIN) {
+            // `(select name from users where id=1)`: words only, but no English.
+            self.note(SELECT_FROM, span);
         }
     }
 
@@ -51,6 +54,7 @@ impl Walk<'_, '_> {
             let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
             match self.last {
                 Operand::Number | Operand::Literal => self.note(BOOLEAN_CONSTANT, span),
+                Operand::Text if self.is_left_open() => {}
                 Operand::Text => self.note(BOOLEAN_STRING, span),
                 Operand::Call | Operand::Select => self.note(BOOLEAN_CALL, span),
                 _ => {}
@@ -104,7 +108,9 @@ impl Walk<'_, '_> {
         } else {
             |b: u8| b.is_ascii_digit()
         };
-        let short = letters == 0 || letters <= 12 && !touches(body[0]);
+        // `!"#$%&` is a row of keys.
+        let is_row = self.word(span).starts_with(b"#$");
+        let short = (letters == 0 || letters <= 12 && !touches(body[0])) && !is_row;
         if !short {
             self.note(COMMENT_TAIL, span);
         } else if matches!(self.start, Start::Quote(_)) {
@@ -153,6 +159,13 @@ impl Walk<'_, '_> {
             && last.first() == Some(&quote)
             && self.last_span.end as usize == self.text.len()
             && (last.len() == 1 || last.last() != Some(&quote))
+    }
+
+    /// The last token is a string that does not end, and not of the quote that began the piece: the statement's own quote would be
+    /// in it.
+    fn is_left_open(&self) -> bool {
+        let quote = self.last_span.of(self.text).first().copied().unwrap_or(0);
+        matches!(quote, b'\'' | b'"') && self.start != Start::Quote(quote) && self.ends_in_open(quote)
     }
 
     /// Gives what was noted to `found`. A piece behind a quote counts only for what held; with `is_literal`, the quote is

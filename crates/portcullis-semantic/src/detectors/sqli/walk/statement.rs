@@ -112,7 +112,12 @@ impl Walk<'_, '_> {
                                 && first
                                     .zip(second)
                                     .is_some_and(|(sign, name)| sign.span.end < name.span.start));
-                let empty = matches!(first_kind, None | Some(TokenKind::Dot)) || is_dash;
+                // `select not -`: nothing is there to be selected.
+                let is_cut = first_word == Some(Word::Not)
+                    && !self.lexer.clone().take(4).any(|token| {
+                        !matches!(token.kind, TokenKind::Operator(_) | TokenKind::Word(Word::Not))
+                    });
+                let empty = matches!(first_kind, None | Some(TokenKind::Dot)) || is_dash || is_cut;
                 if !prose && !empty {
                     let is_spoken_case = first_word == Some(Word::Case)
                         && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::When);
@@ -177,8 +182,10 @@ impl Walk<'_, '_> {
                 matches!(first_word, Some(Word::Delay | Word::Time))
                     && matches!(
                         second_kind,
-                        Some(TokenKind::String { .. } | TokenKind::Variable | TokenKind::Number) | None
+                        Some(TokenKind::String { .. } | TokenKind::Variable | TokenKind::Number)
                     )
+                    // A list leaves out how long; two words alone are what somebody looks for.
+                    || first_word == Some(Word::Delay) && second_kind.is_none() && self.tokens > 0
             }
             Word::Shutdown => {
                 first_kind.is_none()
@@ -250,7 +257,11 @@ impl Walk<'_, '_> {
                 matches!(first_kind, Some(TokenKind::Variable | TokenKind::Number | TokenKind::Open))
                     && is_stacked
             }
-            Word::Rename => first_word == Some(Word::Table),
+            Word::Rename => {
+                first_word == Some(Word::Table)
+                    || matches!(first.map(|t| self.word(t.span)), Some(w) if w.eq_ignore_ascii_case(b"tables"))
+                        && is_name(second_kind)
+            }
             Word::With => is_name(first_kind) && matches!(second_kind, Some(TokenKind::Word(Word::As))),
             Word::Commit | Word::Rollback | Word::Vacuum => {
                 is_stacked && matches!(first_kind, None | Some(TokenKind::Semicolon))
