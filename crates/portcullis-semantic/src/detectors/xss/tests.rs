@@ -329,3 +329,18 @@ fn fields_for_code() {
     assert!(blocked(Place::Form, "snippet", "alert(document.cookie)"));
     assert!(blocked(Place::Form, "name", "alert(1)") && blocked(Place::Query, "code", "alert(1)"));
 }
+
+#[test]
+fn what_honest_pages_have() {
+    passes("html <script> tag");
+    passes("<p>x</p><script type=\"application/ld+json\">{\"@type\":\"Article\",\"a\":\"b()\"}</script>");
+    // The first type is the one that counts, and only that of data.
+    check("<script type=text/javascript type=application/json>a(document.cookie)</script>", "script-sink");
+    check("<script type=application/json></script><script>alert(1)</script>", "script-sink");
+    passes(
+        "<form onsubmit=\"return validate(this)\"><select onchange=\"show('b')\"><button onclick=\"return check()\">",
+    );
+    check("<form onsubmit=\"return alert(1)\">", "event-sink");
+    check("<a href=\"#\" onclick=\"makePopups()\">x</a>", "event-code");
+    check("<img src=x onerror=\"return validate()\">", "event-code");
+}

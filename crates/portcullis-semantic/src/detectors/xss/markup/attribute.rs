@@ -6,7 +6,7 @@ use portcullis_types::Span;
 use super::{Reader, script_url, without_seams};
 use crate::decode;
 use crate::detectors::xss::effects::Effects;
-use crate::detectors::xss::names::Markup;
+use crate::detectors::xss::names::{Group, Markup, Names};
 use crate::detectors::xss::script::walk_code;
 use crate::detectors::xss::style::{Style, style};
 use crate::detectors::xss::url::{Scheme, begins_scheme, scheme, scheme_in_list};
@@ -40,6 +40,10 @@ impl Reader<'_, '_, '_, '_> {
             let names = |word: &[u8]| bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
             let in_style = name_is(self.element.name.of(self.text), "style");
             self.element.is_script_language |= names(b"vbs") || (in_style && names(b"script"));
+            if name_is(name, "type") && !std::mem::replace(&mut self.element.has_type, true) {
+                self.element.is_data = bytes.trim_ascii().eq_ignore_ascii_case(b"application/json")
+                    || bytes.trim_ascii().eq_ignore_ascii_case(b"application/ld+json");
+            }
         } else if name_is(name, "attributename") {
             if event_name(bytes).is_some() {
                 self.run(EVENT_ATTRIBUTE, whole, false);
@@ -207,7 +211,10 @@ impl Reader<'_, '_, '_, '_> {
             // Without a quote of the page before it, `once = f(x)` is an assignment.
             EVENT_ODD
         } else if outcome.effects.any(Effects::ACTS) && !bytes.starts_with(b"{") {
-            EVENT_CODE
+            match is_of_form(name, bytes) && is_own_call(bytes, self.names) {
+                true => EVENT_ODD,
+                false => EVENT_CODE,
+            }
         } else if is_english(name) || bytes.is_empty() {
             return;
         } else if self.element.in_page || bytes.starts_with(b"{") {
@@ -219,6 +226,34 @@ impl Reader<'_, '_, '_, '_> {
         self.run_if(kind, whole, &outcome);
     }
 }
+
+/// What the forms of a page do: their own events, and a click whose outcome tells whether the form is sent. Nothing but a visitor's
+/// deed brings them about.
+fn is_of_form(name: &[u8], handler: &[u8]) -> bool {
+    ["onsubmit", "onchange", "onreset"].iter().any(|known| name_is(name, known))
+        || name_is(name, "onclick") && handler.trim_ascii_start().starts_with(b"return ")
+}
+
+/// `return validate(this)`, `show('main')`: one call of a function of the page's own, with plain arguments.
+fn is_own_call(handler: &[u8], names: &Names) -> bool {
+    let call = handler.trim_ascii();
+    let call = call.strip_suffix(b";").unwrap_or(call);
+    let call = call.strip_prefix(b"return ").unwrap_or(call);
+    let Some((name, arguments)) = memchr::memchr(b'(', call).map(|at| call.split_at(at)) else {
+        return false;
+    };
+    let Some(arguments) = arguments[1..].strip_suffix(b")") else { return false };
+    let is_plain =
+        |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' ' | b',' | b'\'' | b'#');
+    handler.len() <= OWN_CALL_BYTES_MAX
+        && name.len() > 2
+        && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        && names.script(name) == Group::Any
+        && arguments.iter().all(is_plain)
+}
+
+/// A longer handler is more than a call.
+const OWN_CALL_BYTES_MAX: usize = 64;
 
 /// Handlers of ordinary pages, which tell and change nothing: another image, `return false`, a form sent, a page printed.
 fn is_inert(handler: &[u8]) -> bool {

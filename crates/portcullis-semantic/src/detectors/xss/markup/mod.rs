@@ -48,6 +48,9 @@ struct Element {
     attribute: Span,
     attributes: u32,
     is_script_language: bool,
+    /// Its type, the first one, says that a script element holds JSON: no browser runs it.
+    is_data: bool,
+    has_type: bool,
     has_source: bool,
     has_foreign_source: bool,
     /// The address is quoted and leads to a path of the same site.
@@ -66,6 +69,8 @@ impl Element {
             attribute: name,
             attributes: 0,
             is_script_language: false,
+            is_data: false,
+            has_type: false,
             has_source: false,
             has_foreign_source: false,
             is_local: false,
@@ -204,7 +209,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     fn script(&mut self, body: Span) {
         let bytes = body.of(self.text);
         let whole = Span::new(self.element.name.start as usize, body.end as usize);
-        if !self.may_walk() {
+        if self.element.is_data || !self.may_walk() {
             return;
         }
         let mut outcome = walk_script(&self.text[..body.end as usize], body.start as usize, self.names);
@@ -222,7 +227,9 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
         let is_said = is_sentence(&self.text[..self.element.name.start as usize]);
         let acts = outcome.effects.any(Effects::ACTS);
-        let is_mere = outcome.holds && !is_said && memchr::memmem::find(bytes, b"</").is_none();
+        // `<script> tag`: a word behind it that nothing is done with.
+        let is_word = bytes.starts_with(b" ") && bytes.iter().all(|b| b.is_ascii_alphabetic() || *b == b' ');
+        let is_mere = outcome.holds && !is_said && !is_word && memchr::memmem::find(bytes, b"</").is_none();
         if (acts || is_mere) && begins_code(bytes) {
             self.run_if(SCRIPT_CODE, whole, &outcome);
         } else if !loads {
