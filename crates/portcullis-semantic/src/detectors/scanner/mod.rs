@@ -262,6 +262,7 @@ mod tests {
         path("/server-status", "probe");
         path("/debug/pprof/heap", "probe");
         path("/web.config", "probe");
+        path("/.dockerenv", "left-behind");
         path("/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php", "probe");
     }
 
@@ -314,7 +315,8 @@ mod tests {
         let agent = |text: &str| look(Class::Scanner, Place::Header, "User-Agent", text.as_bytes());
         assert_eq!(agent("sqlmap/1.7 (https://sqlmap.org)"), ("agent".to_owned(), true));
         assert_eq!(agent("Fuzz Faster U Fool v2"), ("agent".to_owned(), true));
-        assert_eq!(agent("masscan/1.3"), ("survey".to_owned(), false));
+        assert_eq!(agent("WPScan v3.8.22 (https://wpscan.com/)"), ("agent".to_owned(), true));
+        assert_eq!(agent("Mozilla/5.0 zgrab/0.x"), ("survey".to_owned(), false));
         assert_eq!(agent("Mozilla/5.0 (Linux; Android 10; Hydra) AppleWebKit/537.36").0, "");
         assert_eq!(agent("Mozilla/4.0 (Hydra)").0, "agent");
         assert_eq!(agent("Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0").0, "");
