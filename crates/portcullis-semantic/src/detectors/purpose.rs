@@ -208,6 +208,8 @@ const TEXT_WORDS: &[&[u8]] = &[
 ];
 
 const SERVICE_WORDS: &[&[u8]] = &[
+    b"cors",
+    b"origins",
     b"webhook",
     b"webhooks",
     b"hook",

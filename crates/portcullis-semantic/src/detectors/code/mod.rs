@@ -295,6 +295,7 @@ const HINTS: &[Hint] = &[
     Hint::text("response.write"),
     Hint::text("sleep("),
     Hint::text("processbuilder"),
+    Hint::text("process.start"),
     Hint::text("getclass"),
     Hint::text("forname"),
     Hint::text("getruntime"),

@@ -231,3 +231,9 @@ fn names_as_values() {
     );
     attack("<? echo('<scr)';echo('ipt>x</script>'); ?>", "php-tag whole");
 }
+
+#[test]
+fn a_name_in_parentheses_is_called() {
+    attack("(system)('id')", "execute text-call");
+    attack("Process.Start(\"cmd\",\"/c dir\")", "execute");
+}

@@ -3,7 +3,9 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
-use super::{OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, TERMINAL};
+use super::{
+    ASSEMBLED_NAME, CMDLET, OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, TERMINAL,
+};
 use crate::{Found, Input};
 
 /// How far the body of a function is looked through.
@@ -26,6 +28,7 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     }
     if input.groups.has(b'(') {
         powershell(text, found);
+        called_text(text, found);
     }
     option(text, found);
     if input.groups.has(0x1b) && text.len() <= TERMINAL_BYTES_MAX {
@@ -73,6 +76,28 @@ fn shellshock(text: &[u8], found: &mut Found<'_>) {
 /// Methods of .NET that PowerShell one-liners load code with; they are called on an object or type in parentheses or brackets.
 const DOWNLOADS: &[&[u8]] =
     &[b".downloadstring(", b".downloadfile(", b".downloaddata(", b"::frombase64string("];
+
+/// `& ("i"+"ex") "whoami"`, `. ('w'+'hoami')`: PowerShell calls what texts are joined to.
+fn called_text(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'(', text).take(16) {
+        let before = text[..at].trim_ascii_end();
+        let Some((b'&' | b'.', before)) = before.split_last() else { continue };
+        let begins =
+            before.trim_ascii_end().last().is_none_or(|b| matches!(b, b';' | b'|' | b'&' | b'"' | b'\''));
+        let rest = text[at + 1..].trim_ascii_start();
+        let Some((&quote @ (b'"' | b'\''), inner)) = rest.split_first() else { continue };
+        let Some(end) = memchr::memchr(quote, &inner[..inner.len().min(TEXT_BYTES_MAX)]) else { continue };
+        let joint = inner[end + 1..].trim_ascii_start().strip_prefix(b"+").map(<[u8]>::trim_ascii_start);
+        if begins && joint.is_some_and(|next| next.first() == Some(&quote)) {
+            found.add(ASSEMBLED_NAME, Span::new(at, text.len().min(at + 40)));
+            found.add(CMDLET, Span::new(at, text.len().min(at + 40)));
+            return;
+        }
+    }
+}
+
+/// How far the first of the texts is looked through.
+const TEXT_BYTES_MAX: usize = 32;
 
 fn powershell(text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr2_iter(b'.', b':', text).take(64) {

@@ -260,3 +260,14 @@ fn loads_writes_and_moves() {
     passes(Class::Command, "curl -s https://api.a.example/v1/status | jq .");
     passes(Class::Command, "\x1b[32mok\x1b[0m 3 tests passed");
 }
+
+#[test]
+fn names_that_are_no_commands() {
+    passes(Class::Command, "[^\\w\\s]");
+    passes(Class::Command, "python -m http.server");
+    check("; python -m http.server", "interpreter semicolon");
+    blocks(Class::Command, "/[bu]in/[c]at /etc/passwd", "glob-name sensitive-file");
+    blocks(Class::Command, "x; & ('w'+'hoami')", "assembled-name");
+    blocks(Class::Command, "& (\"i\"+\"ex\") \"whoami\"", "assembled-name");
+    passes(Class::Command, "Tom & ('Jerry'+'Spike') are in it");
+}

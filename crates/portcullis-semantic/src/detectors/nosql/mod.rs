@@ -14,7 +14,7 @@ use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
-use said::{is_said, is_statement};
+use said::{is_balanced, is_said, is_statement};
 use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
 
 kinds! {
@@ -287,9 +287,11 @@ impl Scan<'_, '_, '_> {
             let end = run(text, next, 24, is_word);
             let word = &text[next..end];
             let head = text[first..semicolon].trim_ascii();
-            let is_break = head.last().is_some_and(|b| matches!(b, b'\'' | b'"' | b')' | b'}'))
-                || head.iter().all(u8::is_ascii_digit)
-                || head.len() < 12;
+            let is_break = match head.last() {
+                Some(b')' | b'}') => head.starts_with(b"db.") || !is_balanced(head),
+                Some(b'\'' | b'"') => true,
+                _ => head.iter().all(u8::is_ascii_digit) || head.len() < 12,
+            };
             if !is_break || is_statement(head) {
                 continue;
             }

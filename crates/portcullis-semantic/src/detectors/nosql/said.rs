@@ -12,18 +12,21 @@ pub(super) fn is_said(text: &[u8]) -> bool {
     }
 }
 
-/// `log('done')`: a call that is whole, which ends nothing that stands before the value.
-pub(super) fn is_statement(text: &[u8]) -> bool {
+/// What is closed in `text` was opened in it, quotes among it: it ends nothing that stands before the value.
+pub(super) fn is_balanced(text: &[u8]) -> bool {
     let depth = text.iter().try_fold(0u32, |depth, b| match b {
-        b'(' => Some(depth + 1),
-        b')' => depth.checked_sub(1),
+        b'(' | b'{' => Some(depth + 1),
+        b')' | b'}' => depth.checked_sub(1),
         _ => Some(depth),
     });
     let is_paired = |quote: u8| memchr::memchr_iter(quote, text).count().is_multiple_of(2);
+    depth.is_some() && is_paired(b'\'') && is_paired(b'"')
+}
+
+/// `log('done')`: a call that is whole, which ends nothing that stands before the value.
+pub(super) fn is_statement(text: &[u8]) -> bool {
     text.first().is_some_and(|b| b.is_ascii_alphabetic())
         && !text.starts_with(b"db.")
         && text.ends_with(b")")
-        && depth == Some(0)
-        && is_paired(b'\'')
-        && is_paired(b'"')
+        && is_balanced(text)
 }

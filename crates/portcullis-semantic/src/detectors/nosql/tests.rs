@@ -61,3 +61,12 @@ fn said_and_whole() {
     blocks(NoSql, "db.injection.insert({success:1});return 1;", "method script-return");
     passes_at(NoSql, Place::Query, "op", "$gt");
 }
+
+#[test]
+fn what_is_closed_was_opened() {
+    passes(NoSql, "#include <stdio.h>\nint main(void) { printf(\"hi\\n\"); return 0; }");
+    blocks(NoSql, "'); return true; var x=('", "script-return");
+    blocks(NoSql, "1); return true", "script-return");
+    passes(NoSql, "{\"name\":{\"$regex\":\"^bob\"}}");
+    blocks(NoSql, "{\"username\":{\"$regex\":\"^a\"}}", "key-matches credential");
+}

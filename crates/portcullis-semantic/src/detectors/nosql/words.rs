@@ -27,7 +27,6 @@ const CREDENTIALS: &[&[u8]] = &[
     b"login",
     b"email",
     b"mail",
-    b"name",
     b"pass",
     b"passwd",
     b"password",

@@ -7,6 +7,7 @@
 
 mod hints;
 mod names;
+mod target;
 #[cfg(test)]
 mod tests;
 mod wrappers;
@@ -18,6 +19,7 @@ use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
+use target::{is_asset, is_module, is_program_folder, is_settings};
 use wrappers::{is_home, is_scheme, wrapper};
 
 kinds! {
@@ -195,14 +197,23 @@ impl PathTraversal {
             match ups {
                 1 => add(CLIMB_ONE),
                 2 => add(CLIMB_TWO),
-                3..=5 if is_asset(target) && path.ups_encoded + path.ups_broken == 0 => add(CLIMB_ASSET),
+                3..=5
+                    if (is_asset(target) || is_loose && is_module(text, path.span))
+                        && path.ups_encoded + path.ups_broken == 0 =>
+                {
+                    add(CLIMB_ASSET)
+                }
                 _ => add(CLIMB),
             }
             let name = input.location.name;
             let ends_so = |end: &[u8]| {
                 name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end))
             };
-            if input.location.place == Place::FileName || ends_so(b"filename") || ends_so(b"file_name") {
+            // A page that tells the name of a picture beside it is none that uploads.
+            let is_page_file = ups == 1 && input.location.place != Place::FileName && is_asset(target);
+            if input.location.place == Place::FileName
+                || (ends_so(b"filename") || ends_so(b"file_name")) && !is_page_file
+            {
                 add(CLIMB_FILE_NAME);
             }
             if memchr::memchr(b'\\', path.span.of(text)).is_some() {
@@ -236,7 +247,9 @@ impl PathTraversal {
                 && path.root != Root::Share
                 && path.names().len() > 1
                 && self.names.is_system(target);
-            if is_system {
+            if is_system && is_program_folder(target) {
+                add(PLACE);
+            } else if is_system {
                 add(SYSTEM);
             } else if path.root != Root::Share && self.names.is_place(target) {
                 add(PLACE);
@@ -319,31 +332,6 @@ fn inner(path: &[u8]) -> Option<(usize, bool)> {
             && is_separator(colon);
         is_drive.then_some((colon, true))
     })
-}
-
-/// `config/internal.properties`
-fn is_settings(target: &[u8]) -> bool {
-    const ENDS: &[&[u8]] = &[
-        b".properties",
-        b".conf",
-        b".cnf",
-        b".htpasswd",
-        b".htaccess",
-        b"config.ini",
-        b"config.php",
-        b"config.yml",
-    ];
-    ENDS.iter().any(|end| target.ends_with(end))
-}
-
-/// A file that pages load by relative paths.
-fn is_asset(target: &[u8]) -> bool {
-    const ASSETS: &[&[u8]] = &[
-        b".png", b".jpg", b".jpeg", b".gif", b".svg", b".webp", b".ico", b".css", b".js", b".mjs", b".ts",
-        b".tsx", b".jsx", b".scss", b".less", b".map", b".woff", b".woff2", b".ttf", b".mp4", b".html",
-        b".md",
-    ];
-    ASSETS.iter().any(|end| target.ends_with(end))
 }
 
 /// `/etc/ is a directory`, `/etc/hosts file`: words behind a path of a system whose names have no spaces.

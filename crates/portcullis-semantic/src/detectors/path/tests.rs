@@ -167,3 +167,19 @@ fn files_in_odd_places() {
         assert!(!at(name, text).1, "{text}: {}", at(name, text).0);
     }
 }
+
+#[test]
+fn what_programs_and_pages_name() {
+    passes("import { a } from '../../../lib/a'; // TODO: fix");
+    passes("jest.mock('../../../api/client')");
+    check("x '../../../../etc/passwd'", "climb~ file~");
+    passes("/usr/local/bin");
+    let (have, blocks) = testing::look(Class::Path, Place::Query, "filename", b"../images/logo.png");
+    assert!(!blocks, "{have}");
+    for (place, text) in
+        [(Place::FileName, "../a.png"), (Place::Query, "../a.php"), (Place::Query, "../../a.png")]
+    {
+        let (have, blocks) = testing::look(Class::Path, place, "filename", text.as_bytes());
+        assert!(blocks, "{text}: {have}");
+    }
+}

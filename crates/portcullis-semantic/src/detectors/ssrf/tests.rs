@@ -78,6 +78,7 @@ fn settings_of_an_installation() {
         passes(Place::Json, "settings.webhook_url", url);
         passes(Place::Form, "baseUrl", url);
     }
+    passes(Place::Json, "cors.origins", "http://localhost:3000");
     passes(Place::Json, "view.url", "http://127.0.0.1:5173/#/home");
     passes(Place::Json, "request.url", "http://localhost:3000/app?x=1");
     passes(Place::Form, "ldap_uri", "ldap://ldap.corp.example.com:389");

@@ -228,6 +228,11 @@ impl<'n, 't> Scan<'n, 't> {
             }
             Group::Module | Group::Type | Group::Node => {}
             _ if is_call => self.call(group, token, is_member, in_call),
+            // PHP: `(system)('id')`.
+            Group::Execute | Group::Eval if self.last_is(b'(') && self.is_called_in_parentheses() => {
+                self.note(Fact::Execute, token.span);
+                self.note(Fact::TextCall, token.span);
+            }
             // Perl and Ruby call without parentheses: `system "id"`.
             Group::Execute => {
                 if let Some(text) =
@@ -363,6 +368,14 @@ impl<'n, 't> Scan<'n, 't> {
             }
             _ => self.only_texts = false,
         }
+    }
+
+    /// The parenthesis around the name that was read ends, and the next one holds what it is called with.
+    fn is_called_in_parentheses(&self) -> bool {
+        let mut lexer = self.lexer;
+        let ends = lexer.next().is_some_and(|next| next.is(b')'));
+        ends && lexer.next().is_some_and(|next| next.is(b'('))
+            && matches!(argument_at(lexer, self.text), Argument::Text(_) | Argument::Variable)
     }
 
     fn argument_now_is_text(&self) -> bool {

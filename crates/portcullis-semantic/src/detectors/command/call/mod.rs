@@ -240,6 +240,8 @@ impl<'r, 't> Reader<'r, 't> {
             return None;
         }
         let command = match marks.has(Marks::GLOB) {
+            // `[^\w\s]` is a class of a regular expression.
+            true if !is_pathed && name.starts_with(b"[") && name.ends_with(b"]") => None,
             true => self.names.matching(name).or_else(|| {
                 // `/???/??t`: the folder says that a command is meant.
                 let enough = is_pathed && name.len() > 1 && name.contains(&b'?');
@@ -277,7 +279,10 @@ impl<'r, 't> Reader<'r, 't> {
                         call.end = before;
                         break;
                     }
-                    let shape = shape::of(word, marks, command.is_windows);
+                    // `python -m http.server`: a module, no host.
+                    let is_module = command.group == Group::Code && seen.last_option == Some(*b"-m\0\0");
+                    let shape =
+                        if is_module { Shape::Word } else { shape::of(word, marks, command.is_windows) };
                     if is_target && !seen.redirects_in && memchr::memmem::find(word, b"/dev/tcp").is_none() {
                         continue;
                     }

@@ -1,0 +1,47 @@
+//! What the file is that a path ends at, as its name and what stands before it tell.
+
+use portcullis_types::Span;
+
+/// `/usr/local/bin`: the folder as a whole, as instructions for an installation have it.
+pub(super) fn is_program_folder(target: &[u8]) -> bool {
+    let target = target.strip_suffix(b"/").unwrap_or(target);
+    target.starts_with(b"usr/")
+        && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end))
+}
+
+/// `config/internal.properties`
+pub(super) fn is_settings(target: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[
+        b".properties",
+        b".conf",
+        b".cnf",
+        b".htpasswd",
+        b".htaccess",
+        b"config.ini",
+        b"config.php",
+        b"config.yml",
+    ];
+    ENDS.iter().any(|end| target.ends_with(end))
+}
+
+/// A file that pages load by relative paths.
+pub(super) fn is_asset(target: &[u8]) -> bool {
+    const ASSETS: &[&[u8]] = &[
+        b".png", b".jpg", b".jpeg", b".gif", b".svg", b".webp", b".ico", b".css", b".js", b".mjs", b".ts",
+        b".tsx", b".jsx", b".scss", b".less", b".map", b".woff", b".woff2", b".ttf", b".mp4", b".html",
+        b".md",
+    ];
+    ASSETS.iter().any(|end| target.ends_with(end))
+}
+
+/// `from '../../../lib/a'`, `require("../../../x")`: a module that a program loads.
+pub(super) fn is_module(text: &[u8], path: Span) -> bool {
+    let Some(before) =
+        text[..path.start as usize].strip_suffix(b"'").or(text[..path.start as usize].strip_suffix(b"\""))
+    else {
+        return false;
+    };
+    let before = before.trim_ascii_end();
+    let before = before.strip_suffix(b"(").unwrap_or(before);
+    [&b"from"[..], b"import", b"require", b"export", b"mock"].iter().any(|word| before.ends_with(word))
+}
