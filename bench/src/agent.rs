@@ -1,8 +1,9 @@
 //! What asking an inspection agent adds to a request: see docs/agents.md.
 //!
-//! One client sends requests on one connection, in turn to a route without an agent and to one with the echo agent of the testkit,
-//! which is a process of its own. Both are answered by Portcullis itself, so that nothing else is in the difference. Beside it the
-//! same messages go to the agent directly, which is what the operating system and the agent take.
+//! One client sends requests on one connection, in turn to a route without an agent, to one with the echo agent of the testkit, a
+//! process of its own, over a Unix socket, and to one with it over gRPC. All are answered by Portcullis itself, so that nothing else
+//! is in the difference. Beside it the same messages go to the agent at the Unix socket directly, which is what the operating
+//! system and the agent take.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use portcullis_agent::wire::{Header, Hello, RequestHead, To, ToAgent};
-use portcullis_agent::{Session, frame};
+use portcullis_agent::{Framing, Session, frame};
 use portcullis_testkit::client::Connection;
-use portcullis_testkit::proxy::{Folder, Proxy};
+use portcullis_testkit::proxy::{Folder, Proxy, free_address};
 use portcullis_testkit::{TestkitError, agent};
 
 /// Measures what an inspection agent adds to a request.
@@ -43,7 +44,10 @@ fn main() -> ExitCode {
 fn measure(options: &Options) -> Result<(), TestkitError> {
     let folder = Folder::create(None)?;
     let socket = folder.file("agent.sock");
-    let _agent = agent::start(&socket, &folder.file("agent.txt"))?;
+    let unix = agent::Address::Unix(socket.clone());
+    let grpc = agent::Address::Grpc(free_address()?);
+    let _unix = agent::start(&unix, &folder.file("unix.txt"))?;
+    let _grpc = agent::start(&grpc, &folder.file("grpc.txt"))?;
     let direct = direct(&socket, options.requests)?;
     let proxy = Proxy::configured(
         Folder::create(None)?,
@@ -51,11 +55,11 @@ fn measure(options: &Options) -> Result<(), TestkitError> {
             format!(
                 "workers = 1\nadmin = {{ listen = \"{admin}\" }}\n\
              [[listeners]]\nname = \"http\"\naddress = \"{address}\"\n\
-             [agents.echo]\naddress = \"unix:{}\"\n\
+             [agents.unix]\naddress = \"{unix}\"\n[agents.grpc]\naddress = \"{grpc}\"\n\
              [[sites]]\nname = \"bench\"\nhosts = [\"*\"]\nmode = \"off\"\n\
              routes = [{{ path = \"/plain\", respond = {{ status = 204 }} }}, \
-             {{ path = \"/agent\", agents = [\"echo\"], respond = {{ status = 204 }} }}]\n",
-                socket.display()
+             {{ path = \"/unix\", agents = [\"unix\"], respond = {{ status = 204 }} }}, \
+             {{ path = \"/grpc\", agents = [\"grpc\"], respond = {{ status = 204 }} }}]\n"
             )
         },
         &[],
@@ -71,21 +75,25 @@ fn measure(options: &Options) -> Result<(), TestkitError> {
             status => Err(TestkitError::Run(format!("{path} is answered {status}"))),
         }
     };
-    let (mut plain, mut asked, mut added) = (Vec::new(), Vec::new(), Vec::new());
+    let mut times: [Vec<f64>; 5] = Default::default();
     for turn in 0..WARM + options.requests {
-        let (without, with) = (ask("/plain")?, ask("/agent")?);
+        let [plain, unix, grpc] = [ask("/plain")?, ask("/unix")?, ask("/grpc")?].map(micros);
         if turn >= WARM {
-            plain.push(micros(without));
-            asked.push(micros(with));
-            added.push(micros(with) - micros(without));
+            let all = [plain, unix, unix - plain, grpc, grpc - plain];
+            times.iter_mut().zip(all).for_each(|(times, time)| times.push(time));
         }
     }
     println!("{} requests to each route, one at a time; microseconds", options.requests);
     println!("{:<44} {:>8} {:>8}", "", "p50", "p99");
-    row("without an agent", &mut plain);
-    row("with one", &mut asked);
-    row("added (differences of neighbours)", &mut added);
-    row("the agent asked directly, without a proxy", &mut direct.into_iter().map(micros).collect::<Vec<_>>());
+    let names = [
+        "without an agent",
+        "with one over a Unix socket",
+        "added (differences of neighbours)",
+        "with one over gRPC",
+        "added (differences of neighbours)",
+    ];
+    names.iter().zip(&mut times).for_each(|(name, times)| row(name, times));
+    row("the Unix socket asked directly, no proxy", &mut direct.into_iter().map(micros).collect::<Vec<_>>());
     Ok(())
 }
 
@@ -97,7 +105,7 @@ fn direct(socket: &Path, count: usize) -> Result<Vec<Duration>, TestkitError> {
     let broken = |source| TestkitError::io(socket, source);
     let mut stream = UnixStream::connect(socket).map_err(broken)?;
     let hello = Hello { version_min: 1, version_max: 1, ..Hello::default() };
-    stream.write_all(&frame(&ToAgent::of(0, To::Hello(hello)))).map_err(broken)?;
+    stream.write_all(&frame(Framing::Length, &ToAgent::of(0, To::Hello(hello)))).map_err(broken)?;
     let mut session = Session::default();
     let mut buffer = [0; 4096];
     while session.terms().is_none() {
@@ -117,7 +125,9 @@ fn direct(socket: &Path, count: usize) -> Result<Vec<Duration>, TestkitError> {
             end: true,
             ..RequestHead::default()
         };
-        stream.write_all(&frame(&ToAgent::of(exchange, To::RequestHead(head)))).map_err(broken)?;
+        stream
+            .write_all(&frame(Framing::Length, &ToAgent::of(exchange, To::RequestHead(head))))
+            .map_err(broken)?;
         while session.take_decision(exchange).is_none() {
             receive(&mut stream, &mut session, &mut buffer).map_err(broken)?;
         }

@@ -14,21 +14,21 @@
 //!     Done 2, ResponseHead 1, ... ─────>
 //! ```
 //!
-//! [`wire`] is the schema of `proto/` in Rust, [`Frames`] takes a stream of bytes apart, and a [`Session`] is what Portcullis knows
+//! [`wire`] is the schema of `proto/` in Rust, [`Frames`] takes a stream of bytes apart (of a Unix socket or of gRPC), and a [`Session`] is what Portcullis knows
 //! of a connection: pure, so that what does the waiting has nothing to decide. [`check`] turns a decision into one that can
 //! be carried out, or says why it cannot.
 //!
 //! ```
-//! use portcullis_agent::{Session, Terms, frame, wire};
+//! use portcullis_agent::{Framing, Session, Terms, frame, wire};
 //!
 //! let mut session = Session::default();
 //! let welcome = wire::Welcome { version: 1, ..Default::default() };
-//! session.receive(&frame(&wire::FromAgent::of(0, welcome.into())), &mut Vec::new()).unwrap();
+//! session.receive(&frame(Framing::Length, &wire::FromAgent::of(0, welcome.into())), &mut Vec::new()).unwrap();
 //! assert_eq!(session.terms().map(|terms| terms.window_bytes), Some(65536));
 //! let exchange = session.begin();
 //! let allow = wire::Decision::default();
 //! let mut told = Vec::new();
-//! session.receive(&frame(&wire::FromAgent::of(exchange, allow.into())), &mut told).unwrap();
+//! session.receive(&frame(Framing::Length, &wire::FromAgent::of(exchange, allow.into())), &mut told).unwrap();
 //! assert_eq!(told, [exchange]);
 //! assert!(session.take_decision(exchange).is_some());
 //! ```
@@ -39,11 +39,13 @@ mod session;
 pub mod wire;
 
 pub use check::{Change, Checked, Verdict, check};
-pub use frame::{Frames, TooLong, frame, write_frame};
+pub use frame::{Frames, Framing, Unreadable, frame, write_frame};
 pub use session::{Broken, Session, Terms};
 
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u32 = 1;
+/// The path of the call that carries the protocol over gRPC.
+pub const GRPC_PATH: &str = "/portcullis.agent.v1.InspectionAgent/Converse";
 /// Bytes of one message from an agent, at most.
 pub const FROM_AGENT_BYTES_MAX: usize = 64 << 10;
 /// Body bytes in one message to an agent, at most.

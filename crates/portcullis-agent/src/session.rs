@@ -4,7 +4,10 @@ use std::fmt;
 use prost::Message;
 
 use crate::wire::{Decision, From, FromAgent};
-use crate::{FROM_AGENT_BYTES_MAX, Frames, TO_AGENT_BYTES, TO_AGENT_BYTES_MIN, VERSION, WINDOW_BYTES};
+use crate::{
+    FROM_AGENT_BYTES_MAX, Frames, Framing, TO_AGENT_BYTES, TO_AGENT_BYTES_MIN, Unreadable, VERSION,
+    WINDOW_BYTES,
+};
 
 /// One connection to an agent, as Portcullis sees it: what was agreed, and the exchanges that are open.
 #[derive(Debug, Default)]
@@ -38,6 +41,8 @@ struct Open {
 pub enum Broken {
     /// A message above [`FROM_AGENT_BYTES_MAX`].
     TooLong(usize),
+    /// A compressed message of gRPC, by its first byte.
+    Compressed(u8),
     /// Not a message of the protocol.
     Malformed(String),
     /// Something else came before the Welcome, or a second one.
@@ -56,6 +61,9 @@ impl fmt::Display for Broken {
             Broken::TooLong(length) => {
                 write!(f, "a message of {length} bytes; {FROM_AGENT_BYTES_MAX} are allowed")
             }
+            Broken::Compressed(flag) => {
+                write!(f, "a gRPC message with the first byte {flag}; only 0, not compressed, is allowed")
+            }
             Broken::Malformed(why) => write!(f, "not a message of the protocol: {why}"),
             Broken::Handshake => f.write_str("a connection begins with one Welcome"),
             Broken::Version(version) => {
@@ -73,12 +81,19 @@ impl fmt::Display for Broken {
 }
 
 impl Session {
+    /// A connection whose messages are told apart like this.
+    pub fn new(framing: Framing) -> Session {
+        Session { frames: Frames::new(framing), ..Session::default() }
+    }
+
     /// Takes what came. The numbers of exchanges that have a decision or credit now are appended to `told`.
     pub fn receive(&mut self, bytes: &[u8], told: &mut Vec<u64>) -> Result<(), Broken> {
         self.frames.feed(bytes);
-        while let Some(message) =
-            self.frames.next(FROM_AGENT_BYTES_MAX).map_err(|long| Broken::TooLong(long.0))?
-        {
+        let unreadable = |why| match why {
+            Unreadable::TooLong(length) => Broken::TooLong(length),
+            Unreadable::Compressed(flag) => Broken::Compressed(flag),
+        };
+        while let Some(message) = self.frames.next(FROM_AGENT_BYTES_MAX).map_err(unreadable)? {
             let message = FromAgent::decode(message).map_err(|error| Broken::Malformed(error.to_string()))?;
             let exchange = message.exchange;
             match (message.message, self.terms) {
@@ -171,12 +186,13 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Framing::Length;
     use crate::frame;
     use crate::wire::{Credit, Welcome};
 
     fn welcomed(welcome: Welcome) -> Result<Session, Broken> {
         let mut session = Session::default();
-        session.receive(&frame(&FromAgent::of(0, welcome.into())), &mut Vec::new())?;
+        session.receive(&frame(Length, &FromAgent::of(0, welcome.into())), &mut Vec::new())?;
         Ok(session)
     }
 
@@ -192,9 +208,9 @@ mod tests {
         assert_eq!(welcome(1, 0), Ok(()));
         assert_eq!(welcome(2, 0), Err(Broken::Version(2)));
         assert_eq!(welcome(1, 1000), Err(Broken::Limits));
-        let decision = frame(&FromAgent::of(1, Decision::default().into()));
+        let decision = frame(Length, &FromAgent::of(1, Decision::default().into()));
         assert_eq!(Session::default().receive(&decision, &mut Vec::new()), Err(Broken::Handshake));
-        let again = frame(&FromAgent::of(0, Welcome { version: 1, ..Welcome::default() }.into()));
+        let again = frame(Length, &FromAgent::of(0, Welcome { version: 1, ..Welcome::default() }.into()));
         assert_eq!(plain().receive(&again, &mut Vec::new()), Err(Broken::Handshake));
     }
 
@@ -205,7 +221,7 @@ mod tests {
         assert_eq!((session.spend(first, 7), session.spend(first, 7), session.spend(first, 7)), (7, 3, 0));
         assert_eq!(session.spend(second, 4), 4, "each exchange has its own");
         let mut told = Vec::new();
-        let credit = frame(&FromAgent::of(first, Credit { bytes: 5 }.into()));
+        let credit = frame(Length, &FromAgent::of(first, Credit { bytes: 5 }.into()));
         session.receive(&credit, &mut told).unwrap();
         assert_eq!((told, session.spend(first, 7)), (vec![first], 5));
         session.begin_response(first);
@@ -216,7 +232,7 @@ mod tests {
     fn decisions_find_their_exchange_and_late_ones_are_left_aside() {
         let mut session = plain();
         let (first, second) = (session.begin(), session.begin());
-        let decide = |exchange| frame(&FromAgent::of(exchange, Decision::default().into()));
+        let decide = |exchange| frame(Length, &FromAgent::of(exchange, Decision::default().into()));
         let mut told = Vec::new();
         session.receive(&decide(second), &mut told).unwrap();
         assert!(session.has_decided(second) && !session.has_decided(first));

@@ -13,14 +13,14 @@ fn read(name: &str) -> String {
 /// The messages of the schema; enums count as `enumeration`, and what is in a `oneof` as any field.
 fn schema() -> Messages {
     let text = read("proto/portcullis/agent/v1/agent.proto");
-    let (mut messages, mut message, mut is_enum) = (Messages::new(), String::new(), false);
+    let (mut messages, mut message, mut is_left_aside) = (Messages::new(), String::new(), false);
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
         let words: Vec<&str> = line.trim_end_matches(';').split_whitespace().collect();
         match words[..] {
             ["message", name, "{"] => message = name.to_string(),
-            ["enum", ..] => is_enum = true,
-            ["}"] => is_enum = false,
-            _ if is_enum => {}
+            ["service", ..] | ["enum", ..] => is_left_aside = true,
+            ["}"] => is_left_aside = false,
+            _ if is_left_aside => {}
             [.., kind, name, "=", number] => {
                 let kind = match kind {
                     "Verdict" | "Kind" => "enumeration",
@@ -82,4 +82,13 @@ fn the_messages_in_rust_are_those_of_the_schema() {
     let schema = schema();
     assert_eq!(schema.len(), 12, "{:?}", schema.keys());
     assert_eq!(wire(), schema);
+}
+
+#[test]
+fn the_call_of_grpc_is_that_of_the_schema() {
+    let text = read("proto/portcullis/agent/v1/agent.proto");
+    let word = |after: &str| text.split_once(after).and_then(|(_, rest)| rest.split([' ', ';', '(']).next());
+    let (package, service, call) = (word("\npackage "), word("\nservice "), word("  rpc "));
+    let path = format!("/{}.{}/{}", package.unwrap(), service.unwrap(), call.unwrap());
+    assert_eq!(path, portcullis_agent::GRPC_PATH);
 }

@@ -12,7 +12,8 @@ use crate::checked::OpenOrClosed;
 use crate::hint;
 use crate::raw::OpenOrClosed as RawOpenOrClosed;
 use crate::spanned::Spanned;
-use crate::upstream::{breaker, number};
+use crate::tls::{self, UpstreamTls};
+use crate::upstream::{Endpoint, breaker, number, parse_with_port};
 
 pub(crate) use raw::{Agent as Raw, Use};
 
@@ -21,8 +22,8 @@ pub(crate) use raw::{Agent as Raw, Use};
 pub struct Agent {
     /// Its name in events and metrics.
     pub name: String,
-    /// Its Unix socket.
-    pub socket: PathBuf,
+    /// Where it listens.
+    pub address: AgentAddress,
     /// How long a request waits for it in all, and a response.
     pub timeout: Duration,
     /// Connections of one worker.
@@ -41,6 +42,15 @@ pub struct Agent {
     pub failure: OpenOrClosed,
     /// When it is not asked for a while.
     pub breaker: BreakerSettings,
+}
+
+/// Where an agent listens, and what is spoken there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentAddress {
+    /// The protocol as it is, over this Unix socket.
+    Unix(PathBuf),
+    /// gRPC over HTTP/2.
+    Grpc(Endpoint, Option<UpstreamTls>),
 }
 
 /// What an agent is shown of responses.
@@ -83,22 +93,7 @@ fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
         let message = format!("`{name}` is not a name: 1 to 64 letters, digits, `-`, `_`, `.`");
         checker.wrong(span, message);
     }
-    let socket = match raw.address.strip_prefix("unix:") {
-        Some(path) if !path.is_empty() => checker.path(path),
-        _ => {
-            checker.wrong_with_hint(
-                raw.address.span.clone(),
-                format!("`{}` is not the address of an agent", raw.address.value),
-                "write `unix:/run/portcullis/agent.sock`".to_string(),
-            );
-            PathBuf::new()
-        }
-    };
-    // As sockaddr_un has it, the final zero counted.
-    if socket.as_os_str().len() > 107 {
-        let message = "the path of a Unix socket has 107 bytes at most".to_string();
-        checker.wrong(raw.address.span.clone(), message);
-    }
+    let address = address(checker, &raw.address, raw.tls);
     if let (Some(limit), false, true) = (
         &raw.body_limit,
         raw.request_body == Some(true),
@@ -112,7 +107,7 @@ fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
     }
     Agent {
         name,
-        socket,
+        address,
         timeout: raw.timeout.map_or(TIMEOUT, |time| time.0),
         connections: number(checker, raw.connections, 1..=64, "connections", 1),
         concurrency: number(checker, raw.concurrency, 1..=65_536, "concurrency", CONCURRENCY),
@@ -127,6 +122,45 @@ fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
         failure: failure(raw.failure).unwrap_or(OpenOrClosed::Closed),
         breaker: breaker(checker, raw.breaker),
     }
+}
+
+fn address(
+    checker: &mut Checker<'_>,
+    raw: &Spanned<String>,
+    tls: Option<Spanned<crate::raw::UpstreamTls>>,
+) -> AgentAddress {
+    let is_tls = raw.starts_with("grpcs://");
+    if let (false, Some(settings)) = (is_tls, &tls) {
+        checker.wrong_with_hint(
+            settings.span.clone(),
+            "this agent has TLS settings, but is not spoken to over TLS".to_string(),
+            "write `grpcs://` in its address or drop `tls`".to_string(),
+        );
+    }
+    let url = raw.strip_prefix("grpc://").or_else(|| raw.strip_prefix("grpcs://"));
+    let wrong = match (raw.strip_prefix("unix:").filter(|path| !path.is_empty()), url) {
+        (Some(path), _) => {
+            let socket = checker.path(path);
+            // As sockaddr_un has it, the final zero counted.
+            if socket.as_os_str().len() > 107 {
+                let message = "the path of a Unix socket has 107 bytes at most".to_string();
+                checker.wrong(raw.span.clone(), message);
+            }
+            return AgentAddress::Unix(socket);
+        }
+        (None, Some(rest)) => match parse_with_port(raw, rest) {
+            Ok(endpoint) => {
+                let settings = tls.map(|tls| tls.value).unwrap_or_default();
+                return AgentAddress::Grpc(endpoint, is_tls.then(|| tls::upstream(checker, settings)));
+            }
+            Err(message) => message,
+        },
+        (None, None) => format!("`{}` is not the address of an agent", raw.value),
+    };
+    let hint =
+        "write `unix:/run/portcullis/agent.sock`, `grpc://127.0.0.1:9100` or `grpcs://agent.internal:9100`";
+    checker.wrong_with_hint(raw.span.clone(), wrong, hint.to_string());
+    AgentAddress::Unix(PathBuf::new())
 }
 
 /// Checks which agents a site or route asks.

@@ -66,7 +66,7 @@ mod upstream;
 pub use access::{
     Access, Ban, Clients, KeyPart, LimitStore, Points, Prefixes, RateLimit, RefuseAction, Unavailable,
 };
-pub use agents::{Agent, AgentUse, ResponseShown};
+pub use agents::{Agent, AgentAddress, AgentUse, ResponseShown};
 pub use checked::*;
 pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};
 pub use error::{ConfigError, Mistake};

@@ -420,7 +420,18 @@ pub(crate) fn parse_url(text: &str) -> Result<(Endpoint, bool), String> {
         (_, Some(rest)) => (rest, true),
         _ => return Err(format!("`{text}` does not begin with http:// or https://")),
     };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let (host, port) = host_and_port(text, rest.strip_suffix('/').unwrap_or(rest))?;
+    Ok((Endpoint::new(host, port.unwrap_or(80 + 363 * u16::from(is_tls))), is_tls))
+}
+
+/// Reads an endpoint that has to name its port. `rest` is the end of `text`, which messages show.
+pub(crate) fn parse_with_port(text: &str, rest: &str) -> Result<Endpoint, String> {
+    let (host, port) = host_and_port(text, rest)?;
+    let port = port.ok_or_else(|| format!("`{text}` names no port"))?;
+    Ok(Endpoint::new(host, port))
+}
+
+fn host_and_port<'t>(text: &str, rest: &'t str) -> Result<(&'t str, Option<u16>), String> {
     if rest.contains(['/', '?', '#', '@']) {
         return Err(format!("`{text}` has more than a host and a port"));
     }
@@ -443,11 +454,8 @@ pub(crate) fn parse_url(text: &str) -> Result<(Endpoint, bool), String> {
     if host.is_empty() || !is_host {
         return Err(format!("`{text}` names no host"));
     }
-    let port = match port {
-        None => 80 + 363 * u16::from(is_tls),
-        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong_port)?,
-    };
-    Ok((Endpoint::new(host, port), is_tls))
+    let number = |port: &str| port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong_port);
+    Ok((host, port.map(number).transpose()?))
 }
 
 #[cfg(test)]

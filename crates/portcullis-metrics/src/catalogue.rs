@@ -186,7 +186,7 @@ catalogue! {
     AGENT_DECISIONS Counter "portcullis_agent_decisions_total" ["agent", "decision"]
         "Decisions of an agent on requests and responses: allow, block or redirect.";
     AGENT_FAILURES Counter "portcullis_agent_failures_total" ["agent", "reason"]
-        "Exchanges for which an agent gave no decision: no connection (connect), no handshake, closed, or an invalid message.";
+        "Exchanges for which an agent gave no decision: no connection (connect), no handshake, closed, an invalid message, or a gRPC status.";
     AGENT_TIMEOUTS Counter "portcullis_agent_timeouts_total" ["agent"]
         "Exchanges for which an agent gave no decision in time.";
     AGENT_BYPASSES Counter "portcullis_agent_bypasses_total" ["agent", "reason"]

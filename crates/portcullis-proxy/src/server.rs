@@ -251,6 +251,9 @@ fn watch(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
                 tls.refresh(say);
             }
         }
+        for tls in generation.agents.iter().filter_map(|agent| agent.tls.as_ref()) {
+            tls.refresh(say);
+        }
         let now = shared.clock(Instant::now());
         for cells in generation.jails.values() {
             cells.measure(now);

@@ -164,7 +164,7 @@ impl Generation {
                 })
             })
             .collect::<Result<Vec<_>, StartError>>()?;
-        let agents = Agent::build(&config.agents, services, old.map_or(&[], |old| &old.agents));
+        let agents = Agent::build(&config.agents, services, old.map_or(&[], |old| &old.agents))?;
         let mut limits = Vec::new();
         let known = old.and_then(|old| old.limit_link.as_ref());
         let limit_link = LimitLink::build(config.limit_store.as_ref(), services, origin.started(), known)?;

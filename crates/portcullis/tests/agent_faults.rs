@@ -4,12 +4,12 @@
 mod agent;
 mod served;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use agent::{Agent, serve_if_told, table, until};
+use agent::{Agent, grpc, serve_if_told, table, unix, until};
+use portcullis_testkit::agent::Address;
 use portcullis_testkit::client::Connection;
 use served::*;
 
@@ -69,7 +69,7 @@ struct Front {
 }
 
 impl Front {
-    fn start(socket: &Path) -> Front {
+    fn start(address: &Address) -> Front {
         let (leaked, bypassed): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
         let counters = (Arc::clone(&leaked), Arc::clone(&bypassed));
         let application = application(move |request| {
@@ -82,7 +82,7 @@ impl Front {
         let site = "mode = \"off\"\nagents = [\"echo\"]\n\
                     routes = [{ path = \"/open\", agents = [{ name = \"echo\", failure = \"open\" }] }]";
         let settings = "timeout = \"250ms\"\nbreaker = { open = \"500ms\" }";
-        let served = Served::start_site(&application, site, &table("echo", socket, settings));
+        let served = Served::start_site(&application, site, &table("echo", address, settings));
         Front { served, leaked, bypassed, _application: application }
     }
 
@@ -124,16 +124,24 @@ impl Front {
 #[test]
 fn a_crash_and_a_new_start() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("echo.sock");
-    let agent = Agent::echo(&socket);
-    let front = Front::start(&socket);
+    crash(&unix(folder.path()));
+}
+
+#[test]
+fn a_crash_and_a_new_start_over_grpc() {
+    crash(&grpc());
+}
+
+fn crash(address: &Address) {
+    let agent = Agent::echo(address);
+    let front = Front::start(address);
     let (closed, open) = front.under_load(|closed, open| {
         agent.kill();
         until("the breaker opens", || front.breaker() == 1.0);
         let (refused, passed) = (closed.count().1, open.count().0);
         until("both go on", || closed.count().1 > refused + 50 && open.count().0 > passed + 50);
         let passed = closed.count().0;
-        let _again = Agent::echo(&socket);
+        let _again = Agent::echo(address);
         until("the breaker closes", || front.breaker() == 0.0);
         until("the closed route passes again", || closed.count().0 > passed + 50);
     });
@@ -149,9 +157,17 @@ fn a_crash_and_a_new_start() {
 #[test]
 fn a_freeze_and_a_thaw() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("echo.sock");
-    let agent = Agent::echo(&socket);
-    let front = Front::start(&socket);
+    freeze(&unix(folder.path()));
+}
+
+#[test]
+fn a_freeze_and_a_thaw_over_grpc() {
+    freeze(&grpc());
+}
+
+fn freeze(address: &Address) {
+    let agent = Agent::echo(address);
+    let front = Front::start(address);
     let (closed, open) = front.under_load(|closed, open| {
         agent.freeze();
         until("the breaker opens", || front.breaker() == 1.0);
@@ -177,7 +193,7 @@ fn an_agent_that_is_away_does_not_flood_events() {
         "agents = [\"gone\"]\n{}",
         rules("SecRule REQUEST_URI \"@contains probe\" \"id:1,phase:1,pass,log\"")
     );
-    let more = table("gone", &folder.path().join("gone.sock"), "failure = \"open\"");
+    let more = table("gone", &unix(folder.path()), "failure = \"open\"");
     let served = Served::start_site(&application, &site, &more);
     let omitted = || served.metric("portcullis_agent_events_omitted_total{agent=\"gone\"}");
     let mut sent = 0;

@@ -5,7 +5,8 @@ mod served;
 
 use std::sync::{Arc, Mutex};
 
-use agent::{Agent, serve_if_told, table, until};
+use agent::{Agent, addresses, serve_if_told, table, until};
+use portcullis_testkit::agent::Address;
 use serde_json::Value;
 use served::*;
 
@@ -58,15 +59,18 @@ fn event(served: &Served, number: usize) -> Value {
 #[test]
 fn what_agents_can_decide() {
     let folder = folder();
-    let socket = folder.path().join("echo.sock");
-    let _agent = Agent::echo(&socket);
+    addresses(folder.path()).iter().for_each(decisions);
+}
+
+fn decisions(address: &Address) {
+    let _agent = Agent::echo(address);
     let (application, seen) = recording();
     let directives = "SecRuleEngine On
         SecAction \"id:3,phase:1,pass,nolog,setvar:tx.inbound_anomaly_score_pl1=2\"
         SecRule TX:inbound_anomaly_score_pl1 \"@ge 9\" \"id:4,phase:2,deny,status:410\"
         SecRule TX:agent_score \"@ge 5\" \"id:1,phase:2,deny,status:409,msg:'points'\"";
     let site = format!("{}\nagents = [\"echo\"]", rules(directives));
-    let served = Served::start_site(&application, &site, &table("echo", &socket, ""));
+    let served = Served::start_site(&application, &site, &table("echo", address, ""));
 
     assert_eq!(ask(&served, "").status(), 200);
     let blocked = ask(&served, "block 451; reason not here; tag law");
@@ -112,12 +116,15 @@ fn what_agents_can_decide() {
 #[test]
 fn bodies_are_shown_in_pieces_as_far_as_there_is_credit() {
     let folder = folder();
-    let socket = folder.path().join("echo.sock");
-    let _agent = Agent::echo(&socket);
+    addresses(folder.path()).iter().for_each(bodies);
+}
+
+fn bodies(address: &Address) {
+    let _agent = Agent::echo(address);
     let (application, seen) = recording();
     let more = format!(
         "{}\n[[sites]]\nname = \"off\"\nhosts = [\"off\"]\nupstream = \"app\"\nmode = \"off\"\nagents = [\"echo\"]",
-        table("echo", &socket, "request_body = true\nbody_limit = \"200KiB\"")
+        table("echo", address, "request_body = true\nbody_limit = \"200KiB\"")
     );
     let served = Served::start_site(&application, "agents = [\"echo\"]", &more);
     // Many windows of the agent, which has room for 8 KiB at a time.
@@ -149,8 +156,11 @@ fn bodies_are_shown_in_pieces_as_far_as_there_is_credit() {
 #[test]
 fn responses_are_shown_if_the_agent_asks_for_them() {
     let folder = folder();
-    let socket = folder.path().join("echo.sock");
-    let _agent = Agent::echo(&socket);
+    addresses(folder.path()).iter().for_each(responses);
+}
+
+fn responses(address: &Address) {
+    let _agent = Agent::echo(address);
     let application = application(|request| {
         let mut response = says(if request.target.contains("body") { "here is block-body" } else { "hello" });
         if request.target.contains("head") {
@@ -161,7 +171,7 @@ fn responses_are_shown_if_the_agent_asks_for_them() {
         }
         response
     });
-    let more = table("echo", &socket, "response = \"body\"");
+    let more = table("echo", address, "response = \"body\"");
     let served = Served::start_site(&application, "agents = [\"echo\"]\nmode = \"off\"", &more);
     assert_eq!(served.get("/").body(), "hello");
     assert_eq!(served.get("/head").status(), 502);
@@ -175,13 +185,16 @@ fn responses_are_shown_if_the_agent_asks_for_them() {
 #[test]
 fn without_a_decision_policy_says_what_happens() {
     let folder = folder();
-    let socket = folder.path().join("echo.sock");
-    let _agent = Agent::echo(&socket);
+    addresses(folder.path()).iter().for_each(without_a_decision);
+}
+
+fn without_a_decision(address: &Address) {
+    let _agent = Agent::echo(address);
     let (application, seen) = recording();
     let site = "mode = \"off\"\nagents = [\"echo\"]\n\
                 routes = [{ path = \"/open\", agents = [{ name = \"echo\", failure = \"open\" }] }, \
                 { path = \"/none\", agents = [] }, { path = \"/detect\", mode = \"semantic\", engine = \"detection_only\" }]";
-    let more = table("echo", &socket, "timeout = \"300ms\"\nbreaker = { failures = 100 }");
+    let more = table("echo", address, "timeout = \"300ms\"\nbreaker = { failures = 100 }");
     let served = Served::start_site(&application, site, &more);
     let get = |path: &str, commands: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Agent: {commands}\r\n");
@@ -226,10 +239,13 @@ fn without_a_decision_policy_says_what_happens() {
 #[test]
 fn more_than_an_agent_takes_wait_and_more_than_may_wait_are_not_asked() {
     let folder = folder();
-    let socket = folder.path().join("echo.sock");
-    let _agent = Agent::echo(&socket);
+    addresses(folder.path()).iter().for_each(places);
+}
+
+fn places(address: &Address) {
+    let _agent = Agent::echo(address);
     let (application, _) = recording();
-    let more = table("echo", &socket, "concurrency = 1\nqueue = 1\ntimeout = \"5s\"");
+    let more = table("echo", address, "concurrency = 1\nqueue = 1\ntimeout = \"5s\"");
     let served = Served::start_site(&application, "mode = \"off\"\nagents = [\"echo\"]", &more);
     let gauge = |name: &str| served.metric(&format!("portcullis_agent_requests_{name}{{agent=\"echo\"}}"));
     std::thread::scope(|scope| {
@@ -255,7 +271,7 @@ fn the_example_in_python() {
     let socket = folder.path().join("example.sock");
     let _agent = Agent::python(&socket);
     let (application, seen) = recording();
-    let more = table("example", &socket, "request_body = true");
+    let more = table("example", &Address::Unix(socket), "request_body = true");
     let served = Served::start_site(&application, "agents = [\"example\"]", &more);
     assert_eq!(served.get("/").status(), 200);
     assert_eq!(seen.lock().unwrap().pop().unwrap().header("x-client-kind"), Some("person"));

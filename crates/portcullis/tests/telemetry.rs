@@ -300,15 +300,15 @@ fn traffic() -> BTreeSet<String> {
 /// An agent that is well, one that is not there, and a collector that is not there either.
 fn agents() -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("echo.sock");
-    let _agent = Agent::echo(&socket);
+    let address = agent::unix(folder.path());
+    let _agent = Agent::echo(&address);
     let application = application(|_| says("hello"));
     let vacant = free_address();
     let more = format!(
         "{}{}[tracing]\notlp = \"http://{vacant}\"\nratio = 1\n[upstreams.two]\n\
          endpoints = [\"http://{vacant}\", \"http://{}\"]\nejection = {{ failures = 0 }}",
-        table("echo", &socket, "timeout = \"300ms\"\nconcurrency = 1"),
-        table("gone", &folder.path().join("gone.sock"), "failure = \"open\""),
+        table("echo", &address, "timeout = \"300ms\"\nconcurrency = 1"),
+        table("gone", &agent::unix(&folder.path().join("none")), "failure = \"open\""),
         application.address()
     );
     let site = "mode = \"off\"\nagents = [\"echo\"]\nroutes = [{ path = \"/gone\", agents = [\"gone\"] }, \

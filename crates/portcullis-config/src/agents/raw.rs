@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use crate::raw::{Breaker, OpenOrClosed};
+use crate::raw::{Breaker, OpenOrClosed, UpstreamTls};
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 
@@ -15,8 +15,11 @@ use crate::units::{Size, Time};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
-    /// Its Unix socket, for example `unix:/run/portcullis/agent.sock`.
+    /// Where it listens: a Unix socket (`unix:/run/portcullis/agent.sock`), or gRPC (`grpc://host:port`, over TLS
+    /// `grpcs://host:port`).
     pub address: Spanned<String>,
+    /// TLS towards it; only with `grpcs`.
+    pub tls: Option<Spanned<UpstreamTls>>,
     /// How long a request waits for it in all, and then a response: for a place, a connection, credit and the decision.
     /// Default: 1s.
     pub timeout: Option<Time>,

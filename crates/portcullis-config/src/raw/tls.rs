@@ -66,7 +66,7 @@ pub(crate) enum ClientAuthMode {
 }
 
 /// TLS towards endpoints.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpstreamTls {
     /// PEM file with the only certificate authorities to trust. Default: those of the system.

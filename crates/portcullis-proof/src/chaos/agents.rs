@@ -46,20 +46,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 fn crash(case: &mut Case) -> Result<(), TestkitError> {
     let (backend, folder) = (Backend::start()?, case.folder()?);
     let (socket, log) = (folder.file("agent.sock"), folder.file("agent.txt"));
-    let alive = agent::start(&socket, &log)?;
+    let address = agent::Address::Unix(socket.clone());
+    let alive = agent::start(&address, &log)?;
     let (proxy, load) = serve(case, &backend, &socket)?;
     load.go_on(0.5);
     // Killed and waited for.
     drop(alive);
     let fault = Fault::watch(load, &proxy)?;
-    let _agent = agent::start(&socket, &log)?;
+    let _agent = agent::start(&address, &log)?;
     fault.mended(case, &proxy, &backend)
 }
 
 fn freeze(case: &mut Case) -> Result<(), TestkitError> {
     let (backend, folder) = (Backend::start()?, case.folder()?);
     let socket = folder.file("agent.sock");
-    let frozen = agent::start(&socket, &folder.file("agent.txt"))?;
+    let frozen = agent::start(&agent::Address::Unix(socket.clone()), &folder.file("agent.txt"))?;
     let (proxy, load) = serve(case, &backend, &socket)?;
     load.go_on(0.5);
     frozen.signal(Signal::STOP)?;
@@ -80,7 +81,7 @@ fn breaker(case: &mut Case) -> Result<(), TestkitError> {
     case.figure("connections", asked);
     case.check(asked <= allowed, || format!("the agent was asked {asked} times, {allowed} are enough"));
     deaf.stop()?;
-    let _agent = agent::start(&socket, &folder.file("agent.txt"))?;
+    let _agent = agent::start(&agent::Address::Unix(socket.clone()), &folder.file("agent.txt"))?;
     fault.mended(case, &proxy, &backend)
 }
 

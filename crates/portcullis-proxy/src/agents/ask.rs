@@ -233,7 +233,9 @@ fn failed(
     policy: ExceptionPolicy,
 ) -> Option<(Interruption, String)> {
     let outcome = match why {
-        Failed::Connect | Failed::Handshake | Failed::Closed | Failed::Invalid => AgentOutcome::Failed,
+        Failed::Connect | Failed::Handshake | Failed::Closed | Failed::Invalid | Failed::Status => {
+            AgentOutcome::Failed
+        }
         Failed::Timeout => AgentOutcome::Timeout,
         Failed::CircuitOpen => AgentOutcome::CircuitOpen,
         Failed::Queue => AgentOutcome::Queue,

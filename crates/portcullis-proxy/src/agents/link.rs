@@ -3,23 +3,26 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::io::ErrorKind;
+use std::mem::MaybeUninit;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
 
 use portcullis_agent::wire::{Decision, Done, Hello, To, ToAgent};
-use portcullis_agent::{Session, VERSION, write_frame};
+use portcullis_agent::{Framing, Session, VERSION, write_frame};
 use portcullis_config::ResponseShown;
-use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
+use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 
 use super::report::Report;
-use super::{Agent, Failed, OfAgent};
+use super::transport::{Ended, Transport, framing};
+use super::{Agent, Failed, OfAgent, PRODUCT};
+use crate::tls::UpstreamTls;
 
-/// Bytes that wait for an agent that does not read; beyond it the connection is of no use.
+/// Bytes that wait for an agent that does not read, beyond which no more of bodies is sent.
+const OUTPUT_BYTES_FULL: usize = 256 << 10;
+/// Beyond this, which heads alone can reach, the connection is of no use.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 16 << 10;
@@ -79,7 +82,9 @@ pub(super) struct Link {
     retired: Cell<bool>,
     /// When the agent last said something.
     heard: Cell<Option<Instant>>,
-    stream: RefCell<Option<Rc<UnixStream>>>,
+    framing: Framing,
+    /// While it is open. Never borrowed while others run.
+    transport: RefCell<Option<Transport>>,
     /// What could not be written at once.
     output: RefCell<Vec<u8>>,
     /// There is output, or the connection is to end.
@@ -92,23 +97,28 @@ pub(super) struct Link {
 
 impl Link {
     fn open(agent: &Arc<Agent>) -> Rc<Link> {
+        let framing = framing(&agent.settings.address);
         let link = Rc::new(Link {
-            session: RefCell::default(),
+            session: RefCell::new(Session::new(framing)),
             state: Cell::new(State::Opening),
             retired: Cell::new(false),
             heard: Cell::new(None),
-            stream: RefCell::default(),
+            framing,
+            transport: RefCell::default(),
             output: RefCell::default(),
             stirred: Notify::new(),
             opening: RefCell::default(),
             waiting: RefCell::default(),
             report: Arc::clone(&agent.report),
         });
-        tokio::task::spawn_local(run(Rc::clone(&link), agent.settings.clone()));
+        tokio::task::spawn_local(run(Rc::clone(&link), agent.settings.clone(), agent.tls.clone()));
         link
     }
 
     fn is_usable(&self) -> bool {
+        if self.transport.borrow_mut().as_mut().is_some_and(|transport| !transport.takes_more()) {
+            self.retire();
+        }
         !self.retired.get() && !matches!(self.state.get(), State::Gone(_))
     }
 
@@ -158,9 +168,9 @@ impl Link {
         }
         let mut output = self.output.borrow_mut();
         let is_idle = output.is_empty();
-        write_frame(&ToAgent::of(exchange, message), &mut output);
-        if is_idle && let Some(stream) = &*self.stream.borrow() {
-            let written = stream.try_write(&output).unwrap_or(0);
+        write_frame(self.framing, &ToAgent::of(exchange, message), &mut output);
+        if is_idle && let Some(transport) = &mut *self.transport.borrow_mut() {
+            let written = transport.write_now(&output);
             output.drain(..written);
         }
         let (is_done, is_stuck) = (output.is_empty(), output.len() > OUTPUT_BYTES_MAX);
@@ -173,10 +183,12 @@ impl Link {
         }
     }
 
-    /// How many of `bytes` of a body may be sent, once some may; 0 if the agent has decided already.
+    /// How many of `bytes` of a body may be sent, once some may; 0 if the agent has decided already. Those that it gave credit
+    /// for wait, too, while it does not read.
     pub(super) async fn credit(&self, exchange: u64, bytes: usize) -> Result<usize, Failed> {
         self.until(exchange, |session| match session.has_decided(exchange) {
             true => Some(0),
+            false if self.is_full() => None,
             false => Some(session.spend(exchange, bytes)).filter(|granted| *granted > 0),
         })
         .await
@@ -251,90 +263,114 @@ impl Link {
         opening.into_iter().chain(waiting.into_values()).for_each(Waker::wake);
     }
 
-    /// Connects and greets.
-    async fn greet(&self, settings: &portcullis_config::Agent) -> Result<Rc<UnixStream>, Failed> {
-        let mut stream = UnixStream::connect(&settings.socket).await.map_err(|_| Failed::Connect)?;
+    fn is_full(&self) -> bool {
+        self.output.borrow().len() >= OUTPUT_BYTES_FULL
+    }
+
+    /// Connects, and greets until the agent has answered.
+    async fn greet(
+        &self,
+        settings: &portcullis_config::Agent,
+        tls: Option<&UpstreamTls>,
+    ) -> Result<(), Ended> {
+        let transport = Transport::open(&settings.address, tls).await?;
+        *self.transport.borrow_mut() = Some(transport);
         let hello = Hello {
             version_min: VERSION,
             version_max: VERSION,
-            product: concat!("portcullis/", env!("CARGO_PKG_VERSION")).to_string(),
+            product: PRODUCT.to_string(),
             agent: settings.name.clone(),
             message_bytes_max: portcullis_agent::FROM_AGENT_BYTES_MAX as u32,
             request_body: settings.request_body,
             response_head: settings.response != ResponseShown::Nothing,
             response_body: settings.response == ResponseShown::Body,
         };
-        let mut bytes = Vec::new();
-        write_frame(&ToAgent::of(0, To::Hello(hello)), &mut bytes);
-        stream.write_all(&bytes).await.map_err(|_| Failed::Closed)?;
-        let stream = Rc::new(stream);
-        while self.session.borrow().terms().is_none() {
-            if !self.read(&stream).await? {
-                return Err(Failed::Handshake);
-            }
-        }
-        Ok(stream)
-    }
-
-    /// Waits for the agent to say something, and takes it; false at the end.
-    async fn read(&self, stream: &UnixStream) -> Result<bool, Failed> {
-        let mut buffer = [0; READ_BYTES];
-        stream.readable().await.map_err(|_| Failed::Closed)?;
-        match stream.try_read(&mut buffer) {
-            Ok(0) => Ok(false),
-            Ok(count) => match self.receive(&buffer[..count]) {
-                Ok(()) => Ok(true),
-                Err(why) => {
-                    self.report.line(&format!("the connection is given up: {why}"));
-                    let is_open = self.session.borrow().terms().is_some();
-                    Err(if is_open { Failed::Invalid } else { Failed::Handshake })
-                }
-            },
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
-            Err(_) => Err(Failed::Closed),
+        write_frame(self.framing, &ToAgent::of(0, To::Hello(hello)), &mut self.output.borrow_mut());
+        match self.work(|| self.session.borrow().terms().is_some()).await {
+            // It is gone before it has said anything.
+            Err(Ended { why: Failed::Closed, line: None }) => Err(Failed::Handshake.into()),
+            result => result,
         }
     }
 
-    /// Reads and writes until the connection ends.
-    async fn work(&self, stream: &UnixStream) -> Failed {
-        loop {
-            let is_over = self.retired.get() && self.session.borrow().open() == 0;
-            if is_over || matches!(self.state.get(), State::Gone(_)) {
-                return Failed::Closed;
+    /// Reads and writes until it is enough, or the connection ends.
+    async fn work(&self, is_enough: impl Fn() -> bool) -> Result<(), Ended> {
+        while !is_enough() {
+            if let State::Gone(why) = self.state.get() {
+                return Err(why.into());
             }
-            let is_idle = self.output.borrow().is_empty();
             tokio::select! {
-                read = self.read(stream) => match read {
-                    Ok(true) => {}
-                    Ok(false) => return Failed::Closed,
-                    Err(why) => return why,
+                read = poll_fn(|context| self.poll_read(context)) => if !read? {
+                    return Err(Failed::Closed.into());
                 },
+                written = poll_fn(|context| self.poll_write(context)) => written?,
                 () = self.stirred.notified() => {}
-                ready = stream.writable(), if !is_idle => {
-                    let mut output = self.output.borrow_mut();
-                    match ready.and_then(|()| stream.try_write(&output)) {
-                        Ok(count) => drop(output.drain(..count)),
-                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                        Err(_) => return Failed::Closed,
-                    }
-                }
             }
         }
+        Ok(())
+    }
+
+    /// Takes what the agent said; false at an orderly end.
+    fn poll_read(&self, context: &mut Context<'_>) -> Poll<Result<bool, Ended>> {
+        let mut room = [const { MaybeUninit::uninit() }; READ_BYTES];
+        let mut read = ReadBuf::uninit(&mut room);
+        match &mut *self.transport.borrow_mut() {
+            Some(transport) => ready!(transport.poll_read(context, &mut read))?,
+            None => return Poll::Ready(Ok(false)),
+        }
+        let said = read.filled();
+        if said.is_empty() {
+            return Poll::Ready(Ok(false));
+        }
+        Poll::Ready(self.receive(said).map(|()| true).map_err(|why| {
+            let is_open = self.session.borrow().terms().is_some();
+            let line = Some(format!("the connection is given up: {why}"));
+            Ended { why: if is_open { Failed::Invalid } else { Failed::Handshake }, line }
+        }))
+    }
+
+    /// Writes some of what waits; never done while nothing does.
+    fn poll_write(&self, context: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        let mut output = self.output.borrow_mut();
+        let mut transport = self.transport.borrow_mut();
+        let Some(transport) = transport.as_mut().filter(|_| !output.is_empty()) else { return Poll::Pending };
+        let was_full = output.len() >= OUTPUT_BYTES_FULL;
+        let count = ready!(transport.poll_write(context, &output))?;
+        output.drain(..count);
+        if was_full && output.len() < OUTPUT_BYTES_FULL {
+            std::mem::take(&mut *self.waiting.borrow_mut()).into_values().for_each(Waker::wake);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Every exchange is over: the agent hears that nothing more comes, and may end its side.
+    async fn part(&self) {
+        let awaited = self.transport.borrow_mut().as_mut().is_some_and(Transport::finish);
+        while awaited && matches!(poll_fn(|context| self.poll_read(context)).await, Ok(true)) {}
     }
 }
 
-async fn run(link: Rc<Link>, settings: portcullis_config::Agent) {
-    match tokio::time::timeout(settings.timeout, link.greet(&settings)).await {
-        Ok(Ok(stream)) => {
-            *link.stream.borrow_mut() = Some(Rc::clone(&stream));
+async fn run(link: Rc<Link>, settings: portcullis_config::Agent, tls: Option<Arc<UpstreamTls>>) {
+    let greeted = tokio::time::timeout(settings.timeout, link.greet(&settings, tls.as_deref())).await;
+    let result = match greeted {
+        Ok(Ok(())) => {
             link.state.set(State::Open);
             link.report.connected(1);
             link.wake_all();
-            let why = link.work(&stream).await;
-            link.close(why);
-            link.stream.borrow_mut().take();
+            link.work(|| link.retired.get() && link.session.borrow().open() == 0).await
         }
-        Ok(Err(why)) => link.close(why),
-        Err(_) => link.close(Failed::Timeout),
+        Ok(Err(ended)) => Err(ended),
+        Err(_) => Err(Failed::Timeout.into()),
+    };
+    match result {
+        Ok(()) => {
+            link.close(Failed::Closed);
+            let _ = tokio::time::timeout(settings.timeout, link.part()).await;
+        }
+        Err(Ended { why, line }) => {
+            line.inspect(|line| link.report.line(line));
+            link.close(why);
+        }
     }
+    link.transport.borrow_mut().take();
 }

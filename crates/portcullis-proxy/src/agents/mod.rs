@@ -1,4 +1,4 @@
-//! Inspection agents: processes that are asked about requests and responses over a Unix socket.
+//! Inspection agents: processes that are asked about requests and responses over a Unix socket or gRPC.
 //!
 //! ```text
 //!  route ──> Asked ──> Conversation ──> Agent: breaker, places (shared by all workers)
@@ -10,33 +10,42 @@
 //! An agent is never waited for longer than its timeout, and one that only fails is not asked for a while.
 
 mod ask;
+mod call;
 mod conversation;
 mod link;
 mod report;
 mod told;
+mod transport;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use portcullis_balance::{Breaker, Moment, Permit};
-use portcullis_config::OpenOrClosed;
+use portcullis_config::{AgentAddress, OpenOrClosed, UpstreamProtocol};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::StartError;
 use crate::state::Services;
+use crate::tls::UpstreamTls;
 
 pub(crate) use ask::{Asked, Headers, begin, body, request_plan, response, response_plan, verdict};
 pub(crate) use link::Links;
 use report::Report;
 pub(crate) use told::is_told;
 
+/// What agents are told of who asks.
+const PRODUCT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
+
 /// An agent, as all workers share it.
+#[derive(Clone)]
 pub(crate) struct Agent {
     pub(crate) settings: portcullis_config::Agent,
     pub(crate) name: Arc<str>,
-    breaker: Breaker,
+    pub(crate) tls: Option<Arc<UpstreamTls>>,
+    breaker: Arc<Breaker>,
     places: Arc<Semaphore>,
-    waiting: AtomicU32,
+    waiting: Arc<AtomicU32>,
     report: Arc<Report>,
     started: Instant,
 }
@@ -59,6 +68,8 @@ enum Failed {
     Closed,
     /// What it said is not of the protocol, or cannot be carried out.
     Invalid,
+    /// It ended a call of gRPC with a status other than OK.
+    Status,
     /// It took too long.
     Timeout,
     /// It is not asked at present.
@@ -76,27 +87,38 @@ struct Place {
 }
 
 impl Agent {
-    /// The agents of a configuration. One of `old` with the same settings is kept, with its connections and its breaker.
+    /// The agents of a configuration. One of `old` with the same settings is kept, with its connections and its breaker; over TLS
+    /// only the latter, since behind the same path there may be other authorities now.
     pub(crate) fn build(
         settings: &[portcullis_config::Agent],
         services: &Services,
         old: &[Arc<Agent>],
-    ) -> Vec<Arc<Agent>> {
+    ) -> Result<Vec<Arc<Agent>>, StartError> {
         let build = |settings: &portcullis_config::Agent| {
-            if let Some(same) = old.iter().find(|agent| agent.settings == *settings) {
-                return Arc::clone(same);
-            }
-            Arc::new(Agent {
-                name: settings.name.as_str().into(),
-                breaker: Breaker::default(),
-                places: Arc::new(Semaphore::new(settings.concurrency as usize)),
-                waiting: AtomicU32::new(0),
-                report: Arc::new(Report::new(services, &settings.name)),
-                started: Instant::now(),
-                settings: settings.clone(),
-            })
+            let same = old.iter().find(|agent| agent.settings == *settings);
+            let AgentAddress::Grpc(endpoint, Some(tls)) = &settings.address else {
+                return Ok(same.map_or_else(|| Arc::new(Agent::new(settings, services)), Arc::clone));
+            };
+            let wrong = |error: StartError| StartError::new(format!("agent `{}`: {error}", settings.name));
+            let tls = UpstreamTls::build(tls, UpstreamProtocol::Http2, &services.registry).map_err(wrong)?;
+            tls.server_name(endpoint).map_err(wrong)?;
+            let agent = same.map_or_else(|| Agent::new(settings, services), |same| Agent::clone(same));
+            Ok(Arc::new(Agent { tls: Some(Arc::new(tls)), ..agent }))
         };
         settings.iter().map(build).collect()
+    }
+
+    fn new(settings: &portcullis_config::Agent, services: &Services) -> Agent {
+        Agent {
+            name: settings.name.as_str().into(),
+            tls: None,
+            breaker: Arc::default(),
+            places: Arc::new(Semaphore::new(settings.concurrency as usize)),
+            waiting: Arc::default(),
+            report: Arc::new(Report::new(services, &settings.name)),
+            started: Instant::now(),
+            settings: settings.clone(),
+        }
     }
 
     /// Those that a route asks.
@@ -199,6 +221,7 @@ impl Failed {
             Failed::Handshake => "no welcome came",
             Failed::Closed => "it closed the connection",
             Failed::Invalid => "what it says is not valid",
+            Failed::Status => "it ended the call with an error",
             Failed::Timeout => "no decision came in time",
             Failed::CircuitOpen => "the circuit breaker is open",
             Failed::Queue => "too many requests wait for it",

@@ -28,7 +28,7 @@ pub(super) struct Report {
 }
 
 /// The values of the label `reason` of failures.
-const FAILURES: &[&str] = &["connect", "handshake", "closed", "invalid"];
+const FAILURES: &[&str] = &["connect", "handshake", "closed", "invalid", "status"];
 /// Those of bypasses and refusals.
 const WITHOUT: &[&str] = &["failed", "timeout", "circuit_open", "queue"];
 
@@ -67,7 +67,7 @@ impl Report {
     /// Counts a failure of the agent itself.
     pub(super) fn failed(&self, why: Failed) {
         match why {
-            Failed::Connect | Failed::Handshake | Failed::Closed | Failed::Invalid => {
+            Failed::Connect | Failed::Handshake | Failed::Closed | Failed::Invalid | Failed::Status => {
                 self.failures.inc(why as usize);
             }
             Failed::Timeout => self.timeouts.inc(),
@@ -78,7 +78,7 @@ impl Report {
     /// Counts what went on, or did not, without a decision.
     pub(super) fn without(&self, why: Failed, passed: bool) {
         let reason = match why {
-            Failed::Connect | Failed::Handshake | Failed::Closed | Failed::Invalid => 0,
+            Failed::Connect | Failed::Handshake | Failed::Closed | Failed::Invalid | Failed::Status => 0,
             Failed::Timeout => 1,
             Failed::CircuitOpen => 2,
             Failed::Queue => 3,

@@ -144,13 +144,13 @@ impl Pipe {
         }
     }
 
-    /// A stream for a request to an endpoint.
-    pub(crate) fn asking(send: SendRequest<Bytes>, place: Place) -> Self {
+    /// A stream for a request to an endpoint; without a place if the connection is its own.
+    pub(crate) fn asking(send: SendRequest<Bytes>, place: Option<Place>) -> Self {
         Pipe {
             receive: Receiver::new(Receive::Nothing),
             send: Sender { state: Send::Request(send), last: None },
             pace: None,
-            place: Some(place),
+            place,
             #[cfg(feature = "http3")]
             closed: None,
         }

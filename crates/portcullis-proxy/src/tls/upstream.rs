@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use portcullis_config::{UpstreamProtocol, UpstreamTls as Settings};
+use portcullis_config::{Endpoint, UpstreamProtocol, UpstreamTls as Settings};
 use portcullis_metrics::Registry;
 use rustls::client::ResolvesClientCert;
+use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore, SignatureScheme};
 
@@ -12,14 +13,16 @@ use super::certificate::Certificate;
 use super::{authorities, provider, versions};
 use crate::StartError;
 
-/// What a group speaks with its endpoints.
+/// What is spoken with the endpoints of a group, or with an agent.
 pub(crate) struct UpstreamTls {
     pub(crate) config: Arc<ClientConfig>,
+    /// The name to ask for and to find in certificates, if it is not the endpoint's host.
+    name: Option<String>,
     shown: Option<Arc<Shown>>,
 }
 
 impl UpstreamTls {
-    /// Reads all files: the group's own authorities if it names some, else those of the system.
+    /// Reads all files: the authorities that the settings name, else those of the system.
     pub(crate) fn build(
         settings: &Settings,
         protocol: UpstreamProtocol,
@@ -44,7 +47,14 @@ impl UpstreamTls {
             UpstreamProtocol::Auto => &[b"h2", b"http/1.1"],
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        Ok(UpstreamTls { config: Arc::new(config), shown })
+        Ok(UpstreamTls { config: Arc::new(config), name: settings.name.clone(), shown })
+    }
+
+    /// The name to ask an endpoint for and to find in its certificate.
+    pub(crate) fn server_name(&self, endpoint: &Endpoint) -> Result<ServerName<'static>, StartError> {
+        let name = self.name.as_ref().unwrap_or(&endpoint.host);
+        ServerName::try_from(name.clone())
+            .map_err(|_| StartError::new(format!("`{name}` is not a name a certificate can bear")))
     }
 
     /// Takes a changed certificate into use, for new connections.
@@ -59,7 +69,7 @@ fn of_system() -> Result<RootCertStore, StartError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
-        let hint = "name a PEM file in `tls.ca` of the upstream";
+        let hint = "name a PEM file in `tls.ca`";
         return Err(StartError::new(format!("the system has no certificate authorities; {hint}")));
     }
     Ok(roots)

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use portcullis_config::UpstreamProtocol;
+use portcullis_config::{Endpoint, UpstreamProtocol};
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{BodyDecoder, BodyError, Limits, ResponseParser, Trailers};
 use portcullis_http::message::{BodyFraming, Fields};
@@ -20,6 +20,7 @@ use crate::buffer::{Buffer, Spares};
 use crate::http2::Pipe;
 use crate::stream::Stream;
 use crate::timer::Timer;
+use crate::tls::UpstreamTls;
 
 /// A connection to an endpoint, between two requests or in one.
 pub(crate) struct UpstreamConnection {
@@ -121,9 +122,13 @@ pub(super) fn speaks_http2(group: &Group, stream: &Stream) -> Result<bool, Faile
     }
 }
 
+/// Opens a connection to an endpoint of a group, TLS included.
+pub(super) async fn open(group: &Group, endpoint: usize) -> Result<Stream, Failed> {
+    dial(&group.settings.endpoints[endpoint], group.tls.as_deref()).await
+}
+
 /// Opens a connection, TLS included.
-pub(super) async fn open(group: &Arc<Group>, endpoint: usize) -> Result<Stream, Failed> {
-    let endpoint = &group.settings.endpoints[endpoint];
+pub(crate) async fn dial(endpoint: &Endpoint, tls: Option<&UpstreamTls>) -> Result<Stream, Failed> {
     let known = endpoint.address.ok_or(()).or_else(|()| endpoint.host.parse::<IpAddr>());
     let tcp = match known {
         Ok(address) => TcpStream::connect((address, endpoint.port)).await,
@@ -140,8 +145,8 @@ pub(super) async fn open(group: &Arc<Group>, endpoint: usize) -> Result<Stream, 
     };
     let tcp = tcp.map_err(|_| Failed(UpstreamError::Connect))?;
     let _ = tcp.set_nodelay(true);
-    let Some(tls) = &group.tls else { return Ok(Stream::Plain(tcp)) };
-    let name = group.server_name(endpoint).map_err(|_| Failed(UpstreamError::Tls))?;
+    let Some(tls) = tls else { return Ok(Stream::Plain(tcp)) };
+    let name = tls.server_name(endpoint).map_err(|_| Failed(UpstreamError::Tls))?;
     let tls = TlsConnector::from(Arc::clone(&tls.config)).connect(name, tcp).await;
     tls.map(|tls| Stream::Tls(Box::new(tls.into()))).map_err(|_| Failed(UpstreamError::Tls))
 }

@@ -7,7 +7,6 @@ use std::time::Instant;
 use portcullis_balance::{Budget, Endpoint, Endpoints, Member, Moment, Policy};
 use portcullis_config::Upstream;
 use portcullis_http::message::RequestHead;
-use rustls::pki_types::ServerName;
 
 use super::names::Names;
 use super::queue::Queue;
@@ -147,9 +146,9 @@ impl Group {
             was_checked,
             clock: origin.clock,
         };
-        if group.tls.is_some() {
+        if let Some(tls) = &group.tls {
             for endpoint in &settings.endpoints {
-                group.server_name(endpoint).map_err(wrong)?;
+                tls.server_name(endpoint).map_err(wrong)?;
             }
         }
         Ok(Arc::new(group))
@@ -163,15 +162,5 @@ impl Group {
     /// The `Set-Cookie` that keeps the client at this endpoint, if it is to have one.
     pub(crate) fn sticky_cookie(&self, head: &RequestHead, endpoint: usize, tls: bool) -> Option<String> {
         self.sticky.as_ref()?.set(head, endpoint, tls)
-    }
-
-    /// The name to ask an endpoint for and to find in its certificate.
-    pub(crate) fn server_name(
-        &self,
-        endpoint: &portcullis_config::Endpoint,
-    ) -> Result<ServerName<'static>, StartError> {
-        let name = self.settings.tls.as_ref().and_then(|tls| tls.name.as_ref()).unwrap_or(&endpoint.host);
-        ServerName::try_from(name.clone())
-            .map_err(|_| StartError::new(format!("`{name}` is not a name a certificate can bear")))
     }
 }

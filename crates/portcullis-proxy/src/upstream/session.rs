@@ -64,7 +64,7 @@ impl Session {
     fn pipe(&self) -> Pipe {
         self.active.set(self.active.get() + 1);
         let place = Place { active: Rc::clone(&self.active), ended: Rc::clone(&self.ended) };
-        Pipe::asking(self.send.clone(), place)
+        Pipe::asking(self.send.clone(), Some(place))
     }
 }
 
@@ -147,7 +147,7 @@ async fn handshake(stream: Stream, open: Gauge) -> Result<(SendRequest<Bytes>, R
     Ok((send, ended))
 }
 
-/// A connection of its own for one request: a health check.
-pub(super) async fn alone(stream: Stream) -> Result<SendRequest<Bytes>, Failed> {
+/// A connection of its own for one request: a health check, or an agent.
+pub(crate) async fn alone(stream: Stream) -> Result<SendRequest<Bytes>, Failed> {
     Ok(handshake(stream, Gauge::default()).await?.0)
 }

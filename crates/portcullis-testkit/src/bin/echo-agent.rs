@@ -1,17 +1,16 @@
-//! The inspection agent of the tests as a program: `echo-agent SOCKET`; see `portcullis_testkit::agent`.
+//! The inspection agent of the tests as a program; see `portcullis_testkit::agent`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Parser;
+use portcullis_testkit::agent::{self, Options};
+
 fn main() -> ExitCode {
-    let Some(socket) = std::env::args_os().nth(1) else {
-        eprintln!("usage: echo-agent SOCKET");
-        return ExitCode::from(2);
-    };
-    match portcullis_testkit::agent::serve(Path::new(&socket)) {
+    let options = Options::parse();
+    match agent::serve(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("echo-agent: {}: {error}", Path::new(&socket).display());
+            eprintln!("echo-agent: {}: {error}", options.address);
             ExitCode::from(1)
         }
     }

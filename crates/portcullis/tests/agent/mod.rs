@@ -1,15 +1,30 @@
 //! Inspection agents as processes of their own, so that a test can stop and kill them.
 #![allow(dead_code)] // each test file uses its part
 
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::served::PATIENCE;
+use clap::Parser;
+use portcullis_testkit::agent::{Address, Options};
 use portcullis_testkit::process::{Signal, signal};
 
-const SOCKET: &str = "PORTCULLIS_TEST_AGENT";
+use crate::served::{PATIENCE, free_address};
+
+const ARGUMENTS: &str = "PORTCULLIS_TEST_AGENT";
+
+/// The ways to an agent, each for a test of its own.
+pub fn addresses(folder: &Path) -> [Address; 2] {
+    [unix(folder), grpc()]
+}
+
+pub fn unix(folder: &Path) -> Address {
+    Address::Unix(folder.join("echo.sock"))
+}
+
+pub fn grpc() -> Address {
+    Address::Grpc(free_address())
+}
 
 /// A running agent; killed when dropped.
 pub struct Agent {
@@ -18,10 +33,18 @@ pub struct Agent {
 
 impl Agent {
     /// The echo agent of the testkit: this very program, told to run [`serve_if_told`].
-    pub fn echo(socket: &Path) -> Agent {
+    pub fn echo(address: &Address) -> Agent {
+        Agent::echo_with(address, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn echo_with(address: &Address, more: &[&str]) -> Agent {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "the_agent_of_the_other_tests"]).env(SOCKET, socket);
-        Agent::start(command, socket)
+        let arguments = format!("echo-agent\n{address}\n{}", more.join("\n"));
+        command
+            .args(["--ignored", "--exact", "the_agent_of_the_other_tests"])
+            .env(ARGUMENTS, arguments.trim_end());
+        Agent::start(command, address)
     }
 
     /// The example in Python.
@@ -29,15 +52,17 @@ impl Agent {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents/agent.py");
         let mut command = Command::new("python3");
         command.arg(script).arg(socket);
-        Agent::start(command, socket)
+        Agent::start(command, &Address::Unix(socket.to_path_buf()))
     }
 
-    fn start(mut command: Command, socket: &Path) -> Agent {
-        let _ = std::fs::remove_file(socket);
+    fn start(mut command: Command, address: &Address) -> Agent {
+        if let Address::Unix(socket) = address {
+            let _ = std::fs::remove_file(socket);
+        }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let mut agent = Agent { child: child.expect("the agent starts (python3 is needed for the example)") };
         let begin = Instant::now();
-        while UnixStream::connect(socket).is_err() {
+        while !address.listens() {
             assert!(begin.elapsed() < PATIENCE, "the agent does not listen");
             assert!(agent.child.try_wait().unwrap().is_none(), "the agent has ended");
             std::thread::sleep(Duration::from_millis(10));
@@ -74,14 +99,14 @@ impl Drop for Agent {
 
 /// The body of the test that [`Agent::echo`] runs.
 pub fn serve_if_told() {
-    if let Some(socket) = std::env::var_os(SOCKET) {
-        portcullis_testkit::agent::serve(&PathBuf::from(socket)).unwrap();
+    if let Ok(arguments) = std::env::var(ARGUMENTS) {
+        portcullis_testkit::agent::serve(&Options::parse_from(arguments.lines())).unwrap();
     }
 }
 
 /// The table of an agent.
-pub fn table(name: &str, socket: &Path, more: &str) -> String {
-    format!("[agents.{name}]\naddress = \"unix:{}\"\n{more}\n", socket.display())
+pub fn table(name: &str, address: &Address, more: &str) -> String {
+    format!("[agents.{name}]\naddress = \"{address}\"\n{more}\n")
 }
 
 /// Waits for a condition.
