@@ -242,6 +242,9 @@ pub struct Request {
     pub head_bytes: u64,
     /// Size of the body in bytes, without chunk framing.
     pub body_bytes: u64,
+    /// Fields that came behind the body and were dropped.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trailers_dropped: u32,
 }
 
 /// A header line that an event shows.

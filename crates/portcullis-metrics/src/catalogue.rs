@@ -61,6 +61,8 @@ catalogue! {
         "Client connections that are open.";
     CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
         "Requests whose client went away before it had the whole answer, or took nothing of it for too long.";
+    REQUEST_TRAILERS Counter "portcullis_request_trailers_dropped_total" []
+        "Trailer fields of requests, which are checked and do not go on.";
     TLS_HANDSHAKES Counter "portcullis_tls_handshakes_total" ["listener", "kind"]
         "TLS handshakes with clients: full, or resumed from a session ticket.";
     TLS_HANDSHAKE_FAILURES Counter "portcullis_tls_handshake_failures_total" ["listener", "reason"]

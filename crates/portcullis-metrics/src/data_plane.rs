@@ -43,6 +43,8 @@ pub struct DataPlane {
     pub connections_active: Gauge,
     /// Requests whose client went away before it had the whole answer.
     pub client_aborts: Counter,
+    /// Trailer fields of requests, dropped.
+    pub request_trailers: Counter,
     /// Requests by [`Protocol`].
     pub protocols: EnumCounters,
     /// HTTP/2 to clients.
@@ -83,6 +85,7 @@ impl DataPlane {
         DataPlane {
             connections_active: registry.gauge(&catalogue::CONNECTIONS_ACTIVE, &[]),
             client_aborts: registry.counter(&catalogue::CLIENT_ABORTS, &[]),
+            request_trailers: registry.counter(&catalogue::REQUEST_TRAILERS, &[]),
             protocols: registry.enum_counters(&catalogue::PROTOCOL_REQUESTS, &[], Protocol::NAMES),
             http2: Http2Metrics::new(registry),
             refused_requests: registry.enum_counters(&catalogue::REFUSED_REQUESTS, &[], names.refusals),

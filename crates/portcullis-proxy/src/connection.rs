@@ -130,6 +130,15 @@ impl Connection {
         }
     }
 
+    /// How many fields came behind a request body that `decoder` has read to its end.
+    pub(crate) fn trailers(&self, decoder: &BodyDecoder) -> u32 {
+        let count = match &self.stream {
+            Stream::Http2(pipe) => pipe.trailers().map_or(0, http::HeaderMap::len),
+            Stream::Plain(_) | Stream::Tls(_) => decoder.trailers().len(),
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
     /// The client has agreed to HTTP/2, or begins with it where it may.
     async fn speaks_http2(&mut self) -> bool {
         let generation = self.worker.shared.current.load();

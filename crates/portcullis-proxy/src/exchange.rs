@@ -305,7 +305,10 @@ pub(crate) async fn send(
         Ok(mut answered) => {
             let pump = answered.pump.take();
             let next = response::pass_on(connection, generation, head, transaction, to.group, answered).await;
-            transaction.request_body_bytes += pump.map_or(0, |pump| pump.bytes());
+            if let Some(pump) = pump {
+                transaction.request_body_bytes += pump.bytes();
+                transaction.trailers_dropped = pump.trailers();
+            }
             next
         }
         Err(Fault::Client) => {

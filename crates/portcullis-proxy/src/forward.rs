@@ -103,6 +103,7 @@ pub(crate) async fn run<'g>(
             let rest = upload(connection, generation, &mut upstream, group, decoder, chunked).await;
             rest.map(|done| {
                 transaction.request_body_bytes += done.bytes;
+                transaction.trailers_dropped = connection.trailers(decoder);
                 done.whole
             })
         };

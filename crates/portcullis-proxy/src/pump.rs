@@ -14,8 +14,15 @@ use crate::upstream::UpstreamConnection;
 
 /// A body on its way. Dropped, it is left where it is.
 pub(crate) struct Pump {
-    bytes: Rc<Cell<u64>>,
+    moved: Rc<Moved>,
     task: AbortHandle,
+}
+
+/// What the task has done.
+#[derive(Default)]
+struct Moved {
+    bytes: Cell<u64>,
+    trailers: Cell<u32>,
 }
 
 impl Pump {
@@ -28,30 +35,39 @@ impl Pump {
         let (mut from, mut to) = (client.take_receiver(), endpoint.take_sender());
         let spares = Rc::clone(&connection.worker.spares);
         let mut input = std::mem::replace(&mut connection.input, Buffer::new(spares));
-        let bytes = Rc::new(Cell::new(0));
-        let moved = Rc::clone(&bytes);
+        let moved = Rc::new(Moved::default());
+        let told = Rc::clone(&moved);
         let task = tokio::task::spawn_local(async move {
             loop {
                 while !input.unread().is_empty() {
                     // An endpoint that takes no more has answered, or its answer says what is wrong.
                     let Ok(count @ 1..) = to.write(input.unread()).await else { return };
-                    moved.set(moved.get() + count as u64);
+                    told.bytes.set(told.bytes.get() + count as u64);
                     input.consume(count);
                 }
                 match input.fill(&mut from).await {
-                    Ok(0) => return drop(to.finish(None)),
+                    Ok(0) => {
+                        let trailers = from.trailers().map_or(0, http::HeaderMap::len);
+                        told.trailers.set(u32::try_from(trailers).unwrap_or(u32::MAX));
+                        return drop(to.finish(None));
+                    }
                     Ok(_) => {}
                     // The client has given up; nobody may take what was sent for all of it.
                     Err(_) => return to.give_up(h2::Reason::CANCEL),
                 }
             }
         });
-        Some(Pump { bytes, task: task.abort_handle() })
+        Some(Pump { moved, task: task.abort_handle() })
     }
 
     /// Bytes that have gone on.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.get()
+        self.moved.bytes.get()
+    }
+
+    /// Fields that came behind it; they have not.
+    pub(crate) fn trailers(&self) -> u32 {
+        self.moved.trailers.get()
     }
 }
 

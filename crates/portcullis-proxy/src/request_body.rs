@@ -168,6 +168,7 @@ async fn hold(
             connection.input.consume(consumed);
         }
         if decoder.is_done() {
+            transaction.trailers_dropped = connection.trailers(&decoder);
             return Ok(Body {
                 held,
                 rest: None,
@@ -185,6 +186,7 @@ async fn hold(
             // A client that ends its side within the body may still read an answer.
             Ok(Ok(0)) => {
                 decoder.close().map_err(Obstacle::Malformed)?;
+                transaction.trailers_dropped = connection.trailers(&decoder);
                 return Ok(Body {
                     held,
                     rest: None,

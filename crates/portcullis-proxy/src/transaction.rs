@@ -51,6 +51,8 @@ pub(crate) struct Transaction {
     pub(crate) failed_agent: Option<Arc<agents::Agent>>,
     /// Bytes of the request body, without framing.
     pub(crate) request_body_bytes: u64,
+    /// Fields that came behind the request body. They do not go on.
+    pub(crate) trailers_dropped: u32,
     /// Bytes of the upstream's response body.
     pub(crate) passed_body_bytes: u64,
     /// Bytes of a response body in the coding that we gave it.
@@ -146,6 +148,7 @@ impl Transaction {
             agent_words: Vec::new(),
             failed_agent: None,
             request_body_bytes: 0,
+            trailers_dropped: 0,
             passed_body_bytes: 0,
             coded_body_bytes: None,
             own_body_bytes: 0,
@@ -353,6 +356,7 @@ impl Transaction {
         if let Some(refusal) = self.refusal {
             counters.refused_requests.inc(refusal as usize);
         }
+        counters.request_trailers.add(self.trailers_dropped.into());
         if self.client_aborted {
             counters.client_aborts.inc();
         }
@@ -402,6 +406,7 @@ impl Transaction {
         }
         let event = event.filter(|event| agents::is_told(self.failed_agent.as_deref(), event));
         if let (Some(mut event), Some(on_event)) = (event, &shared.services.on_event) {
+            event.request.trailers_dropped = self.trailers_dropped;
             event.response.body_bytes = self.passed_body_bytes + self.own_body_bytes;
             event.client = self.describe_client(connection, generation, head);
             event.upstream = self.endpoint().map(str::to_string);

@@ -109,6 +109,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_protocol_requests_total", "portcullis-proxy/tests/http2.rs"),
     ("portcullis_rate_limit_unshared_total", "portcullis-proxy/tests/shared_limits.rs"),
     ("portcullis_refused_requests_total", "portcullis-proxy/tests/http.rs"),
+    ("portcullis_request_trailers_dropped_total", "portcullis-proxy/tests/trailers.rs"),
     ("portcullis_store_bytes", "portcullis-store/tests/restart.rs"),
     ("portcullis_store_changes_dropped_total", "portcullis-store/tests/restart.rs"),
     ("portcullis_store_evicted_total", "portcullis-store/tests/restart.rs"),

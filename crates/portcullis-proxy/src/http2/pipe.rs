@@ -236,7 +236,7 @@ impl Pipe {
 
     /// What came behind the body.
     pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
-        self.receive.trailers.as_ref()
+        self.receive.trailers()
     }
 
     /// Takes the way from the peer away: somebody else reads.
@@ -297,6 +297,11 @@ impl Pipe {
 }
 
 impl Receiver {
+    /// What came behind the body.
+    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_ref()
+    }
+
     fn new(state: Receive) -> Self {
         Receiver { state, pending: Bytes::new(), head: None, trailers: None }
     }
