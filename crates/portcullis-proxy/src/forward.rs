@@ -5,7 +5,9 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use portcullis_event::UpstreamError;
-use portcullis_http::h1::{ForwardedBy, Limits, RequestRewrite, assemble_response, write_request};
+use portcullis_http::h1::{
+    ForwardedBy, Limits, RequestRewrite, assemble_response, assemble_websocket, write_request,
+};
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 
 use crate::abort::Aborted;
@@ -265,20 +267,33 @@ async fn http2_start(
     whole: bool,
 ) -> Result<(), upload::Stopped> {
     let Stream::Http2(pipe) = &mut upstream.stream else { return Err(upload::Stopped::Upstream) };
+    let patience = group.settings.write_timeout;
+    connection.timer.arm(patience);
+    let websocket = websocket::is_asked_for(head);
+    if websocket {
+        let offered = connection.timer.run(Box::pin(pipe.offers_websocket())).await;
+        let refused = match (websocket::answer_to(head), offered) {
+            (Some(_), Ok(true)) => None,
+            (None, _) => Some((400, "A WebSocket is asked for without a key.")),
+            (_, Ok(false)) => Some((501, "The application does not take WebSockets over HTTP/2.")),
+            (_, Err(_)) => return Err(upload::Stopped::Upstream),
+        };
+        if let Some((status, text)) = refused {
+            return Err(upload::Stopped::RequestBody(status, text));
+        }
+    }
     let trailers = head.header("te").any(|value| value.eq_ignore_ascii_case(b"trailers"));
-    let mut request = http2::outgoing(request, group.tls.is_some(), trailers);
+    let mut request = http2::outgoing(request, group.tls.is_some(), trailers, websocket);
     if request.is_none() {
         let text = "The target of this request cannot be passed on over HTTP/2.";
         return Err(upload::Stopped::RequestBody(400, text));
     }
-    let patience = group.settings.write_timeout;
-    connection.timer.arm(patience);
-    let end = whole && held.is_empty();
+    let end = whole && held.is_empty() && !websocket;
     let sent = poll_fn(|context| pipe.poll_request(context, &mut request, end));
     if !matches!(connection.timer.run(sent).await, Ok(true)) {
         return Err(upload::Stopped::Upstream);
     }
-    if whole {
+    if whole && !websocket {
         pipe.ends_after(held.len());
     }
     upload::write(upstream, &connection.timer, patience, &mut [IoSlice::new(held)]).await
@@ -328,7 +343,7 @@ async fn response_head(
     let mut hints_left = HINTS_MAX;
     loop {
         if let Stream::Http2(_) = upstream.stream {
-            let head = Box::pin(http2_head(connection, upstream)).await?;
+            let head = Box::pin(http2_head(connection, request, upstream)).await?;
             if !head.is_interim() {
                 return Ok(head);
             }
@@ -383,6 +398,7 @@ async fn pass_hints(
 /// The next head, interim ones too, of an answer over HTTP/2.
 async fn http2_head(
     connection: &mut Connection,
+    request: &RequestHead,
     upstream: &mut UpstreamConnection,
 ) -> Result<ResponseHead, Lost> {
     let Stream::Http2(pipe) = &mut upstream.stream else { return Err(UpstreamError::Closed.into()) };
@@ -393,6 +409,9 @@ async fn http2_head(
     let fields = parts.headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
     let fields: Vec<(&[u8], &[u8])> = fields.collect();
     let ended = pipe.is_received();
-    assemble_response(parts.status.as_u16(), &fields, ended, &Limits::default())
-        .map_err(|_| UpstreamError::InvalidResponse.into())
+    let head = match websocket::answer_to(request).filter(|_| websocket::is_asked_for(request)) {
+        Some(answer) if parts.status.is_success() => assemble_websocket(&fields, &answer, &Limits::default()),
+        _ => assemble_response(parts.status.as_u16(), &fields, ended, &Limits::default()),
+    };
+    head.map_err(|_| UpstreamError::InvalidResponse.into())
 }

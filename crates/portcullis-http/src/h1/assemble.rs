@@ -127,11 +127,44 @@ pub fn assemble_response(
     ended: bool,
     limits: &Limits,
 ) -> Result<ResponseHead, ResponseError> {
+    if fields.iter().any(|(name, _)| is_of_connection(name)) {
+        return Err(ResponseError::InvalidHeader);
+    }
+    let mut head = response_of_lines(status, fields, limits)?;
+    if ended {
+        head.length.get_or_insert(0);
+    }
+    head.chunked = head.length.is_none();
+    Ok(head)
+}
+
+/// The same for the answer that accepts a WebSocket asked for by extended CONNECT (RFC 8441): as HTTP/1 has it, a 101 with
+/// `accept`, the digest of the client's key, which the peer did not get to see.
+pub fn assemble_websocket(
+    fields: &[(&[u8], &[u8])],
+    accept: &[u8],
+    limits: &Limits,
+) -> Result<ResponseHead, ResponseError> {
+    if fields.iter().any(|(name, _)| is_of_connection(name)) {
+        return Err(ResponseError::InvalidHeader);
+    }
+    let is_ours = |name: &[u8]| matches!(name, b"content-length" | b"sec-websocket-accept");
+    let mut fields: Vec<_> = fields.iter().copied().filter(|(name, _)| !is_ours(name)).collect();
+    fields.extend([(&b"upgrade"[..], &b"websocket"[..]), (b"sec-websocket-accept", accept)]);
+    response_of_lines(101, &fields, limits)
+}
+
+fn is_of_connection(name: &[u8]) -> bool {
+    matches!(name, b"transfer-encoding" | b"connection" | b"upgrade")
+}
+
+fn response_of_lines(
+    status: u16,
+    fields: &[(&[u8], &[u8])],
+    limits: &Limits,
+) -> Result<ResponseHead, ResponseError> {
     let mut bytes = format!("HTTP/1.1 {status:03} {}\r\n", reason_phrase(status)).into_bytes();
     for (name, value) in fields {
-        if matches!(*name, b"transfer-encoding" | b"connection" | b"upgrade") {
-            return Err(ResponseError::InvalidHeader);
-        }
         for part in [name, &b": "[..], value, b"\r\n"] {
             bytes.extend_from_slice(part);
         }
@@ -145,10 +178,6 @@ pub fn assemble_response(
     }
     let mut head = head;
     head.version = Version::Http2;
-    if ended {
-        head.length.get_or_insert(0);
-    }
-    head.chunked = head.length.is_none();
     Ok(head)
 }
 
@@ -284,6 +313,25 @@ mod tests {
         ] {
             assert!(assemble_response(200, &[field], false, &limits).is_err(), "{field:?}");
         }
+    }
+
+    #[test]
+    fn answers_to_websockets() {
+        let limits = Limits::default();
+        let fields: Pairs<'_> = &[
+            (b"content-length", b"0"),
+            (b"sec-websocket-accept", b"theirs"),
+            (b"sec-websocket-protocol", b"c"),
+        ];
+        let head = assemble_websocket(fields, b"ours", &limits).unwrap();
+        let expected: Pairs<'_> = &[
+            (b"sec-websocket-protocol", b"c"),
+            (b"upgrade", b"websocket"),
+            (b"sec-websocket-accept", b"ours"),
+        ];
+        assert_eq!((head.status(), &head.fields().collect::<Vec<_>>()[..]), (101, expected));
+        assert!(assemble_websocket(&[(b"upgrade", b"h2c")], b"ours", &limits).is_err());
+        assert!(assemble_websocket(&[(b"x", b"y\r\nset-cookie: z")], b"ours", &limits).is_err());
     }
 
     #[test]

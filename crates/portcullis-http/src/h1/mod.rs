@@ -32,7 +32,7 @@ mod write;
 mod write_request;
 mod write_response;
 
-pub use assemble::{RequestParts, Trailers, assemble_request, assemble_response};
+pub use assemble::{RequestParts, Trailers, assemble_request, assemble_response, assemble_websocket};
 pub use body::{BodyDecoder, BodyError, Decoded};
 pub use hop::{is_framing, is_hop_by_hop};
 pub use limits::Limits;

@@ -120,9 +120,9 @@ pub(crate) fn response(composed: &[u8]) -> Option<(Response<()>, usize)> {
     Some((response, end + 4))
 }
 
-/// A request's head that was composed as HTTP/1, as HTTP/2 has it. `trailers`: they are welcome. None if its target is not
-/// one that HTTP/2 can carry.
-pub(crate) fn outgoing(composed: &[u8], https: bool, trailers: bool) -> Option<Request<()>> {
+/// A request's head that was composed as HTTP/1, as HTTP/2 has it. `trailers`: they are welcome. `websocket`: it is the
+/// handshake of one, which becomes an extended CONNECT. None if its target is not one that HTTP/2 can carry.
+pub(crate) fn outgoing(composed: &[u8], https: bool, trailers: bool, websocket: bool) -> Option<Request<()>> {
     let end = composed.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut lines = composed[..end].split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
     let line = lines.next()?.strip_suffix(b" HTTP/1.1")?;
@@ -148,6 +148,11 @@ pub(crate) fn outgoing(composed: &[u8], https: bool, trailers: bool) -> Option<R
     *request.method_mut() = Method::from_bytes(&line[..space]).ok()?;
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
+    if websocket {
+        *request.method_mut() = Method::CONNECT;
+        request.headers_mut().remove("sec-websocket-key");
+        request.extensions_mut().insert(h2::ext::Protocol::from_static("websocket"));
+    }
     as_written.then_some(request)
 }
 
@@ -247,14 +252,14 @@ mod tests {
     #[test]
     fn requests_to_upstreams() {
         let text = b"POST /a?b HTTP/1.1\r\nHost: a.example:8080\r\nX: y\r\nTransfer-Encoding: chunked\r\nA_B: c\r\n\r\n";
-        let request = outgoing(text, true, true).unwrap();
+        let request = outgoing(text, true, true, false).unwrap();
         assert_eq!(request.uri().to_string(), "https://a.example:8080/a?b");
         let fields: Vec<_> = request.headers().iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
         let expected: [(&str, &[u8]); 3] = [("x", b"y"), ("a_b", b"c"), ("te", b"trailers")];
         assert_eq!((request.method().as_str(), &fields[..]), ("POST", &expected[..]));
         for target in ["/<", "/a#b", "/a b"] {
             let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
-            assert!(outgoing(text.as_bytes(), false, false).is_none(), "{target}");
+            assert!(outgoing(text.as_bytes(), false, false, false).is_none(), "{target}");
         }
     }
 

@@ -184,6 +184,15 @@ impl Pipe {
         }
     }
 
+    /// Whether a request on this stream may be an extended CONNECT. Waits until the endpoint has said so or not.
+    pub(crate) async fn offers_websocket(&self) -> bool {
+        let Send::Request(send) = &self.send.state else { return false };
+        if let (false, Some(place)) = (send.is_extended_connect_protocol_enabled(), &self.place) {
+            place.heard().await;
+        }
+        send.is_extended_connect_protocol_enabled()
+    }
+
     /// The head of an answer to that: an interim one, or the last.
     pub(crate) fn poll_answer(
         &mut self,

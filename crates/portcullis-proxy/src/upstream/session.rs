@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
+use h2::{Ping, PingPong};
 use portcullis_event::UpstreamError;
 use portcullis_metrics::Gauge;
 
@@ -36,20 +38,37 @@ struct Session {
     active: Rc<Cell<usize>>,
     /// The connection has ended, or takes no new requests.
     ended: Rc<Cell<bool>>,
+    greeting: Rc<Greeting>,
     used: Instant,
     idle_timeout: Duration,
 }
+
+/// Whether the endpoint's settings have come. A ping tells, since they are the first that it says; none is sent until somebody
+/// asks.
+struct Greeting(tokio::sync::Mutex<Option<PingPong>>);
 
 /// A request's place on a connection.
 pub(crate) struct Place {
     active: Rc<Cell<usize>>,
     ended: Rc<Cell<bool>>,
+    greeting: Rc<Greeting>,
 }
 
 impl Place {
     /// No new requests go on this connection; it ends with its last one.
     pub(crate) fn leave(&self) {
         self.ended.set(true);
+    }
+
+    /// Waits for the settings of the endpoint.
+    pub(crate) async fn heard(&self) {
+        let mut ping = self.greeting.0.lock().await;
+        if let Some(ping) = &mut *ping {
+            // One that is under way already was sent for somebody who did not wait for its answer.
+            let _ = ping.send_ping(Ping::opaque());
+            let _ = poll_fn(|context| ping.poll_pong(context)).await;
+        }
+        *ping = None;
     }
 }
 
@@ -63,7 +82,8 @@ impl Session {
     /// A stream for one more request.
     fn pipe(&self) -> Pipe {
         self.active.set(self.active.get() + 1);
-        let place = Place { active: Rc::clone(&self.active), ended: Rc::clone(&self.ended) };
+        let (active, ended) = (Rc::clone(&self.active), Rc::clone(&self.ended));
+        let place = Place { active, ended, greeting: Rc::clone(&self.greeting) };
         Pipe::asking(self.send.clone(), Some(place))
     }
 }
@@ -119,14 +139,19 @@ pub(crate) async fn begin(
     endpoint: usize,
     stream: Stream,
 ) -> Result<Pipe, Failed> {
-    let (send, ended) = handshake(stream, group.report.sessions(endpoint)).await?;
+    let (send, ended, ping) = handshake(stream, group.report.sessions(endpoint)).await?;
     let idle_timeout = group.settings.idle_timeout;
-    let session = Session { send, active: Rc::default(), ended, used: Instant::now(), idle_timeout };
+    let greeting = Rc::new(Greeting(tokio::sync::Mutex::new(ping)));
+    let session =
+        Session { send, active: Rc::default(), ended, greeting, used: Instant::now(), idle_timeout };
     Ok(sessions.borrow_mut().keep(group.connections[endpoint], session))
 }
 
 /// Begins HTTP/2; `open` counts the connection while it lasts.
-async fn handshake(stream: Stream, open: Gauge) -> Result<(SendRequest<Bytes>, Rc<Cell<bool>>), Failed> {
+async fn handshake(
+    stream: Stream,
+    open: Gauge,
+) -> Result<(SendRequest<Bytes>, Rc<Cell<bool>>, Option<PingPong>), Failed> {
     let mut builder = Builder::new();
     builder
         .enable_push(false)
@@ -135,7 +160,8 @@ async fn handshake(stream: Stream, open: Gauge) -> Result<(SendRequest<Bytes>, R
         .max_header_list_size(HEADER_LIST_BYTES_MAX)
         .max_send_buffer_size(SEND_BUFFER_BYTES_MAX);
     let begun = builder.handshake::<_, Bytes>(stream).await;
-    let (send, connection) = begun.map_err(|_| Failed(UpstreamError::Connect))?;
+    let (send, mut connection) = begun.map_err(|_| Failed(UpstreamError::Connect))?;
+    let ping = connection.ping_pong();
     let ended = Rc::new(Cell::new(false));
     let told = Rc::clone(&ended);
     tokio::task::spawn_local(async move {
@@ -144,7 +170,7 @@ async fn handshake(stream: Stream, open: Gauge) -> Result<(SendRequest<Bytes>, R
         open.add(-1);
         told.set(true);
     });
-    Ok((send, ended))
+    Ok((send, ended, ping))
 }
 
 /// A connection of its own for one request: a health check, or an agent.

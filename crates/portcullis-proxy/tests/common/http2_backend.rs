@@ -46,6 +46,16 @@ struct State {
 
 impl Http2Backend {
     pub fn start() -> Http2Backend {
+        Http2Backend::start_with(&h2::server::Builder::new())
+    }
+
+    /// One that takes WebSockets: `/refused` is answered 403, all else is an echo.
+    pub fn taking_websockets() -> Http2Backend {
+        Http2Backend::start_with(h2::server::Builder::new().enable_connect_protocol())
+    }
+
+    fn start_with(builder: &h2::server::Builder) -> Http2Backend {
+        let builder = builder.clone();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
@@ -59,9 +69,9 @@ impl Http2Backend {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
                 while let Ok((tcp, _)) = listener.accept().await {
                     counted.fetch_add(1, Ordering::SeqCst);
-                    let state = state.clone();
+                    let (state, builder) = (state.clone(), builder.clone());
                     tokio::spawn(async move {
-                        let Ok(mut connection) = h2::server::handshake(tcp).await else { return };
+                        let Ok(mut connection) = builder.handshake::<_, Bytes>(tcp).await else { return };
                         while let Some(Ok((request, respond))) = connection.accept().await {
                             let state = state.clone();
                             tokio::spawn(async move {
@@ -105,6 +115,26 @@ async fn serve(
         )])
     };
     let ok = || Response::builder().header("content-type", "application/grpc").body(()).unwrap();
+    if parts.extensions.get::<h2::ext::Protocol>().is_some_and(|protocol| protocol.as_str() == "websocket") {
+        let (method, uri) = (parts.method.to_string(), parts.uri.to_string());
+        state.seen.lock().unwrap().push(Seen { method, uri, headers: parts.headers, body: Vec::new() });
+        if path == "/refused" {
+            let head = Response::builder().status(403).header("content-type", "text/plain");
+            let mut send = respond.send_response(head.body(()).unwrap(), false)?;
+            return send.send_data("not you".into(), true);
+        }
+        let head = Response::builder().header("sec-websocket-protocol", "chat").body(()).unwrap();
+        let mut send = respond.send_response(head, false)?;
+        while let Some(data) = receive.data().await {
+            let Ok(data) = data else {
+                state.cancelled.fetch_add(1, Ordering::SeqCst);
+                return Ok(());
+            };
+            receive.flow_control().release_capacity(data.len())?;
+            send.send_data(data, false)?;
+        }
+        return send.send_data(Bytes::new(), true);
+    }
     if path == "/echo" {
         let mut send = respond.send_response(ok(), false)?;
         while let Some(data) = receive.data().await {
