@@ -46,6 +46,31 @@ impl DnsServer {
         Ok(DnsServer { address, asked })
     }
 
+    /// The same by TCP, one question on a connection.
+    pub fn start_tcp(answer: impl Fn(&str) -> DnsReply + Send + 'static) -> io::Result<DnsServer> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                // Both ways the length comes first, in two bytes.
+                let mut length = [0; 2];
+                let read = stream.read_exact(&mut length);
+                let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
+                let Ok(()) = read.and_then(|()| stream.read_exact(&mut message)) else { continue };
+                let Some((name, question)) = read_question(&message) else { continue };
+                let reply = answer(&name);
+                record.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+                if let Some(reply) = compose(&message[..2], question, reply) {
+                    let length = (reply.len() as u16).to_be_bytes();
+                    let _ = stream.write_all(&[&length[..], &reply].concat());
+                }
+            }
+        });
+        Ok(DnsServer { address, asked })
+    }
+
     /// Names that it was asked for, in order.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
