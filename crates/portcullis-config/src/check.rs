@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::access;
 use crate::access_log;
+use crate::acme;
 use crate::agents::{self, Agent};
 use crate::checked::*;
 use crate::compression::{self, Compression};
@@ -29,6 +30,8 @@ pub(crate) struct Checker<'a> {
     pub mistakes: Vec<(Range<usize>, String, Option<String>)>,
     /// Where each listener is named.
     listener_spans: Vec<Range<usize>>,
+    /// By listener: where it asks for certificates by ACME, if it does, and whether it names them.
+    acme_spans: Vec<Option<(Range<usize>, bool)>>,
     upstreams: Vec<Upstream>,
     pub(crate) agents: Vec<Agent>,
     policies: Vec<Policy>,
@@ -49,6 +52,7 @@ impl<'a> Checker<'a> {
             base,
             mistakes: Vec::new(),
             listener_spans,
+            acme_spans: Vec::new(),
             upstreams: Vec::new(),
             agents: Vec::new(),
             policies: Vec::new(),
@@ -76,6 +80,9 @@ impl<'a> Checker<'a> {
         self.compression = compression::check(self, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
         let sites = self.sites(document.sites, &mut listeners);
+        let acme = acme::account(self, document.acme);
+        let asked = std::mem::take(&mut self.acme_spans);
+        acme::names(self, &mut listeners, &sites, asked, acme.is_some());
         for (listener, span) in listeners.iter().zip(std::mem::take(&mut self.listener_spans)) {
             if listener.sites.is_empty() && !sites.is_empty() {
                 self.wrong(span, format!("the listener `{}` serves no site", listener.name));
@@ -96,6 +103,7 @@ impl<'a> Checker<'a> {
             listeners,
             sites,
             upstreams: std::mem::take(&mut self.upstreams),
+            acme,
             agents: std::mem::take(&mut self.agents),
             policies: std::mem::take(&mut self.policies),
             client_address,
@@ -256,7 +264,7 @@ impl<'a> Checker<'a> {
             if listeners.iter().any(|other| other.name == name) {
                 self.wrong(span, format!("there are two listeners `{name}`"));
             } else if address.port() != 0 && listeners.iter().any(|other| other.address == address) {
-                self.wrong(listener.address.span, format!("there are two listeners on {address}"));
+                self.wrong(listener.address.span.clone(), format!("there are two listeners on {address}"));
             }
             let proxy_protocol = listener.proxy_protocol.as_ref().is_some_and(|on| on.value);
             if let (Some(on), true, true) =
@@ -268,7 +276,9 @@ impl<'a> Checker<'a> {
                     "name them in `client_address.trusted_proxies`".to_string(),
                 );
             }
-            let tls = listener.tls.map(|tls| tls::listener(self, tls));
+            let asked = listener.tls.as_ref().and_then(|tls| tls.acme.as_ref());
+            self.acme_spans.push(asked.map(|asked| (asked.span.clone(), asked.domains.is_some())));
+            let tls = listener.tls.map(|tls| tls::listener(self, tls, &listener.address.span));
             let compat = match listener.http.compat {
                 Some(raw::Compat::Apache) => Compat::Apache,
                 _ => Compat::Strict,

@@ -8,6 +8,7 @@ use crate::access::RateLimit;
 use crate::agents::Agent;
 use portcullis_types::{Class, Level, Place};
 
+use crate::acme::Acme;
 use crate::http2::Http2;
 use crate::https::Https;
 use crate::route::Route;
@@ -32,6 +33,8 @@ pub struct Config {
     pub sites: Vec<Site>,
     /// At least one; [`RouteTarget::Forward`](crate::RouteTarget::Forward) points here.
     pub upstreams: Vec<Upstream>,
+    /// The account that certificates are ordered with.
+    pub acme: Option<Acme>,
     /// Inspection processes; [`Route::agents`] points here.
     pub agents: Vec<Agent>,
     /// Distinct inspection policies; [`Route::policy`] points here. Sites with equal settings share one.

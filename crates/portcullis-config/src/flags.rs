@@ -124,6 +124,7 @@ impl Config {
                 access_log: None,
             }],
             upstreams: vec![upstream],
+            acme: None,
             agents: Vec::new(),
             policies: policy.into_iter().collect(),
             client_address: ClientAddress::default(),

@@ -36,6 +36,7 @@ use serde::Deserialize;
 
 mod access;
 mod access_log;
+mod acme;
 mod agents;
 mod check;
 mod checked;
@@ -66,6 +67,7 @@ mod upstream;
 pub use access::{
     Access, Ban, Clients, KeyPart, LimitStore, Points, Prefixes, RateLimit, RefuseAction, Unavailable,
 };
+pub use acme::Acme;
 pub use agents::{Agent, AgentAddress, AgentUse, ResponseShown};
 pub use checked::*;
 pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::access::{self as control, raw as access};
 use crate::access_log;
+use crate::acme;
 use crate::agents;
 use crate::compression;
 use crate::https;
@@ -41,6 +42,8 @@ pub(crate) struct Document {
     /// What is served, by host name.
     #[serde(default)]
     pub sites: Vec<Site>,
+    /// The account that certificates are ordered with by ACME. Default: none.
+    pub acme: Option<Spanned<acme::Raw>>,
     /// Groups of equal endpoints, by name.
     #[serde(default)]
     pub upstreams: BTreeMap<String, Upstream>,

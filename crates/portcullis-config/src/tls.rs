@@ -1,8 +1,10 @@
 //! TLS of listeners and towards endpoints, checked.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::acme;
 use crate::check::Checker;
 use crate::raw;
 use crate::spanned::Spanned;
@@ -10,8 +12,10 @@ use crate::spanned::Spanned;
 /// TLS of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerTls {
-    /// At least one.
+    /// At least one, unless there are names for ACME.
     pub certificates: Vec<CertificateFiles>,
+    /// Names that have a certificate by ACME, each its own.
+    pub acme: Vec<String>,
     /// The oldest version that clients may speak.
     pub min_version: TlsVersion,
     /// Certificates of clients.
@@ -69,12 +73,23 @@ pub struct UpstreamTls {
 const TICKET_KEY_LIFE: Duration = Duration::from_secs(6 * 3600);
 const TICKET_KEY_LIFE_MIN: Duration = Duration::from_secs(60);
 
-pub(crate) fn listener(checker: &mut Checker<'_>, raw: raw::ListenerTls) -> ListenerTls {
-    if raw.certificates.is_empty() {
-        checker.wrong(raw.certificates.span.clone(), "TLS needs a certificate".to_string());
+/// `listener` is where it is named.
+pub(crate) fn listener(
+    checker: &mut Checker<'_>,
+    raw: raw::ListenerTls,
+    listener: &Range<usize>,
+) -> ListenerTls {
+    if raw.acme.is_none() && raw.certificates.as_ref().is_none_or(|files| files.is_empty()) {
+        checker.wrong_with_hint(
+            raw.certificates.as_ref().map_or(listener, |files| &files.span).clone(),
+            "TLS needs a certificate".to_string(),
+            "name files in `certificates = [{ cert = \"...\", key = \"...\" }]`, or have one ordered with `acme = {}`"
+                .to_string(),
+        );
     }
-    let files = raw.certificates.value.iter();
+    let files = raw.certificates.iter().flat_map(|files| &files.value);
     ListenerTls {
+        acme: raw.acme.as_ref().map(|raw| acme::domains(checker, raw)).unwrap_or_default(),
         certificates: files
             .map(|pair| CertificateFiles {
                 cert: checker.path(&pair.cert),

@@ -71,6 +71,12 @@ catalogue! {
         "When a certificate of ours expires, in seconds since 1970, by its file.";
     TLS_RELOADS Counter "portcullis_tls_reloads_total" ["result"]
         "Certificates and lists of client authorities that had changed and were read again; if that failed, those of before go on.";
+    ACME_ORDERS Counter "portcullis_acme_orders_total" ["result"]
+        "Certificates that were ordered by ACME: ok, or why there is none.";
+    ACME_NEXT_ORDER Gauge "portcullis_acme_next_order_timestamp_seconds" ["domain"]
+        "When a name's certificate is ordered next by ACME, in seconds since 1970: its renewal, or another try.";
+    ACME_CHALLENGES Counter "portcullis_acme_challenges_answered_total" []
+        "Requests of ACME authorities for a challenge that were answered.";
     HTTPS_REDIRECTS Counter "portcullis_https_redirects_total" ["site"]
         "Requests in clear text that a site redirected to https.";
     REQUESTS Counter "portcullis_requests_total" ["site", "route", "status", "verdict"]

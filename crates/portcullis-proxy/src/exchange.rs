@@ -76,6 +76,10 @@ pub(crate) async fn run(
             Found::NoSite => unserved(connection, generation, &head, &mut transaction, NO_SITE).await,
             Found::NoRoute => unserved(connection, generation, &head, &mut transaction, NO_ROUTE).await,
             Found::Ambiguous => unserved(connection, generation, &head, &mut transaction, AMBIGUOUS).await,
+            Found::Challenge(proof) => {
+                let proof = (proof.to_string(), "application/octet-stream".to_string());
+                answer::fixed(connection, generation, &head, &mut transaction, 200, Some(&proof), true).await
+            }
         },
     };
     transaction.finish(connection, generation, &head, route).await;
@@ -87,6 +91,8 @@ enum Found<'g> {
     NoSite,
     NoRoute,
     Ambiguous,
+    /// An ACME authority looks whether we serve a name.
+    Challenge(Arc<str>),
 }
 
 /// ModSecurity 2 answers the same to both of its limits.
@@ -96,6 +102,12 @@ const NO_ROUTE: (u16, &str) = (404, "Nothing is served under this path.");
 const AMBIGUOUS: (u16, &str) = (400, "The path can be read in two ways that lead to different places.");
 
 fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestHead) -> Found<'g> {
+    if generation.acme.is_some()
+        && !connection.tls
+        && let Some(proof) = connection.worker.shared.challenges.proof(head)
+    {
+        return Found::Challenge(proof);
+    }
     let host = template::host(head);
     let hosts = &generation.listeners[connection.listener].hosts;
     let Some(site) = hosts.find(host).map(|index| &generation.sites[index]) else { return Found::NoSite };

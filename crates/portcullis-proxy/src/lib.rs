@@ -54,11 +54,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate does not know SecLang, does not decide, and writes no file but that of bans. It waits, and it gives every wait a limit.
+//! The crate does not know SecLang, does not decide, and writes no files but that of bans and those of ACME. It waits, and it gives every wait a limit.
 
 mod abort;
 mod access;
 mod access_log;
+mod acme;
 mod agents;
 mod answer;
 mod block_page;

@@ -21,7 +21,7 @@ use crate::listener::{Sockets, WorkerSockets};
 use crate::state::{Generation, Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
-use crate::{StartError, lookups};
+use crate::{StartError, acme, lookups};
 
 /// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts after one or two.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -81,6 +81,7 @@ impl Proxy {
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);
         let lookups = lookups::Metrics::new(&services.registry);
+        let challenges = acme::Challenges::new(&services.registry);
         let ban_file = config.ban_file.as_deref().map(|path| {
             let jails = &current.load().jails;
             BanFile::open(path, &services.registry, jails, 1, &*services.say)
@@ -93,6 +94,7 @@ impl Proxy {
             unrouted_names,
             exceptions,
             lookups,
+            challenges,
             started: origin.started(),
             origin,
             beats: (0..config.workers).map(|_| AtomicU64::new(0)).collect(),

@@ -15,7 +15,6 @@ use portcullis_inspect::{Inspector, KeptFile, Memo, Origin, PolicyNames, Scratch
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics, RuleCounters};
 use tokio::sync::Notify;
 
-use crate::StartError;
 use crate::access::{Access, BanFile, Gate, Geo, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
 use crate::access_log::AccessLog;
 use crate::agents::{Agent, Links};
@@ -34,6 +33,7 @@ use crate::site::{Hosts, Site};
 use crate::timer::Timers;
 use crate::tls::ListenerTls;
 use crate::upstream::{Origin as GroupOrigin, Pool, Sessions, Slot};
+use crate::{StartError, acme};
 
 /// What the proxy needs from the rest of the process. Two proxies in one process share nothing through it unless their
 /// handles do.
@@ -79,6 +79,8 @@ pub(crate) struct Generation {
     pub(crate) access_log: Option<AccessLog>,
     /// Where `proxy` actions send requests.
     pub(crate) diverted: HashMap<Origin, Arc<Slot>>,
+    /// The certificates that are ordered.
+    pub(crate) acme: Option<Arc<acme::Settings>>,
     pub(crate) client_address: ClientAddress,
     pub(crate) tracing: Option<portcullis_config::Tracing>,
     pub(crate) timeouts: Timeouts,
@@ -126,6 +128,7 @@ impl Generation {
             .iter()
             .map(|upstream| Slot::build(upstream, services, origin, old.map_or(&[], |old| &old.groups)))
             .collect::<Result<Vec<_>, _>>()?;
+        let acme = acme::Settings::build(config)?;
         let listeners = config
             .listeners
             .iter()
@@ -145,6 +148,7 @@ impl Generation {
                                 tls,
                                 &listener.name,
                                 listener.http2.enabled,
+                                acme.as_deref(),
                                 &services.registry,
                                 old,
                             )
@@ -242,6 +246,7 @@ impl Generation {
             sites,
             diverted: divert::groups(config, inspectors, &groups, services, origin)?,
             groups,
+            acme,
             agents,
             limits,
             jails,
@@ -291,6 +296,8 @@ pub(crate) struct Shared {
     /// By cause, then by policy.
     pub(crate) exceptions: Vec<EnumCounters>,
     pub(crate) lookups: lookups::Metrics,
+    /// What ACME authorities come for.
+    pub(crate) challenges: acme::Challenges,
     /// What bans outlive the process in.
     pub(crate) ban_file: Option<BanFile>,
     /// Where the clock of rate limits and bans begins.

@@ -114,9 +114,14 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
     for mistake in &lists {
         writeln!(out, "{mistake}")?;
     }
+    let warnings = config.warnings();
+    for warning in &warnings {
+        writeln!(out, "{name}: warning: {warning}")?;
+    }
     total.errors += lists.len();
-    let errors = of("error", lists.len());
-    writeln!(out, "{name}: {sites}, {policies} of rules, {errors}")?;
+    total.warnings += warnings.len();
+    let (errors, warnings) = (of("error", lists.len()), of("warning", warnings.len()));
+    writeln!(out, "{name}: {sites}, {policies} of rules, {errors}, {warnings}")?;
     for (i, policy) in config.policies.iter().enumerate() {
         rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(i, policy, &config), total)?;
     }

@@ -157,7 +157,35 @@ fn address_lists_are_read() {
     assert_eq!(code, Some(1));
     let bad = dir.path().join("bad.txt");
     assert!(text.contains(&format!("{}:3: `192.0.2.300` is not an IP address", bad.display())), "{text}");
-    assert!(text.contains("none.txt: No such file") && text.contains(", 2 errors\n"), "{text}");
+    assert!(text.contains("none.txt: No such file") && text.contains(", 2 errors, 0 warnings\n"), "{text}");
+}
+
+#[test]
+fn certificates_by_acme_take_a_listener_in_clear_text() {
+    let document = |listener: &str| {
+        format!(
+            "[acme]\nstate = \"acme\"\nterms_agreed = true\n\
+             [[listeners]]\nname = \"https\"\naddress = \"0.0.0.0:443\"\ntls = {{ acme = {{}} }}\n{listener}\
+             [[sites]]\nname = \"a\"\nhosts = [\"a.example\"]\nupstream = \"app\"\nmode = \"off\"\n\
+             [upstreams.app]\nendpoints = [\"http://127.0.0.1:9000\"]\n"
+        )
+    };
+    let dir = folder(&[
+        ("bad.toml", &document("")),
+        ("good.toml", &document("[[listeners]]\naddress = \"0.0.0.0:80\"\n")),
+    ]);
+    let (code, text) = check(&dir.path().join("bad.toml"));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains(
+            "warning: the listener `https` has certificates by ACME, and there is no listener without TLS"
+        ),
+        "{text}"
+    );
+    assert!(text.ends_with(", 0 errors, 1 warning\n"), "{text}");
+    let (_, text) = check(&dir.path().join("good.toml"));
+    assert!(text.ends_with(", 0 errors, 0 warnings\n"), "{text}");
+    assert!(!dir.path().join("acme").exists(), "a check makes nothing");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::acme;
 use crate::spanned::Spanned;
 use crate::units::Time;
 
@@ -10,8 +11,11 @@ use crate::units::Time;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListenerTls {
-    /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names.
-    pub certificates: Spanned<Vec<Certificate>>,
+    /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names. At least one,
+    /// unless there is `acme`.
+    pub certificates: Option<Spanned<Vec<Certificate>>>,
+    /// Certificates by ACME, behind those of files; needs `acme` of the document. Default: none.
+    pub acme: Option<Spanned<acme::RawListener>>,
     /// The oldest version that clients may speak. Default: `1.2`.
     pub min_version: Option<TlsVersion>,
     /// Certificates of clients. Default: none are asked for.

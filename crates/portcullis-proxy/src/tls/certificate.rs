@@ -1,10 +1,11 @@
 //! A certificate of our own, as its files are at present.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use portcullis_config::CertificateFiles;
-use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
+use portcullis_metrics::{EnumCounters, Registry, catalogue};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::sign::CertifiedKey;
@@ -23,8 +24,9 @@ const RESULTS: [&str; 2] = ["ok", "failed"];
 pub(super) struct Certificate {
     files: CertificateFiles,
     watch: Watch,
-    current: ArcSwap<Loaded>,
-    expiry: Gauge,
+    /// None as long as it has not been issued yet.
+    current: ArcSwapOption<Loaded>,
+    registry: Arc<Registry>,
     reloads: EnumCounters,
 }
 
@@ -34,22 +36,47 @@ pub(super) struct Loaded {
     pub(super) key: Arc<CertifiedKey>,
     /// The DNS names that it bears, lower case.
     pub(super) names: Vec<String>,
-    /// Seconds since 1970.
-    expires: i64,
+    pub(super) life: Life,
+}
+
+/// From when until when a certificate is valid, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    pub(crate) from: i64,
+    pub(crate) until: i64,
 }
 
 impl Certificate {
-    pub(super) fn open(files: &CertificateFiles, registry: &Registry) -> Result<Self, StartError> {
-        let watched = [&files.cert, &files.key].into_iter().chain(&files.ocsp).cloned().collect();
-        let watch = Watch::new(watched);
-        let loaded = load(files)?;
-        let expiry = registry.gauge(&catalogue::TLS_CERTIFICATE_EXPIRY, &[&files.cert.display().to_string()]);
-        expiry.set(loaded.expires);
-        let current = ArcSwap::from_pointee(loaded);
-        Ok(Certificate { files: files.clone(), watch, current, expiry, reloads: reloads(registry) })
+    pub(super) fn open(files: &CertificateFiles, registry: &Arc<Registry>) -> Result<Self, StartError> {
+        let certificate = Certificate::unread(files, registry);
+        certificate.take(load(files)?);
+        Ok(certificate)
     }
 
-    pub(super) fn loaded(&self) -> Arc<Loaded> {
+    /// One that comes by itself, with its key in the same file: without it, or if it is of no use, there is none.
+    pub(super) fn awaited(path: &Path, registry: &Arc<Registry>) -> Self {
+        let files = in_one_file(path);
+        let certificate = Certificate::unread(&files, registry);
+        if let Ok(loaded) = load(&files) {
+            certificate.take(loaded);
+        }
+        certificate
+    }
+
+    fn unread(files: &CertificateFiles, registry: &Arc<Registry>) -> Self {
+        let watched = [&files.cert, &files.key].into_iter().chain(&files.ocsp).cloned().collect();
+        let (watch, current) = (Watch::new(watched), ArcSwapOption::empty());
+        let (registry, reloads) = (Arc::clone(registry), reloads(registry));
+        Certificate { files: files.clone(), watch, current, registry, reloads }
+    }
+
+    fn take(&self, loaded: Loaded) {
+        let file = self.files.cert.display().to_string();
+        self.registry.gauge(&catalogue::TLS_CERTIFICATE_EXPIRY, &[&file]).set(loaded.life.until);
+        self.current.store(Some(Arc::new(loaded)));
+    }
+
+    pub(super) fn loaded(&self) -> Option<Arc<Loaded>> {
         self.current.load_full()
     }
 
@@ -57,10 +84,10 @@ impl Certificate {
     pub(super) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) -> bool {
         match self.watch.refresh(|| load(&self.files)) {
             Some(Ok(loaded)) => {
-                self.expiry.set(loaded.expires);
-                self.current.store(Arc::new(loaded));
+                let again = if self.current.load().is_some() { " again" } else { "" };
+                self.take(loaded);
                 self.reloads.inc(0);
-                say(&format!("{}: the certificate was read again", self.files.cert.display()));
+                say(&format!("{}: the certificate was read{again}", self.files.cert.display()));
                 true
             }
             Some(Err(error)) => {
@@ -78,9 +105,18 @@ pub(super) fn reloads(registry: &Registry) -> EnumCounters {
     registry.enum_counters(&catalogue::TLS_RELOADS, &[], &RESULTS)
 }
 
+/// The names and the life of a certificate that is in one file with its key, if it can be used.
+pub(crate) fn kept(path: &Path) -> Result<(Vec<String>, Life), StartError> {
+    load(&in_one_file(path)).map(|loaded| (loaded.names, loaded.life))
+}
+
+fn in_one_file(path: &Path) -> CertificateFiles {
+    CertificateFiles { cert: path.to_path_buf(), key: path.to_path_buf(), ocsp: None }
+}
+
 fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
     let chain = certificates(&files.cert)?;
-    let (names, expires) = {
+    let (names, life) = {
         let wrong = |error| StartError::file(&files.cert, error);
         let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(wrong)?;
         let alternative = leaf.subject_alternative_name().ok().flatten();
@@ -89,7 +125,9 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
             GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
             _ => None,
         });
-        (names.collect(), leaf.validity().not_after.timestamp())
+        let validity = leaf.validity();
+        let life = Life { from: validity.not_before.timestamp(), until: validity.not_after.timestamp() };
+        (names.collect(), life)
     };
     let key =
         PrivateKeyDer::from_pem_file(&files.key).map_err(|error| StartError::file(&files.key, error))?;
@@ -102,7 +140,7 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
         }
         key.ocsp = Some(response);
     }
-    Ok(Loaded { key: Arc::new(key), names, expires })
+    Ok(Loaded { key: Arc::new(key), names, life })
 }
 
 /// `OCSPResponse ::= SEQUENCE { responseStatus ENUMERATED { successful (0), ... }, ... }`, RFC 6960, 4.2.1.

@@ -29,12 +29,14 @@ pub(super) enum Reason {
     CertificateRevoked,
     /// The client does not accept what it was offered, our certificate mostly.
     Alert,
+    /// No certificate of ours has been issued yet.
+    NotIssued,
     /// Anything else that is not as TLS has it.
     Other,
 }
 
 impl Reason {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 11] = [
         "timeout",
         "closed",
         "not_tls",
@@ -44,6 +46,7 @@ impl Reason {
         "certificate_invalid",
         "certificate_revoked",
         "alert",
+        "not_issued",
         "other",
     ];
 
@@ -89,8 +92,13 @@ impl Handshakes {
         self.done.inc(usize::from(kind == Some(HandshakeKind::Resumed)));
     }
 
-    pub(super) fn failed(&self, error: &io::Error) {
-        self.failed.inc(Reason::of(error) as usize);
+    /// `unissued`: there is no certificate of ours yet, which rustls has no error of its own for.
+    pub(super) fn failed(&self, error: &io::Error, unissued: bool) {
+        let reason = match Reason::of(error) {
+            Reason::Other if unissued => Reason::NotIssued,
+            reason => reason,
+        };
+        self.failed.inc(reason as usize);
     }
 
     pub(super) fn late(&self) {

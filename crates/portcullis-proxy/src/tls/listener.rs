@@ -20,9 +20,9 @@ use super::certificate::{self, Certificate};
 use super::handshakes::Handshakes;
 use super::resolver::BySni;
 use super::{authorities, provider, versions};
-use crate::StartError;
 use crate::timer::Timer;
 use crate::watch::Watch;
+use crate::{StartError, acme};
 
 /// What a listener offers, as its files are at present.
 pub(crate) struct ListenerTls {
@@ -38,16 +38,21 @@ pub(crate) struct ListenerTls {
 }
 
 impl ListenerTls {
-    /// Reads all files. `old` is the same listener before a reload.
+    /// Reads all files. `old` is the same listener before a reload; `acme` says where the certificates are that come by
+    /// themselves.
     pub(crate) fn build(
         settings: &Settings,
         listener: &str,
         http2: bool,
-        registry: &Registry,
+        acme: Option<&acme::Settings>,
+        registry: &Arc<Registry>,
         old: Option<&ListenerTls>,
     ) -> Result<Self, StartError> {
         let certificates = settings.certificates.iter().map(|files| Certificate::open(files, registry));
-        let resolver = Arc::new(BySni::new(certificates.collect::<Result<_, _>>()?));
+        let mut certificates = certificates.collect::<Result<Vec<_>, _>>()?;
+        let awaited = acme.into_iter().flat_map(|acme| settings.acme.iter().map(|name| acme.file(name)));
+        certificates.extend(awaited.map(|path| Certificate::awaited(&path, registry)));
+        let resolver = Arc::new(BySni::new(certificates));
         let watched = |auth: &ClientAuth| std::iter::once(&auth.ca).chain(&auth.crl).cloned().collect();
         let clients = settings.client_auth.as_ref().map(|auth| Watch::new(watched(auth)));
         // Whoever resumes a session is not asked for a certificate again, so tickets do not outlive what is asked of
@@ -122,7 +127,7 @@ impl ListenerTls {
                 Some(stream)
             }
             Ok(Err(error)) => {
-                self.handshakes.failed(&error);
+                self.handshakes.failed(&error, self.resolver.is_empty());
                 None
             }
             Err(_) => {

@@ -20,6 +20,7 @@ use rustls::{RootCertStore, SupportedProtocolVersion};
 
 use crate::StartError;
 
+pub(crate) use certificate::{Life, kept};
 pub(crate) use listener::ListenerTls;
 pub(crate) use subject::ClientCertificate;
 pub(crate) use upstream::UpstreamTls;
@@ -37,7 +38,7 @@ fn versions(oldest: TlsVersion) -> &'static [&'static SupportedProtocolVersion] 
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError> {
     let found: Vec<_> = CertificateDer::pem_file_iter(path)
         .and_then(|certificates| certificates.collect())
         .map_err(|error| StartError::file(path, error))?;

@@ -14,7 +14,7 @@ use super::certificate::{Certificate, Loaded};
 /// whose key the client can verify before others, then by their order. For all other names the first of all.
 #[derive(Debug)]
 pub(super) struct BySni {
-    /// At least one.
+    /// At least one, of which some may not have been issued yet.
     certificates: Vec<Certificate>,
     table: ArcSwap<Table>,
 }
@@ -32,6 +32,11 @@ impl BySni {
         BySni { certificates, table }
     }
 
+    /// There is no certificate for anybody yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.load().keys.is_empty()
+    }
+
     /// Takes changed files into use.
     pub(super) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
         let changed = self.certificates.iter().filter(|certificate| certificate.refresh(say)).count();
@@ -43,7 +48,7 @@ impl BySni {
 
 impl Table {
     fn new(certificates: &[Certificate]) -> Self {
-        Table::of(certificates.iter().map(Certificate::loaded))
+        Table::of(certificates.iter().filter_map(Certificate::loaded))
     }
 
     fn of(all: impl Iterator<Item = Arc<Loaded>>) -> Self {
@@ -65,8 +70,7 @@ impl Table {
             let wildcard = || self.names.get(&name[name.find('.')?..]);
             self.names.get(name).or_else(wildcard)
         });
-        let first = || std::slice::from_ref(&0);
-        let candidates = bearing.map_or_else(first, Vec::as_slice);
+        let Some(candidates) = bearing else { return self.keys.first() };
         let can_verify = |index: &&usize| self.keys[**index].key.choose_scheme(schemes).is_some();
         let chosen = candidates.iter().find(can_verify).or(candidates.first())?;
         self.keys.get(*chosen)
@@ -76,5 +80,18 @@ impl Table {
 impl ResolvesServerCert for BySni {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.table.load().find(hello.server_name(), hello.signature_schemes()).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_certificate_nobody_gets_one() {
+        let table = Table::default();
+        for name in [Some("a.example"), None] {
+            assert!(table.find(name, &[SignatureScheme::ECDSA_NISTP256_SHA256]).is_none());
+        }
     }
 }

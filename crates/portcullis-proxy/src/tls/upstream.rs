@@ -26,7 +26,7 @@ impl UpstreamTls {
     pub(crate) fn build(
         settings: &Settings,
         protocol: UpstreamProtocol,
-        registry: &Registry,
+        registry: &Arc<Registry>,
     ) -> Result<Self, StartError> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(settings.min_version))
@@ -81,7 +81,7 @@ struct Shown(Certificate);
 
 impl ResolvesClientCert for Shown {
     fn resolve(&self, _authorities: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let key = Arc::clone(&self.0.loaded().key);
+        let key = Arc::clone(&self.0.loaded()?.key);
         key.key.choose_scheme(schemes).is_some().then_some(key)
     }
 

@@ -1,5 +1,5 @@
 //! The thread that looks after the endpoints of all groups: it checks their health, resolves their names, takes ejected
-//! ones back in and keeps the gauges.
+//! ones back in and keeps the gauges. Certificates are ordered on it, too.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -16,6 +16,7 @@ use super::checks::Checkers;
 use super::names::{self, Schedule};
 use super::report::Resolved;
 use super::{Group, Slot};
+use crate::acme;
 use crate::agents::Agent;
 use crate::state::{Generation, Shared};
 use crate::worker::Stop;
@@ -30,9 +31,12 @@ pub(crate) fn run(shared: &Arc<Shared>, stopped: watch::Receiver<Option<Stop>>) 
         Err(error) => return (shared.services.say)(&format!("endpoints are not looked after: {error}")),
     };
     LocalSet::new().block_on(&runtime, keep(shared, stopped));
+    // An authority that does not answer is not waited for.
+    runtime.shutdown_background();
 }
 
-async fn keep(shared: &Shared, mut stopped: watch::Receiver<Option<Stop>>) {
+async fn keep(shared: &Arc<Shared>, mut stopped: watch::Receiver<Option<Stop>>) {
+    tokio::task::spawn_local(acme::run(Arc::clone(shared)));
     let mut keeper = Keeper::default();
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

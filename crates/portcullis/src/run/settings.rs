@@ -105,7 +105,11 @@ impl Args {
             };
             return Config::from_flags(flags).map_err(Failure::usage);
         };
-        Config::from_file(path).map_err(Failure::failed)
+        let config = Config::from_file(path).map_err(Failure::failed)?;
+        for warning in config.warnings() {
+            eprintln!("portcullis: {}: warning: {warning}", path.display());
+        }
+        Ok(config)
     }
 }
 

@@ -1,0 +1,193 @@
+//! Certificates by ACME (RFC 8555): the account at the authority, and the names of each listener.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::check::Checker;
+use crate::checked::{Config, HostPattern, Listener, Site};
+use crate::convert::host_pattern;
+use crate::spanned::Spanned;
+
+/// Let's Encrypt.
+const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
+/// The longest DNS name (RFC 1035, 2.3.4).
+const NAME_BYTES_MAX: usize = 253;
+
+/// The account that certificates are ordered with by ACME (RFC 8555).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Raw {
+    /// URL of the authority's directory. Default: `https://acme-v02.api.letsencrypt.org/directory`, Let's Encrypt.
+    pub directory: Option<Spanned<String>>,
+    /// E-mail addresses that the authority may write to. Default: none.
+    #[serde(default)]
+    pub contact: Vec<Spanned<String>>,
+    /// The authority's terms of service are agreed to; `true`, or there is no account.
+    pub terms_agreed: Option<Spanned<bool>>,
+    /// Folder for the key of the account and for certificates with their keys; nobody else may read it.
+    pub state: String,
+    /// PEM file with the only authorities to trust when the directory is asked. Default: those of the system.
+    pub ca: Option<String>,
+}
+
+/// Which certificates a listener has by ACME.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawListener {
+    /// Names, each with a certificate of its own. Default: the exact hosts of the listener's sites.
+    pub domains: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+/// The account that certificates are ordered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acme {
+    /// URL of the authority's directory, `https`.
+    pub directory: String,
+    /// E-mail addresses.
+    pub contact: Vec<String>,
+    /// Folder for the account and certificates.
+    pub state: PathBuf,
+    /// PEM file of the only authorities to trust when the directory is asked.
+    pub ca: Option<PathBuf>,
+}
+
+pub(crate) fn account(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>) -> Option<Acme> {
+    let Spanned { value: raw, span } = raw?;
+    if raw.terms_agreed.as_ref().is_none_or(|agreed| !agreed.value) {
+        checker.wrong_with_hint(
+            raw.terms_agreed.map_or(span, |agreed| agreed.span),
+            "an account takes consent to the authority's terms of service".to_string(),
+            "read them (the directory links to them), then write `terms_agreed = true`".to_string(),
+        );
+    }
+    let directory = raw.directory.map_or_else(
+        || DIRECTORY.to_string(),
+        |directory| {
+            let rest = directory.value.strip_prefix("https://").unwrap_or_default();
+            if rest.is_empty() || rest.starts_with('/') || !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
+                checker.wrong_with_hint(
+                    directory.span.clone(),
+                    format!("`{}` is not the URL of a directory", directory.value),
+                    format!("write an `https` URL, such as `{DIRECTORY}`"),
+                );
+            }
+            directory.value
+        },
+    );
+    for contact in &raw.contact {
+        let is_address = |(user, host): (&str, &str)| !user.is_empty() && !host.is_empty();
+        let plain = contact.bytes().all(|byte| byte.is_ascii_graphic() && !b",?:".contains(&byte));
+        if !plain || !contact.split_once('@').is_some_and(is_address) {
+            checker.wrong_with_hint(
+                contact.span.clone(),
+                format!("`{}` is not an e-mail address", contact.value),
+                "write `ops@shop.example`, without `mailto:`".to_string(),
+            );
+        }
+    }
+    Some(Acme {
+        directory,
+        contact: raw.contact.into_iter().map(|contact| contact.value).collect(),
+        state: checker.path(&raw.state),
+        ca: raw.ca.map(|ca| checker.path(&ca)),
+    })
+}
+
+/// The names that a listener spells out, for [`names`] to complete.
+pub(crate) fn domains(checker: &mut Checker<'_>, raw: &Spanned<RawListener>) -> Vec<String> {
+    let Some(domains) = &raw.domains else { return Vec::new() };
+    if domains.is_empty() {
+        checker.wrong_with_hint(
+            domains.span.clone(),
+            "`domains` names nothing".to_string(),
+            "name hosts, or drop it to take the exact hosts of the listener's sites".to_string(),
+        );
+    }
+    let mut names = Vec::new();
+    for text in &domains.value {
+        match host_pattern(text) {
+            Some(HostPattern::Exact(name)) if is_domain(&name) => {
+                if names.contains(&name) {
+                    checker.wrong(text.span.clone(), format!("`{name}` is named twice"));
+                }
+                names.push(name);
+            }
+            Some(HostPattern::Any | HostPattern::Under(_)) => checker.wrong_with_hint(
+                text.span.clone(),
+                format!("a certificate for `{}` cannot be had by HTTP-01", text.value),
+                "name the hosts one by one, or order it elsewhere (DNS-01) and name its files in `certificates`"
+                    .to_string(),
+            ),
+            _ => checker.wrong_with_hint(
+                text.span.clone(),
+                format!("`{}` is not a DNS name", text.value),
+                "write `shop.example`, without scheme and port".to_string(),
+            ),
+        }
+    }
+    names
+}
+
+/// Completes the names of listeners, once their sites are known. `asked`: where each listener asks for certificates, if
+/// it does, and whether it names them itself.
+pub(crate) fn names(
+    checker: &mut Checker<'_>,
+    listeners: &mut [Listener],
+    sites: &[Site],
+    asked: Vec<Option<(std::ops::Range<usize>, bool)>>,
+    has_account: bool,
+) {
+    for (listener, asked) in listeners.iter_mut().zip(asked) {
+        let (Some((span, named)), Some(tls)) = (asked, &mut listener.tls) else { continue };
+        if !has_account {
+            checker.wrong_with_hint(
+                span.clone(),
+                "certificates by ACME take an account".to_string(),
+                "add `[acme]` with `state = \"FOLDER\"` and `terms_agreed = true`".to_string(),
+            );
+        }
+        if named {
+            continue;
+        }
+        for host in listener.sites.iter().filter_map(|site| sites.get(*site)).flat_map(|site| &site.hosts) {
+            match host {
+                HostPattern::Exact(name) if is_domain(name) && !tls.acme.contains(name) => {
+                    tls.acme.push(name.clone());
+                }
+                _ => {}
+            }
+        }
+        if tls.acme.is_empty() {
+            checker.wrong_with_hint(
+                span,
+                format!("no site of the listener `{}` has an exact host name", listener.name),
+                "name those to have a certificate for in `acme = { domains = [...] }`".to_string(),
+            );
+        }
+    }
+}
+
+fn is_domain(name: &str) -> bool {
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && !label.contains('_');
+    name.len() <= NAME_BYTES_MAX && name.parse::<IpAddr>().is_err() && name.split('.').all(is_label)
+}
+
+impl Config {
+    /// What is valid and yet can hardly be meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let asks = |listener: &&Listener| listener.tls.as_ref().is_some_and(|tls| !tls.acme.is_empty());
+        let in_clear = self.listeners.iter().any(|listener| listener.tls.is_none());
+        let asking = self.listeners.iter().find(asks).filter(|_| !in_clear);
+        let told = asking.map(|listener| {
+            format!(
+                "the listener `{}` has certificates by ACME, and there is no listener without TLS: the authority comes \
+                 in clear text, to port 80 of each name; add `[[listeners]]` with `address = \"0.0.0.0:80\"`",
+                listener.name
+            )
+        });
+        told.into_iter().collect()
+    }
+}
