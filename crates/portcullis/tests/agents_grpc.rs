@@ -32,7 +32,7 @@ fn output(served: &Served) -> String {
 /// A program that asks the echo agent, which is told `more`, and the answer to a plain request.
 fn answered_before(address: &Address, settings: &str) -> (Server, Served, u16) {
     let application = application(|_| says("hello"));
-    let served = Served::start_site(&application, SITE, &table("echo", address, settings));
+    let served = Served::start_site(&application, SITE, &table("echo", address, &format!("timeout = \"10s\"\n{settings}")));
     let status = ask(&served, "block 418");
     (application, served, status)
 }
@@ -144,7 +144,7 @@ fn over_tls_the_certificate_counts() {
     let application = application(|_| says("hello"));
     for (name, expected) in [("agent.test", 418), ("other.test", 503)] {
         let tls = format!("tls = {{ ca = \"{}\", name = \"{name}\" }}", cert.display());
-        let more = format!("[agents.echo]\naddress = \"grpcs://{address}\"\n{tls}\n");
+        let more = format!("[agents.echo]\naddress = \"grpcs://{address}\"\ntimeout = \"10s\"\n{tls}\n");
         let served = Served::start_site(&application, SITE, &more);
         assert_eq!(ask(&served, "block 418"), expected, "{name}: {}", output(&served));
         if expected == 503 {
