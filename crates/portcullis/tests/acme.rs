@@ -5,6 +5,7 @@
 mod authority;
 
 use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -18,9 +19,9 @@ use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::Process;
 use portcullis_testkit::upstream::{Response, Server};
 use portcullis_testkit::workspace_root;
-use rustls::ClientConfig;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ClientConfig, ServerConfig, ServerConnection, StreamOwned};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -131,6 +132,57 @@ impl Place {
         process.wait_for(self.directory, PATIENCE).unwrap();
         process.wait_for(self.management, PATIENCE).unwrap();
         process
+    }
+
+    /// An authority that has had enough of new accounts, for two hours.
+    fn start_weary_authority(&self) {
+        let (certificate, key) = self.authority.sign("127.0.0.1");
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config =
+            config.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
+        let (config, here) = (Arc::new(config), format!("https://{}", self.directory));
+        let listener = TcpListener::bind(self.directory).unwrap();
+        let directory = serde_json::json!({
+            "newNonce": format!("{here}/nonce"),
+            "newAccount": format!("{here}/account"),
+            "newOrder": format!("{here}/order"),
+        });
+        let problem = serde_json::json!({
+            "type": "urn:ietf:params:acme:error:rateLimited",
+            "detail": "too many\r\nnew accounts",
+            "status": 429,
+        });
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut stream =
+                    StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
+                let mut head = Vec::new();
+                let mut byte = [0];
+                while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8(head).unwrap().to_lowercase();
+                let length =
+                    head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                let mut body = vec![0; length.unwrap_or(0)];
+                let _ = stream.read_exact(&mut body);
+                let (status, body) = match head.split(' ').nth(1) {
+                    Some("/dir") => ("200 OK", directory.to_string()),
+                    Some("/nonce") => ("200 OK\r\nReplay-Nonce: n0", String::new()),
+                    _ => ("429 Too Many Requests\r\nRetry-After: 7200", problem.to_string()),
+                };
+                let length = body.len();
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+                let _ = stream.write_all(answer.as_bytes());
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
+            }
+        });
     }
 
     /// A client that trusts what pebble signs. Its root is another one after each start.
@@ -342,4 +394,23 @@ fn a_name_that_fails_does_not_keep_others_from_theirs_and_a_restart_needs_no_aut
     let begin = Instant::now();
     assert!(program.stop(PATIENCE).unwrap().success());
     assert!(begin.elapsed() < Duration::from_secs(25), "it waited for the authority");
+}
+
+#[test]
+fn an_authority_that_wants_us_to_wait_is_left_alone() {
+    let place = Place::new();
+    place.write(&["blog.example", "shop.example"], "ops@shop.example");
+    place.start_weary_authority();
+    let program = place.start();
+    until("the order fails", || place.orders("rate_limited") >= 1.0);
+    // The account is that of all names.
+    for name in ["blog.example", "shop.example"] {
+        let wait = place.next_order(name) - now();
+        assert!((3600.0..=7201.0).contains(&wait), "{name}: {wait}");
+    }
+    let said = place.said();
+    assert!(said.contains("too many  new accounts"), "on one line: {said}");
+    assert!(said.contains("the next try is in 2 h"), "{said}");
+    assert_eq!(place.orders("rate_limited"), 1.0);
+    assert!(program.stop(PATIENCE).unwrap().success());
 }

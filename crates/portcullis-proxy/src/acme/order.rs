@@ -124,7 +124,10 @@ impl From<Error> for Failure {
         let kind = match &error {
             Error::Api(Problem { r#type, status, .. }) => match r#type.as_deref() {
                 Some("urn:ietf:params:acme:error:rateLimited") => Kind::RateLimited,
-                Some("urn:ietf:params:acme:error:serverInternal") => Kind::Unreachable,
+                // A nonce that is refused again and again has nothing to do with the name.
+                Some("urn:ietf:params:acme:error:serverInternal" | "urn:ietf:params:acme:error:badNonce") => {
+                    Kind::Unreachable
+                }
                 _ if status.is_some_and(|status| status >= 500) => Kind::Unreachable,
                 _ => Kind::Refused,
             },
@@ -135,5 +138,29 @@ impl From<Error> for Failure {
             matches!(&error, Error::Api(problem) if problem.r#type.as_deref() == Some(UNKNOWN_ACCOUNT));
         let failure = Failure::new(kind, error);
         Failure { of_all: failure.of_all || account_unknown, account_unknown, ..failure }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_authority_says_decides_who_waits() {
+        let says = |what: &str, status: u16| {
+            let problem = serde_json::json!({
+                "type": format!("urn:ietf:params:acme:error:{what}"), "detail": "no", "status": status,
+            });
+            let failure = Failure::from(Error::Api(serde_json::from_value(problem).unwrap()));
+            (failure.kind, failure.of_all, failure.account_unknown)
+        };
+        assert_eq!(says("rejectedIdentifier", 400), (Kind::Refused, false, false));
+        assert_eq!(says("rateLimited", 429), (Kind::RateLimited, false, false));
+        assert_eq!(says("serverInternal", 500), (Kind::Unreachable, true, false));
+        assert_eq!(says("badNonce", 400), (Kind::Unreachable, true, false));
+        assert_eq!(says("malformed", 503), (Kind::Unreachable, true, false));
+        assert_eq!(says("accountDoesNotExist", 400), (Kind::Refused, true, true));
+        let html = serde_json::from_str::<u8>("<html>").unwrap_err();
+        assert_eq!(Failure::from(Error::Json(html)).kind, Kind::Unreachable);
     }
 }

@@ -115,11 +115,14 @@ impl Desk {
         }
         let order = tokio::time::timeout(ORDER_MAX, self.order(&name));
         let late = |_| Err(Failure::new(Kind::Unreachable, "the authority takes too long"));
-        match order.await.unwrap_or_else(late) {
-            Ok(life) => self.issued(&name, life),
-            Err(failure) => self.failed(&name, &failure),
+        let result = order.await.unwrap_or_else(late);
+        match &result {
+            Ok(life) => self.issued(&name, *life),
+            Err(failure) => self.failed(&name, failure),
         }
         self.measure();
+        // Whoever sees it counted finds the rest as it is now.
+        self.orders.inc(result.map_or_else(|failure| 1 + failure.kind as usize, |_| 0));
     }
 
     async fn order(&mut self, name: &str) -> Result<Life, Failure> {
@@ -138,7 +141,6 @@ impl Desk {
     }
 
     fn issued(&mut self, name: &str, life: Life) {
-        self.orders.inc(0);
         self.schedule.issued(name, life);
         let now = self.now();
         let renewal = self.schedule.next(now).find(|(known, _)| *known == name).map_or(0, |(_, at)| at);
@@ -147,7 +149,6 @@ impl Desk {
     }
 
     fn failed(&mut self, name: &str, failure: &Failure) {
-        self.orders.inc(1 + failure.kind as usize);
         let mut told = String::new();
         if failure.account_unknown {
             told = match self.settings.folder.retire_account() {
