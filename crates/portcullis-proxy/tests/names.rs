@@ -132,3 +132,33 @@ fn endpoints_follow_what_dns_says() {
     let failures = front.lines().iter().filter(|line| line.contains("cannot be resolved")).count();
     assert_eq!(failures, 1, "told once: {:?}", front.lines());
 }
+
+#[test]
+fn the_retry_budget_outlives_the_addresses() {
+    // Nothing listens at any address of the name, so that each request is tried twice while the budget lasts.
+    let port = vacant().port();
+    let (server, addresses) = dns();
+    let place = |last| Ipv4Addr::new(127, 0, 0, last);
+    *addresses.lock().unwrap() = Some(vec![place(1), place(2)]);
+    let more = format!("lookups = {{ resolvers = [\"{server}\"], dns_timeout = \"5s\" }}\n");
+    // A hundred retries are saved up, and a hundred requests earn one more.
+    let group = "resolve = { min = \"50ms\", max = \"100ms\" }\nejection = { failures = 0 }\n\
+                 retry = { attempts = 1, budget = 1, per_second = 0 }\n";
+    let text = document(SocketAddr::from(([127, 0, 0, 1], port)), &more, "", "mode = \"off\"", group);
+    let front = Front::start(&text.replace("http://127.0.0.1:", "http://app.internal:"));
+    let endpoints = || front.metric("portcullis_upstream_healthy_backends{upstream=\"app\"}");
+    let retries = || front.metric("portcullis_upstream_retries_total{upstream=\"app\"");
+    let ask = |times: usize| {
+        for _ in 0..times {
+            front.once("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        }
+    };
+    until(|| endpoints() == 2.0);
+    ask(120);
+    assert_eq!(retries(), 101.0);
+
+    *addresses.lock().unwrap() = Some(vec![place(1), place(2), place(3)]);
+    until(|| endpoints() == 3.0);
+    ask(10);
+    assert_eq!(retries(), 101.0, "there is no new budget");
+}

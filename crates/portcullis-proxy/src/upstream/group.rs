@@ -66,14 +66,15 @@ pub(crate) struct Group {
     pub(super) was_checked: Vec<bool>,
     pub(super) sticky: Option<Sticky>,
     pub(super) queue: Queue,
-    pub(super) budget: Budget,
+    /// For retries, one with the groups that were in this one's place before: what they spent is spent.
+    pub(super) budget: Arc<Budget>,
     pub(crate) report: Reporter,
     clock: Clock,
 }
 
 impl Group {
     /// Makes a group. One of `old` with the same settings is kept; else what is known of the endpoints of the one with
-    /// the same name, and the connections to them; those with TLS only if its settings are `kept_tls`, which are as they were.
+    /// the same name, its retry budget, and the connections to them; those with TLS only if its settings are `kept_tls`, which are as they were.
     pub(crate) fn build(
         settings: &Upstream,
         services: &Services,
@@ -140,7 +141,7 @@ impl Group {
                 .filter(|_| names.len() > 1)
                 .map(|cookie| Sticky::new(cookie, &settings.name, &names)),
             queue: Queue::default(),
-            budget: Budget::default(),
+            budget: before.map_or_else(Arc::default, |group| Arc::clone(&group.budget)),
             endpoints: Endpoints::new(members, policy),
             connections,
             was_checked,
