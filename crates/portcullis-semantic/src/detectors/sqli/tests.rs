@@ -169,6 +169,18 @@ fn what_honest_texts_were_flagged_for() {
     // Nothing is selected, nothing waits, and what a question ends is none of SQL's.
     passes("Into a set cat select not -");
     passes("Union select null?");
+    passes("Union select null? Anne-Marie O'Brien");
+    passes("Into a set cat select not (really).");
+    passes("When table select - Order like a select (really).");
+    passes("When table select - Order like it's the the cat. Anne-Marie van der Berg");
+    passes("Table drop table not where null select a...");
+    check("1; select not(1)", "stacked");
+    passes("Into a set cat select table;");
+    passes("Union select null?, Anne-Marie O'Brien");
+    passes("When table from - The like cat like cat the.");
+    passes("Table drop table table where null select a...");
+    check("1;drop table t where", "stacked");
+    check("1; select user;", "stacked");
     passes("waitfor delay");
     check("1; waitfor delay", "time-function");
     check("1 union select null,null", "union-columns");

@@ -20,7 +20,8 @@ impl Walk<'_, '_> {
             && self
                 .word(left_span)
                 .trim_ascii_start_matches(b'@')
-                .eq_ignore_ascii_case(self.word(right_span).trim_ascii_start_matches(b'@'));
+                .eq_ignore_ascii_case(self.word(right_span).trim_ascii_start_matches(b'@'))
+            && !self.begins_as_sentence();
         let constants = left.is_constant() && right.is_constant();
         if constants || same_name {
             self.note(if self.joined { TAUTOLOGY } else { CONSTANT_COMPARISON }, span);
@@ -30,6 +31,16 @@ impl Walk<'_, '_> {
             // `(select name from users where id=1)`: words only, but no English.
             self.note(SELECT_FROM, span);
         }
+    }
+
+    /// `When ... a cat like cat`: no injection begins in the middle of a CASE or of a list of tables.
+    fn begins_as_sentence(&self) -> bool {
+        let first = Lexer::new(self.text, 0).next().map(|token| token.kind);
+        self.start == Start::Raw
+            && matches!(
+                first,
+                Some(TokenKind::Word(Word::When | Word::Then | Word::Else | Word::From | Word::On))
+            )
     }
 
     /// The operand that was just read is only a part: `a = a + 1`.

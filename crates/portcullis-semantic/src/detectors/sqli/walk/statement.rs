@@ -105,13 +105,12 @@ impl Walk<'_, '_> {
                     && !matches!(second_kind, Some(TokenKind::Word(Word::From | Word::As)));
                 // `Then select.`: a sentence ends there; a column does not begin so.
                 // Nor is a dash with spaces around it a sign before one.
-                let is_dash =
-                    matches!(first_kind, Some(TokenKind::Operator(Operator::Minus | Operator::Not)))
-                        && (second_kind.is_none()
-                            || second_kind == Some(TokenKind::Word(Word::Name))
-                                && first
-                                    .zip(second)
-                                    .is_some_and(|(sign, name)| sign.span.end < name.span.start));
+                let is_dash = matches!(
+                    first_kind,
+                    Some(TokenKind::Operator(Operator::Minus | Operator::Not))
+                ) && (second_kind.is_none()
+                    || matches!(second_kind, Some(TokenKind::Word(word)) if role(word) != Part::Constant)
+                        && first.zip(second).is_some_and(|(sign, name)| sign.span.end < name.span.start));
                 // `select not -`: nothing is there to be selected.
                 let is_cut = first_word == Some(Word::Not)
                     && !self.lexer.clone().take(4).any(|token| {
@@ -121,15 +120,20 @@ impl Walk<'_, '_> {
                 if !prose && !empty {
                     let is_spoken_case = first_word == Some(Word::Case)
                         && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::When);
-                    // `Then select (really)`
+                    // `Then select (really)`, `select not (really)`
                     let is_aside = first_kind == Some(TokenKind::Open)
-                        && second_kind == Some(TokenKind::Word(Word::Name));
-                    let plain = (matches!(first_word, Some(Word::Name))
-                        || is_spoken_case
-                        || is_aside
-                        || first_word.is_some() && second_kind == Some(TokenKind::Dot))
-                        && !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma))
-                        && !self.joins_names(second);
+                        && second_kind == Some(TokenKind::Word(Word::Name))
+                        || first_word == Some(Word::Not) && second_kind == Some(TokenKind::Open);
+                    // `Then select table;`
+                    let is_order = matches!(first_word, Some(word) if role(word) != Part::Constant)
+                        && matches!(second_kind, None | Some(TokenKind::Semicolon));
+                    let plain = is_order
+                        || (matches!(first_word, Some(Word::Name))
+                            || is_spoken_case
+                            || is_aside
+                            || first_word.is_some() && second_kind == Some(TokenKind::Dot))
+                            && (is_aside || !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma)))
+                            && !self.joins_names(second);
                     let kind = if plain && !is_stacked { STATEMENT_PLAIN } else { kind };
                     self.note(kind, self.span_to_next(span));
                 }
@@ -140,7 +144,9 @@ impl Walk<'_, '_> {
                 let goes_on = matches!(
                     second_kind,
                     Some(TokenKind::Word(word))
-                        if matches!(role(word), Part::Clause | Part::Compare | Part::Join)
+                        if word == Word::Not
+                            || object(Some(word))
+                            || matches!(role(word), Part::Clause | Part::Compare | Part::Join)
                 );
                 object(first_word) && is_name(second_kind) && !goes_on
                     || or_replace
