@@ -181,6 +181,8 @@ fn what_honest_texts_were_flagged_for() {
     passes("Table drop table table where null select a...");
     check("1;drop table t where", "stacked");
     check("1; select user;", "stacked");
+    passes("Into a set cat select table -");
+    passes("Union select null; Anne-Marie O'Brien");
     passes("waitfor delay");
     check("1; waitfor delay", "time-function");
     check("1 union select null,null", "union-columns");

@@ -284,11 +284,11 @@ impl Walk<'_, '_> {
         union.is_some_and(|at| self.text[..at.start as usize].trim_ascii().is_empty())
     }
 
-    /// A question or exclamation mark right behind a word, with which a sentence ends.
+    /// A question mark or the like right behind a word, with which a sentence ends.
     fn ends_sentence(&self, token: Option<Token>) -> bool {
         token.is_some_and(|token| {
             let (start, end) = (token.span.start as usize, token.span.end as usize);
-            matches!(self.word(token.span), b"?" | b"!")
+            matches!(self.word(token.span), b"?" | b"!" | b";")
                 && self.text[..start].last().is_some_and(u8::is_ascii_alphabetic)
                 && self.text.get(end).is_none_or(|b| b.is_ascii_whitespace() || *b == b',')
         })

@@ -124,9 +124,11 @@ impl Walk<'_, '_> {
                     let is_aside = first_kind == Some(TokenKind::Open)
                         && second_kind == Some(TokenKind::Word(Word::Name))
                         || first_word == Some(Word::Not) && second_kind == Some(TokenKind::Open);
-                    // `Then select table;`
+                    // `Then select table;`, `then select table -`
                     let is_order = matches!(first_word, Some(word) if role(word) != Part::Constant)
-                        && matches!(second_kind, None | Some(TokenKind::Semicolon));
+                        && (matches!(second_kind, None | Some(TokenKind::Semicolon))
+                            || matches!(second_kind, Some(TokenKind::Operator(_)))
+                                && self.lexer.clone().nth(2).is_none());
                     let plain = is_order
                         || (matches!(first_word, Some(Word::Name))
                             || is_spoken_case
