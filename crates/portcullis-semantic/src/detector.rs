@@ -2,7 +2,7 @@
 
 use portcullis_types::Span;
 
-use crate::limits::{EVIDENCE_BYTES_MAX, FINDINGS_MAX};
+use crate::limits::{EVIDENCE_BYTES_MAX, FINDINGS_MAX, READING_BYTES, TOKEN_BYTES};
 use crate::work::Work;
 use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 
@@ -140,6 +140,12 @@ impl Found<'_> {
     /// message's allowance is used up: then no further reading may begin.
     pub fn may_read(&mut self, bytes: usize) -> bool {
         self.work.charge(bytes)
+    }
+
+    /// The same for a reading token by token: short tokens cost as much as long ones, so that each counts as so many bytes
+    /// at least, and the reading itself as some.
+    pub fn may_walk(&mut self, bytes: usize, tokens: usize) -> bool {
+        self.work.charge(bytes.max(tokens.saturating_mul(TOKEN_BYTES)) + READING_BYTES)
     }
 
     fn push(&mut self, kind: KindId, span: Span, loose: bool) {

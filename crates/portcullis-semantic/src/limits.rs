@@ -17,6 +17,10 @@ pub const WORK_FACTOR: u64 = 24;
 /// A detector that looks for its signs in a text is charged with this part of the text's length; what it then reads token by token,
 /// with all of that.
 pub const LOOK_SHARE: usize = 4;
+/// What a token of a text that is read token by token counts as at least, in bytes: it costs that much however short it is.
+pub const TOKEN_BYTES: usize = 8;
+/// What beginning such a reading counts as, beside what is read.
+pub const READING_BYTES: usize = 32;
 /// Findings of one message; further ones are counted, not kept.
 pub const FINDINGS_MAX: usize = 256;
 /// Bytes of a finding's evidence that are kept.

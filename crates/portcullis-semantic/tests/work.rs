@@ -22,6 +22,10 @@ const DEAR: &[&str] = &[
     "{{",
     "${x",
     "`id`$(id);",
+    "%25`/*[x0b\"'&",
+    "`<",
+    "'-'",
+    ".ksh_history*/<application/x&#x61;[|%25",
 ];
 
 /// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, a walk.
@@ -75,4 +79,17 @@ fn many_values_share_an_allowance() {
     analysis.request_body(&DETECTORS, b"application/json", body.as_bytes());
     let (done, allowed) = analysis.work();
     assert!(done <= allowed + LAST_READING * body.len() as u64, "{done} of {allowed}");
+}
+
+/// A token costs what it costs however short it is: the same bytes in short tokens are more work.
+#[test]
+fn short_tokens_count_as_much_as_long_ones() {
+    let done = |text: &str| {
+        let mut analysis = Analysis::new();
+        analysis.value(&DETECTORS, Location::new(Place::Json, b"a"), text.as_bytes());
+        analysis.work().0
+    };
+    let (short, long) = ("1=1+", "1234567890123=1234567890123+");
+    let of = |unit: &str| done(&format!("1 or {}1", unit.repeat(2_800 / unit.len())));
+    assert!(of(short) > of(long) * 3 / 2, "{} {}", of(short), of(long));
 }

@@ -153,7 +153,7 @@ impl Code {
                 found.add(WHOLE, Span::new(0, text.len()));
             }
         }
-        found.may_read(text.len() - at);
+        found.may_walk(text.len() - at, scan.tokens());
     }
 }
 

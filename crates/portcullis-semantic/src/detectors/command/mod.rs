@@ -154,7 +154,7 @@ impl Command {
             let mut reader = Reader::new(text, &position, &self.names, &mut variables, plus);
             reader.after_pipe = position.sign == Sign::Pipe && chain.end == Some(position.start);
             let call = reader.read();
-            if !found.may_read(reader.bytes_read()) {
+            if !found.may_walk(reader.bytes_read(), reader.words_read()) {
                 return;
             }
             let Some(call) = call else { continue };

@@ -8,6 +8,8 @@ const NAME_BYTES_MAX: usize = 32;
 pub(in crate::detectors) struct Names {
     list: Vec<Command>,
     by_name: WordTable<usize>,
+    /// Of each command in the list: the bytes of its name, see [`letters`].
+    letters: Vec<u64>,
 }
 
 /// A command.
@@ -80,7 +82,8 @@ impl Names {
                 any_case: flags.contains('i'),
             });
         }
-        Names { list, by_name: WordTable::new(by_name) }
+        let letters = list.iter().map(|command: &Command| letters(command.name.as_bytes())).collect();
+        Names { list, by_name: WordTable::new(by_name), letters }
     }
 
     /// The command called `name`. Windows does not care for case, POSIX does, but a name all in capitals is no word either.
@@ -132,9 +135,13 @@ impl Names {
         if pattern.len() > NAME_BYTES_MAX || fixed == 0 || open && fixed < 2 || is_asked {
             return None;
         }
-        let is_file =
-            |command: &&Command| !matches!(command.group, Group::Prefix | Group::PowerShell | Group::Tool);
-        self.list.iter().filter(is_file).find(|command| matches_glob(pattern, command.name.as_bytes()))
+        // The bytes that stand for themselves tell most names apart.
+        let fixed = literals(pattern);
+        let named = self.list.iter().zip(&self.letters).filter(|(command, letters)| {
+            fixed & !**letters == 0
+                && !matches!(command.group, Group::Prefix | Group::PowerShell | Group::Tool)
+        });
+        named.map(|(command, _)| command).find(|command| matches_glob(pattern, command.name.as_bytes()))
     }
 }
 
@@ -161,6 +168,37 @@ pub(super) fn hint_words() -> impl Iterator<Item = &'static str> {
         .filter_map(|mut fields| Some((fields.next()?, fields.next()?)))
         .filter(|(name, group)| name.len() > 1 && *group != "prefix" && *group != "tool")
         .map(|(name, _)| name)
+}
+
+/// A set of bytes: letters of any case as one, digits, and all else together.
+fn letters(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |set, b| set | 1 << letter(*b))
+}
+
+fn letter(b: u8) -> u32 {
+    match b.to_ascii_lowercase() {
+        b @ b'a'..=b'z' => u32::from(b - b'a'),
+        b @ b'0'..=b'9' => 26 + u32::from(b - b'0'),
+        _ => 36,
+    }
+}
+
+/// The bytes of a pattern that stand for themselves. Behind a bracket that does not end, the bracket does, too.
+fn literals(pattern: &[u8]) -> u64 {
+    let mut set = 0;
+    let mut at = 0;
+    while let Some(&b) = pattern.get(at) {
+        match b {
+            b'*' | b'?' => {}
+            b'[' => match memchr::memchr(b']', &pattern[at..]) {
+                Some(end) => at += end,
+                None => set |= 1 << letter(b),
+            },
+            b => set |= 1 << letter(b),
+        }
+        at += 1;
+    }
+    set
 }
 
 /// Shell patterns: `*` any bytes, `?` one byte, `[...]` one byte of any kind. Bounded by the lengths, which are small.
@@ -234,5 +272,8 @@ mod tests {
         assert!(names.get(b"Cat").is_none() && names.get(b"nothing").is_none());
         assert_eq!(names.matching(b"wh?am?").map(|c| c.name), Some("whoami"));
         assert!(names.matching(b"???").is_none() && names.matching(b"*").is_none());
+        assert_eq!(names.matching(b"[p]i[n]g").map(|c| c.name), Some("ping"));
+        assert_eq!(names.matching(b"ne*at").map(|c| c.name), Some("netstat"));
+        assert!(names.matching(b"c[a").is_none() && names.matching(b"z?t9").is_none());
     }
 }

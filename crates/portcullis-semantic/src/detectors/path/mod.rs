@@ -78,6 +78,10 @@ const SPACES_MAX: u32 = 4;
 /// Paths in a text that are looked at.
 const TOKENS_MAX: usize = 256;
 
+/// What looking up a path in a text counts as, and one with a pattern.
+const PATH_BYTES: usize = 16;
+const PATTERN_BYTES: usize = 256;
+
 /// A longer text that begins so is prose.
 const SPACED_BYTES_MAX: usize = 80;
 
@@ -142,6 +146,11 @@ impl Detector for PathTraversal {
             }
             let path = Path::read(text, at, ends_token);
             if path.separators > 0 {
+                // A pattern is compared with each name.
+                let is_pattern = memchr::memchr3(b'*', b'?', b'[', path.span.of(text)).is_some();
+                if !found.may_read(if is_pattern { PATTERN_BYTES } else { PATH_BYTES }) {
+                    return;
+                }
                 self.note(input, &path, found, true);
             }
             at = path.span.end as usize + 1;

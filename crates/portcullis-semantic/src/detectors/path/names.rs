@@ -4,6 +4,8 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(super) struct Names {
     files: HashMap<&'static [u8], Group>,
+    /// The same as a list, for patterns.
+    list: Vec<(&'static [u8], Group)>,
     systems: Vec<&'static [u8]>,
     places: Vec<&'static [u8]>,
 }
@@ -16,7 +18,8 @@ pub(super) enum Group {
 
 impl Names {
     pub fn new() -> Names {
-        let mut names = Names { files: HashMap::new(), systems: Vec::new(), places: Vec::new() };
+        let mut names =
+            Names { files: HashMap::new(), list: Vec::new(), systems: Vec::new(), places: Vec::new() };
         let table = include_str!("../../../data/sensitive-paths.tsv");
         for line in table.lines().filter(|line| !line.starts_with('#')) {
             match line.split_once('\t') {
@@ -27,6 +30,9 @@ impl Names {
                 _ => debug_assert!(false, "{line}"),
             }
         }
+        names.list = names.files.iter().map(|(name, group)| (*name, *group)).collect();
+        // The more telling group first, and the same order in each process.
+        names.list.sort_unstable_by_key(|(name, group)| (*group != Group::File, *name));
         names
     }
 
@@ -40,8 +46,14 @@ impl Names {
         let is_pattern = target.iter().any(|b| matches!(b, b'?' | b'*' | b'['));
         if is_pattern {
             let letters = target.iter().filter(|b| b.is_ascii_alphanumeric()).count();
-            let hits = |name: &&&[u8]| name.len() > 6 && letters * 2 >= name.len() && matches(target, name);
-            return self.files.iter().find(|(name, _)| hits(name)).map(|(_, group)| *group);
+            let first = target.first().copied().filter(|b| !matches!(b, b'?' | b'*' | b'['));
+            let hits = |name: &[u8]| {
+                name.len() > 6
+                    && letters * 2 >= name.len()
+                    && first.is_none_or(|first| name[0] == first)
+                    && matches(target, name)
+            };
+            return self.list.iter().find(|(name, _)| hits(name)).map(|(_, group)| *group);
         }
         let mut found = None;
         let mut starts = memchr::memrchr_iter(b'/', target);

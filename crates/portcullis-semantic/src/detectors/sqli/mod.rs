@@ -126,7 +126,7 @@ impl Detector for Sqli {
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         let mut walk = Walk::new(text, &self.names);
         walk.run(Start::Raw, 0);
-        let is_spent = !found.may_read(walk.bytes_read());
+        let is_spent = !found.may_walk(walk.bytes_read(), walk.tokens_read());
         if walk.is_ordinary_statement() && purpose::takes_statements(input.location) {
             return;
         }
@@ -148,7 +148,7 @@ impl Detector for Sqli {
                     walk.run(start, place.at + 1);
                     let is_odd_password = is_password && walk.is_bare_comment();
                     walk.commit(found, is_file || place.is_literal || is_odd_password);
-                    if !found.may_read(walk.bytes_read()) {
+                    if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                         return;
                     }
                 }

@@ -27,7 +27,7 @@ impl Xss {
         let may_have_sinks = self.names.may_have_sinks(text);
         if may_have_sinks {
             let whole = walk(text, 0, &self.names);
-            found.may_read(whole.bytes_read);
+            found.may_walk(whole.bytes_read, whole.tokens as usize);
             // The editor of a page's scripts takes a dialog that says something.
             let is_message = whole.is_demo && purpose::takes_code(input.location);
             let is_loose = is_text || is_message || purpose::quotes_code(input.location);
@@ -61,7 +61,7 @@ impl Xss {
                         break;
                     }
                     let outcome = walk_behind(text, at + 1, &self.names);
-                    if !found.may_read(outcome.bytes_read) {
+                    if !found.may_walk(outcome.bytes_read, outcome.tokens as usize) {
                         return;
                     }
                     let is_far = reading == Reading::LaterQuote && at > FAR_BYTES;

@@ -140,10 +140,13 @@ impl Detector for Xss {
         let text = input.text;
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         if input.groups.has(b'<') {
-            found.may_read(text.len());
             let mut reader = Reader::new(text, &self.names, found, is_file);
-            if reader.data() && reader.found.may_read(text.len()) {
+            let is_hidden = reader.data();
+            if reader.found.may_walk(text.len(), reader.tokens) && is_hidden {
+                let before = reader.tokens;
                 reader.seen_through();
+                let tokens = reader.tokens - before;
+                reader.found.may_walk(text.len(), tokens);
             }
             let runs = reader.runs;
             if !runs && input.groups.has(b'+') && !input.groups.has(b' ') {

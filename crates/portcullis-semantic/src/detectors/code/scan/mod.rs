@@ -66,6 +66,7 @@ pub(in crate::detectors) struct Scan<'n, 't> {
     /// A call that runs code from text was seen.
     pub(super) runs_text: bool,
     pending: [Option<(Fact, Span)>; 3],
+    tokens: usize,
 }
 
 impl<'n, 't> Scan<'n, 't> {
@@ -88,6 +89,7 @@ impl<'n, 't> Scan<'n, 't> {
             in_call: false,
             runs_text: false,
             pending: [None; 3],
+            tokens: 0,
         }
     }
 
@@ -98,6 +100,7 @@ impl<'n, 't> Scan<'n, 't> {
                 return Some(fact);
             }
             let token = self.lexer.next()?;
+            self.tokens += 1;
             match token.kind {
                 TokenKind::Name => self.name(token),
                 TokenKind::Text => self.quoted(token),
@@ -107,6 +110,11 @@ impl<'n, 't> Scan<'n, 't> {
             self.before_last = self.last;
             self.last = Some(token);
         }
+    }
+
+    /// Tokens that were read.
+    pub fn tokens(&self) -> usize {
+        self.tokens
     }
 
     pub(super) fn note(&mut self, fact: Fact, span: Span) {

@@ -19,6 +19,15 @@ use crate::KindId;
 /// Arguments of a command that are looked at.
 const ARGUMENTS_MAX: usize = 24;
 
+/// What a word counts as in tokens: it is expanded, looked up and compared with the shapes of arguments.
+const WORD_TOKENS: usize = 2;
+
+/// What a pattern for a command's name counts as beside.
+const PATTERN_TOKENS: usize = 16;
+
+/// Redirections among them.
+const REDIRECTS_MAX: usize = 16;
+
 /// Words before a command that run it: assignments, `sudo`, options of those.
 const LEAD_WORDS_MAX: usize = 8;
 
@@ -121,6 +130,8 @@ pub(super) struct Reader<'r, 't> {
     pub after_pipe: bool,
     by_variable: bool,
     sign: Sign,
+    /// Words that were read; a pattern counts as many, for it is compared with each name.
+    words: usize,
 }
 
 impl<'r, 't> Reader<'r, 't> {
@@ -142,12 +153,18 @@ impl<'r, 't> Reader<'r, 't> {
             after_pipe: false,
             by_variable: false,
             sign: position.sign,
+            words: 0,
         }
     }
 
     /// Bytes that were read.
     pub fn bytes_read(&self) -> usize {
         self.lexer.bytes_read() - self.start
+    }
+
+    /// Words that were read.
+    pub fn words_read(&self) -> usize {
+        self.words
     }
 
     /// The command, if there is a known one with arguments that fit it.
@@ -161,11 +178,16 @@ impl<'r, 't> Reader<'r, 't> {
                     TokenKind::Open => continue,
                     // `>/dev/null cat`: the target is no command.
                     TokenKind::Redirect => {
+                        lead += 1;
+                        if lead > LEAD_WORDS_MAX {
+                            return None;
+                        }
+                        self.words += WORD_TOKENS;
                         let is_input = token.span.of(self.text).contains(&b'<');
                         let target = self.lexer.next()?;
                         // `$(</etc/passwd)` reads the file itself.
                         let shape = shape::of(self.lexer.text(), target.kind.marks(), false);
-                        if is_input && lead == 0 && shape == Shape::Sensitive {
+                        if is_input && lead == 1 && shape == Shape::Sensitive {
                             let (start, end) = (token.span.start as usize, target.span.end as usize);
                             let mut call = Call {
                                 group: Group::Read,
@@ -188,6 +210,7 @@ impl<'r, 't> Reader<'r, 't> {
                 }
             };
             lead += 1;
+            self.words += WORD_TOKENS + if marks.has(Marks::GLOB) { PATTERN_TOKENS } else { 0 };
             if lead > LEAD_WORDS_MAX {
                 return None;
             }
@@ -260,7 +283,8 @@ impl<'r, 't> Reader<'r, 't> {
     fn arguments(&mut self, command: &Command, mut call: Call) -> Option<Call> {
         let mut seen = Arguments::default();
         let mut redirected = false;
-        while seen.count < ARGUMENTS_MAX {
+        let mut redirects = 0;
+        while seen.count < ARGUMENTS_MAX && redirects < REDIRECTS_MAX {
             let before = self.lexer.position();
             let Some(token) = self.lexer.next() else {
                 call.end = self.text.len();
@@ -268,6 +292,7 @@ impl<'r, 't> Reader<'r, 't> {
             };
             match token.kind {
                 TokenKind::Word(marks) => {
+                    self.words += WORD_TOKENS;
                     let raw = token.span.of(self.text);
                     let word = self.lexer.text();
                     let is_target = std::mem::take(&mut redirected);
@@ -304,6 +329,7 @@ impl<'r, 't> Reader<'r, 't> {
                 }
                 TokenKind::Redirect => {
                     redirected = true;
+                    redirects += 1;
                     seen.reads_text |= token.span.of(self.text).starts_with(b"<<");
                     seen.redirects_in |= token.span.of(self.text).contains(&b'<');
                     seen.redirects_out |= token.span.of(self.text).contains(&b'>');

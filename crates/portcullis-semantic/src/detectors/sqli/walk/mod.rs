@@ -150,6 +150,8 @@ pub(super) struct Walk<'t, 'n> {
     clean: bool,
     violations: u32,
     tokens: u32,
+    /// The same with comments.
+    read: u32,
     ended: bool,
     begins_with_word: bool,
     /// The name before a parenthesis is a function that chooses by its first argument.
@@ -191,6 +193,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             clean: true,
             violations: 0,
             tokens: 0,
+            read: 0,
             ended: false,
             begins_with_word: false,
             chooses: false,
@@ -224,6 +227,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.clean = true;
         self.violations = 0;
         self.tokens = 0;
+        self.read = 0;
         self.ended = false;
         self.begins_with_word = false;
         self.chooses = false;
@@ -243,6 +247,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             self.last_span = Span::new(from, from);
         }
         while let Some(token) = self.next() {
+            self.read += 1;
             let fits = self.step(token);
             self.tokens += u32::from(!matches!(token.kind, TokenKind::Comment(_)));
             if self.ended {
@@ -261,6 +266,11 @@ impl<'t, 'n> Walk<'t, 'n> {
     /// Bytes that the walk has read.
     pub fn bytes_read(&self) -> usize {
         self.lexer.position() - self.from
+    }
+
+    /// Tokens that the walk has read.
+    pub fn tokens_read(&self) -> usize {
+        self.read as usize
     }
 
     /// What does not fit. False if the walk ends here.

@@ -31,6 +31,8 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     /// All is loose: a file, which nobody pastes into a page.
     is_loose: bool,
     walks: usize,
+    /// Tokens that were read.
+    pub tokens: usize,
     element: Element,
     /// Something that runs was found.
     pub runs: bool,
@@ -84,7 +86,7 @@ impl Element {
 impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     pub fn new(text: &'t [u8], names: &'a Names, found: &'f mut Found<'x>, is_loose: bool) -> Self {
         let element = Element::new(Span::new(0, 0), None);
-        Reader { text, names, found, is_loose, walks: 0, element, runs: false, is_quoted: false }
+        Reader { text, names, found, is_loose, walks: 0, tokens: 0, element, runs: false, is_quoted: false }
     }
 
     /// The text as it stands between tags. True if there is something in it that a second reading may see otherwise.
@@ -138,6 +140,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     }
 
     fn token(&mut self, token: Token) {
+        self.tokens += 1;
         let bytes = token.span.of(self.text);
         match token.kind {
             TokenKind::StartTag => {
