@@ -144,13 +144,14 @@ fn kept_bytes(text: &[u8]) -> Option<(u8, u8)> {
 }
 
 /// The text of every link of the rules that run, in the order of the plan's links.
-pub(crate) fn rule_texts(entries: &[Entry]) -> Vec<Box<str>> {
+pub(crate) fn rule_texts(entries: &[Entry<'_>]) -> Vec<Box<str>> {
     let running = entries.iter().filter_map(|entry| match entry {
         Entry::Rule(draft) if draft.removed.is_none() => Some(draft),
         _ => None,
     });
-    let text = |link: &DraftLink| {
-        let rule = ast::Rule { condition: link.condition.clone(), actions: link.actions.clone() };
+    let text = |link: &DraftLink<'_>| {
+        let rule =
+            ast::Rule { condition: link.condition.as_deref().cloned(), actions: link.actions.to_vec() };
         let directive = Spanned { node: Directive::Rule(rule), span: link.span };
         let text = portcullis_seclang::print(&Document { directives: vec![directive] });
         String::from_utf8_lossy(text.trim_ascii_end()).into()

@@ -9,7 +9,7 @@ use crate::draft::{Draft, Matcher};
 use crate::settings;
 
 /// The act of `ctl`, or why there is none. `drafts` are all rules that will run, by rule index.
-pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft], plan: &mut Plan) -> Result<Act, String> {
+pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft<'_>], plan: &mut Plan) -> Result<Act, String> {
     let rules = |selector: RuleSelector| -> Result<RuleSet, String> {
         let matcher = Matcher::new(&selector)?;
         let mut set = RuleSet::new();

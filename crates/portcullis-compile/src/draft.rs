@@ -1,18 +1,21 @@
 //! Rules on their way: chains closed, defaults merged, removals and updates applied, nothing compiled yet.
 
+use std::borrow::Cow;
+
 use portcullis_match::{Pcre, RegexFlags};
 use portcullis_seclang::ast::{
-    Action, Condition, Directive, Document, IdRange, Operator, RuleSelector, Spanned, Target, TargetKind,
+    Action, Condition, Directive, Document, IdRange, Operator, Rule, RuleSelector, Spanned, Target,
+    TargetKind,
 };
 use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::{Diagnostic, SourceSpan};
 use portcullis_types::{Phase, RuleId, Variable};
 
 /// A rule or chain.
-pub(crate) struct Draft {
-    pub(crate) links: Vec<DraftLink>,
+pub(crate) struct Draft<'a> {
+    pub(crate) links: Vec<DraftLink<'a>>,
     /// What the last `SecDefaultAction` before the rule said.
-    pub(crate) defaults: Vec<Spanned<Action>>,
+    pub(crate) defaults: &'a [Spanned<Action>],
     pub(crate) phase: Phase,
     pub(crate) id: RuleId,
     /// The directive that took the rule out.
@@ -22,26 +25,27 @@ pub(crate) struct Draft {
     pub(crate) span: SourceSpan,
 }
 
-pub(crate) struct DraftLink {
-    pub(crate) condition: Option<Condition>,
-    pub(crate) actions: Vec<Spanned<Action>>,
+/// As written, but where a directive changed it.
+pub(crate) struct DraftLink<'a> {
+    pub(crate) condition: Option<Cow<'a, Condition>>,
+    pub(crate) actions: Cow<'a, [Spanned<Action>]>,
     pub(crate) span: SourceSpan,
 }
 
 /// Rules and markers in load order.
-pub(crate) enum Entry {
-    Rule(Draft),
-    Marker(Vec<u8>),
+pub(crate) enum Entry<'a> {
+    Rule(Draft<'a>),
+    Marker(&'a [u8]),
 }
 
 /// Reads the directives of `document`; settings are left to the caller.
 ///
 /// `defaults_by_phase`: a `SecDefaultAction` counts for rules of the phase it names only, as in libmodsecurity.
-pub(crate) fn drafts(
-    document: &Document,
+pub(crate) fn drafts<'a>(
+    document: &'a Document,
     defaults_by_phase: bool,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Entry> {
+) -> Vec<Entry<'a>> {
     let mut reader = Reader {
         entries: Vec::new(),
         defaults: Default::default(),
@@ -57,25 +61,25 @@ pub(crate) fn drafts(
     reader.entries
 }
 
-struct Reader<'a> {
-    entries: Vec<Entry>,
+struct Reader<'a, 'd> {
+    entries: Vec<Entry<'a>>,
     /// The last `SecDefaultAction`. In ModSecurity 2 there is one, whatever phase it names, and it is the first here; in
     /// libmodsecurity there is one for each phase.
-    defaults: [Vec<Spanned<Action>>; 5],
+    defaults: [&'a [Spanned<Action>]; 5],
     defaults_by_phase: bool,
     /// The newest rule waits for its next link.
     chain_open: bool,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    diagnostics: &'d mut Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
-    fn directive(&mut self, directive: &Directive, span: SourceSpan) {
+impl<'a> Reader<'a, '_> {
+    fn directive(&mut self, directive: &'a Directive, span: SourceSpan) {
         if !matches!(directive, Directive::Rule(_) | Directive::Setting(_)) {
             self.close_chain();
         }
         match directive {
             Directive::Rule(rule) => self.rule(rule, span),
-            Directive::Marker(label) => self.entries.push(Entry::Marker(label.to_vec())),
+            Directive::Marker(label) => self.entries.push(Entry::Marker(label)),
             Directive::DefaultAction(actions) => self.default_action(actions, span),
             Directive::RemoveById(ids) => {
                 self.remove(&RuleSelector::Ids(ids.clone()), "SecRuleRemoveById", span)
@@ -94,8 +98,9 @@ impl Reader<'_> {
         }
     }
 
-    fn rule(&mut self, rule: &portcullis_seclang::ast::Rule, span: SourceSpan) {
-        let link = DraftLink { condition: rule.condition.clone(), actions: rule.actions.clone(), span };
+    fn rule(&mut self, rule: &'a Rule, span: SourceSpan) {
+        let condition = rule.condition.as_ref().map(Cow::Borrowed);
+        let link = DraftLink { condition, actions: Cow::Borrowed(&rule.actions), span };
         let chained = has(&rule.actions, |action| matches!(action, Action::Chain));
         if self.chain_open {
             self.check_link(&rule.actions);
@@ -104,7 +109,7 @@ impl Reader<'_> {
             }
         } else {
             let phase = phase_of(&rule.actions);
-            let default_phase = if self.defaults_by_phase { None } else { phase_of(&self.defaults[0]) };
+            let default_phase = if self.defaults_by_phase { None } else { phase_of(self.defaults[0]) };
             let phase = phase.or(default_phase).unwrap_or(Phase::RequestBody);
             let id = rule.actions.iter().rev().find_map(|action| match action.node {
                 Action::Id(id) => Some(id),
@@ -116,7 +121,7 @@ impl Reader<'_> {
             }
             self.entries.push(Entry::Rule(Draft {
                 links: vec![link],
-                defaults: self.defaults[self.default_slot(phase)].clone(),
+                defaults: self.defaults[self.default_slot(phase)],
                 phase,
                 id: id.unwrap_or(RuleId(0)),
                 removed: None,
@@ -161,7 +166,7 @@ impl Reader<'_> {
         }
     }
 
-    fn default_action(&mut self, actions: &[Spanned<Action>], span: SourceSpan) {
+    fn default_action(&mut self, actions: &'a [Spanned<Action>], span: SourceSpan) {
         let disruptive = |action: &Action| {
             matches!(
                 action,
@@ -178,7 +183,7 @@ impl Reader<'_> {
             self.diagnostics.push(error.with_hint("add pass, deny, drop, allow, redirect or proxy"));
         }
         let slot = self.default_slot(phase_of(actions).unwrap_or(Phase::RequestBody));
-        self.defaults[slot] = actions.to_vec();
+        self.defaults[slot] = actions;
     }
 
     fn default_slot(&self, phase: Phase) -> usize {
@@ -208,8 +213,10 @@ impl Reader<'_> {
             // Every link of a chain is updated (msre_ruleset_phase_rule_update_target_matching_exception).
             for link in &mut draft.links {
                 match &mut link.condition {
-                    Some(condition) => update_condition(condition, targets, replaced),
-                    None if replaced.is_none() => link.condition = action_condition(targets, link.span),
+                    Some(condition) => update_condition(condition.to_mut(), targets, replaced),
+                    None if replaced.is_none() => {
+                        link.condition = action_condition(targets, link.span).map(Cow::Owned);
+                    }
                     None => {}
                 }
             }
@@ -222,7 +229,7 @@ impl Reader<'_> {
         for draft in self.selected(&ids, span) {
             draft.updates.push(("SecRuleUpdateActionById", span));
             match draft.links.get_mut(link as usize) {
-                Some(link) => link.actions.extend(actions.iter().cloned()),
+                Some(link) => link.actions.to_mut().extend(actions.iter().cloned()),
                 None => missing = true,
             }
         }
@@ -233,7 +240,7 @@ impl Reader<'_> {
     }
 
     /// Rules so far that `selector` speaks of.
-    fn selected(&mut self, selector: &RuleSelector, span: SourceSpan) -> Vec<&mut Draft> {
+    fn selected(&mut self, selector: &RuleSelector, span: SourceSpan) -> Vec<&mut Draft<'a>> {
         let matcher = match Matcher::new(selector) {
             Ok(matcher) => matcher,
             Err(message) => {
@@ -313,7 +320,7 @@ impl Matcher {
         }
     }
 
-    pub(crate) fn selects(&self, draft: &Draft) -> bool {
+    pub(crate) fn selects(&self, draft: &Draft<'_>) -> bool {
         let mut actions = draft.links[0].actions.iter().map(|action| &action.node);
         match self {
             Matcher::Ids(ids) => ids.iter().any(|range| (range.first..=range.last).contains(&draft.id.0)),

@@ -17,7 +17,7 @@ use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
 use portcullis_types::{Phase, Shape, Variable};
 
-use crate::draft::{Draft, DraftLink, Entry, drafts, has, is_exclusion};
+use crate::draft::{Draft, DraftLink, Entry, drafts, is_exclusion};
 use crate::fold::fold;
 use crate::names::Names;
 use crate::operator::Operators;
@@ -186,8 +186,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn lower(&mut self, entries: &[Entry]) {
-        let running: Vec<&Draft> = entries
+    fn lower(&mut self, entries: &[Entry<'_>]) {
+        let running: Vec<&Draft<'_>> = entries
             .iter()
             .filter_map(|entry| match entry {
                 Entry::Rule(draft) if draft.removed.is_none() => Some(draft),
@@ -223,7 +223,7 @@ impl Lowering<'_> {
 
     /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase. `skip`: so many
     /// rules further on in the phase.
-    fn resolve_skips(&mut self, entries: &[Entry], markers: &[(usize, &[u8], [usize; 5])]) {
+    fn resolve_skips(&mut self, entries: &[Entry<'_>], markers: &[(usize, &[u8], [usize; 5])]) {
         let mut next = [0; 5];
         for (order, entry) in entries.iter().enumerate() {
             let Entry::Rule(draft) = entry else { continue };
@@ -260,7 +260,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn rule(&mut self, draft: &Draft, running: &[&Draft]) {
+    fn rule(&mut self, draft: &Draft<'_>, running: &[&Draft<'_>]) {
         let first_link = self.plan.links.len() as u32;
         for link in &draft.links {
             let link = self.link(draft, link, running);
@@ -270,14 +270,14 @@ impl Lowering<'_> {
             self.too_late_to_count(draft);
         }
         let actions = &draft.links[0].actions;
-        let (log, audit_log) = logging(&draft.defaults, actions);
+        let (log, audit_log) = logging(draft.defaults, actions);
         let rule = Rule {
             id: draft.id,
             phase: draft.phase,
             first_link,
             link_count: draft.links.len() as u32,
-            disruption: self.disruption(&draft.defaults, actions, draft.phase),
-            pause: self.pause(&draft.defaults, actions),
+            disruption: self.disruption(draft.defaults, actions, draft.phase),
+            pause: self.pause(draft.defaults, actions),
             log,
             audit_log,
             metadata: self.metadata(draft),
@@ -285,13 +285,13 @@ impl Lowering<'_> {
         self.plan.rules.push(rule);
     }
 
-    fn link(&mut self, draft: &Draft, link: &DraftLink, running: &[&Draft]) -> Link {
+    fn link(&mut self, draft: &Draft<'_>, link: &DraftLink<'_>, running: &[&Draft<'_>]) -> Link {
         let mut list = TargetList::default();
         let mut operator = Operator::UnconditionalMatch;
         let mut operator_text = String::new();
         let mut negated = false;
         if let Some(condition) = &link.condition {
-            let spaces = effects::namespaces(&draft.defaults, &link.actions);
+            let spaces = effects::namespaces(draft.defaults, &link.actions);
             let far = self.plan.settings.modsecurity3;
             for target in &condition.targets {
                 if let Err((message, hint)) =
@@ -310,7 +310,8 @@ impl Lowering<'_> {
             }
             let written = &condition.operator;
             negated = written.node.negated;
-            operator_text = format!("@{} {}", written.node.name.name(), written.node.argument);
+            let argument = String::from_utf8_lossy(&written.node.argument);
+            operator_text = ["@", written.node.name.name(), " ", &argument].concat();
             let folder = self.folder(written.span.file);
             self.check_rewriting(condition);
             match self.operators.compile(&written.node, &folder, &mut self.names) {
@@ -328,22 +329,23 @@ impl Lowering<'_> {
             };
             list.include.push(remote);
         }
-        let chain = self.chain(&draft.defaults, &link.actions);
+        let chain = self.chain(draft.defaults, &link.actions);
         if let Err((message, hint)) = targets::fit(&list, &operator, chain) {
             self.error(link.span, message, Some(hint));
         }
         // What the default action does, every link does (msre_actionset_merge).
-        let actions = [draft.defaults.as_slice(), &link.actions].concat();
-        let acts = actions.iter().filter_map(|action| self.act(action, running)).collect();
+        let actions = || draft.defaults.iter().chain(&*link.actions);
+        let has = |wanted: fn(&Action) -> bool| actions().any(|action| wanted(&action.node));
+        let acts = actions().filter_map(|action| self.act(action, running)).collect();
         Link {
             targets: list,
             unconditional: link.condition.is_none(),
             chain,
-            multi_match: has(&actions, |action| matches!(action, Action::MultiMatch)),
+            multi_match: has(|action| matches!(action, Action::MultiMatch)),
             operator,
             negated,
             operator_text: operator_text.into(),
-            capture: has(&actions, |action| matches!(action, Action::Capture)),
+            capture: has(|action| matches!(action, Action::Capture)),
             acts,
         }
     }
@@ -361,7 +363,7 @@ impl Lowering<'_> {
     }
 
     /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
-    fn act(&mut self, action: &Spanned<Action>, running: &[&Draft]) -> Option<Act> {
+    fn act(&mut self, action: &Spanned<Action>, running: &[&Draft<'_>]) -> Option<Act> {
         let result = match &action.node {
             node if let Some(act) = audit::act(node) => act,
             Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
@@ -403,7 +405,7 @@ impl Lowering<'_> {
 
     /// Metadata, flow and disruptive actions are no acts; what else comes here is refused.
     fn refused(&mut self, action: &Action, span: SourceSpan) -> Option<Act> {
-        let name = action.name()?;
+        let name = action.name();
         if let Standing::Refused(refusal) = standing::action(name) {
             let message = format!("action {} is refused: {}", name.name(), refusal.why);
             self.error(span, message, Some(refusal.instead.to_owned()));
@@ -495,9 +497,9 @@ impl Lowering<'_> {
         }
     }
 
-    fn metadata(&mut self, draft: &Draft) -> Metadata {
+    fn metadata(&mut self, draft: &Draft<'_>) -> Metadata {
         let mut metadata = Metadata { place: self.place(draft.span), ..Metadata::default() };
-        for action in draft.defaults.iter().chain(&draft.links[0].actions) {
+        for action in draft.defaults.iter().chain(&*draft.links[0].actions) {
             match &action.node {
                 Action::Msg(text) => metadata.msg = Some(self.text_at(text, action.span)),
                 Action::LogData(text) => metadata.log_data = Some(self.text_at(text, action.span)),

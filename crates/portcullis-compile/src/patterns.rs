@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use portcullis_match::{Facts, Pcre, RegexFlags, WordSet};
+use portcullis_types::TextHash;
 
 /// Compiled patterns and word lists by their text. They are most of a plan's memory and of the time to make it, and
 /// never change; whoever compiles several rule sets, or one of them again, passes the same `Patterns` each time, and
@@ -19,7 +20,7 @@ pub struct Patterns {
     memory: Mutex<Option<Memory>>,
 }
 
-type Known<K, T> = HashMap<K, Weak<T>>;
+type Known<K, T> = HashMap<K, Weak<T>, TextHash>;
 type RegexKey = (Box<[u8]>, RegexFlags);
 type WordsKey = Box<[Vec<u8>]>;
 
@@ -27,9 +28,9 @@ type WordsKey = Box<[Vec<u8>]>;
 #[derive(Debug, Default)]
 pub struct Remembered {
     /// Of patterns.
-    pub regexes: HashMap<RegexKey, Facts>,
+    pub regexes: HashMap<RegexKey, Facts, TextHash>,
     /// Of word lists.
-    pub words: HashMap<WordsKey, Facts>,
+    pub words: HashMap<WordsKey, Facts, TextHash>,
 }
 
 /// What compilations asked for since [`Patterns::remembering`].
@@ -162,8 +163,10 @@ mod tests {
         // One that backtracks is read again.
         assert_eq!(regexes[1].facts(), None);
         let remembered = Remembered {
-            regexes: [((b"a(b)+".as_slice().into(), flags), regexes[0].facts().unwrap())].into(),
-            words: [(words[0].words().into(), words[0].facts())].into(),
+            regexes: [((b"a(b)+".as_slice().into(), flags), regexes[0].facts().unwrap())]
+                .into_iter()
+                .collect(),
+            words: [(words[0].words().into(), words[0].facts())].into_iter().collect(),
         };
 
         let second = Patterns::default();

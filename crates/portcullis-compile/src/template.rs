@@ -13,10 +13,11 @@ pub(crate) struct MacroError {
 
 /// Takes `text` apart. An opening `%{` without its `}` is ordinary text, as in ModSecurity.
 pub(crate) fn template(text: &[u8], names: &mut Names) -> Result<Template, MacroError> {
-    let mut parts = Vec::new();
+    // Nearly always one.
+    let mut parts = Vec::with_capacity(1);
     let mut literal = Vec::new();
     let mut rest = text;
-    while let Some(at) = find(rest, b"%{") {
+    while let Some(at) = rest.windows(2).position(|pair| pair == b"%{") {
         let Some(length) = rest[at + 2..].iter().position(|&b| b == b'}') else { break };
         literal.extend_from_slice(&rest[..at]);
         let inner = &rest[at + 2..at + 2 + length];
@@ -56,8 +57,4 @@ fn part(inner: &[u8], names: &mut Names) -> Result<Part, MacroError> {
         )),
         (_, _, key) => Ok(Part::Variable { variable, key: key.map(Into::into) }),
     }
-}
-
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).position(|window| window == needle)
 }

@@ -116,9 +116,18 @@ struct Candidate {
 #[derive(Debug, Default)]
 struct Finder {
     words: WordFinder,
-    /// By word: the lists that it stands in.
-    lists_of: Vec<Box<[u16]>>,
+    /// The lists that each word stands in, one word behind the other,
+    lists: Vec<u16>,
+    /// and by word where they begin there, and at last where they all end.
+    starts: Vec<u32>,
     list_count: usize,
+}
+
+impl Finder {
+    fn lists_of(&self, word: u32) -> &[u16] {
+        let [from, to] = [0, 1].map(|at| self.starts[word as usize + at] as usize);
+        &self.lists[from..to]
+    }
 }
 
 /// Requests and responses have different rules, so their words are looked for apart.

@@ -175,6 +175,9 @@ pub fn parse_word_file(text: &[u8]) -> Vec<Vec<u8>> {
 fn unescape(text: &[u8]) -> Option<Vec<u8>> {
     let text = &text[text.iter().position(|b| !is_blank(b)).unwrap_or(text.len())..];
     let inner = text.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    if inner.is_none() && memchr::memchr2(b'|', b'\\', text).is_none() {
+        return None;
+    }
     let mut converted = inner.is_some();
     let text = inner.unwrap_or(text);
 

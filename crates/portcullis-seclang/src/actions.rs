@@ -1,5 +1,7 @@
 //! The one table of actions, and the one table of `ctl:` options.
 
+use portcullis_types::NameTable;
+
 /// What an action is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionGroup {
@@ -38,6 +40,7 @@ macro_rules! actions {
         impl ActionName {
             /// All actions in name order.
             pub const ALL: &'static [ActionName] = &[$(ActionName::$variant,)*];
+            const NAMES: &'static [&'static str] = &[$($name,)*];
             const TABLE: &'static [ActionRow] = &[$(($name, &[$($($alias,)*)?], ActionGroup::$group, ArgumentUse::$argument, $meaning),)*];
         }
     };
@@ -96,6 +99,8 @@ actions! {
     Xmlns "xmlns" Data Required "A namespace for the XPath expressions of the rule.",
 }
 
+static NAME_TABLE: NameTable<128> = NameTable::new(ActionName::NAMES);
+
 impl ActionName {
     /// The name as the references spell it.
     pub fn name(self) -> &'static str {
@@ -124,8 +129,10 @@ impl ActionName {
 
     /// From a name or other spelling, in any case.
     pub fn from_name(name: &str) -> Option<ActionName> {
-        let is = |candidate: &&str| candidate.eq_ignore_ascii_case(name);
-        ActionName::ALL.iter().copied().find(|a| is(&a.name()) || a.aliases().iter().any(is))
+        let is = |alias: &&str| alias.eq_ignore_ascii_case(name);
+        let by_alias = || ActionName::ALL.iter().copied().find(|a| a.aliases().iter().any(is));
+        let known = NAME_TABLE.find(ActionName::NAMES, name);
+        known.map(|at| ActionName::ALL[at]).or_else(by_alias)
     }
 }
 

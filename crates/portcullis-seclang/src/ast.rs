@@ -6,7 +6,7 @@ use portcullis_decode::Transformation;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
 use crate::source::SourceSpan;
-use crate::{operators::OperatorName, settings::Setting};
+use crate::{actions::ActionName, operators::OperatorName, settings::Setting};
 
 /// A node and where it stands in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,11 +223,56 @@ pub enum Action {
 
 impl Action {
     /// Which action it is.
-    pub fn name(&self) -> Option<crate::actions::ActionName> {
-        let mut text = Vec::new();
-        crate::printer::action::print(self, &mut text);
-        let name = text.split(|&b| b == b':').next().unwrap_or_default();
-        std::str::from_utf8(name).ok().and_then(crate::actions::ActionName::from_name)
+    pub fn name(&self) -> ActionName {
+        match self {
+            Action::Id(_) => ActionName::Id,
+            Action::Phase(_) => ActionName::Phase,
+            Action::Msg(_) => ActionName::Msg,
+            Action::LogData(_) => ActionName::LogData,
+            Action::Tag(_) => ActionName::Tag,
+            Action::Severity(_) => ActionName::Severity,
+            Action::Ver(_) => ActionName::Ver,
+            Action::Rev(_) => ActionName::Rev,
+            Action::Maturity(_) => ActionName::Maturity,
+            Action::Accuracy(_) => ActionName::Accuracy,
+            Action::Block => ActionName::Block,
+            Action::Deny => ActionName::Deny,
+            Action::Drop => ActionName::Drop,
+            Action::Pass => ActionName::Pass,
+            Action::Allow(_) => ActionName::Allow,
+            Action::Redirect(_) => ActionName::Redirect,
+            Action::Proxy(_) => ActionName::Proxy,
+            Action::Pause(_) => ActionName::Pause,
+            Action::Status(_) => ActionName::Status,
+            Action::XmlNs { .. } => ActionName::Xmlns,
+            Action::Chain => ActionName::Chain,
+            Action::Skip(_) => ActionName::Skip,
+            Action::SkipAfter(_) => ActionName::SkipAfter,
+            Action::Log => ActionName::Log,
+            Action::NoLog => ActionName::NoLog,
+            Action::AuditLog => ActionName::AuditLog,
+            Action::NoAuditLog => ActionName::NoAuditLog,
+            Action::Capture => ActionName::Capture,
+            Action::MultiMatch => ActionName::MultiMatch,
+            Action::SetVar(_) => ActionName::SetVar,
+            Action::SetEnv(_) => ActionName::SetEnv,
+            Action::InitCol { .. } => ActionName::InitCol,
+            Action::SetSid(_) => ActionName::SetSid,
+            Action::SetUid(_) => ActionName::SetUid,
+            Action::SetRsc(_) => ActionName::SetRsc,
+            Action::ExpireVar { .. } => ActionName::ExpireVar,
+            Action::DeprecateVar { .. } => ActionName::DeprecateVar,
+            Action::Exec(_) => ActionName::Exec,
+            Action::Append(_) => ActionName::Append,
+            Action::Prepend(_) => ActionName::Prepend,
+            Action::SanitiseArg(_) => ActionName::SanitiseArg,
+            Action::SanitiseMatched => ActionName::SanitiseMatched,
+            Action::SanitiseMatchedBytes(_) => ActionName::SanitiseMatchedBytes,
+            Action::SanitiseRequestHeader(_) => ActionName::SanitiseRequestHeader,
+            Action::SanitiseResponseHeader(_) => ActionName::SanitiseResponseHeader,
+            Action::Ctl(_) => ActionName::Ctl,
+            Action::TransformNone | Action::Transform(_) => ActionName::T,
+        }
     }
 }
 

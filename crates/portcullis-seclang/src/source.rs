@@ -52,9 +52,9 @@ impl Sources {
     /// Takes in a text. `None` if the table is full (65,536 texts).
     pub fn add(&mut self, path: PathBuf, text: Vec<u8>, included_at: Option<SourceSpan>) -> Option<FileId> {
         let id = FileId(u16::try_from(self.files.len()).ok()?);
-        let line_ends = text.iter().enumerate().filter(|&(_, &b)| b == b'\n');
+        let line_ends = memchr::memchr_iter(b'\n', &text);
         let line_starts =
-            std::iter::once(0).chain(line_ends.map(|(at, _)| Span::new(at + 1, at + 1).start)).collect();
+            std::iter::once(0).chain(line_ends.map(|at| Span::new(at + 1, at + 1).start)).collect();
         self.files.push(SourceFile { path, text: text.into(), line_starts, included_at });
         Some(id)
     }

@@ -6,23 +6,27 @@
 mod byte_set;
 mod class;
 mod level;
+mod names;
 mod percent;
 mod phase;
 mod place;
 mod severity;
 mod span;
 mod status;
+mod text_hash;
 mod variable;
 
 pub use byte_set::ByteSet;
 pub use class::Class;
 pub use level::Level;
+pub use names::NameTable;
 pub use percent::percent_decode;
 pub use phase::Phase;
 pub use place::Place;
 pub use severity::Severity;
 pub use span::Span;
 pub use status::reason_phrase;
+pub use text_hash::{TextHash, TextHasher};
 pub use variable::{Shape, Variable};
 
 /// A SecLang rule id (`id:942100`). Ids are 1 to 4,294,967,295 here; ModSecurity's reserved ranges are policy.

@@ -1,3 +1,5 @@
+use crate::NameTable;
+
 /// How a variable is addressed in a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
@@ -23,7 +25,8 @@ macro_rules! variables {
         impl Variable {
             /// All variables in name order.
             pub const ALL: &'static [Variable] = &[$(Variable::$variant,)*];
-            const TABLE: &'static [(&'static str, Shape)] = &[$(($name, Shape::$shape),)*];
+            const NAMES: &'static [&'static str] = &[$($name,)*];
+            const SHAPES: &'static [Shape] = &[$(Shape::$shape,)*];
         }
     };
 }
@@ -169,15 +172,17 @@ variables! {
     Xml "XML" Xpath,
 }
 
+static NAME_TABLE: NameTable<256> = NameTable::new(Variable::NAMES);
+
 impl Variable {
     /// The SecLang name, upper case.
     pub fn name(self) -> &'static str {
-        Variable::TABLE[self as usize].0
+        Variable::NAMES[self as usize]
     }
 
     /// How it is addressed.
     pub fn shape(self) -> Shape {
-        Variable::TABLE[self as usize].1
+        Variable::SHAPES[self as usize]
     }
 
     /// Other names of variables: ModSecurity 3's and Coraza's.
@@ -191,7 +196,8 @@ impl Variable {
     pub fn from_name(name: &str) -> Option<Variable> {
         let is = |known: &str| known.eq_ignore_ascii_case(name);
         let alias = || Variable::ALIASES.iter().find(|(alias, _)| is(alias)).map(|&(_, variable)| variable);
-        Variable::ALL.iter().copied().find(|v| is(v.name())).or_else(alias)
+        let known = NAME_TABLE.find(Variable::NAMES, name);
+        known.map(|at| Variable::ALL[at]).or_else(alias)
     }
 }
 

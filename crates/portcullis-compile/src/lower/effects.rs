@@ -115,8 +115,8 @@ impl Lowering<'_> {
     }
 
     /// What comes after phase 2 cannot refuse a request any more.
-    pub(super) fn too_late_to_count(&mut self, draft: &Draft) {
-        let actions = draft.links.iter().flat_map(|link| draft.defaults.iter().chain(&link.actions));
+    pub(super) fn too_late_to_count(&mut self, draft: &Draft<'_>) {
+        let actions = draft.links.iter().flat_map(|link| draft.defaults.iter().chain(&*link.actions));
         let counts = |action: &&Spanned<Action>| matches!(action.node, Action::Ctl(Ctl::RateLimit { .. }));
         let late: Vec<SourceSpan> = actions.filter(counts).map(|action| action.span).collect();
         for span in late {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use portcullis_match::{Gate, Gates, WordFinder};
-use portcullis_types::{ByteSet, Variable};
+use portcullis_types::{ByteSet, TextHash, Variable};
 
 use crate::operator::{Operator, Pattern};
 use crate::plan::{KeyFilter, Link, Plan, XmlPath};
@@ -342,12 +342,13 @@ impl<'a> GatesBuilder<'a> {
 /// Numbers for words and the lists that they stand in.
 #[derive(Default)]
 struct WordLists<'a> {
-    numbers: HashMap<&'a [u8], u32>,
+    numbers: HashMap<&'a [u8], u32, TextHash>,
     /// By the word's number.
     texts: Vec<&'a [u8]>,
-    lists_of: Vec<Vec<u16>>,
+    /// Words and the lists that they stand in.
+    places: Vec<(u32, u16)>,
     /// By the numbers of its words.
-    known: HashMap<Vec<u32>, u16>,
+    known: HashMap<Vec<u32>, u16, TextHash>,
 }
 
 impl<'a> WordLists<'a> {
@@ -369,7 +370,7 @@ impl<'a> WordLists<'a> {
             return None;
         }
         let number = self.known.len() as u16;
-        list.iter().for_each(|&word| self.lists_of[word as usize].push(number));
+        self.places.extend(list.iter().map(|&word| (word, number)));
         self.known.insert(list, number);
         Some(List { number, classes })
     }
@@ -379,16 +380,23 @@ impl<'a> WordLists<'a> {
         let number = *self.numbers.entry(word).or_insert(next);
         if number == next {
             self.texts.push(word);
-            self.lists_of.push(Vec::new());
         }
         number
     }
 
     fn finish(self) -> Finder {
-        Finder {
-            words: WordFinder::new(&self.texts),
-            lists_of: self.lists_of.into_iter().map(Vec::into_boxed_slice).collect(),
-            list_count: self.known.len(),
+        let mut starts = vec![0; self.texts.len() + 1];
+        self.places.iter().for_each(|(word, _)| starts[*word as usize + 1] += 1);
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
         }
+        let (mut next, mut lists) = (starts.clone(), vec![0; self.places.len()]);
+        for (word, list) in self.places {
+            let place = &mut next[word as usize];
+            lists[*place as usize] = list;
+            *place += 1;
+        }
+        let words = WordFinder::new(&self.texts);
+        Finder { words, lists, starts, list_count: self.known.len() }
     }
 }

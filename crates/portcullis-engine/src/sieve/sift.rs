@@ -252,7 +252,7 @@ impl Transaction {
                 if texts.len() > 1 {
                     at += ends[at..].iter().take_while(|&&end| end as usize <= place).count();
                 }
-                for &list in &finder.lists_of[word as usize] {
+                for &list in finder.lists_of(word) {
                     lists[at * stride + usize::from(list) / 64] |= 1 << (list % 64);
                 }
             });

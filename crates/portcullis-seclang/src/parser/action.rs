@@ -1,5 +1,7 @@
 //! One action: its argument as a type.
 
+use std::fmt::Arguments;
+
 use bstr::BString;
 use portcullis_decode::Transformation;
 use portcullis_types::{Severity, Shape, Variable};
@@ -34,7 +36,7 @@ fn one(item: &Item, list: View<'_>, sink: &mut Sink) -> Option<Action> {
     let view = argument(item, list);
     let text = || BString::from(view.bytes);
     let name = item.action.name();
-    let takes = &format!("{name} takes");
+    let takes = format_args!("{name} takes");
     Some(match item.action {
         ActionName::Accuracy => Action::Accuracy(values::number(view, takes, sink)?),
         ActionName::Allow => Action::Allow(allow(item, view, sink)?),
@@ -125,7 +127,7 @@ fn severity(view: View<'_>, sink: &mut Sink) -> Option<Severity> {
     severity
 }
 
-fn skip(view: View<'_>, takes: &str, sink: &mut Sink) -> Option<u32> {
+fn skip(view: View<'_>, takes: Arguments<'_>, sink: &mut Sink) -> Option<u32> {
     match values::number(view, takes, sink)? {
         0 => {
             sink.error_hint(
@@ -139,7 +141,7 @@ fn skip(view: View<'_>, takes: &str, sink: &mut Sink) -> Option<u32> {
     }
 }
 
-fn status(view: View<'_>, takes: &str, sink: &mut Sink) -> Option<u16> {
+fn status(view: View<'_>, takes: Arguments<'_>, sink: &mut Sink) -> Option<u16> {
     let status = values::number(view, takes, sink)?;
     if !(100..=599).contains(&status) {
         sink.error(view.span(), format!("{status} is not a status code; they are 100 to 599"));

@@ -1,5 +1,6 @@
 //! Small things that many directives and actions take: numbers, switches, ids.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use portcullis_types::RuleId;
@@ -10,7 +11,7 @@ use crate::lexer::{View, is_blank};
 use crate::suggest;
 
 /// A whole number; `what` begins the message: "SecArgumentsLimit takes".
-pub(super) fn number<T: FromStr>(view: View<'_>, what: &str, sink: &mut Sink) -> Option<T> {
+pub(super) fn number<T: FromStr>(view: View<'_>, what: impl Display, sink: &mut Sink) -> Option<T> {
     let digits = view.str().filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
     let value = digits.and_then(|digits| digits.parse().ok());
     if value.is_none() {
@@ -74,7 +75,7 @@ pub(super) fn word<T: Copy>(
 }
 
 /// `200000`: 1 to 4,294,967,295.
-pub(super) fn rule_id(view: View<'_>, what: &str, sink: &mut Sink) -> Option<RuleId> {
+pub(super) fn rule_id(view: View<'_>, what: impl Display, sink: &mut Sink) -> Option<RuleId> {
     match number::<u32>(view, what, sink)? {
         0 => {
             sink.error(view.span(), "rule ids begin with 1");

@@ -19,38 +19,18 @@ pub(super) fn list(actions: &[Spanned<Action>]) -> Vec<u8> {
 }
 
 pub(crate) fn print(action: &Action, out: &mut Vec<u8>) {
+    let name = action.name();
     match action {
-        Action::Id(id) => plain(out, Name::Id, id),
-        Action::Phase(phase) => plain(out, Name::Phase, &phase.number()),
-        Action::Msg(text) => quoted(out, Name::Msg, text),
-        Action::LogData(text) => quoted(out, Name::LogData, text),
-        Action::Tag(text) => quoted(out, Name::Tag, text),
-        Action::Severity(severity) => plain(out, Name::Severity, &severity.name()),
-        Action::Ver(text) => quoted(out, Name::Ver, text),
-        Action::Rev(text) => quoted(out, Name::Rev, text),
-        Action::Maturity(n) => plain(out, Name::Maturity, n),
-        Action::Accuracy(n) => plain(out, Name::Accuracy, n),
-        Action::Block => bare(out, Name::Block),
-        Action::Deny => bare(out, Name::Deny),
-        Action::Drop => bare(out, Name::Drop),
-        Action::Pass => bare(out, Name::Pass),
-        Action::Allow(AllowScope::Transaction) => bare(out, Name::Allow),
-        Action::Allow(AllowScope::Phase) => plain(out, Name::Allow, &"phase"),
-        Action::Allow(AllowScope::Request) => plain(out, Name::Allow, &"request"),
-        Action::Redirect(text) => quoted(out, Name::Redirect, text),
-        Action::Proxy(text) => quoted(out, Name::Proxy, text),
-        Action::Pause(text) => quoted(out, Name::Pause, text),
-        Action::Status(status) => plain(out, Name::Status, status),
-        Action::XmlNs { prefix, uri } => quoted(out, Name::Xmlns, &[prefix, "=".as_bytes(), uri].concat()),
-        Action::Chain => bare(out, Name::Chain),
-        Action::Skip(count) => plain(out, Name::Skip, count),
-        Action::SkipAfter(text) => quoted(out, Name::SkipAfter, text),
-        Action::Log => bare(out, Name::Log),
-        Action::NoLog => bare(out, Name::NoLog),
-        Action::AuditLog => bare(out, Name::AuditLog),
-        Action::NoAuditLog => bare(out, Name::NoAuditLog),
-        Action::Capture => bare(out, Name::Capture),
-        Action::MultiMatch => bare(out, Name::MultiMatch),
+        Action::Id(id) => plain(out, name, id),
+        Action::Phase(phase) => plain(out, name, &phase.number()),
+        Action::Severity(severity) => plain(out, name, &severity.name()),
+        Action::Maturity(n) => plain(out, name, n),
+        Action::Accuracy(n) => plain(out, name, n),
+        Action::Allow(AllowScope::Phase) => plain(out, name, &"phase"),
+        Action::Allow(AllowScope::Request) => plain(out, name, &"request"),
+        Action::Status(status) => plain(out, name, status),
+        Action::XmlNs { prefix, uri } => quoted(out, name, &[prefix, "=".as_bytes(), uri].concat()),
+        Action::Skip(count) => plain(out, name, count),
         Action::SetVar(set) => {
             let key = variable_key(&set.variable);
             let text = match &set.operation {
@@ -59,34 +39,55 @@ pub(crate) fn print(action: &Action, out: &mut Vec<u8>) {
                 SetVarOperation::Subtract(amount) => [key.as_slice(), b"=-", amount].concat(),
                 SetVarOperation::Unset => [b"!", key.as_slice()].concat(),
             };
-            quoted(out, Name::SetVar, &text);
+            quoted(out, name, &text);
         }
-        Action::SetEnv(text) => quoted(out, Name::SetEnv, text),
         Action::InitCol { collection, key } => {
-            quoted(out, Name::InitCol, &[collection_name(*collection).as_bytes(), b"=", key].concat());
+            quoted(out, name, &[collection_name(*collection).as_bytes(), b"=", key].concat());
         }
-        Action::SetSid(text) => quoted(out, Name::SetSid, text),
-        Action::SetUid(text) => quoted(out, Name::SetUid, text),
-        Action::SetRsc(text) => quoted(out, Name::SetRsc, text),
         Action::ExpireVar { variable, seconds } => {
-            quoted(out, Name::ExpireVar, &[variable_key(variable).as_slice(), b"=", seconds].concat());
+            quoted(out, name, &[variable_key(variable).as_slice(), b"=", seconds].concat());
         }
         Action::DeprecateVar { variable, amount, seconds } => {
             let text = [variable_key(variable).as_slice(), b"=", amount, b"/", seconds].concat();
-            quoted(out, Name::DeprecateVar, &text);
+            quoted(out, name, &text);
         }
-        Action::Exec(text) => quoted(out, Name::Exec, text),
-        Action::Append(text) => quoted(out, Name::Append, text),
-        Action::Prepend(text) => quoted(out, Name::Prepend, text),
-        Action::SanitiseArg(text) => quoted(out, Name::SanitiseArg, text),
-        Action::SanitiseMatched => bare(out, Name::SanitiseMatched),
-        Action::SanitiseMatchedBytes(text) if text.is_empty() => bare(out, Name::SanitiseMatchedBytes),
-        Action::SanitiseMatchedBytes(text) => quoted(out, Name::SanitiseMatchedBytes, text),
-        Action::SanitiseRequestHeader(text) => quoted(out, Name::SanitiseRequestHeader, text),
-        Action::SanitiseResponseHeader(text) => quoted(out, Name::SanitiseResponseHeader, text),
-        Action::Ctl(option) => quoted(out, Name::Ctl, &ctl(option)),
-        Action::TransformNone => plain(out, Name::T, &"none"),
-        Action::Transform(transformation) => plain(out, Name::T, &transformation.name()),
+        Action::SanitiseMatchedBytes(text) if text.is_empty() => bare(out, name),
+        Action::Ctl(option) => quoted(out, name, &ctl(option)),
+        Action::TransformNone => plain(out, name, &"none"),
+        Action::Transform(transformation) => plain(out, name, &transformation.name()),
+        Action::Msg(text)
+        | Action::LogData(text)
+        | Action::Tag(text)
+        | Action::Ver(text)
+        | Action::Rev(text)
+        | Action::Redirect(text)
+        | Action::Proxy(text)
+        | Action::Pause(text)
+        | Action::SkipAfter(text)
+        | Action::SetEnv(text)
+        | Action::SetSid(text)
+        | Action::SetUid(text)
+        | Action::SetRsc(text)
+        | Action::Exec(text)
+        | Action::Append(text)
+        | Action::Prepend(text)
+        | Action::SanitiseArg(text)
+        | Action::SanitiseMatchedBytes(text)
+        | Action::SanitiseRequestHeader(text)
+        | Action::SanitiseResponseHeader(text) => quoted(out, name, text),
+        Action::Block
+        | Action::Deny
+        | Action::Drop
+        | Action::Pass
+        | Action::Allow(AllowScope::Transaction)
+        | Action::Chain
+        | Action::Log
+        | Action::NoLog
+        | Action::AuditLog
+        | Action::NoAuditLog
+        | Action::Capture
+        | Action::MultiMatch
+        | Action::SanitiseMatched => bare(out, name),
     }
 }
 
