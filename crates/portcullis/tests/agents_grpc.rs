@@ -32,7 +32,11 @@ fn output(served: &Served) -> String {
 /// A program that asks the echo agent, which is told `more`, and the answer to a plain request.
 fn answered_before(address: &Address, settings: &str) -> (Server, Served, u16) {
     let application = application(|_| says("hello"));
-    let served = Served::start_site(&application, SITE, &table("echo", address, &format!("timeout = \"10s\"\n{settings}")));
+    let served = Served::start_site(
+        &application,
+        SITE,
+        &table("echo", address, &format!("timeout = \"10s\"\n{settings}")),
+    );
     let status = ask(&served, "block 418");
     (application, served, status)
 }

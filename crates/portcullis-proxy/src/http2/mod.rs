@@ -13,14 +13,17 @@ mod bucket;
 mod frames;
 mod head;
 mod meter;
+mod pace;
 mod pipe;
+mod receiver;
+mod sender;
 mod serve;
 
 pub(crate) use head::{fields, outgoing, response};
 #[cfg(feature = "http3")]
 pub(crate) use head::{request, websocket_key};
 #[cfg(feature = "http3")]
-pub(crate) use pipe::Pace;
+pub(crate) use pace::Pace;
 pub(crate) use pipe::Pipe;
 pub(crate) use serve::serve;
 #[cfg(feature = "http3")]
@@ -28,3 +31,7 @@ pub(crate) use serve::{Active, InFlight};
 
 /// What a client with prior knowledge says first.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+fn failed(error: h2::Error) -> std::io::Error {
+    std::io::Error::other(error)
+}

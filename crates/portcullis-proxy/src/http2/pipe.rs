@@ -4,22 +4,21 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
 
-use bytes::{Buf, Bytes, BytesMut};
-use h2::client::{ResponseFuture, SendRequest};
+use bytes::Bytes;
+use h2::client::SendRequest;
 use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
+use h2::{Reason, RecvStream};
 use http::{HeaderMap, Request, Response, response};
-use portcullis_metrics::{EnumCounters, Http2Limit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::failed;
+use super::pace::Pace;
+use super::receiver::{Receive, Receiver};
+use super::sender::{Send, Sender};
 #[cfg(feature = "http3")]
 use crate::http3;
 use crate::upstream::Place;
-
-/// Bytes handed to the library at a time.
-const WRITE_BYTES_MAX: usize = 64 * 1024;
 
 /// One stream as a connection of its own. Its end is the end of the stream.
 pub(crate) struct Pipe {
@@ -34,82 +33,13 @@ pub(crate) struct Pipe {
     closed: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
-/// What comes from the peer.
-pub(crate) struct Receiver {
-    state: Receive,
-    pending: Bytes,
-    /// The head of an endpoint's answer, until it is asked for.
-    head: Option<response::Parts>,
-    trailers: Option<HeaderMap>,
-}
-
-enum Receive {
-    /// The request has not gone.
-    Nothing,
-    /// The head of the answer has not come.
-    Awaited(ResponseFuture),
-    /// The request could not be sent.
-    Failed(Option<h2::Error>),
-    Body(RecvStream),
-    /// The body of a request over HTTP/3.
-    #[cfg(feature = "http3")]
-    Quic(http3::Incoming),
-    Ended,
-}
-
-/// What goes to the peer.
-pub(crate) struct Sender {
-    state: Send,
-    /// Bytes after which the stream ends, if that is known.
-    last: Option<usize>,
-}
-
-enum Send {
-    /// The head of the answer has not gone.
-    Head(SendResponse<Bytes>),
-    /// The head of the request has not gone.
-    Request(SendRequest<Bytes>),
-    Body(SendStream<Bytes>),
-    /// An answer over HTTP/3, head and all.
-    #[cfg(feature = "http3")]
-    Quic(http3::Outgoing),
-    Ended,
-}
-
-/// How fast the peer takes what we send, while that is what we wait for.
-pub(crate) struct Pace {
-    /// Bytes in each second.
-    rate_min: u64,
-    /// From when on that counts.
-    grace: Duration,
-    limits: EnumCounters,
-    waited: Duration,
-    since: Option<Instant>,
-    sent: u64,
-}
-
-impl Pace {
-    /// `rate_min` bytes in each second once we have waited for `grace`; `limits` counts who is slower.
-    pub(crate) fn new(rate_min: u64, grace: Duration, limits: EnumCounters) -> Self {
-        Pace { rate_min, grace, limits, waited: Duration::ZERO, since: None, sent: 0 }
-    }
-
-    /// The window is open again. False if it has been closed for too long in all.
-    fn goes_on(&mut self) -> bool {
-        if let Some(since) = self.since.take() {
-            self.waited += since.elapsed();
-        }
-        self.waited <= self.grace || self.sent >= self.waited.as_secs_f64() as u64 * self.rate_min
-    }
-}
-
 impl Pipe {
     /// The stream of a request whose head has come.
     pub(super) fn answering(receive: RecvStream, respond: SendResponse<Bytes>, pace: Pace) -> Self {
         let state = if receive.is_end_stream() { Receive::Ended } else { Receive::Body(receive) };
         Pipe {
             receive: Receiver::new(state),
-            send: Sender { state: Send::Head(respond), last: None },
+            send: Sender::new(Send::Head(respond)),
             pace: Some(pace),
             place: None,
             #[cfg(feature = "http3")]
@@ -128,7 +58,7 @@ impl Pipe {
     ) -> Self {
         Pipe {
             receive: Receiver::new(if ended { Receive::Ended } else { Receive::Quic(incoming) }),
-            send: Sender { state: Send::Quic(outgoing), last: None },
+            send: Sender::new(Send::Quic(outgoing)),
             pace: Some(pace),
             place: None,
             closed: Some(Box::pin(closed)),
@@ -148,7 +78,7 @@ impl Pipe {
     pub(crate) fn asking(send: SendRequest<Bytes>, place: Option<Place>) -> Self {
         Pipe {
             receive: Receiver::new(Receive::Nothing),
-            send: Sender { state: Send::Request(send), last: None },
+            send: Sender::new(Send::Request(send)),
             pace: None,
             place,
             #[cfg(feature = "http3")]
@@ -255,7 +185,7 @@ impl Pipe {
 
     /// Takes the way to the peer away: somebody else writes.
     pub(crate) fn take_sender(&mut self) -> Sender {
-        std::mem::replace(&mut self.send, Sender { state: Send::Ended, last: None })
+        std::mem::replace(&mut self.send, Sender::new(Send::Ended))
     }
 
     /// Sends the head of an interim answer.
@@ -299,172 +229,9 @@ impl Pipe {
     /// The peer has taken nothing for too long, or too little.
     pub(crate) fn stalled(&mut self) {
         if let Some(pace) = &self.pace {
-            pace.limits.inc(Http2Limit::SendRate as usize);
+            pace.count_stalled();
         }
         self.give_up(Reason::ENHANCE_YOUR_CALM);
-    }
-}
-
-impl Receiver {
-    /// What came behind the body.
-    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
-        self.trailers.as_ref()
-    }
-
-    fn new(state: Receive) -> Self {
-        Receiver { state, pending: Bytes::new(), head: None, trailers: None }
-    }
-
-    /// Waits for the head of an answer.
-    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
-        let Receive::Awaited(answer) = &mut self.state else { return Poll::Ready(Ok(())) };
-        let (head, body) = ready!(Pin::new(answer).poll(context))?.into_parts();
-        self.head = Some(head);
-        self.state = if body.is_end_stream() { Receive::Ended } else { Receive::Body(body) };
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            if !self.pending.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            match &mut self.state {
-                Receive::Nothing | Receive::Failed(_) => return Poll::Pending,
-                Receive::Ended => return Poll::Ready(Ok(())),
-                Receive::Awaited(_) => ready!(self.poll_head(context)).map_err(failed)?,
-                Receive::Body(receive) => match ready!(receive.poll_data(context)) {
-                    Some(Ok(data)) => self.pending = data,
-                    Some(Err(error)) => return Poll::Ready(Err(failed(error))),
-                    None => {
-                        self.trailers = ready!(receive.poll_trailers(context)).map_err(failed)?;
-                        self.state = Receive::Ended;
-                    }
-                },
-                #[cfg(feature = "http3")]
-                Receive::Quic(incoming) => match ready!(incoming.poll_data(context)) {
-                    Some(data) => self.pending = data?,
-                    None => {
-                        self.trailers = ready!(incoming.poll_trailers(context))?;
-                        self.state = Receive::Ended;
-                    }
-                },
-            }
-        }
-    }
-}
-
-impl Sender {
-    /// As [`Pipe::give_up`].
-    pub(crate) fn give_up(&mut self, reason: Reason) {
-        match &mut self.state {
-            Send::Head(respond) => respond.send_reset(reason),
-            Send::Body(stream) => stream.send_reset(reason),
-            #[cfg(feature = "http3")]
-            Send::Quic(outgoing) => return outgoing.give_up(http3::code(reason)),
-            Send::Request(_) | Send::Ended => {}
-        }
-        self.state = Send::Ended;
-    }
-
-    /// Ends it, if that has not been done.
-    pub(crate) fn finish(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
-        let stream = match &mut self.state {
-            Send::Body(stream) => stream,
-            #[cfg(feature = "http3")]
-            Send::Quic(outgoing) => return outgoing.finish(trailers),
-            _ => return Ok(()),
-        };
-        let sent = match trailers {
-            Some(trailers) => stream.send_trailers(trailers),
-            None => stream.send_data(Bytes::new(), true),
-        };
-        self.state = Send::Ended;
-        sent.map_err(failed)
-    }
-}
-
-fn failed(error: h2::Error) -> io::Error {
-    io::Error::other(error)
-}
-
-impl AsyncRead for Receiver {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let receiver = self.get_mut();
-        ready!(receiver.poll_more(context))?;
-        let count = receiver.pending.len().min(into.remaining());
-        if count > 0 {
-            into.put_slice(&receiver.pending[..count]);
-            receiver.pending.advance(count);
-            if let Receive::Body(receive) = &mut receiver.state {
-                // The peer may send as much more as somebody has read.
-                receive.flow_control().release_capacity(count).map_err(failed)?;
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Sender {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let sender = self.get_mut();
-        let stream = match &mut sender.state {
-            Send::Body(stream) => stream,
-            // Its end is sent by itself; there is no frame that has both.
-            #[cfg(feature = "http3")]
-            Send::Quic(outgoing) => return outgoing.poll_write(context, slices),
-            _ => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-        };
-        let wanted = slices.iter().map(|slice| slice.len()).sum::<usize>().min(WRITE_BYTES_MAX);
-        if wanted == 0 {
-            return Poll::Ready(Ok(0));
-        }
-        stream.reserve_capacity(wanted);
-        while stream.capacity() == 0 {
-            match ready!(stream.poll_capacity(context)) {
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Poll::Ready(Err(failed(error))),
-                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            }
-        }
-        let count = wanted.min(stream.capacity());
-        let mut data = BytesMut::with_capacity(count);
-        for slice in slices {
-            data.extend_from_slice(&slice[..slice.len().min(count - data.len())]);
-        }
-        let end = sender.last == Some(count);
-        if let Some(last) = &mut sender.last {
-            *last = last.saturating_sub(count);
-        }
-        stream.send_data(data.freeze(), end).map_err(failed)?;
-        if end {
-            sender.state = Send::Ended;
-        }
-        Poll::Ready(Ok(count))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.get_mut().finish(None))
     }
 }
 
@@ -493,7 +260,7 @@ impl AsyncWrite for Pipe {
         let Some(pace) = &mut pipe.pace else { return written };
         let Poll::Ready(Ok(count)) = &written else {
             if written.is_pending() {
-                pace.since.get_or_insert_with(Instant::now);
+                pace.waits();
             }
             return written;
         };
@@ -501,7 +268,7 @@ impl AsyncWrite for Pipe {
             pipe.stalled();
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        pace.sent += *count as u64;
+        pace.took(*count);
         written
     }
 

@@ -15,7 +15,8 @@ use portcullis_metrics::Http2Limit;
 
 use super::head;
 use super::meter::Meter;
-use super::pipe::{Pace, Pipe};
+use super::pace::Pace;
+use super::pipe::Pipe;
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
 use crate::exchange::{self, Next};

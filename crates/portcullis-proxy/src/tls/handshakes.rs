@@ -101,6 +101,21 @@ impl Handshakes {
         self.failed.inc(reason as usize);
     }
 
+    /// As [`failed`](Handshakes::failed), of a handshake over QUIC, which does not say more.
+    #[cfg(feature = "http3")]
+    pub(super) fn quic_failed(&self, error: &quinn::ConnectionError, unissued: bool) {
+        use quinn::ConnectionError::{ConnectionClosed, TimedOut, TransportError, VersionMismatch};
+        let reason = match error {
+            TimedOut => Reason::Timeout,
+            VersionMismatch => Reason::Version,
+            ConnectionClosed(_) => Reason::Alert,
+            TransportError(_) if unissued => Reason::NotIssued,
+            TransportError(_) => Reason::Other,
+            _ => Reason::Closed,
+        };
+        self.failed.inc(reason as usize);
+    }
+
     pub(super) fn late(&self) {
         self.failed.inc(Reason::Timeout as usize);
     }

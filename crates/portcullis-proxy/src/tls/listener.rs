@@ -113,8 +113,7 @@ impl ListenerTls {
     pub(crate) fn quic_handshake(&self, error: Option<&quinn::ConnectionError>) {
         match error {
             None => self.handshakes.done(None),
-            Some(quinn::ConnectionError::TimedOut) => self.handshakes.late(),
-            Some(error) => self.handshakes.failed(&std::io::Error::other(error.clone())),
+            Some(error) => self.handshakes.quic_failed(error, self.resolver.is_empty()),
         }
     }
 
