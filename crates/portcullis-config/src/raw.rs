@@ -167,6 +167,10 @@ pub(crate) struct Site {
     pub request_headers: Option<HeaderChanges>,
     /// Changes of the headers of the upstream's answer.
     pub response_headers: Option<HeaderChanges>,
+    /// Names of trailer fields of requests that go on, behind bodies that are held; rules see them as headers from phase 2 on.
+    /// Default: none.
+    #[serde(default)]
+    pub request_trailers: Vec<Spanned<String>>,
     /// How request bodies are held for inspection.
     #[serde(default)]
     pub request_body: RequestBody,

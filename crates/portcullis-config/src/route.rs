@@ -34,6 +34,8 @@ pub struct Route {
     pub request_headers: HeaderChanges,
     /// Changes of the headers of an upstream's answer.
     pub response_headers: HeaderChanges,
+    /// Names of trailer fields of requests that go on, in lower case.
+    pub request_trailers: Vec<String>,
     /// Index into [`Config::policies`](crate::Config::policies); none: without inspection.
     pub policy: Option<usize>,
     /// What happens when inspection cannot be done.
@@ -111,6 +113,7 @@ impl Route {
             target: RouteTarget::Forward { upstream, rewrite: None, idempotent: false },
             request_headers: HeaderChanges::default(),
             response_headers: HeaderChanges::default(),
+            request_trailers: Vec::new(),
             policy,
             failure,
             access: None,
@@ -153,6 +156,7 @@ pub(crate) fn check(
     let upstream = site.upstream.as_ref().map(|name| checker.upstream(name));
     let request_headers = changes(checker, &site.request_headers, true);
     let response_headers = changes(checker, &site.response_headers, false);
+    let request_trailers = trailers(checker, &site.request_trailers);
     let mut routes: Vec<Route> = Vec::new();
     for route in &site.routes {
         let Some((path, groups, span)) = path(checker, site, route) else { continue };
@@ -194,6 +198,10 @@ pub(crate) fn check(
             target,
             request_headers: own(checker, &route.request_headers, &request_headers, true),
             response_headers: own(checker, &route.response_headers, &response_headers, false),
+            request_trailers: match &route.request_trailers {
+                Some(own) => trailers(checker, own),
+                None => request_trailers.clone(),
+            },
             policy,
             agents: match &route.agents {
                 Some(own) => agents::uses(checker, own),
@@ -211,6 +219,7 @@ pub(crate) fn check(
             routes.push(Route {
                 request_headers,
                 response_headers,
+                request_trailers,
                 access: of_site,
                 ban,
                 compression,
@@ -385,6 +394,45 @@ const OURS: [&str; 12] = [
     "x-forwarded-proto",
     "x-request-id",
 ];
+
+/// Fields that readers act upon although the head is over (RFC 9110, section 6.5.1), or that say who asks.
+const NEVER_TRAILERS: [&str; 19] = [
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "if-match",
+    "if-none-match",
+    "max-forwards",
+    "pragma",
+    "proxy-authorization",
+    "range",
+    "via",
+    "x-forwarded-port",
+    "x-real-ip",
+];
+
+fn trailers(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Vec<String> {
+    let name = |text: &Spanned<String>| {
+        let name = text.to_ascii_lowercase();
+        let reads_as = name.replace('_', "-");
+        if !is_token(&name) {
+            checker.wrong(text.span.clone(), format!("`{name}` is not the name of a field"));
+        } else if OURS.contains(&reads_as.as_str()) || NEVER_TRAILERS.contains(&reads_as.as_str()) {
+            let message =
+                format!("`{name}` cannot stand behind a body: readers act upon it as a header field");
+            checker.wrong(text.span.clone(), message);
+        }
+        name
+    };
+    raw.iter().map(name).collect()
+}
 
 fn changes(checker: &mut Checker<'_>, raw: &Option<raw::HeaderChanges>, is_request: bool) -> HeaderChanges {
     let Some(raw) = raw else { return HeaderChanges::default() };

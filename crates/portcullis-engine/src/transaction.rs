@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use portcullis_types::{Phase, Span, Variable};
 
-use crate::RuleSet;
 use crate::audit::AuditState;
 use crate::body::RequestBody;
 use crate::charges::Pending;
@@ -23,6 +22,7 @@ use crate::sieve::{Memo, Sifted};
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::tx_store::{TxStore, TxValue};
+use crate::{Class, RuleSet};
 
 /// What a disruptive action asks for. The caller carries it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,6 +302,13 @@ impl Transaction {
         if self.request_body_plan() != BodyPlan::Skip {
             self.stream_request(chunk);
             self.body.feed(chunk, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
+        }
+    }
+
+    /// Fields behind the request body, before phase 2: `REQUEST_HEADERS` has them from then on.
+    pub fn request_trailers<'a>(&mut self, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) {
+        for (name, value) in fields {
+            self.store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
         }
     }
 

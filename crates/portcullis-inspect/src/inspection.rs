@@ -141,6 +141,14 @@ impl Inspection {
         self.transaction.rule_engine() == RuleEngine::On
     }
 
+    /// Fields behind the request body, which has been shown: they are header fields to phase 2 and to the semantic detector.
+    pub fn request_trailers<'h>(&mut self, fields: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
+        if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
+            semantic.request_trailers(fields.clone());
+        }
+        self.transaction.request_trailers(fields);
+    }
+
     /// Phase 2. `truncated`: there is more body than was shown.
     pub fn request_end(&mut self, truncated: bool) -> Step {
         if self.interruption.is_some() {

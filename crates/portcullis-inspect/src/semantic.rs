@@ -100,6 +100,11 @@ impl SemanticRun {
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
     }
 
+    /// Fields behind the body of the request.
+    pub(crate) fn request_trailers<'h>(&mut self, fields: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
+        self.buffers.analysis.request_fields(&self.semantic.detectors, fields);
+    }
+
     /// A piece of the body of the request, or then of the response.
     pub(crate) fn body(&mut self, chunk: &[u8]) {
         self.buffers.body.extend_from_slice(chunk);

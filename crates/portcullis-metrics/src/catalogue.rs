@@ -62,7 +62,7 @@ catalogue! {
     CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
         "Requests whose client went away before it had the whole answer, or took nothing of it for too long.";
     REQUEST_TRAILERS Counter "portcullis_request_trailers_dropped_total" []
-        "Trailer fields of requests, which are checked and do not go on.";
+        "Trailer fields of requests that do not go on, because no route names them or their body was not held.";
     TLS_HANDSHAKES Counter "portcullis_tls_handshakes_total" ["listener", "kind"]
         "TLS handshakes with clients: full, or resumed from a session ticket.";
     TLS_HANDSHAKE_FAILURES Counter "portcullis_tls_handshake_failures_total" ["listener", "reason"]

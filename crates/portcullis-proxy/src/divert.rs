@@ -71,7 +71,7 @@ pub(crate) async fn run(
     transaction.action = Action::Proxy;
     let body = match body {
         Some(body) => body,
-        None => match request_body::take(connection, generation, head, transaction).await {
+        None => match request_body::take(connection, generation, head, transaction, &[]).await {
             Ok(body) => body,
             Err(obstacle) => {
                 return exchange::obstructed(connection, generation, head, transaction, obstacle).await;

@@ -185,15 +185,17 @@ async fn serve(
         return answer::error(connection, generation, head, transaction, status, text, false).await;
     }
     agents::begin(&connection.worker, transaction, route, head, connection.tls).await;
-    let mut body = match request_body::take(connection, generation, head, transaction).await {
-        Ok(body) => body,
-        Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
-    };
+    let mut body =
+        match request_body::take(connection, generation, head, transaction, &route.request_trailers).await {
+            Ok(body) => body,
+            Err(obstacle) => return obstructed(connection, generation, head, transaction, obstacle).await,
+        };
     let refused = if body.present { undecodable(transaction, route, !body.is_truncated()) } else { None };
     if let Some(what) = agents::verdict(transaction, body.is_truncated()).await {
         let read = body.is_read();
         return answer::interruption(connection, generation, head, transaction, what, read).await;
     }
+    transaction.inspection.request_trailers(&body.trailers);
     let step = transaction.inspection.request_end(body.is_truncated());
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     let too_many = access::charge(connection, transaction, route, head);

@@ -1,5 +1,6 @@
 //! The request to an upstream, up to the head of its answer.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::route::fields;
 use crate::sink;
 use crate::state::Generation;
 use crate::stream::Stream;
+use crate::trailers::last_chunk;
 use crate::transaction::Transaction;
 use crate::upload::{self, upload};
 use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
@@ -58,8 +60,12 @@ pub(crate) async fn run<'g>(
     mut body: Body,
 ) -> Result<Answered<'g>, Fault> {
     let group = to.group;
+    if let Some(changed) = to.headers {
+        body.trailers.change(changed);
+    }
     let framing = match (&body.rest, body.present) {
         (Some(_), _) => head.framing(),
+        (None, true) if !body.trailers.is_empty() => BodyFraming::Chunked,
         (None, true) => BodyFraming::Length(body.held.len() as u64),
         (None, false) => BodyFraming::None,
     };
@@ -89,13 +95,12 @@ pub(crate) async fn run<'g>(
         let chunked = framing == BodyFraming::Chunked && upstream.stream.tcp().is_some();
         let mut pump = None;
         let sending = async {
-            let whole = body.rest.is_none();
             if let Stream::Http2(_) = upstream.stream {
                 // Boxed, so that requests over HTTP/1 do not hold the room for it.
-                let start = http2_start(connection, head, &mut upstream, group, &request, &body.held, whole);
+                let start = http2_start(connection, head, &mut upstream, group, &request, &body);
                 Box::pin(start).await?;
             } else {
-                send_start(connection, &mut upstream, group, &request, &body.held, chunked).await?;
+                send_start(connection, &mut upstream, group, &request, &body, chunked).await?;
             }
             let Some(decoder) = &mut body.rest else { return Ok(true) };
             pump = Pump::start(connection, &mut upstream);
@@ -242,30 +247,31 @@ async fn send_start(
     upstream: &mut UpstreamConnection,
     group: &Group,
     request: &[u8],
-    held: &[u8],
+    body: &Body,
     chunked: bool,
 ) -> Result<(), upload::Stopped> {
-    let mut size = Vec::new();
-    let end: &[u8] = if chunked && !held.is_empty() {
-        portcullis_http::h1::write_chunk_size(held.len(), &mut size);
-        portcullis_http::h1::CHUNK_END
-    } else {
-        b""
-    };
-    let slices = &mut [IoSlice::new(request), IoSlice::new(&size), IoSlice::new(held), IoSlice::new(end)];
+    let (mut size, mut end, mut last) = (Vec::new(), &b""[..], Cow::default());
+    if chunked && !body.held.is_empty() {
+        portcullis_http::h1::write_chunk_size(body.held.len(), &mut size);
+        end = portcullis_http::h1::CHUNK_END;
+    }
+    if chunked && body.rest.is_none() {
+        last = last_chunk(body.trailers.fields());
+    }
+    let slices = &mut [request, &size, &body.held, end, &last].map(IoSlice::new);
     upload::write(upstream, &connection.timer, group.settings.write_timeout, slices).await
 }
 
-/// The same over HTTP/2. `whole`: what was held is all of the body.
+/// The same over HTTP/2.
 async fn http2_start(
     connection: &Connection,
     head: &RequestHead,
     upstream: &mut UpstreamConnection,
     group: &Group,
     request: &[u8],
-    held: &[u8],
-    whole: bool,
+    body: &Body,
 ) -> Result<(), upload::Stopped> {
+    let (held, whole, has_trailers) = (&body.held[..], body.rest.is_none(), !body.trailers.is_empty());
     let Stream::Http2(pipe) = &mut upstream.stream else { return Err(upload::Stopped::Upstream) };
     let patience = group.settings.write_timeout;
     connection.timer.arm(patience);
@@ -288,15 +294,21 @@ async fn http2_start(
         let text = "The target of this request cannot be passed on over HTTP/2.";
         return Err(upload::Stopped::RequestBody(400, text));
     }
-    let end = whole && held.is_empty() && !websocket;
+    let end = whole && held.is_empty() && !websocket && !has_trailers;
     let sent = poll_fn(|context| pipe.poll_request(context, &mut request, end));
     if !matches!(connection.timer.run(sent).await, Ok(true)) {
         return Err(upload::Stopped::Upstream);
     }
-    if whole && !websocket {
+    if whole && !websocket && !has_trailers {
         pipe.ends_after(held.len());
     }
-    upload::write(upstream, &connection.timer, patience, &mut [IoSlice::new(held)]).await
+    upload::write(upstream, &connection.timer, patience, &mut [IoSlice::new(held)]).await?;
+    match &mut upstream.stream {
+        Stream::Http2(pipe) if has_trailers => {
+            pipe.finish(body.trailers.map()).map_err(|_| upload::Stopped::Upstream)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why there is no head.

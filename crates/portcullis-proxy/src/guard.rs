@@ -14,6 +14,7 @@ use portcullis_inspect::{
 
 use crate::route::Route;
 use crate::state::Worker;
+use crate::trailers::Trailers;
 
 /// An inspection that cannot take its worker down.
 pub(crate) struct Guarded {
@@ -97,6 +98,13 @@ impl Guarded {
     /// Rules run, and disruptive actions are carried out.
     pub(crate) fn is_blocking(&mut self) -> bool {
         self.call(|inspection| inspection.is_blocking()).unwrap_or(false)
+    }
+
+    /// Fields behind the request body that are to go on.
+    pub(crate) fn request_trailers(&mut self, trailers: &Trailers) {
+        if !trailers.is_empty() {
+            self.timed(|inspection| inspection.request_trailers(trailers.fields()));
+        }
     }
 
     /// Phase 2.

@@ -98,6 +98,7 @@ mod template;
 mod timer;
 mod tls;
 mod trace;
+mod trailers;
 mod transaction;
 mod tunnel;
 mod upload;

@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::rewrite::NoMemory;
 use crate::sink;
 use crate::state::Generation;
+use crate::trailers::Trailers;
 use crate::transaction::Transaction;
 
 /// A request body after its inspection.
@@ -26,6 +27,8 @@ pub(crate) struct Body {
     /// `held` is not what the client sent.
     pub(crate) rewritten: bool,
     truncated: bool,
+    /// What came behind a body that was held to its end.
+    pub(crate) trailers: Trailers,
     /// The memory of `held`, as the budget sees it.
     share: Option<Held>,
 }
@@ -62,12 +65,13 @@ impl Body {
     }
 }
 
-/// Reads as much of the body as the rules want to see.
+/// Reads as much of the body as the rules want to see. What comes behind it may go on if it is one of `trailers`, in lower case.
 pub(crate) async fn take(
     connection: &mut Connection,
     generation: &Generation,
     head: &RequestHead,
     transaction: &mut Transaction,
+    trailers: &[String],
 ) -> Result<Body, Obstacle> {
     let framing = head.framing();
     if framing == BodyFraming::None {
@@ -77,6 +81,7 @@ pub(crate) async fn take(
             present: false,
             rewritten: false,
             truncated: false,
+            trailers: Trailers::default(),
             share: None,
         });
     }
@@ -91,6 +96,7 @@ pub(crate) async fn take(
                 present: true,
                 rewritten: false,
                 truncated: false,
+                trailers: Trailers::default(),
                 share: None,
             });
         }
@@ -107,7 +113,13 @@ pub(crate) async fn take(
         let sent = sink::send_continue(connection, generation.timeouts.write).await;
         sent.map_err(|_| Obstacle::Gone)?;
     }
-    hold(connection, generation, transaction, decoder, declared, limit, over).await
+    let is_inspected = plan != BodyPlan::Skip;
+    let mut body = hold(connection, generation, transaction, decoder, declared, limit, over).await?;
+    let came = body.trailers.len();
+    // What nobody looks at does not go on.
+    body.trailers.keep(if is_inspected && !body.truncated { trailers } else { &[] });
+    transaction.trailers_dropped = (came - body.trailers.len()) as u32;
+    Ok(body)
 }
 
 async fn hold(
@@ -150,6 +162,10 @@ async fn hold(
                     return Err(Obstacle::OverLimit);
                 }
                 transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open);
+                let trailers = match decoder.is_done() {
+                    true => Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?,
+                    false => Trailers::default(),
+                };
                 let beyond = &step.data[fits..];
                 held.extend_from_slice(beyond);
                 let consumed = step.consumed;
@@ -161,6 +177,7 @@ async fn hold(
                     present: true,
                     rewritten: false,
                     truncated: true,
+                    trailers,
                     share: Some(share),
                 });
             }
@@ -168,8 +185,9 @@ async fn hold(
             connection.input.consume(consumed);
         }
         if decoder.is_done() {
-            transaction.trailers_dropped = connection.trailers(&decoder);
+            let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
             return Ok(Body {
+                trailers,
                 held,
                 rest: None,
                 present: true,
@@ -186,8 +204,9 @@ async fn hold(
             // A client that ends its side within the body may still read an answer.
             Ok(Ok(0)) => {
                 decoder.close().map_err(Obstacle::Malformed)?;
-                transaction.trailers_dropped = connection.trailers(&decoder);
+                let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
                 return Ok(Body {
+                    trailers,
                     held,
                     rest: None,
                     present: true,

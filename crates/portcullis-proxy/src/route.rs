@@ -37,6 +37,8 @@ pub(crate) struct Route {
     pub(crate) compression: Option<Arc<Compression>>,
     /// Who is asked, in the order in which decisions count.
     pub(crate) agents: Box<[AgentUse]>,
+    /// Names of trailers that go on.
+    pub(crate) request_trailers: Box<[String]>,
     pub(crate) metrics: RouteMetrics,
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::IoSlice;
 use std::time::Duration;
 
-use portcullis_http::h1::{CHUNK_END, CONTINUE, LAST_CHUNK, is_hop_by_hop, write_chunk_size};
+use portcullis_http::h1::{CHUNK_END, CONTINUE, is_hop_by_hop, write_chunk_size};
 use portcullis_http::message::{Fields, ResponseHead};
 
 use crate::abort::{Aborted, Client};
@@ -13,6 +13,7 @@ use crate::http2;
 use crate::io::{Broken, write_all};
 use crate::stream::Stream;
 use crate::timer::{Elapsed, Timer};
+use crate::trailers::last_chunk;
 
 /// Where one answer goes.
 pub(crate) struct Sink<'c> {
@@ -65,7 +66,8 @@ impl<'c> Sink<'c> {
             after = CHUNK_END;
         }
         let last = match end {
-            Some(trailers) if self.chunked => last_chunk(trailers),
+            // The decoder has refused those that a reader might act upon.
+            Some(trailers) if self.chunked => last_chunk(trailers.filter(|(name, _)| !is_hop_by_hop(name))),
             _ => Cow::Borrowed(&b""[..]),
         };
         let [first, second, third] = pieces;
@@ -154,20 +156,4 @@ async fn send_interim(connection: &mut Connection, patience: Duration, head: &[u
         },
         stream => write_all(stream, timer, patience, &mut [IoSlice::new(head)]).await,
     }
-}
-
-/// What ends a chunked answer. The decoder has refused trailers that a reader might act upon.
-fn last_chunk(trailers: Fields<'_>) -> Cow<'static, [u8]> {
-    let mut trailers = trailers.filter(|(name, _)| !is_hop_by_hop(name)).peekable();
-    if trailers.peek().is_none() {
-        return Cow::Borrowed(LAST_CHUNK);
-    }
-    let mut out = b"0\r\n".to_vec();
-    for (name, value) in trailers {
-        for part in [name, b": ", value, b"\r\n"] {
-            out.extend_from_slice(part);
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    Cow::Owned(out)
 }

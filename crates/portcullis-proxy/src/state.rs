@@ -229,6 +229,7 @@ impl Generation {
                     .as_ref()
                     .map(|settings| Arc::new(Compression::new(&services.registry, &site.name, settings))),
                 agents: Agent::uses(&agents, &route.agents),
+                request_trailers: route.request_trailers.clone().into(),
                 metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
             })
         };

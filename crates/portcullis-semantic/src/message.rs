@@ -24,6 +24,15 @@ impl Analysis {
         }
         self.work.allow(method.len() + target.len());
         self.target(detectors, target);
+        self.request_fields(detectors, fields);
+    }
+
+    /// Looks at header fields of a request, or at fields behind its body.
+    pub fn request_fields<'h>(
+        &mut self,
+        detectors: &Detectors,
+        fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
         for (name, value) in fields {
             self.work.allow(name.len() + value.len());
             if name.eq_ignore_ascii_case(b"cookie") {

@@ -54,6 +54,26 @@ fn an_attack_is_stopped_wherever_it_stands_and_honest_text_is_not() {
 }
 
 #[test]
+fn trailers_that_go_on_are_looked_at_like_headers() {
+    let application = application(|_| says("hello"));
+    let site = format!("{SITE}\nrequest_trailers = [\"X-Sort\"]");
+    let served = Served::start_site(&application, &site, "");
+    let ask = |trailer: &str| {
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close";
+        served.raw(format!("{head}\r\n\r\n2\r\nab\r\n0\r\n{trailer}\r\n\r\n"))
+    };
+    assert_eq!(ask("X-Sort: by name").status(), 200);
+    assert_eq!(ask(&format!("X-Sort: {PLAIN}")).status(), 403);
+    assert!(
+        served.events(1)[0].contains("\"place\":\"header\",\"name\":\"X-Sort\""),
+        "{:?}",
+        served.events(1)
+    );
+    // What is dropped need not be looked at.
+    assert_eq!(ask(&format!("X-Other: {PLAIN}")).status(), 200);
+}
+
+#[test]
 fn an_event_and_the_metrics_tell_why() {
     let application = application(|_| says("hello"));
     let served = Served::start_site(&application, SITE, "");

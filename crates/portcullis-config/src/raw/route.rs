@@ -43,6 +43,8 @@ pub(crate) struct Route {
     pub request_headers: Option<HeaderChanges>,
     /// Changes of the headers of the upstream's answer; default: as the site.
     pub response_headers: Option<HeaderChanges>,
+    /// As at the site, in place of what stands there; default: as the site.
+    pub request_trailers: Option<Vec<Spanned<String>>>,
     /// Every method of its requests may be tried again, POST, too. Default: `false`.
     pub idempotent: Option<bool>,
     /// As at the site; default: as the site.

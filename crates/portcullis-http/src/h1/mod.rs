@@ -38,6 +38,7 @@ pub use hop::{is_framing, is_hop_by_hop};
 pub use limits::Limits;
 pub use request::{Parsed, RequestParser};
 pub use response::ResponseParser;
+pub use semantics::reads_as;
 pub use write::{CHUNK_END, CONTINUE, LAST_CHUNK, write_chunk_size};
 pub use write_request::{ForwardedBy, RequestRewrite, write_request};
 pub use write_response::{ClientConnection, ResponseRewrite, client_framing, write_answer, write_response};

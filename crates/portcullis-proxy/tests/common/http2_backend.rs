@@ -19,6 +19,7 @@ pub struct Seen {
     pub uri: String,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+    pub trailers: HeaderMap,
 }
 
 /// The backend. What it does goes by the path:
@@ -117,7 +118,13 @@ async fn serve(
     let ok = || Response::builder().header("content-type", "application/grpc").body(()).unwrap();
     if parts.extensions.get::<h2::ext::Protocol>().is_some_and(|protocol| protocol.as_str() == "websocket") {
         let (method, uri) = (parts.method.to_string(), parts.uri.to_string());
-        state.seen.lock().unwrap().push(Seen { method, uri, headers: parts.headers, body: Vec::new() });
+        state.seen.lock().unwrap().push(Seen {
+            method,
+            uri,
+            headers: parts.headers,
+            body: Vec::new(),
+            trailers: HeaderMap::new(),
+        });
         if path == "/refused" {
             let head = Response::builder().status(403).header("content-type", "text/plain");
             let mut send = respond.send_response(head.body(()).unwrap(), false)?;
@@ -168,9 +175,10 @@ async fn serve(
         receive.flow_control().release_capacity(data.len())?;
         body.extend_from_slice(&data);
     }
+    let behind = receive.trailers().await?.unwrap_or_default();
     let length = body.len().to_string();
     let (method, uri) = (parts.method.to_string(), parts.uri.to_string());
-    state.seen.lock().unwrap().push(Seen { method, uri, headers: parts.headers, body });
+    state.seen.lock().unwrap().push(Seen { method, uri, headers: parts.headers, body, trailers: behind });
     match path.as_str() {
         "/empty" => {
             let head = Response::builder().header("grpc-status", "5").body(()).unwrap();

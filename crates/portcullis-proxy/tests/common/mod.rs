@@ -23,6 +23,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Recorded {
     pub head: String,
     pub body: Vec<u8>,
+    /// The lines behind a chunked body.
+    pub trailers: Vec<String>,
     /// Number of the connection it came on, from 0.
     pub connection: usize,
 }
@@ -149,8 +151,9 @@ fn read_request(stream: &mut TcpStream, input: &mut Vec<u8>, connection: usize) 
     };
     let head = String::from_utf8_lossy(&input[..end]).into_owned();
     input.drain(..end);
-    let mut request = Recorded { head, body: Vec::new(), connection };
+    let mut request = Recorded { head, body: Vec::new(), trailers: Vec::new(), connection };
     if request.header("transfer-encoding").is_some() {
+        let mut ended = false;
         loop {
             let line = loop {
                 match find(input, b"\r\n") {
@@ -158,15 +161,27 @@ fn read_request(stream: &mut TcpStream, input: &mut Vec<u8>, connection: usize) 
                     None => more(input)?,
                 }
             };
-            let size = usize::from_str_radix(std::str::from_utf8(&input[..line]).ok()?, 16).ok()?;
+            let text = std::str::from_utf8(&input[..line]).ok()?.to_owned();
+            if ended && text.is_empty() {
+                input.drain(..2);
+                return Some(request);
+            }
+            if ended {
+                request.trailers.push(text);
+                input.drain(..line + 2);
+                continue;
+            }
+            let size = usize::from_str_radix(&text, 16).ok()?;
+            if size == 0 {
+                ended = true;
+                input.drain(..line + 2);
+                continue;
+            }
             while input.len() < line + 2 + size + 2 {
                 more(input)?;
             }
             request.body.extend_from_slice(&input[line + 2..line + 2 + size]);
             input.drain(..line + 2 + size + 2);
-            if size == 0 {
-                return Some(request);
-            }
         }
     }
     let length = request.header("content-length").map_or(0, |value| value.parse().expect("a length"));
