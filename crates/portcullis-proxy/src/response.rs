@@ -202,7 +202,7 @@ fn compose(
     let rewrite = ResponseRewrite {
         add: &add,
         framing,
-        describes_length: framing == BodyFraming::None && !edited,
+        describes_length: framing == BodyFraming::None && !edited && !transaction.recoded.is_coded(),
         connection: match upgrade {
             true => ClientConnection::Upgrade,
             false => ClientConnection::of(request.version(), keep),

@@ -104,17 +104,17 @@ impl Compression {
         length: Option<u64>,
         mut share: budget::Held,
     ) -> (Recoded, Option<Coder>) {
-        let none = Recoded::default();
-        if let Err(reason) = self.fits(request, head, changed, length) {
-            self.skipped.inc(reason as usize);
-            return (none, None);
-        }
-        let vary = !head.header("vary").any(names_accept_encoding);
-        let none = Recoded { vary, ..none };
-        let chosen = negotiate::choose(&self.settings.codings, request.header("accept-encoding"));
-        let Some(coding) = chosen.filter(|_| request.version() >= Version::Http11) else {
+        let recoded = match self.recoded(request, head, changed, length) {
+            Ok(recoded) => recoded,
+            Err(reason) => {
+                self.skipped.inc(reason as usize);
+                return (Recoded::default(), None);
+            }
+        };
+        let plain = Recoded { vary: recoded.vary, ..Recoded::default() };
+        let Some(coding) = recoded.coding else {
             self.skipped.inc(Reason::Client as usize);
-            return (none, None);
+            return (plain, None);
         };
         let encoder = match share.grow(encoder::memory(coding)) {
             true => Encoder::new(coding, self.settings.level).ok(),
@@ -122,25 +122,42 @@ impl Compression {
         };
         let Some(encoder) = encoder else {
             self.skipped.inc(Reason::Memory as usize);
-            return (none, None);
+            return (plain, None);
         };
         let counters = self.counters[coding as usize].clone();
         counters.responses.inc();
-        let recoded = Recoded { coding: Some(coding), etag: weak_etag(head), vary };
         (recoded, Some(Coder { encoder, counters, _share: share }))
     }
 
-    /// What the answer to HEAD says: caches have to know that the one to GET may differ (RFC 9110, sections 9.3.2 and 12.5.5).
+    /// What the answer to HEAD says: the same as that to GET, whose length nobody knows before it is compressed (RFC 9110,
+    /// sections 8.6 and 9.3.2).
     pub(crate) fn without_body(
         &self,
         request: &RequestHead,
         head: &ResponseHead,
         changed: Option<&Changed>,
     ) -> Recoded {
+        if request.method() != b"HEAD" {
+            return Recoded::default();
+        }
         let length = head.header("content-length").next();
         let length = length.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
-        let varies = request.method() == b"HEAD" && self.fits(request, head, changed, length).is_ok();
-        Recoded { vary: varies && !head.header("vary").any(names_accept_encoding), ..Recoded::default() }
+        self.recoded(request, head, changed, length).unwrap_or_default()
+    }
+
+    /// What the head of a response says that fits: for a client that knows no coding, at least that it varies.
+    fn recoded(
+        &self,
+        request: &RequestHead,
+        head: &ResponseHead,
+        changed: Option<&Changed>,
+        length: Option<u64>,
+    ) -> Result<Recoded, Reason> {
+        self.fits(request, head, changed, length)?;
+        let chosen = negotiate::choose(&self.settings.codings, request.header("accept-encoding"));
+        let coding = chosen.filter(|_| request.version() >= Version::Http11);
+        let etag = coding.and_then(|_| weak_etag(head));
+        Ok(Recoded { coding, etag, vary: !head.header("vary").any(names_accept_encoding) })
     }
 
     /// Whether a client that knows a coding may have it.
@@ -183,6 +200,11 @@ impl Compression {
 }
 
 impl Recoded {
+    /// The body is, or would be, other bytes than the upstream's.
+    pub(crate) fn is_coded(&self) -> bool {
+        self.coding.is_some()
+    }
+
     /// Names of fields that go, and fields that come.
     pub(crate) fn change<'a>(&'a self, remove: &mut Vec<&'a str>, add: &mut Vec<(&'a str, &'a [u8])>) {
         if let Some(coding) = self.coding {
