@@ -1,6 +1,7 @@
 //! `tracing`: which requests are traced, and where the traces go.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,8 +14,10 @@ use crate::upstream::{is_token, parse_url};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
-    /// The collector, which takes OTLP over HTTP at `/v1/traces`: `http://host:port`.
+    /// The collector, which takes OTLP over HTTP at `/v1/traces`: `http://host:port` or `https://host:port`.
     pub otlp: Spanned<String>,
+    /// PEM file with the only authorities to trust when the collector is asked over https. Default: those of the system.
+    pub ca: Option<Spanned<String>>,
     /// Share of the requests that are traced, 0 to 1, where no `traceparent` says whether. Default: 0.01.
     #[schemars(range(min = 0, max = 1))]
     pub ratio: Option<Spanned<f64>>,
@@ -42,8 +45,10 @@ pub(crate) enum Parent {
 /// Which requests are traced, and where the traces go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracing {
-    /// `http://host:port/v1/traces`.
+    /// `http://host:port/v1/traces`, or the same with https.
     pub url: String,
+    /// PEM file of the only authorities to trust.
+    pub ca: Option<PathBuf>,
     /// Share of the requests without a parent that are traced, 0 to 1.
     pub ratio: f64,
     /// Whose `traceparent` is followed.
@@ -73,12 +78,13 @@ const RATIO: f64 = 0.01;
 pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Raw>) -> Option<Tracing> {
     let raw = raw?;
     let url = match parse_url(raw.otlp.trim_end_matches('/')) {
-        Ok((endpoint, false)) => format!("http://{endpoint}/v1/traces"),
-        Ok((_, true)) => {
-            let hint = "name a collector on this machine or network that sends them on".to_string();
-            let message = "traces are sent by http:// only".to_string();
-            checker.wrong_with_hint(raw.otlp.span.clone(), message, hint);
-            String::new()
+        Ok((endpoint, is_tls)) => {
+            if let Some(ca) = raw.ca.as_ref().filter(|_| !is_tls) {
+                let message = "authorities are for a collector that is asked over TLS".to_string();
+                let hint = "write `https://` in `otlp` or drop `ca`".to_string();
+                checker.wrong_with_hint(ca.span.clone(), message, hint);
+            }
+            format!("{}://{endpoint}/v1/traces", if is_tls { "https" } else { "http" })
         }
         Err(message) => {
             checker.wrong(raw.otlp.span.clone(), message);
@@ -95,6 +101,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Raw>) -> Option<Traci
     }
     Some(Tracing {
         url,
+        ca: raw.ca.map(|ca| checker.path(&ca)),
         ratio: raw.ratio.map_or(RATIO, |ratio| ratio.value),
         parent: match raw.parent {
             Some(Parent::All) => TraceParent::All,

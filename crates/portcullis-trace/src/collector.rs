@@ -1,13 +1,18 @@
-use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
 use serde_json::Value as Json;
+
+use crate::authorities;
 
 /// Where traces go.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `http://host:port/v1/traces`.
+    /// `http://host:port/v1/traces`, or the same with https.
     pub url: String,
+    /// PEM file of the only authorities to trust; those of the system if there is none.
+    pub ca: Option<PathBuf>,
     /// The name of this service in traces.
     pub service: String,
     /// The version of this program.
@@ -36,16 +41,17 @@ pub(crate) enum NotTaken {
 }
 
 impl Collector {
-    pub(crate) fn new(settings: Settings) -> Collector {
+    pub(crate) fn new(settings: Settings) -> io::Result<Collector> {
         // No proxy that the environment names: the collector is the one that the configuration names.
-        let agent = ureq::Agent::config_builder()
+        let mut builder = ureq::Agent::config_builder()
             .max_redirects(0)
             .http_status_as_error(false)
             .proxy(None)
-            .timeout_global(Some(settings.timeout))
-            .build()
-            .into();
-        Collector { settings, agent }
+            .timeout_global(Some(settings.timeout));
+        if settings.url.starts_with("https://") {
+            builder = builder.https_only(true).tls_config(authorities::tls(settings.ca.as_deref())?);
+        }
+        Ok(Collector { settings, agent: builder.build().into() })
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -60,6 +66,10 @@ impl Collector {
         }
         let mut response = match request.send(body) {
             Ok(response) => response,
+            // A certificate that is not good for us will not be so in a few seconds.
+            Err(ureq::Error::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(NotTaken::ForGood(error.to_string()));
+            }
             Err(error @ (ureq::Error::ConnectionFailed | ureq::Error::HostNotFound | ureq::Error::Io(_))) => {
                 return Err(NotTaken::ForNow(error.to_string()));
             }

@@ -63,7 +63,7 @@ impl Sender {
 }
 
 impl Exporter {
-    /// Starts the thread. `say` takes a line for the operator.
+    /// Starts the thread. `say` takes a line for the operator. An error tells of authorities that cannot be read, too.
     pub fn start(
         settings: Settings,
         registry: &Registry,
@@ -77,7 +77,7 @@ impl Exporter {
         });
         let (queue, traces) = sync_channel(QUEUE_MAX);
         let worker = Worker {
-            collector: Collector::new(settings),
+            collector: Collector::new(settings)?,
             traces,
             shared: Arc::clone(&shared),
             say: Box::new(say),

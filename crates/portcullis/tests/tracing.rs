@@ -3,10 +3,13 @@
 mod served;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::Value;
 use served::*;
 
@@ -212,4 +215,112 @@ fn a_collector_that_is_back_soon_loses_nothing() {
     assert_eq!(served.metric("portcullis_spans_dropped_total{reason=\"export\"}"), 1.0);
     assert_eq!(exported(), spans - 1.0);
     served.stop();
+}
+
+/// A collector over TLS for the name `localhost`, which keeps what it gets; its port and the PEM of its authority.
+fn collector_over_tls() -> (u16, String, Texts) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let bodies = Texts::default();
+    let kept = Arc::clone(&bodies);
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = BufReader::new(rustls::StreamOwned::new(tls, socket));
+            // A client that does not trust the certificate sends nothing.
+            let Some(body) = posted(&mut stream) else { continue };
+            kept.lock().unwrap().push(body);
+            let _ = stream
+                .get_mut()
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+        }
+    });
+    (port, made.cert.pem(), bodies)
+}
+
+/// The body of a request.
+fn posted(stream: &mut impl BufRead) -> Option<String> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).ok().filter(|count| *count > 0)?;
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().ok()?
+            }
+            None if line == "\r\n" => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+fn over_tls(host: &str, port: u16, ca: &str) -> String {
+    format!("[tracing]\notlp = \"https://{host}:{port}\"\nservice = \"edge\"\nratio = 1\nca = \"{ca}\"\n")
+}
+
+#[test]
+fn a_collector_over_tls_is_known_by_its_certificate() {
+    let (application, _) = recording();
+    let (port, pem, bodies) = collector_over_tls();
+    let (_, other, _) = collector_over_tls();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (own, other) = (write("own.pem", &pem), write("other.pem", &other));
+    let dropped = "portcullis_spans_dropped_total{reason=\"export\"}";
+    // Another authority than the one that signed, and another name than the certificate bears.
+    for (host, ca) in [("localhost", &other), ("127.0.0.1", &own)] {
+        let served = Served::start_site(&application, "mode = \"off\"", &over_tls(host, port, ca));
+        assert_eq!(ask(&served, "/", ""), 200);
+        let begin = Instant::now();
+        while served.metric(dropped) == 0.0 {
+            assert!(begin.elapsed() < PATIENCE, "{}", served.metrics());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let folder = served.stop();
+        let said = std::fs::read_to_string(folder.path().join("output")).unwrap();
+        assert!(said.contains("the collector does not take spans: invalid peer certificate"), "{said}");
+        assert!(bodies.lock().unwrap().is_empty(), "nothing is sent to strangers");
+    }
+    let served = Served::start_site(&application, "mode = \"off\"", &over_tls("localhost", port, &own));
+    assert_eq!(ask(&served, "/", ""), 200);
+    assert_eq!(spans(&bodies, 1)[0]["name"], "GET /");
+    served.stop();
+}
+
+#[test]
+fn authorities_that_cannot_be_read_are_told_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    let garbage = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    for (text, why) in [(None, ""), (Some("nothing here\n"), "it holds no certificate"), (Some(garbage), "")]
+    {
+        if let Some(text) = text {
+            std::fs::write(&ca, text).unwrap();
+        }
+        let more = over_tls("localhost", 4318, &ca.display().to_string());
+        let upstream = free_address();
+        let config =
+            document(folder.path(), free_address(), free_address(), upstream, "mode = \"off\"", &more);
+        let output = Command::new(program()).args(["run", "--config"]).arg(config).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = format!("tracing.ca: {}: {why}", ca.display());
+        assert!(!output.status.success() && said.contains(&line), "{text:?}: {said}");
+    }
 }

@@ -16,6 +16,7 @@ pub fn start(config: &Config, registry: &Registry) -> Result<Option<Exporter>, F
     let Some(tracing) = config.tracing.clone() else { return Ok(None) };
     let settings = Settings {
         url: tracing.url,
+        ca: tracing.ca,
         service: tracing.service,
         version: env!("CARGO_PKG_VERSION"),
         headers: tracing.headers,
