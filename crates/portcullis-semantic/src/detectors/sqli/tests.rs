@@ -178,10 +178,14 @@ fn what_honest_texts_were_flagged_for() {
     passes("Into a set cat select table;");
     passes("Union select null?, Anne-Marie O'Brien");
     passes("When table from - The like cat like cat the.");
+    passes("By when table from - The like cat like cat the.");
+    check("1 or name like name", "tautology");
+    check("x or name=name", "tautology");
     passes("Table drop table table where null select a...");
     check("1;drop table t where", "stacked");
     check("1; select user;", "stacked");
     passes("Into a set cat select table -");
+    passes("Into a set cat select table (really).");
     passes("Union select null; Anne-Marie O'Brien");
     passes("waitfor delay");
     check("1; waitfor delay", "time-function");

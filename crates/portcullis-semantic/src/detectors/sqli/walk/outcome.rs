@@ -33,14 +33,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `When ... a cat like cat`: no injection begins in the middle of a CASE or of a list of tables.
+    /// `When ... a cat like cat`: a thing is compared with itself among words of a sentence.
     fn begins_as_sentence(&self) -> bool {
-        let first = Lexer::new(self.text, 0).next().map(|token| token.kind);
-        self.start == Start::Raw
-            && matches!(
-                first,
-                Some(TokenKind::Word(Word::When | Word::Then | Word::Else | Word::From | Word::On))
-            )
+        self.start == Start::Raw && begins_as_prose(self.text)
     }
 
     /// The operand that was just read is only a part: `a = a + 1`.

@@ -120,10 +120,13 @@ impl Walk<'_, '_> {
                 if !prose && !empty {
                     let is_spoken_case = first_word == Some(Word::Case)
                         && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::When);
-                    // `Then select (really)`, `select not (really)`
+                    // `Then select (really)`, `select not (really)`, `select table (really)`
                     let is_aside = first_kind == Some(TokenKind::Open)
                         && second_kind == Some(TokenKind::Word(Word::Name))
-                        || first_word == Some(Word::Not) && second_kind == Some(TokenKind::Open);
+                        || first_word == Some(Word::Not) && second_kind == Some(TokenKind::Open)
+                        || matches!(first_word, Some(word) if word != Word::Name && role(word) != Part::Constant)
+                            && second_kind == Some(TokenKind::Open)
+                            && self.is_remark();
                     // `Then select table;`, `then select table -`
                     let is_order = matches!(first_word, Some(word) if role(word) != Part::Constant)
                         && (matches!(second_kind, None | Some(TokenKind::Semicolon))
@@ -309,6 +312,12 @@ impl Walk<'_, '_> {
             }
         }
         holds
+    }
+
+    /// Behind the next word stands another one in parentheses, and nothing else.
+    fn is_remark(&self) -> bool {
+        let mut ahead = self.lexer.clone().skip(2).map(|token| token.kind);
+        ahead.next() == Some(TokenKind::Word(Word::Name)) && ahead.next() == Some(TokenKind::Close)
     }
 
     /// What EXEC takes without parentheses: a known procedure, or a name with dots.
