@@ -286,6 +286,13 @@ impl Scan<'_, '_, '_> {
             let next = skip_space(text, semicolon + 1);
             let end = run(text, next, 24, is_word);
             let word = &text[next..end];
+            let after = skip_space(text, end);
+            let returns = word.eq_ignore_ascii_case(b"return") && after > end && after < text.len()
+                || word == b"return" && matches!(text.get(end), Some(b'\'' | b'"' | b'(' | b'!'));
+            let waits = word == b"sleep" && text.get(end) == Some(&b'(');
+            if !returns && !waits {
+                continue;
+            }
             let head = text[first..semicolon].trim_ascii();
             let is_break = match head.last() {
                 Some(b')' | b'}') => head.starts_with(b"db.") || !is_balanced(head),
@@ -295,15 +302,12 @@ impl Scan<'_, '_, '_> {
             if !is_break || is_statement(head) {
                 continue;
             }
-            let after = skip_space(text, end);
-            if word.eq_ignore_ascii_case(b"return") && after > end && after < text.len()
-                || word == b"return" && matches!(text.get(end), Some(b'\'' | b'"' | b'(' | b'!'))
-            {
+            if returns {
                 self.add(SCRIPT_RETURN, semicolon, after + 8);
             }
             let quoted = head.first().is_some_and(|b| matches!(b, b'\'' | b'"'))
                 || head.iter().all(u8::is_ascii_digit) && !head.is_empty();
-            if quoted && word == b"sleep" && text.get(end) == Some(&b'(') {
+            if quoted && waits {
                 self.add(SCRIPT_WAITS, semicolon, end + 1);
             }
         }
