@@ -267,6 +267,33 @@ fn what_would_take_too_much_work_is_refused_and_counted() {
 }
 
 #[test]
+fn a_site_may_log_what_would_take_too_much_work() {
+    let application = application(|_| says("hello"));
+    let site = "semantic = { classes = { protocol = \"log\" } }\n\
+                routes = [{ path = \"/strict/\", semantic = { classes = { protocol = \"block\" } } }]";
+    let served = Served::start_site(&application, site, "");
+    let dear = ":<%$(:<%%u00611\\u0061:<%&#x61;:w/*".repeat(200);
+    let body = serde_json::json!({ "a": dear }).to_string();
+    assert_eq!(served.post("/", "application/json", &body).status(), 200);
+    let event: serde_json::Value = serde_json::from_str(&served.events(1)[0]).unwrap();
+    assert_eq!(
+        (&event["verdict"]["action"], &event["verdict"]["class"]),
+        (&"detect".into(), &"protocol".into()),
+        "{event}"
+    );
+    let findings = event["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["kind"] == "protocol.work-limit"), "{event}");
+    let logged = "portcullis_semantic_findings_total{class=\"protocol\",outcome=\"detected\"}";
+    assert_eq!(served.metric(logged), 1.0);
+    // What passes without having been looked at is counted all the same.
+    let missed = served.metric("portcullis_bytes_not_inspected_total{reason=\"work_limit\"}");
+    assert!(missed >= dear.len() as f64, "{missed}");
+    // Other classes are not affected, nor are other routes.
+    assert_eq!(served.get(&format!("/items?id={ATTACK}")).status(), 403);
+    assert_eq!(served.post("/strict/", "application/json", &body).status(), 403);
+}
+
+#[test]
 fn strings_of_graphql_and_grpc_are_looked_at() {
     let application = application(|_| says("hello"));
     let served = Served::start_site(&application, SITE, "");
