@@ -1,15 +1,23 @@
 //! Which of very many words are in a text?
 
-/// log2 of the bits in the table of four-byte pieces.
+/// log2 of the bits in each table of pieces.
 const TABLE_BITS: u32 = 17;
 /// log2 of the buckets that the pieces are looked up in.
 const BUCKET_BITS: u32 = 13;
-/// Lower case of letters, four at a time. Other bytes change, too, alike in words and texts.
-const FOLD: u32 = 0x2020_2020;
+/// Lower case of letters, eight at a time. Other bytes change, too, alike in words and texts.
+const FOLD: u64 = 0x2020_2020_2020_2020;
+/// The longest piece.
+const PIECE_BYTES_MAX: usize = 6;
+/// Lengths of pieces: two bytes are the shortest.
+const LENGTHS: usize = PIECE_BYTES_MAX - 1;
+/// Pairs of bytes.
+const PAIRS: usize = 1 << 16;
+/// Places that are looked at together.
+const BLOCK: usize = 64;
 
 /// Finds every one of a set of words of two bytes or more, in any ASCII case, in one pass over a text whose cost hardly depends on the number
-/// of words: each stands behind its rarest piece of two to four bytes, and at each place of the text two bit tables say
-/// whether such a piece may begin there.
+/// of words: each stands behind a piece of two to six bytes that begins rarely, and at each place of the text a table says whether a piece
+/// may begin there.
 ///
 /// ```
 /// use portcullis_match::WordFinder;
@@ -24,163 +32,140 @@ pub struct WordFinder {
     /// The texts of the words, in lower case, one behind the other.
     texts: Vec<u8>,
     words: usize,
-    tables: Option<Box<Tables>>,
+    /// By two folded bytes: a bit for each value of the low five bits that the third byte of a piece that begins so may have. Empty, or one
+    /// for each pair. Of a table of this kind a text of letters touches a few kilobytes only.
+    begins: Vec<u32>,
+    /// For places that passed that; `None` if `begins` is empty.
+    exact: Option<Box<Exact>>,
     /// Where the pieces of each bucket begin in `pieces`, and at last where they all end.
     buckets: Vec<u32>,
     pieces: Vec<Piece>,
 }
 
-/// Bits that say where a piece may begin. Of fixed size, so that no access needs a check.
-#[derive(Clone)]
-struct Tables {
-    /// By the hash of three bytes: a piece of three, or one of two and any byte behind it.
-    short: [u64; 1 << (TABLE_BITS - 6)],
-    /// By the hash of four bytes.
-    four: [u64; 1 << (TABLE_BITS - 6)],
-    /// By another hash of them.
-    four_too: [u64; 1 << (TABLE_BITS - 6)],
-}
+/// By length of a piece, and by its hash: whether there is one. Of fixed size, so that no access needs a check.
+type Exact = [[u64; 1 << (TABLE_BITS - 6)]; LENGTHS];
 
-impl Tables {
-    #[inline]
-    fn may_begin_short(&self, folded: u32) -> bool {
-        has(&self.short, hash(folded & 0xff_ffff))
-    }
-
-    #[inline]
-    fn may_begin_four(&self, folded: u32) -> bool {
-        has(&self.four, hash(folded))
-    }
-
-    /// The first look at each place: what passes is looked at closer.
-    #[inline]
-    fn may_begin(&self, folded: u32) -> bool {
-        self.may_begin_short(folded) | self.may_begin_four(folded)
-    }
-}
-
-/// The bit that a hash stands for.
-#[inline]
-fn has(table: &[u64; 1 << (TABLE_BITS - 6)], hash: u32) -> bool {
-    let bit = hash >> (32 - TABLE_BITS);
-    table[bit as usize / 64] >> (bit % 64) & 1 == 1
-}
-
-fn set(table: &mut [u64], hash: u32) {
-    let bit = hash >> (32 - TABLE_BITS);
-    table[bit as usize / 64] |= 1 << (bit % 64);
-}
-
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Piece {
-    /// Folded bytes, the first one lowest.
-    bytes: u32,
+    /// Folded bytes, the first one lowest, and zeros, which no folded byte is.
+    bytes: u64,
     word: u32,
     /// Where the word begins in `texts`.
     start: u32,
     word_length: u32,
     /// Where the piece begins in the word.
     offset: u32,
-    /// Of the bytes that it has.
-    mask: u32,
-}
-
-impl Piece {
-    /// Those of two and three bytes by the first two, so that one look finds both.
-    #[inline]
-    fn looked_up(&self) -> u32 {
-        if self.mask == u32::MAX { self.bytes } else { masked(self.bytes, 2) }
-    }
 }
 
 impl WordFinder {
     /// For these words; one of less than two bytes is never found.
     pub fn new(words: &[&[u8]]) -> WordFinder {
-        let mut finder = WordFinder::default();
-        let mut tables = Box::new(Tables {
-            short: [0; 1 << (TABLE_BITS - 6)],
-            four: [0; 1 << (TABLE_BITS - 6)],
-            four_too: [0; 1 << (TABLE_BITS - 6)],
-        });
-        let mut pieces = Vec::new();
+        let mut finder = WordFinder { words: words.len(), ..WordFinder::default() };
+        let mut exact = Box::new([[0; 1 << (TABLE_BITS - 6)]; LENGTHS]);
+        let mut pieces = Vec::with_capacity(words.len());
         let mut users = Users(vec![0; (8 * words.len()).next_power_of_two()]);
-        finder.words = words.len();
         for (number, word) in (0..).zip(words).filter(|(_, word)| word.len() > 1) {
-            let text = word.to_ascii_lowercase();
-            let length = text.len().min(4);
-            let offset = rarest(&text, length, &mut users);
-            let bytes = masked(load(&text[offset..]), length as u32);
-            match length {
-                2 => (0..=255).for_each(|next| set(&mut tables.short, hash(bytes | (next | 0x20) << 16))),
-                3 => set(&mut tables.short, hash(bytes)),
-                _ => {
-                    set(&mut tables.four, hash(bytes));
-                    set(&mut tables.four_too, hash_too(bytes));
-                }
-            }
-            pieces.push(Piece {
-                bytes,
-                word: number,
-                start: finder.texts.len() as u32,
-                word_length: text.len() as u32,
-                offset: offset as u32,
-                mask: u32::MAX >> (32 - 8 * length),
-            });
-            finder.texts.extend_from_slice(&text);
+            let start = finder.texts.len();
+            finder.texts.extend_from_slice(word);
+            let text = &mut finder.texts[start..];
+            text.make_ascii_lowercase();
+            let length = text.len().min(PIECE_BYTES_MAX);
+            let offset = rarest(text, length, &mut users);
+            let bytes = first(load(&text[offset..]) | FOLD, length);
+            let (pair, third) = pair_and_third(bytes);
+            finder.begins.resize(PAIRS, 0);
+            finder.begins[pair] |= if length == 2 { u32::MAX } else { 1 << third };
+            let bit = hash(bytes) >> (64 - TABLE_BITS);
+            exact[length - 2][bit as usize / 64] |= 1 << (bit % 64);
+            let (start, word_length, offset) = (start as u32, text.len() as u32, offset as u32);
+            pieces.push(Piece { bytes, word: number, start, word_length, offset });
         }
-        pieces.sort_by_key(|piece| bucket(piece.looked_up()));
-        finder.buckets = vec![0; (1 << BUCKET_BITS) + 1];
-        for piece in &pieces {
-            finder.buckets[bucket(piece.looked_up()) as usize + 1] += 1;
-        }
-        for at in 1..finder.buckets.len() {
-            finder.buckets[at] += finder.buckets[at - 1];
-        }
-        finder.tables = (!pieces.is_empty()).then_some(tables);
-        finder.pieces = pieces;
+        finder.exact = (!pieces.is_empty()).then_some(exact);
+        finder.sort(&pieces);
         finder
+    }
+
+    /// Puts the pieces into their buckets: counted, then placed.
+    fn sort(&mut self, pieces: &[Piece]) {
+        let mut buckets = vec![0; (1 << BUCKET_BITS) + 1];
+        pieces.iter().for_each(|piece| buckets[bucket(piece.bytes) + 1] += 1);
+        for at in 1..buckets.len() {
+            buckets[at] += buckets[at - 1];
+        }
+        let mut next = buckets.clone();
+        self.pieces = vec![Piece::default(); pieces.len()];
+        for piece in pieces {
+            let place = &mut next[bucket(piece.bytes)];
+            self.pieces[*place as usize] = *piece;
+            *place += 1;
+        }
+        self.buckets = buckets;
     }
 
     /// Calls `found` with the number of each word at each of its places, and with a place inside it; these never fall.
     pub fn find(&self, text: &[u8], mut found: impl FnMut(u32, usize)) {
-        let Some(tables) = &self.tables else { return };
-        for (at, window) in text.windows(4).enumerate() {
-            let folded = load(window) | FOLD;
-            if tables.may_begin(folded) {
-                self.look(tables, text, at, folded, &mut found);
+        let (Some(exact), Some(begins)) = (&self.exact, self.begins.first_chunk::<PAIRS>()) else { return };
+        // The last places, with zeros behind the end, come after all that have eight bytes before it.
+        let whole = text.len().saturating_sub(7);
+        let mut from = 0;
+        while from < whole {
+            let block = &text[from..text.len().min(from + BLOCK + 7)];
+            let mut places = [0; BLOCK];
+            let passed = begin_at(block, begins, &mut places);
+            for &at in &places[..passed] {
+                let at = usize::from(at);
+                self.look(exact, text, from + at, load(&block[at..]) | FOLD, &mut found);
             }
+            from += BLOCK;
         }
-        // The last places, with zeros behind the end.
-        let mut end = [0; 6];
-        let last = &text[text.len().saturating_sub(3)..];
+        let mut end = [0; 14];
+        let last = &text[whole..];
         end[..last.len()].copy_from_slice(last);
-        for (at, window) in end.windows(4).enumerate().take(last.len()) {
-            self.look(tables, text, text.len() - last.len() + at, load(window) | FOLD, &mut found);
+        let mut places = [0; BLOCK];
+        let passed = begin_at(&end[..last.len() + 7], begins, &mut places);
+        for &at in &places[..passed] {
+            let at = usize::from(at);
+            self.look(exact, text, whole + at, load(&end[at..]) | FOLD, &mut found);
         }
     }
 
+    /// The second look: at all lengths without a branch, as one seldom passes.
     #[inline]
-    fn look(&self, tables: &Tables, text: &[u8], at: usize, folded: u32, found: &mut impl FnMut(u32, usize)) {
-        if tables.may_begin_short(folded) {
-            self.confirm(text, at, folded, masked(folded, 2), found);
+    fn look(&self, exact: &Exact, text: &[u8], at: usize, folded: u64, found: &mut impl FnMut(u32, usize)) {
+        let mut passed = 0;
+        for (number, table) in exact.iter().enumerate() {
+            let bit = hash(first(folded, number + 2)) >> (64 - TABLE_BITS);
+            passed |= (table[bit as usize / 64] >> (bit % 64) & 1) << number;
         }
-        if tables.may_begin_four(folded) && has(&tables.four_too, hash_too(folded)) {
-            self.confirm(text, at, folded, folded, found);
+        if passed != 0 {
+            self.confirm(text, at, folded, passed, found);
         }
     }
 
-    /// `key` is what the pieces in question are looked up by.
+    /// Looks for the words behind pieces of these lengths, a bit for each.
     #[inline(never)]
-    fn confirm(&self, text: &[u8], at: usize, folded: u32, key: u32, found: &mut impl FnMut(u32, usize)) {
-        let bucket = bucket(key) as usize;
-        for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
-            if piece.bytes != folded & piece.mask || piece.looked_up() != key {
-                continue;
-            }
-            let (start, length) = (piece.start as usize, piece.word_length as usize);
-            let here = at.checked_sub(piece.offset as usize).and_then(|from| text.get(from..from + length));
-            if here.is_some_and(|here| here.eq_ignore_ascii_case(&self.texts[start..start + length])) {
-                found(piece.word, at);
+    fn confirm(
+        &self,
+        text: &[u8],
+        at: usize,
+        folded: u64,
+        mut lengths: u64,
+        found: &mut impl FnMut(u32, usize),
+    ) {
+        while lengths != 0 {
+            let bytes = first(folded, lengths.trailing_zeros() as usize + 2);
+            lengths &= lengths - 1;
+            let bucket = bucket(bytes);
+            for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
+                if piece.bytes != bytes {
+                    continue;
+                }
+                let (start, length) = (piece.start as usize, piece.word_length as usize);
+                let here =
+                    at.checked_sub(piece.offset as usize).and_then(|from| text.get(from..from + length));
+                if here.is_some_and(|here| here.eq_ignore_ascii_case(&self.texts[start..start + length])) {
+                    found(piece.word, at);
+                }
             }
         }
     }
@@ -192,47 +177,65 @@ impl std::fmt::Debug for WordFinder {
     }
 }
 
-/// The first four bytes, zeros where there are less.
+/// Writes to `places` where in `block`, but for its last seven bytes, a piece may begin, and returns how many places these are. Without a
+/// branch for each place: one in seven passes, and which one cannot be foreseen.
 #[inline]
-fn load(text: &[u8]) -> u32 {
-    match text.first_chunk::<4>() {
-        Some(bytes) => u32::from_le_bytes(*bytes),
-        None => text.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u32::from(byte)),
+fn begin_at(block: &[u8], begins: &[u32; PAIRS], places: &mut [u8; BLOCK]) -> usize {
+    let mut passed = 0;
+    for (at, window) in (0..BLOCK as u8).zip(block.windows(8)) {
+        let (pair, third) = pair_and_third(load(window) | FOLD);
+        places[passed % BLOCK] = at;
+        passed += (begins[pair] >> third & 1) as usize;
+    }
+    passed
+}
+
+/// The number of the first two bytes in [`WordFinder::begins`], and of the bit there that the third one has.
+#[inline]
+fn pair_and_third(folded: u64) -> (usize, u32) {
+    (usize::from(folded as u16), (folded >> 16) as u32 & 31)
+}
+
+/// The first eight bytes, zeros where there are less.
+#[inline]
+fn load(text: &[u8]) -> u64 {
+    match text.first_chunk() {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => text.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte)),
     }
 }
 
-/// The first `length` of four bytes, folded.
-fn masked(bytes: u32, length: u32) -> u32 {
-    (bytes | FOLD) & (u32::MAX >> (32 - 8 * length))
+/// The first `length` of eight bytes.
+#[inline]
+fn first(bytes: u64, length: usize) -> u64 {
+    bytes & (u64::MAX >> (64 - 8 * length))
 }
 
 #[inline]
-fn hash(bytes: u32) -> u32 {
-    bytes.wrapping_mul(0x9e37_79b1)
+fn hash(bytes: u64) -> u64 {
+    bytes.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// As [`hash`], and unlike it.
 #[inline]
-fn hash_too(bytes: u32) -> u32 {
-    (bytes ^ bytes >> 15).wrapping_mul(0x2c1b_3c6d)
+fn bucket(bytes: u64) -> usize {
+    ((bytes ^ bytes >> 29).wrapping_mul(0xd6e8_feb8_6659_fd93) >> (64 - BUCKET_BITS)) as usize
 }
 
-fn bucket(bytes: u32) -> u32 {
-    (bytes ^ bytes >> 15).wrapping_mul(0x85eb_ca6b) >> (32 - BUCKET_BITS)
-}
-
-/// Where the rarest `length` bytes of `text` begin. Those that other words stand behind already count for less rare: a place where
-/// the piece is must look at all of its words, so that a text of `bin/` would cost hundreds of them each time.
+/// Where the `length` bytes of `text` begin whose first three are the rarest: how often a place must be looked at closer depends on these.
+/// Pieces that other words stand behind already count for less rare: a place where the piece is must look at all of its words, so that
+/// a text of `bin/` would cost hundreds of them each time.
 fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
-    let weight = |window: &[u8]| {
-        let others = f64::from(users.0[users.place(window)]);
-        window.iter().map(|&byte| crate::gate::frequency(byte)).product::<f64>() * (1.0 + others).powi(2)
-    };
-    let windows = text.windows(length).map(weight).enumerate();
-    let at = windows.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);
-    let place = users.place(&text[at..at + length]);
-    users.0[place] += 1;
-    at
+    let (mut least, mut best, mut user) = (f64::INFINITY, 0, 0);
+    for (at, window) in text.windows(length).enumerate() {
+        let place = users.place(window);
+        let begin = window.iter().take(3).fold(1.0, |all, &byte| all * crate::gate::frequency(byte));
+        let weight = begin * f64::from(1 + users.0[place]);
+        if weight < least {
+            (least, best, user) = (weight, at, place);
+        }
+    }
+    users.0[user] += 1;
+    best
 }
 
 /// How many words stand behind a piece, by a hash of it: those that share a place count for each other, which is rare and does no harm.
@@ -241,7 +244,7 @@ struct Users(Vec<u32>);
 impl Users {
     /// The number of places is a power of two.
     fn place(&self, piece: &[u8]) -> usize {
-        hash_too(load(piece)) as usize >> 8 & (self.0.len() - 1)
+        (hash(load(piece)) >> 32) as usize & (self.0.len() - 1)
     }
 }
 
@@ -265,8 +268,46 @@ mod tests {
         assert_eq!(found(words, b"ABCDEFGH"), [0, 1, 2, 3]);
         assert_eq!(found(words, b"@["), [4]);
         assert_eq!(found(words, b"`{ xy"), [5]);
+        for filler in 0..70 {
+            let text = [vec![b'.'; filler], b"AbCdefGH".to_vec(), vec![b'.'; filler % 7]].concat();
+            assert_eq!(found(words, &text), [0, 1, 2, 3], "{filler}");
+        }
         assert_eq!(found(words, b""), [0; 0]);
         assert_eq!(found(words, b"a"), [0; 0]);
         assert_eq!(found(&[], b"abc"), [0; 0]);
+    }
+
+    #[test]
+    fn as_a_search_for_each_word() {
+        let mut state = 11u64;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut hits = 0;
+        for round in 0..400 {
+            // Few letters, with pairs that folding makes one.
+            let letters = &b"abABc @`[{\0\xe1\xc1"[..3 + round % 11];
+            let mut some =
+                |length: usize| (0..length).map(|_| letters[next(letters.len())]).collect::<Vec<u8>>();
+            let words: Vec<Vec<u8>> = (0..30).map(|at| some(1 + at % 9).to_ascii_lowercase()).collect();
+            let text = some(round % 190);
+            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            let holds = |word: &&[u8], part: &[u8]| {
+                part.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+            };
+            let in_text = |(_, word): &(u32, &&[u8])| word.len() > 1 && holds(word, &text);
+            let expected: Vec<u32> = (0..).zip(&words).filter(in_text).map(|(number, _)| number).collect();
+            assert_eq!(found(&words, &text), expected, "{} in {}", round, text.escape_ascii());
+            hits += expected.len();
+            let mut last = 0;
+            WordFinder::new(&words).find(&text, |word, place| {
+                let word = words[word as usize];
+                let around = &text[place.saturating_sub(word.len() - 1)..text.len().min(place + word.len())];
+                assert!(place >= last && holds(&word, around));
+                last = place;
+            });
+        }
+        assert!(hits > 1000, "{hits}");
     }
 }
