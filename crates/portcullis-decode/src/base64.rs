@@ -27,8 +27,20 @@ const OTHER: u8 = 255;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 pub(crate) fn decode(input: &[u8], out: &mut Vec<u8>) {
+    let (groups, _) = input.as_chunks::<4>();
+    out.reserve(input.len() / 4 * 3 + 2);
+    let mut whole = 0;
+    for letters in groups {
+        let values = letters.map(|byte| VALUES[usize::from(byte)]);
+        if values.contains(&OTHER) {
+            break;
+        }
+        let bits = values.iter().fold(0, |bits, &value| bits << 6 | u32::from(value));
+        out.extend_from_slice(&bits.to_be_bytes()[1..]);
+        whole += letters.len();
+    }
     let mut group = Group::default();
-    for &byte in input {
+    for &byte in &input[whole..] {
         let value = VALUES[usize::from(byte)];
         if value == OTHER {
             return;

@@ -18,6 +18,7 @@ mod lanes;
 mod memo;
 mod produced;
 pub(crate) mod sift;
+mod word_lists;
 
 use portcullis_match::WordFinder;
 
@@ -67,12 +68,30 @@ const BLOCK_BITS: usize = 64 * 4;
 struct Gates {
     /// By block of candidates: those that can match in such texts at all.
     possible: Vec<Block>,
-    /// By block of candidates, then by byte class: those that may match without it.
-    without: Vec<[Block; 64]>,
+    /// By block of candidates.
+    without: Vec<Without>,
     /// By candidate: what is not so simple.
     further: Vec<Further>,
     /// By [`Side`].
     finders: [Finder; 2],
+}
+
+/// Candidates of a block that may match in texts without a byte class.
+#[derive(Clone, Debug)]
+struct Without {
+    classes: [Block; 64],
+    /// In texts without any of the classes of one of [`GROUPS`].
+    groups: [Block; 4],
+}
+
+/// Byte classes that most values have none of (`classes.rs`): upper case, control and high bytes; `!` to `*`; `;` to `@`; brackets and the
+/// like.
+const GROUPS: [u64; 4] = [0xf << 27, 0x3ff << 32, 0x3f << 48, 0xf << 54 | 0x1f << 59];
+
+impl Default for Without {
+    fn default() -> Self {
+        Without { classes: [[u64::MAX; 4]; 64], groups: [[u64::MAX; 4]; 4] }
+    }
 }
 
 /// More that a candidate's texts must have.

@@ -1,10 +1,9 @@
 //! Load time: from a plan to its sieve.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use portcullis_match::{Gate, Gates, WordFinder};
-use portcullis_types::{ByteSet, TextHash, Variable};
+use portcullis_match::{Gate, Gates};
+use portcullis_types::{ByteSet, Variable};
 
 use crate::operator::{Operator, Pattern};
 use crate::plan::{KeyFilter, Link, Plan, XmlPath};
@@ -13,10 +12,8 @@ use crate::{ChainId, Template};
 
 use super::lanes::{ClassLanes, Origin, Source, origin, side};
 use super::produced::Produced;
-use super::{BLOCK_BITS, Block, Candidate, Finder, Further, List, Side, Sieve, classes, memo};
-
-/// Word lists that one finder has numbers for.
-const LISTS_MAX: usize = u16::MAX as usize;
+use super::word_lists::WordLists;
+use super::{BLOCK_BITS, Block, Candidate, Further, GROUPS, Side, Sieve, Without, classes, memo};
 
 impl Sieve {
     /// For the rules of `plan`.
@@ -303,7 +300,7 @@ struct GatesBuilder<'a> {
 impl<'a> GatesBuilder<'a> {
     fn new(blocks: usize) -> GatesBuilder<'a> {
         let possible = vec![Block::default(); blocks];
-        let without = vec![[[u64::MAX; 4]; 64]; blocks];
+        let without = vec![Without::default(); blocks];
         let gates = super::Gates { possible, without, ..super::Gates::default() };
         GatesBuilder { gates, words: Default::default() }
     }
@@ -320,7 +317,13 @@ impl<'a> GatesBuilder<'a> {
             let touching = classes::touching(set);
             match touching.count_ones() {
                 1 => {
-                    self.gates.without[block][touching.trailing_zeros() as usize][word] &= !bit;
+                    let without = &mut self.gates.without[block];
+                    without.classes[touching.trailing_zeros() as usize][word] &= !bit;
+                    for (group, without) in GROUPS.iter().zip(&mut without.groups) {
+                        if group & touching != 0 {
+                            without[word] &= !bit;
+                        }
+                    }
                     needed |= touching;
                 }
                 _ => several.push(touching),
@@ -336,67 +339,5 @@ impl<'a> GatesBuilder<'a> {
 
     fn finish(self) -> super::Gates {
         super::Gates { finders: self.words.map(WordLists::finish), ..self.gates }
-    }
-}
-
-/// Numbers for words and the lists that they stand in.
-#[derive(Default)]
-struct WordLists<'a> {
-    numbers: HashMap<&'a [u8], u32, TextHash>,
-    /// By the word's number.
-    texts: Vec<&'a [u8]>,
-    /// Words and the lists that they stand in.
-    places: Vec<(u32, u16)>,
-    /// By the numbers of its words.
-    known: HashMap<Vec<u32>, u16, TextHash>,
-}
-
-impl<'a> WordLists<'a> {
-    /// The numbers of `lists`; those beyond what can be numbered are left out.
-    fn enter(&mut self, lists: &'a [Vec<Vec<u8>>]) -> Box<[List]> {
-        lists.iter().filter_map(|list| self.enter_list(list)).collect()
-    }
-
-    fn enter_list(&mut self, list: &'a [Vec<u8>]) -> Option<List> {
-        let bytes = list.iter().filter(|word| word.len() == 1).flatten();
-        let bytes = bytes.fold(ByteSet::EMPTY, |set, byte| set.with(*byte).with(byte.to_ascii_uppercase()));
-        let classes = classes::touching(&bytes);
-        let longer = list.iter().filter(|word| word.len() > 1);
-        let list: Vec<u32> = longer.map(|word| self.number(word)).collect();
-        if let Some(&number) = self.known.get(&list) {
-            return Some(List { number, classes });
-        }
-        if self.known.len() >= LISTS_MAX {
-            return None;
-        }
-        let number = self.known.len() as u16;
-        self.places.extend(list.iter().map(|&word| (word, number)));
-        self.known.insert(list, number);
-        Some(List { number, classes })
-    }
-
-    fn number(&mut self, word: &'a [u8]) -> u32 {
-        let next = self.texts.len() as u32;
-        let number = *self.numbers.entry(word).or_insert(next);
-        if number == next {
-            self.texts.push(word);
-        }
-        number
-    }
-
-    fn finish(self) -> Finder {
-        let mut starts = vec![0; self.texts.len() + 1];
-        self.places.iter().for_each(|(word, _)| starts[*word as usize + 1] += 1);
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
-        let (mut next, mut lists) = (starts.clone(), vec![0; self.places.len()]);
-        for (word, list) in self.places {
-            let place = &mut next[word as usize];
-            lists[*place as usize] = list;
-            *place += 1;
-        }
-        let words = WordFinder::new(&self.texts);
-        Finder { words, lists, starts, list_count: self.known.len() }
     }
 }

@@ -93,4 +93,16 @@ mod tests {
         assert!(plain_bytes().complement().iter().all(|byte| not_plain() & of(&[byte]) != 0));
         assert_eq!(touching(&ByteSet::EMPTY.with(b'<')) & of(b"abc XYZ 123 >/"), 0);
     }
+
+    #[test]
+    fn groups_are_what_they_are_said_to_be() {
+        let groups = super::super::GROUPS;
+        let none_of = |text: &[u8]| groups.map(|group| group & of(text) == 0);
+        assert_eq!(none_of(b"name some-name_2, a/b.c:d+e"), [true; 4]);
+        assert_eq!(none_of(b"A"), [false, true, true, true]);
+        assert_eq!(none_of(b"!"), [true, false, true, true]);
+        assert_eq!(none_of(b"*"), [true, false, true, true]);
+        assert_eq!(none_of(b"a=b;@"), [true, true, false, true]);
+        assert_eq!(none_of(b"[]|`"), [true, true, true, false]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Values that come again and again: what a browser says of itself, names of headers and arguments, methods.
+//! Values that come again and again: what a browser says of itself, names of headers and arguments, methods, paths without digits.
 //!
 //! What the sieve finds of a text depends on the text and on who looks at it, and on nothing else. So it is remembered, for
 //! short values of kinds that repeat, as long as the plan lives. Nothing is taken for known that is not the same text.
@@ -14,6 +14,8 @@ use crate::store::Class;
 const ENTRIES: usize = 512;
 /// Longer texts are not remembered.
 pub(super) const TEXT_BYTES_MAX: usize = 255;
+/// Longer paths are not either.
+const PATH_BYTES_MAX: usize = 64;
 /// Texts that more candidates match are not remembered.
 const FOUND_MAX: usize = 7;
 /// Plans whose values are remembered at one time, some 50 KB each.
@@ -134,6 +136,17 @@ pub(super) fn repeats(variable: Variable) -> bool {
     )
 }
 
+/// The same for this value: paths repeat, too, if nothing in them can be an identifier.
+pub(super) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'-' | b'_' | b'.');
+    match variable {
+        Variable::RequestFilename | Variable::RequestBasename => {
+            value.len() <= PATH_BYTES_MAX && value.iter().all(is_plain)
+        }
+        variable => repeats(variable),
+    }
+}
+
 /// The same for the values of a class under `key`.
 pub(super) fn repeats_in(class: Class, key: &[u8]) -> bool {
     match class {
@@ -155,5 +168,21 @@ fn is_secret(header: &[u8]) -> bool {
         13 => named(b"authorization"),
         19 => named(b"proxy-authorization"),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_with_identifiers_are_not_kept() {
+        let keeps = |path: &str| repeats_as(Variable::RequestFilename, path.as_bytes());
+        assert!(keeps("/products/new-list.html") && keeps("/"));
+        for path in ["/reset/x7", "/users/Ann", "/a%20b", "/a;b=c", &"/a".repeat(33)] {
+            assert!(!keeps(path), "{path}");
+        }
+        assert!(!repeats_as(Variable::RequestUri, b"/products"));
+        assert!(repeats_as(Variable::RequestMethod, b"GET"));
     }
 }

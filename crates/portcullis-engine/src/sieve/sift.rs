@@ -12,7 +12,7 @@ use crate::transaction::Transaction;
 use super::forms::Forms;
 use super::lanes::{bits, bits_of};
 use super::memo::{self, Known};
-use super::{Block, Further, Gates, List, Sieve, Source, classes};
+use super::{Block, Further, GROUPS, Gates, List, Sieve, Source, Without, classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
 const GROUPED_BYTES_MAX: usize = 256;
@@ -127,7 +127,8 @@ impl Transaction {
             sifted.scalars_seen[at] = value;
             if let Some(value) = self.scalar(*variable) {
                 let text = self.store.data(value);
-                let known = known.as_deref_mut().filter(|_| memo::repeats(*variable));
+                let known =
+                    known.as_deref_mut().filter(|_| memo::repeats_as(*variable, self.store.text(text)));
                 self.sift_known(plan, sifted, known, source, text);
             }
         }
@@ -365,18 +366,25 @@ fn without_absent(
     candidates: &Block,
     settled: &Block,
     possible: &Block,
-    without: &[Block; 64],
+    without: &Without,
     classes: u64,
 ) -> Block {
     let mut left: Block = std::array::from_fn(|at| candidates[at] & !settled[at] & possible[at]);
     if left == Block::default() {
         return left;
     }
+    let mut keep = |other: &Block| left.iter_mut().zip(other).for_each(|(left, other)| *left &= other);
     let mut absent = !classes;
+    for (group, without) in GROUPS.iter().zip(&without.groups) {
+        if absent & group == *group {
+            absent &= !group;
+            keep(without);
+        }
+    }
     while absent != 0 {
         let class = absent.trailing_zeros() as usize;
         absent &= absent - 1;
-        left.iter_mut().zip(&without[class]).for_each(|(left, without)| *left &= without);
+        keep(&without.classes[class]);
     }
     left
 }
