@@ -44,6 +44,7 @@ mod compression;
 mod convert;
 mod de;
 mod error;
+mod fields;
 mod flags;
 mod health;
 mod hint;

@@ -11,9 +11,9 @@ use crate::check::Checker;
 use crate::checked::Failure;
 use crate::compression::{self, Compression};
 use crate::convert::{failure, in_mode, route_policy, site_mode};
+use crate::fields;
 use crate::raw;
 use crate::semantic;
-use crate::spanned::Spanned;
 use crate::template::Template;
 use crate::upstream::is_token;
 
@@ -154,9 +154,9 @@ pub(crate) fn check(
     let compression = compression::check(checker, site.compression.as_ref(), of_document.as_ref());
     let agents = agents::uses(checker, &site.agents);
     let upstream = site.upstream.as_ref().map(|name| checker.upstream(name));
-    let request_headers = changes(checker, &site.request_headers, true);
-    let response_headers = changes(checker, &site.response_headers, false);
-    let request_trailers = trailers(checker, &site.request_trailers);
+    let request_headers = fields::changes(checker, &site.request_headers, true);
+    let response_headers = fields::changes(checker, &site.response_headers, false);
+    let request_trailers = fields::trailers(checker, &site.request_trailers);
     let mut routes: Vec<Route> = Vec::new();
     for route in &site.routes {
         let Some((path, groups, span)) = path(checker, site, route) else { continue };
@@ -165,7 +165,7 @@ pub(crate) fn check(
         let policy = checker.intern(route_policy(route, site, &base, semantic));
         let own = |checker: &mut Checker<'_>, raw: &Option<raw::HeaderChanges>, of_site, is_request| match raw
         {
-            Some(_) => changes(checker, raw, is_request),
+            Some(_) => fields::changes(checker, raw, is_request),
             None => HeaderChanges::clone(of_site),
         };
         let methods = methods(checker, route);
@@ -199,7 +199,7 @@ pub(crate) fn check(
             request_headers: own(checker, &route.request_headers, &request_headers, true),
             response_headers: own(checker, &route.response_headers, &response_headers, false),
             request_trailers: match &route.request_trailers {
-                Some(own) => trailers(checker, own),
+                Some(own) => fields::trailers(checker, own),
                 None => request_trailers.clone(),
             },
             policy,
@@ -313,7 +313,7 @@ fn target(
         if let (false, Some(at)) = (matches!(status, 301 | 302 | 303 | 307 | 308), &redirect.status) {
             checker.wrong(at.span.clone(), "a redirect has the status 301, 302, 303, 307 or 308".to_string());
         }
-        return Some(RouteTarget::Redirect { status, to: template(checker, to, groups) });
+        return Some(RouteTarget::Redirect { status, to: fields::template(checker, to, groups) });
     }
     if let Some(respond) = &route.respond {
         let status = crate::upstream::number(checker, respond.status.clone(), 200..=599, "status", 200);
@@ -338,21 +338,9 @@ fn target(
             checker.wrong(rewrite.span.clone(), format!("`{}` is not a path", rewrite.value));
         }
         debug_assert_eq!(groups.is_some(), matches!(path, PathMatch::Pattern(_)));
-        template(checker, rewrite, groups)
+        fields::template(checker, rewrite, groups)
     });
     Some(RouteTarget::Forward { upstream, rewrite, idempotent: route.idempotent.unwrap_or(false) })
-}
-
-fn template(checker: &mut Checker<'_>, text: &Spanned<String>, groups: Option<usize>) -> Template {
-    if text.bytes().any(|byte| byte.is_ascii_control()) {
-        checker.wrong(text.span.clone(), "there is a control character in it".to_string());
-    }
-    Template::parse(text, groups).unwrap_or_else(|message| {
-        let known = "{client}, {country}, {continent}, {asn}, {host}, {path}, {uri}, {request_id}, {client_cert_subject}";
-        let hint = format!("known: {known}, and $1 to $9 with a pattern");
-        checker.wrong_with_hint(text.span.clone(), message, hint);
-        Template::default()
-    })
 }
 
 fn methods(checker: &mut Checker<'_>, route: &raw::Route) -> Vec<String> {
@@ -377,83 +365,4 @@ fn headers(checker: &mut Checker<'_>, route: &raw::Route) -> Vec<(String, Option
         headers.push((name.to_ascii_lowercase(), (!any).then(|| value.value.clone())));
     }
     headers
-}
-
-/// Fields that say how a message is framed, or whom we forward for: nobody else may write them.
-const OURS: [&str; 12] = [
-    "connection",
-    "content-length",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-request-id",
-];
-
-/// Fields that readers act upon although the head is over (RFC 9110, section 6.5.1), or that say who asks.
-const NEVER_TRAILERS: [&str; 19] = [
-    "authorization",
-    "cache-control",
-    "content-encoding",
-    "content-length",
-    "content-range",
-    "content-type",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "if-match",
-    "if-none-match",
-    "max-forwards",
-    "pragma",
-    "proxy-authorization",
-    "range",
-    "via",
-    "x-forwarded-port",
-    "x-real-ip",
-];
-
-fn trailers(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Vec<String> {
-    let name = |text: &Spanned<String>| {
-        let name = text.to_ascii_lowercase();
-        let reads_as = name.replace('_', "-");
-        if !is_token(&name) {
-            checker.wrong(text.span.clone(), format!("`{name}` is not the name of a field"));
-        } else if OURS.contains(&reads_as.as_str()) || NEVER_TRAILERS.contains(&reads_as.as_str()) {
-            let message =
-                format!("`{name}` cannot stand behind a body: readers act upon it as a header field");
-            checker.wrong(text.span.clone(), message);
-        }
-        name
-    };
-    raw.iter().map(name).collect()
-}
-
-fn changes(checker: &mut Checker<'_>, raw: &Option<raw::HeaderChanges>, is_request: bool) -> HeaderChanges {
-    let Some(raw) = raw else { return HeaderChanges::default() };
-    let mut name = |name: &str, span: &Range<usize>, sets: bool| {
-        let name = name.to_ascii_lowercase();
-        if !is_token(&name) {
-            checker.wrong(span.clone(), format!("`{name}` is not the name of a header"));
-        } else if OURS.contains(&name.as_str()) || (name == "host" && !(is_request && sets)) {
-            checker.wrong(span.clone(), format!("`{name}` is written by the proxy alone"));
-        }
-        name
-    };
-    let remove = raw.remove.iter().map(|text| name(text, &text.span, false)).collect();
-    let set: Vec<String> = raw.set.iter().map(|(text, value)| name(text, &value.span, true)).collect();
-    let add: Vec<String> = raw.add.iter().map(|(text, value)| name(text, &value.span, false)).collect();
-    let mut values = |names: Vec<String>, raw: &std::collections::BTreeMap<String, Spanned<String>>| {
-        names
-            .into_iter()
-            .zip(raw.values())
-            .map(|(name, value)| (name, template(checker, value, None)))
-            .collect()
-    };
-    HeaderChanges { remove, set: values(set, &raw.set), add: values(add, &raw.add) }
 }

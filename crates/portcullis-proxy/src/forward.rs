@@ -1,20 +1,18 @@
 //! The request to an upstream, up to the head of its answer.
 
+mod http2;
+
 use std::borrow::Cow;
-use std::future::poll_fn;
 use std::io::IoSlice;
 use std::time::Duration;
 
 use portcullis_event::UpstreamError;
-use portcullis_http::h1::{
-    ForwardedBy, Limits, RequestRewrite, assemble_response, assemble_websocket, write_request,
-};
+use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 
 use crate::abort::Aborted;
 use crate::connection::Connection;
 use crate::exchange::Destination;
-use crate::http2;
 use crate::pump::Pump;
 use crate::request_body::Body;
 use crate::rewrite::STALE_REQUEST_FIELDS;
@@ -97,7 +95,7 @@ pub(crate) async fn run<'g>(
         let sending = async {
             if let Stream::Http2(_) = upstream.stream {
                 // Boxed, so that requests over HTTP/1 do not hold the room for it.
-                let start = http2_start(connection, head, &mut upstream, group, &request, &body);
+                let start = http2::start(connection, head, &mut upstream, group, &request, &body);
                 Box::pin(start).await?;
             } else {
                 send_start(connection, &mut upstream, group, &request, &body, chunked).await?;
@@ -262,55 +260,6 @@ async fn send_start(
     upload::write(upstream, &connection.timer, group.settings.write_timeout, slices).await
 }
 
-/// The same over HTTP/2.
-async fn http2_start(
-    connection: &Connection,
-    head: &RequestHead,
-    upstream: &mut UpstreamConnection,
-    group: &Group,
-    request: &[u8],
-    body: &Body,
-) -> Result<(), upload::Stopped> {
-    let (held, whole, has_trailers) = (&body.held[..], body.rest.is_none(), !body.trailers.is_empty());
-    let Stream::Http2(pipe) = &mut upstream.stream else { return Err(upload::Stopped::Upstream) };
-    let patience = group.settings.write_timeout;
-    connection.timer.arm(patience);
-    let websocket = websocket::is_asked_for(head);
-    if websocket {
-        let offered = connection.timer.run(Box::pin(pipe.offers_websocket())).await;
-        let refused = match (websocket::answer_to(head), offered) {
-            (Some(_), Ok(true)) => None,
-            (None, _) => Some((400, "A WebSocket is asked for without a key.")),
-            (_, Ok(false)) => Some((501, "The application does not take WebSockets over HTTP/2.")),
-            (_, Err(_)) => return Err(upload::Stopped::Upstream),
-        };
-        if let Some((status, text)) = refused {
-            return Err(upload::Stopped::RequestBody(status, text));
-        }
-    }
-    let trailers = head.header("te").any(|value| value.eq_ignore_ascii_case(b"trailers"));
-    let mut request = http2::outgoing(request, group.tls.is_some(), trailers, websocket);
-    if request.is_none() {
-        let text = "The target of this request cannot be passed on over HTTP/2.";
-        return Err(upload::Stopped::RequestBody(400, text));
-    }
-    let end = whole && held.is_empty() && !websocket && !has_trailers;
-    let sent = poll_fn(|context| pipe.poll_request(context, &mut request, end));
-    if !matches!(connection.timer.run(sent).await, Ok(true)) {
-        return Err(upload::Stopped::Upstream);
-    }
-    if whole && !websocket && !has_trailers {
-        pipe.ends_after(held.len());
-    }
-    upload::write(upstream, &connection.timer, patience, &mut [IoSlice::new(held)]).await?;
-    match &mut upstream.stream {
-        Stream::Http2(pipe) if has_trailers => {
-            pipe.finish(body.trailers.map()).map_err(|_| upload::Stopped::Upstream)
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Why there is no head.
 enum Lost {
     /// Nobody waits for it any longer.
@@ -355,7 +304,7 @@ async fn response_head(
     let mut hints_left = HINTS_MAX;
     loop {
         if let Stream::Http2(_) = upstream.stream {
-            let head = Box::pin(http2_head(connection, request, upstream)).await?;
+            let head = Box::pin(http2::head(connection, request, upstream)).await?;
             if !head.is_interim() {
                 return Ok(head);
             }
@@ -405,25 +354,4 @@ async fn pass_hints(
         *left -= 1;
         let _ = sink::send_hints(connection, patience, head).await;
     }
-}
-
-/// The next head, interim ones too, of an answer over HTTP/2.
-async fn http2_head(
-    connection: &mut Connection,
-    request: &RequestHead,
-    upstream: &mut UpstreamConnection,
-) -> Result<ResponseHead, Lost> {
-    let Stream::Http2(pipe) = &mut upstream.stream else { return Err(UpstreamError::Closed.into()) };
-    let (mut client, timer) = connection.client();
-    let came = timer.run(client.unless_gone(poll_fn(|context| pipe.poll_answer(context)))).await;
-    let came = came.map_err(|_| UpstreamError::ResponseTimeout)?;
-    let parts = came.map_err(|Aborted| Lost::Client)??;
-    let fields = parts.headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
-    let fields: Vec<(&[u8], &[u8])> = fields.collect();
-    let ended = pipe.is_received();
-    let head = match websocket::answer_to(request).filter(|_| websocket::is_asked_for(request)) {
-        Some(answer) if parts.status.is_success() => assemble_websocket(&fields, &answer, &Limits::default()),
-        _ => assemble_response(parts.status.as_u16(), &fields, ended, &Limits::default()),
-    };
-    head.map_err(|_| UpstreamError::InvalidResponse.into())
 }
