@@ -84,6 +84,9 @@ kinds! {
 /// Readings from quotes of one sort that are walked; a text with more quotes that SQL could follow is read no further.
 const WALKS_MAX: usize = 24;
 
+/// Of these, readings from quotes that stand in pairs in the text, as in code: they say little, and the next one as little as the one before.
+const PAIRED_WALKS_MAX: u32 = 4;
+
 /// A file that is no longer than this may be a field.
 const FIELD_BYTES_MAX: usize = 96;
 
@@ -140,10 +143,14 @@ impl Detector for Sqli {
             if !input.groups.has(quote) {
                 continue;
             }
-            let mut walks = 0;
+            let (mut walks, mut of_pairs) = (0, 0);
             for place in Quotes::new(text, quote) {
+                if place.is_literal && of_pairs == PAIRED_WALKS_MAX {
+                    continue;
+                }
                 if walks < WALKS_MAX && walk::may_follow_quote(&text[place.at + 1..]) {
                     walks += 1;
+                    of_pairs += u32::from(place.is_literal);
                     walk.reset();
                     walk.run(start, place.at + 1);
                     let is_odd_password = is_password && walk.is_bare_comment();
