@@ -186,6 +186,8 @@ fn what_honest_texts_were_flagged_for() {
     check("1; select user;", "stacked");
     passes("Into a set cat select table -");
     passes("Into a set cat select table (really).");
+    passes("Into a set cat select cat (really).");
+    check("1; select f (x)", "stacked");
     passes("Union select null; Anne-Marie O'Brien");
     passes("waitfor delay");
     check("1; waitfor delay", "time-function");

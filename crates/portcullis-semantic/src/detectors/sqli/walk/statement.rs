@@ -120,12 +120,13 @@ impl Walk<'_, '_> {
                 if !prose && !empty {
                     let is_spoken_case = first_word == Some(Word::Case)
                         && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::When);
-                    // `Then select (really)`, `select not (really)`, `select table (really)`
+                    // `Then select (really)`, `select not (really)`, `select table (really)`, with a space
                     let is_aside = first_kind == Some(TokenKind::Open)
                         && second_kind == Some(TokenKind::Word(Word::Name))
                         || first_word == Some(Word::Not) && second_kind == Some(TokenKind::Open)
-                        || matches!(first_word, Some(word) if word != Word::Name && role(word) != Part::Constant)
+                        || matches!(first_word, Some(word) if role(word) != Part::Constant)
                             && second_kind == Some(TokenKind::Open)
+                            && first.zip(second).is_some_and(|(word, open)| word.span.end < open.span.start)
                             && self.is_remark();
                     // `Then select table;`, `then select table -`
                     let is_order = matches!(first_word, Some(word) if role(word) != Part::Constant)
