@@ -14,6 +14,7 @@
 mod build;
 mod classes;
 mod forms;
+mod gates;
 mod lanes;
 mod memo;
 mod produced;

@@ -10,9 +10,9 @@ use crate::store::{CLASS_COUNT, Class};
 use crate::transaction::Transaction;
 
 use super::forms::Forms;
-use super::lanes::{bits, bits_of};
+use super::lanes::bits;
 use super::memo::{self, Known};
-use super::{Block, Further, GROUPS, Gates, List, Sieve, Source, Without, classes};
+use super::{Sieve, Source, classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
 const GROUPED_BYTES_MAX: usize = 256;
@@ -42,6 +42,8 @@ pub(super) struct Work {
     open: Vec<u32>,
     /// By text: the word lists of which it has a word.
     lists: Vec<u64>,
+    /// The word lists of which one of the texts has a word.
+    any_list: Vec<u64>,
     /// Texts, one behind the other.
     joined: Vec<u8>,
     /// Where each of them ends there.
@@ -228,7 +230,7 @@ impl Transaction {
         let common = texts.iter().fold(u64::MAX, |all, text| all & text.classes);
         let length_max = texts.iter().map(|text| text.span.len()).max().unwrap_or(0);
         let gates = sieve.gates(classes);
-        let Work { left, open, lists, joined, ends, captures, .. } = &mut sifted.work;
+        let Work { left, open, lists, any_list, joined, ends, captures, .. } = &mut sifted.work;
         gates.left(candidates, &sifted.settled, classes, left);
         open.clear();
         let mut needs_words = false;
@@ -257,10 +259,19 @@ impl Transaction {
                     lists[at * stride + usize::from(list) / 64] |= 1 << (list % 64);
                 }
             });
+            any_list.clear();
+            any_list.resize(stride, 0);
+            for of_text in lists.chunks_exact(stride.max(1)) {
+                any_list.iter_mut().zip(of_text).for_each(|(any, own)| *any |= own);
+            }
         }
         for &at in open.iter() {
             let candidate = &sieve.candidates[at as usize];
             let gate = &gates.further[at as usize];
+            // What no text of many has need not be asked of each.
+            if needs_words && !gate.has_words(classes, any_list) {
+                continue;
+            }
             let link = &plan.links[candidate.link as usize];
             let argument = link.operator.argument().and_then(|argument| argument.as_literal());
             let argument = argument.unwrap_or_default();
@@ -303,88 +314,4 @@ fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize
     if candidate.others.iter().all(|&other| settled[other as usize / 64] >> (other % 64) & 1 == 1) {
         run[usize::from(candidate.phase)][candidate.step as usize / 64] |= 1 << (candidate.step % 64);
     }
-}
-
-impl Further {
-    /// True if this text, with words of these lists, is not held back.
-    #[inline]
-    fn admits(&self, text: &Text, lists: &[u64]) -> bool {
-        let has_word = |list: &List| {
-            list.classes & text.classes != 0
-                || lists[usize::from(list.number) / 64] >> (list.number % 64) & 1 == 1
-        };
-        text.span.len() >= self.length_min as usize
-            && self.needed & !text.classes == 0
-            && self.classes.iter().all(|set| set & text.classes != 0)
-            && self.lists.iter().all(has_word)
-    }
-}
-
-impl Sieve {
-    /// What holds for texts with these byte classes.
-    pub(super) fn gates(&self, classes: u64) -> &Gates {
-        &self.gates[usize::from(classes & self.not_plain == 0)]
-    }
-}
-
-impl Gates {
-    /// True if one of `candidates` is not settled and may match in a text with these byte classes only.
-    pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], classes: u64) -> bool {
-        let possible = self.possible.iter().flatten();
-        let may =
-            candidates.iter().zip(settled).zip(possible).map(|((all, settled), may)| all & !settled & may);
-        let may = may.enumerate().flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit));
-        may.into_iter().any(|at| self.further[at].needed & !classes == 0)
-    }
-
-    /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
-    pub(super) fn left(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut Vec<u64>) {
-        left.clear();
-        if bits(candidates).nth(FEW).is_none() {
-            let may = |at: usize| self.possible[at / 4][at % 4] & candidates[at] & !settled[at];
-            left.extend((0..candidates.len()).map(may));
-            for at in bits(candidates) {
-                if self.further[at].needed & !classes != 0 {
-                    left[at / 64] &= !(1 << (at % 64));
-                }
-            }
-            return;
-        }
-        let blocks = candidates.as_chunks().0.iter().zip(settled.as_chunks().0);
-        let tables = self.possible.iter().zip(&self.without);
-        for ((candidates, settled), (possible, without)) in blocks.zip(tables) {
-            left.extend(without_absent(candidates, settled, possible, without, classes));
-        }
-    }
-}
-
-/// So many candidates are asked one by one.
-const FEW: usize = 8;
-
-/// [`Gates::left`] for one block.
-fn without_absent(
-    candidates: &Block,
-    settled: &Block,
-    possible: &Block,
-    without: &Without,
-    classes: u64,
-) -> Block {
-    let mut left: Block = std::array::from_fn(|at| candidates[at] & !settled[at] & possible[at]);
-    if left == Block::default() {
-        return left;
-    }
-    let mut keep = |other: &Block| left.iter_mut().zip(other).for_each(|(left, other)| *left &= other);
-    let mut absent = !classes;
-    for (group, without) in GROUPS.iter().zip(&without.groups) {
-        if absent & group == *group {
-            absent &= !group;
-            keep(without);
-        }
-    }
-    while absent != 0 {
-        let class = absent.trailing_zeros() as usize;
-        absent &= absent - 1;
-        keep(&without.classes[class]);
-    }
-    left
 }

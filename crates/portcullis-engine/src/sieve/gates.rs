@@ -1,0 +1,94 @@
+//! Request time: what a text must have for a candidate to match in it.
+
+use super::lanes::{bits, bits_of};
+use super::sift::Text;
+use super::{Block, Further, GROUPS, Gates, List, Sieve, Without};
+
+impl Further {
+    /// True if this text, with words of these lists, is not held back.
+    #[inline]
+    pub(super) fn admits(&self, text: &Text, lists: &[u64]) -> bool {
+        text.span.len() >= self.length_min as usize
+            && self.needed & !text.classes == 0
+            && self.classes.iter().all(|set| set & text.classes != 0)
+            && self.has_words(text.classes, lists)
+    }
+
+    /// True if a text with these byte classes and words of these lists has a word of each list.
+    #[inline]
+    pub(super) fn has_words(&self, classes: u64, lists: &[u64]) -> bool {
+        let has_word = |list: &List| {
+            list.classes & classes != 0 || lists[usize::from(list.number) / 64] >> (list.number % 64) & 1 == 1
+        };
+        self.lists.iter().all(has_word)
+    }
+}
+
+impl Sieve {
+    /// What holds for texts with these byte classes.
+    pub(super) fn gates(&self, classes: u64) -> &Gates {
+        &self.gates[usize::from(classes & self.not_plain == 0)]
+    }
+}
+
+impl Gates {
+    /// True if one of `candidates` is not settled and may match in a text with these byte classes only.
+    pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], classes: u64) -> bool {
+        let possible = self.possible.iter().flatten();
+        let may =
+            candidates.iter().zip(settled).zip(possible).map(|((all, settled), may)| all & !settled & may);
+        let may = may.enumerate().flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit));
+        may.into_iter().any(|at| self.further[at].needed & !classes == 0)
+    }
+
+    /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
+    pub(super) fn left(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut Vec<u64>) {
+        left.clear();
+        if bits(candidates).nth(FEW).is_none() {
+            let may = |at: usize| self.possible[at / 4][at % 4] & candidates[at] & !settled[at];
+            left.extend((0..candidates.len()).map(may));
+            for at in bits(candidates) {
+                if self.further[at].needed & !classes != 0 {
+                    left[at / 64] &= !(1 << (at % 64));
+                }
+            }
+            return;
+        }
+        let blocks = candidates.as_chunks().0.iter().zip(settled.as_chunks().0);
+        let tables = self.possible.iter().zip(&self.without);
+        for ((candidates, settled), (possible, without)) in blocks.zip(tables) {
+            left.extend(without_absent(candidates, settled, possible, without, classes));
+        }
+    }
+}
+
+/// So many candidates are asked one by one.
+const FEW: usize = 8;
+
+/// [`Gates::left`] for one block.
+fn without_absent(
+    candidates: &Block,
+    settled: &Block,
+    possible: &Block,
+    without: &Without,
+    classes: u64,
+) -> Block {
+    let mut left: Block = std::array::from_fn(|at| candidates[at] & !settled[at] & possible[at]);
+    if left == Block::default() {
+        return left;
+    }
+    let mut keep = |other: &Block| left.iter_mut().zip(other).for_each(|(left, other)| *left &= other);
+    let mut absent = !classes;
+    for (group, without) in GROUPS.iter().zip(&without.groups) {
+        if absent & group == *group {
+            absent &= !group;
+            keep(without);
+        }
+    }
+    while absent != 0 {
+        let class = absent.trailing_zeros() as usize;
+        absent &= absent - 1;
+        keep(&without.classes[class]);
+    }
+    left
+}
