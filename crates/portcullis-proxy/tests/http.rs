@@ -315,8 +315,7 @@ fn bad_http_is_answered_logged_and_counted() {
 
 #[test]
 fn a_dead_upstream_is_502_and_a_silent_one_504() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let front = Front::start(&document(port, "", "", RULES, ""));
+    let front = Front::start(&document(vacant(), "", "", RULES, ""));
     let mut client = front.client();
     for _ in 0..2 {
         client.send(GET);
@@ -372,7 +371,7 @@ fn a_kept_connection_that_closed_is_replaced() {
 
 #[test]
 fn endpoints_take_turns_and_dead_ones_are_skipped() {
-    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = vacant();
     let one = Backend::start(|_| ok("one"));
     let two = Backend::start(|_| ok("two"));
     let document = document(one.address, "", "", RULES, "").replace(

@@ -17,6 +17,7 @@ use authority::{Authority, over_tls};
 use portcullis_testkit::answers::{DnsReply, DnsServer};
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::Process;
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 use portcullis_testkit::workspace_root;
 use rustls::pki_types::pem::PemObject as _;
@@ -24,10 +25,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, ServerConfig, ServerConnection, StreamOwned};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -73,16 +70,16 @@ impl Place {
         let place = Place {
             folder: tempfile::tempdir().unwrap(),
             authority: Authority::new(),
-            directory: free_address(),
-            management: free_address(),
+            directory: free_address().unwrap(),
+            management: free_address().unwrap(),
             names: DnsServer::start_tcp(|name| {
                 let last = if name == "lost.example" { 99 } else { 1 };
                 DnsReply::Address(Ipv4Addr::new(127, 0, 0, last), 0)
             })
             .unwrap(),
-            http: free_address(),
-            https: free_address(),
-            admin: free_address(),
+            http: free_address().unwrap(),
+            https: free_address().unwrap(),
+            admin: free_address().unwrap(),
             upstream: Server::start("127.0.0.1:0", answer).unwrap(),
         };
         std::fs::write(place.path("directory-ca.pem"), place.authority.certificate.pem()).unwrap();

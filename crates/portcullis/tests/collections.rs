@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{Process, Signal};
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::shared_store::{Kind, SharedStore};
 use portcullis_testkit::upstream::{Response, Server};
 
@@ -16,10 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HEADERS.x-client}\"\n\
      SecRule REQUEST_URI \"@streq /hit\" \"id:2,phase:1,pass,nolog,setvar:ip.hits=+1\"\n\
      SecRule IP:hits \"@gt 5\" \"id:3,phase:1,deny,status:429\"";
-
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 fn until(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -53,7 +50,7 @@ impl Running {
         store: &str,
         rules: &str,
     ) -> Running {
-        let (address, admin) = (free_address(), free_address());
+        let (address, admin) = (free_address().unwrap(), free_address().unwrap());
         let config = folder.join(format!("{}.toml", address.port()));
         let text = format!(
             "workers = 2\nadmin = {{ listen = \"{admin}\" }}\n[store]\n{store}\n\
@@ -298,7 +295,7 @@ fn nodes_share_counts_over_tls() {
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     std::fs::write(path("cert.pem"), made.cert.pem()).unwrap();
     std::fs::write(path("key.pem"), made.signing_key.serialize_pem()).unwrap();
-    let address = free_address();
+    let address = free_address().unwrap();
     let tls = ["--port", "0", "--tls-port", &address.port().to_string(), "--tls-auth-clients", "no"];
     let (cert, key) = (path("cert.pem"), path("key.pem"));
     let files = ["--tls-cert-file", &cert, "--tls-key-file", &key];

@@ -9,15 +9,12 @@ use portcullis_testkit::answers::{Clamd, DnsReply, DnsServer};
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::mmdb::{self, Value};
 use portcullis_testkit::process::Process;
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than any timeout that a test sets.
 const LONG: Duration = Duration::from_secs(5);
-
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 struct Running {
     _process: Process,
@@ -33,7 +30,7 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let upstream =
             Server::start("127.0.0.1:0", |_| Response { status: 200, ..Response::default() }).unwrap();
-        let (address, admin) = (free_address(), free_address());
+        let (address, admin) = (free_address().unwrap(), free_address().unwrap());
         std::fs::write(folder.path().join("rules.conf"), rules).unwrap();
         let united = Value::Map(vec![("country", Value::Map(vec![("iso_code", Value::Text("US"))]))]);
         let database = mmdb::write(&[("127.0.0.0".parse().unwrap(), 8, united)]);

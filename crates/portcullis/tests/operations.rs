@@ -14,13 +14,10 @@ use std::time::{Duration, Instant};
 use command_fds::{CommandFdExt, FdMapping};
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{self, Signal};
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 fn until(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -43,7 +40,8 @@ impl Place {
         let answer = |_: &_| Response { status: 200, body: b"hello".to_vec(), ..Response::default() };
         let upstream = Server::start("127.0.0.1:0", answer).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { folder, upstream, address: free_address(), admin: free_address() };
+        let place =
+            Place { folder, upstream, address: free_address().unwrap(), admin: free_address().unwrap() };
         place.write("first", "");
         place
     }

@@ -122,8 +122,7 @@ fn remote_rules_are_loaded_if_the_server_and_the_checksum_are_right() {
 fn the_fail_action_may_be_a_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, pem) = server(0);
-    let free =
-        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let free = portcullis_testkit::proxy::free_address().expect("a port").port();
     let text = format!(
         "SecRemoteRulesFailAction Warn\nSecRemoteRules key https://localhost:{free}/ sha256:{}\nSecAction id:5,pass\n",
         sha256("")

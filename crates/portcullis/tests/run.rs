@@ -9,16 +9,13 @@ use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{Process, Signal};
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_portcullis"))
-}
-
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// A running proxy before an upstream that says its `greeting`.
@@ -37,7 +34,7 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let server =
             Server::start("127.0.0.1:0", |_| Response { status: 200, ..Response::default() }).unwrap();
-        let (address, admin, upstream) = (free_address(), free_address(), server.address());
+        let (address, admin, upstream) = (free_address().unwrap(), free_address().unwrap(), server.address());
         let config = folder.path().join("portcullis.toml");
         std::fs::write(&config, text(address, admin, upstream)).unwrap();
         let arguments: [OsString; 3] = ["run".into(), "--config".into(), config.into()];
@@ -202,7 +199,7 @@ fn the_apache_profile_answers_as_apache() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("127.0.0.1:0", |_| Response { status: 200, ..Response::default() }).unwrap();
     for (profile, expected) in [("strict", [405, 400, 400]), ("apache", [200, 200, 0])] {
-        let address = free_address();
+        let address = free_address().unwrap();
         let arguments =
             ["run", "--listen", &address.to_string(), "--upstream", &format!("http://{}", server.address())];
         let arguments: Vec<OsString> =

@@ -97,7 +97,7 @@ impl Backend {
 
 /// An address where nothing listens.
 pub fn vacant() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    portcullis_testkit::proxy::free_address().unwrap()
 }
 
 fn serve(

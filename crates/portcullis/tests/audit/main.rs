@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use parse::{headers, index_line, native, natives};
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{Process, Signal};
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Server, reflector::Reflector};
 use serde_json::Value;
 
@@ -52,10 +53,6 @@ struct Running {
     folder: tempfile::TempDir,
 }
 
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 impl Running {
     /// Starts with [`RULES`] and `more`, in which FOLDER stands for a folder of the test's own.
     fn start(more: &str, configuration: &str) -> Running {
@@ -67,7 +64,7 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let reflector = Reflector::default();
         let server = Server::start("127.0.0.1:0", move |request| reflector.answer(request)).unwrap();
-        let (address, admin, upstream) = (free_address(), free_address(), server.address());
+        let (address, admin, upstream) = (free_address().unwrap(), free_address().unwrap(), server.address());
         let more = more.replace("FOLDER", folder.path().to_str().unwrap());
         std::fs::write(folder.path().join("rules.conf"), format!("{RULES}{more}\n")).unwrap();
         let config = folder.path().join("portcullis.toml");
