@@ -1,0 +1,89 @@
+//! What is inspected and how.
+
+use super::Checker;
+use crate::checked::Policy;
+use crate::convert::{engine, level, request_body, response_body, site_mode};
+use crate::raw;
+use crate::semantic;
+use crate::spanned::Spanned;
+
+impl Checker<'_> {
+    /// What the site's settings say, whatever its mode uses of them.
+    pub(crate) fn policy(&mut self, site: &raw::Site) -> Policy {
+        self.check_modes(site);
+        let mut policy = Policy {
+            level: site.level.as_ref().map(|given| level(given.value)).unwrap_or_default(),
+            semantic: site.semantic.as_ref().map(|raw| semantic::check(self, raw)).unwrap_or_default(),
+            engine: site.engine.map(engine),
+            request_body: request_body(&site.request_body),
+            response_body: response_body(&site.response_body),
+            ..Policy::default()
+        };
+        if let Some(rules) = &site.rules {
+            policy.setup = rules.setup.iter().map(|file| self.path(file)).collect();
+            policy.crs = rules.crs.as_ref().map(|folder| self.path(folder));
+            policy.include = rules.include.iter().map(|file| self.path(file)).collect();
+            policy.directives = rules.directives.clone();
+            policy.modsecurity3 = rules.compat == Some(raw::RulesCompat::ModSecurity3);
+            if let Some(level) = &rules.paranoia {
+                if !(1..=4).contains(&level.value) {
+                    self.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());
+                } else if rules.crs.is_none() {
+                    self.wrong(level.span.clone(), "a paranoia level needs `crs`".to_string());
+                }
+                policy.paranoia = Some(level.value);
+            }
+        }
+        policy
+    }
+
+    /// Settings that the modes of the site and its routes leave without effect.
+    fn check_modes(&mut self, site: &raw::Site) {
+        let own = site_mode(site);
+        let modes = || std::iter::once(own).chain(site.routes.iter().filter_map(|route| route.mode));
+        let has_rules = |mode| matches!(mode, raw::Mode::Crs | raw::Mode::Both);
+        let has_semantic = |mode| matches!(mode, raw::Mode::Semantic | raw::Mode::Both);
+        let wants_rules = modes().find(|mode| has_rules(*mode));
+        match (&site.rules, wants_rules) {
+            (None, Some(mode)) => {
+                let mode = if mode == raw::Mode::Crs { "crs" } else { "both" };
+                self.wrong_with_hint(
+                    site.name.span.clone(),
+                    format!("the site `{}` has the mode `{mode}`, but no rules", site.name.value),
+                    "add `rules = { crs = \"FOLDER\" }`".to_string(),
+                )
+            }
+            (Some(rules), None) if own == raw::Mode::Semantic => self.wrong_with_hint(
+                rules.span.clone(),
+                "the mode `semantic` does not read rules".to_string(),
+                "write `mode = \"both\"` to have them run beside the semantic detector, or drop them"
+                    .to_string(),
+            ),
+            _ => {}
+        }
+        let hint = || "write `mode = \"semantic\"` or `mode = \"both\"`, or drop it".to_string();
+        let mut useless = |level: &Option<Spanned<raw::Level>>, semantic: &Option<Spanned<raw::Semantic>>| {
+            let level = level.as_ref().map(|level| ("level", level.span.clone()));
+            let semantic = semantic.as_ref().map(|semantic| ("semantic", semantic.span.clone()));
+            for (key, span) in [level, semantic].into_iter().flatten() {
+                let message =
+                    format!("`{key}` is for the semantic detector, which does not run in this mode");
+                self.wrong_with_hint(span, message, hint());
+            }
+        };
+        if !modes().any(has_semantic) {
+            useless(&site.level, &site.semantic);
+        }
+        for route in site.routes.iter().filter(|route| !has_semantic(route.mode.unwrap_or(own))) {
+            useless(&route.level, &route.semantic);
+        }
+    }
+
+    pub(crate) fn intern(&mut self, policy: Option<Policy>) -> Option<usize> {
+        let policy = policy?;
+        Some(self.policies.iter().position(|known| *known == policy).unwrap_or_else(|| {
+            self.policies.push(policy);
+            self.policies.len() - 1
+        }))
+    }
+}

@@ -1,0 +1,152 @@
+//! How long things may take, and how much of them is kept.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Time limits towards clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a complete request head, TLS handshake included.
+    pub header: Duration,
+    /// Between two parts of a request body.
+    pub body: Duration,
+    /// For a complete request body.
+    pub body_total: Duration,
+    /// Between two requests.
+    pub idle: Duration,
+    /// Without progress while a response is sent.
+    pub write: Duration,
+    /// For requests in flight after SIGTERM.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Timeouts {
+            header: seconds(15),
+            body: seconds(30),
+            body_total: seconds(300),
+            idle: seconds(60),
+            write: seconds(30),
+            drain: seconds(30),
+        }
+    }
+}
+
+/// Limits of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Client connections.
+    pub connections_max: usize,
+    /// Bytes of all held bodies together.
+    pub held_body_bytes_max: u64,
+    /// The longest `pause` of a rule.
+    pub pause_max: Duration,
+    /// Requests that a rule makes wait at one time; further ones do not wait.
+    pub pauses_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections_max: 8192,
+            held_body_bytes_max: 256 << 20,
+            pause_max: Duration::from_secs(10),
+            pauses_max: 256,
+        }
+    }
+}
+
+/// How much of the audit log and the debug log is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditLogLimits {
+    /// A file is rotated above this size.
+    pub rotate_at_bytes: u64,
+    /// Files of concurrent records in one folder, at least 1.
+    pub files_max: u64,
+    /// Bytes of all of them together.
+    pub stored_bytes_max: u64,
+    /// Bytes that wait to be written.
+    pub queue_bytes_max: u64,
+}
+
+impl Default for AuditLogLimits {
+    fn default() -> Self {
+        AuditLogLimits {
+            rotate_at_bytes: 1 << 30,
+            files_max: 100_000,
+            stored_bytes_max: 4 << 30,
+            queue_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// Persistent collections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Folder of their file.
+    pub folder: Option<PathBuf>,
+    /// Records, at least 1.
+    pub records_max: usize,
+    /// Bytes of all records.
+    pub bytes_max: u64,
+    /// Bytes of one record.
+    pub record_bytes_max: u64,
+    /// Where it is shared with other nodes.
+    pub redis: Option<Redis>,
+}
+
+/// A Redis that nodes share.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Redis {
+    /// Its address, perhaps with a password.
+    pub url: String,
+    /// Before every key.
+    pub prefix: String,
+}
+
+impl std::fmt::Debug for Redis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What stands before the @ is nobody's business.
+        let host = self.url.rsplit('@').next().unwrap_or_default();
+        f.debug_struct("Redis").field("host", &host).field("prefix", &self.prefix).finish()
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store {
+            folder: None,
+            records_max: 262_144,
+            bytes_max: 64 << 20,
+            record_bytes_max: 8 << 10,
+            redis: None,
+        }
+    }
+}
+
+/// How rules' questions to the outside are asked: `@rbl`, `@inspectFile`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookups {
+    /// DNS servers; none: those of the system.
+    pub resolvers: Vec<SocketAddr>,
+    /// For a DNS answer, all tries together.
+    pub dns_timeout: Duration,
+    /// DNS answers that a worker remembers.
+    pub dns_cache_entries_max: usize,
+    /// For the verdict of a virus scanner.
+    pub scan_timeout: Duration,
+}
+
+impl Default for Lookups {
+    fn default() -> Self {
+        Lookups {
+            resolvers: Vec::new(),
+            dns_timeout: Duration::from_secs(2),
+            dns_cache_entries_max: 10_000,
+            scan_timeout: Duration::from_secs(10),
+        }
+    }
+}

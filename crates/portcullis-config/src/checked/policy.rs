@@ -1,0 +1,161 @@
+//! What is inspected and how.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use portcullis_types::{Class, Level, Place};
+
+/// Everything that decides what is inspected and how. Equal policies are compiled once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// Which detection runs.
+    pub mode: Mode,
+    /// How sure the semantic detector must be; the default where it does not run.
+    pub level: Level,
+    /// What it does about single classes, and what it leaves alone; empty where it does not run.
+    pub semantic: Semantic,
+    /// Files before the CRS, may hold `*`.
+    pub setup: Vec<PathBuf>,
+    /// Folder of the CRS.
+    pub crs: Option<PathBuf>,
+    /// 1 to 4.
+    pub paranoia: Option<u8>,
+    /// Files after the CRS, may hold `*`.
+    pub include: Vec<PathBuf>,
+    /// Directives after all files.
+    pub directives: Option<String>,
+    /// Messages are read as libmodsecurity reads them, where that differs from ModSecurity 2.
+    pub modsecurity3: bool,
+    /// What a disruptive rule does; none: as the rule files say, else blocking.
+    pub engine: Option<Engine>,
+    /// Request body settings that override the rule files.
+    pub request_body: Body,
+    /// Response body settings that override the rule files.
+    pub response_body: Body,
+}
+
+/// Which detection runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The rules of the policy.
+    #[default]
+    Crs,
+    /// The semantic detector; the policy has no rules of its own.
+    Semantic,
+    /// Both.
+    Both,
+}
+
+impl Mode {
+    /// The semantic detector runs.
+    pub fn has_semantic(self) -> bool {
+        self != Mode::Crs
+    }
+
+    /// The rules of the policy run.
+    pub fn has_rules(self) -> bool {
+        self != Mode::Semantic
+    }
+}
+
+/// What the semantic detector does about single classes of attacks, and what it leaves alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Semantic {
+    /// Classes for which something else is done than to block.
+    pub classes: Vec<(Class, ClassAction)>,
+    /// Findings that do not count.
+    pub exclude: Vec<Exclusion>,
+    /// How long the body of a response that no rule asks for is held for its upstream in all.
+    pub response_wait: Duration,
+}
+
+impl Default for Semantic {
+    fn default() -> Self {
+        // A page that is sent in pieces should not appear noticeably later.
+        Semantic { classes: Vec::new(), exclude: Vec::new(), response_wait: Duration::from_millis(200) }
+    }
+}
+
+/// What is done about findings of a class that pass the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClassAction {
+    /// The request is blocked.
+    Block,
+    /// It goes on, with an event.
+    Log,
+    /// Nothing.
+    Off,
+}
+
+/// Findings that do not count: those to which all that is said here applies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Exclusion {
+    /// The class.
+    pub class: Option<Class>,
+    /// The place of the value.
+    pub place: Option<Place>,
+    /// The name of the value; `*` stands for any text.
+    pub name: Option<String>,
+    /// A prefix of the path, or with `*` the whole path.
+    pub path: Option<String>,
+}
+
+/// Body settings; none means as the rule files say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Body {
+    /// Whether it is inspected.
+    pub inspect: Option<bool>,
+    /// Bytes held.
+    pub limit_bytes: Option<u64>,
+    /// What happens above.
+    pub over_limit: Option<OverLimit>,
+    /// Requests only: a body that applications read differently passes.
+    pub ambiguous_pass: bool,
+    /// Requests only: whether rules see second readings.
+    pub second_readings: Option<bool>,
+}
+
+/// What a match of a disruptive rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Interrupts the transaction.
+    Blocking,
+    /// Is logged only.
+    DetectionOnly,
+}
+
+/// What happens to a body above its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OverLimit {
+    /// 413 for a request, 500 for a response.
+    Reject,
+    /// The rest passes uninspected and is counted.
+    PassUninspected,
+}
+
+/// What happens when inspection cannot be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A caught bug.
+    pub engine_error: OpenOrClosed,
+    /// A request body whose content coding cannot be undone.
+    pub undecodable: OpenOrClosed,
+    /// A lookup without an answer.
+    pub lookup: OpenOrClosed,
+}
+
+impl Default for Failure {
+    fn default() -> Self {
+        let (open, closed) = (OpenOrClosed::Open, OpenOrClosed::Closed);
+        Failure { engine_error: closed, undecodable: closed, lookup: open }
+    }
+}
+
+/// Pass or refuse; both are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenOrClosed {
+    /// Pass.
+    Open,
+    /// Refuse.
+    Closed,
+}

@@ -1,0 +1,75 @@
+//! `sites`, as a person writes them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::policy::{Engine, Failure, Level, Mode, RequestBody, ResponseBody, Rules, Semantic};
+use super::route::{HeaderChanges, Route};
+use crate::access::{self as control, raw as access};
+use crate::access_log;
+use crate::agents;
+use crate::compression;
+use crate::https;
+use crate::spanned::Spanned;
+
+/// What is served under some host names.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Site {
+    /// The name in events and metrics.
+    pub name: Spanned<String>,
+    /// Host names: exact, `*.example.com`, or `*` for every host that no other site names.
+    pub hosts: Spanned<Vec<Spanned<String>>>,
+    /// That clients should come by TLS.
+    #[serde(default)]
+    pub https: https::Raw,
+    /// Names of the listeners that serve it; default: all.
+    pub listeners: Option<Vec<Spanned<String>>>,
+    /// The upstream of every path that no route names.
+    pub upstream: Option<Spanned<String>>,
+    /// What happens to requests by path, method and header.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// `semantic`: parse what requests say. `crs`: inspect with the rules below. `both`: the one beside the other. `off`:
+    /// forward without inspection. Default: `crs` with `rules`, `semantic` without.
+    pub mode: Option<Mode>,
+    /// How sure the semantic detector must be. Default: `balanced`.
+    pub level: Option<Spanned<Level>>,
+    /// What the semantic detector does about single classes of attacks, and what it leaves alone.
+    pub semantic: Option<Spanned<Semantic>>,
+    /// What a match of a disruptive rule does. Default: `blocking`, unless the rule files say otherwise.
+    pub engine: Option<Engine>,
+    /// The rules.
+    pub rules: Option<Spanned<Rules>>,
+    /// Changes of the headers that the upstream gets.
+    pub request_headers: Option<HeaderChanges>,
+    /// Changes of the headers of the upstream's answer.
+    pub response_headers: Option<HeaderChanges>,
+    /// Names of trailer fields of requests that go on, behind bodies that are held; rules see them as headers from phase 2 on.
+    /// Default: none.
+    #[serde(default)]
+    pub request_trailers: Vec<Spanned<String>>,
+    /// How request bodies are held for inspection.
+    #[serde(default)]
+    pub request_body: RequestBody,
+    /// Whether response bodies are held for inspection.
+    #[serde(default)]
+    pub response_body: ResponseBody,
+    /// What happens when inspection cannot be done.
+    #[serde(default)]
+    pub failure: Failure,
+    /// Its access log; default: as the document says.
+    pub access_log: Option<Spanned<access_log::Raw>>,
+    /// Which clients may ask; default: as the document says.
+    pub access: Option<Spanned<access::Access>>,
+    /// When clients are banned for what they do here; default: as the document says.
+    pub ban: Option<Spanned<control::ban::Raw>>,
+    /// Compression of responses; default: as the document says.
+    pub compression: Option<Spanned<compression::Raw>>,
+    /// Rate limits of all its requests.
+    #[serde(default)]
+    pub rate_limits: Vec<access::RateLimit>,
+    /// Agents that are asked about its requests. Default: none.
+    #[serde(default)]
+    pub agents: Vec<Spanned<agents::Use>>,
+}
