@@ -270,4 +270,7 @@ fn names_that_are_no_commands() {
     blocks(Class::Command, "x; & ('w'+'hoami')", "assembled-name");
     blocks(Class::Command, "& (\"i\"+\"ex\") \"whoami\"", "assembled-name");
     passes(Class::Command, "Tom & ('Jerry'+'Spike') are in it");
+    // However many redirections stand before and behind it.
+    let redirections = ">/tmp/x ".repeat(40);
+    check(&format!("; {redirections} cat {redirections} /etc/passwd"), "semicolon reading sensitive-file");
 }

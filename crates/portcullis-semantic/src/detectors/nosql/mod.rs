@@ -295,7 +295,8 @@ impl Scan<'_, '_, '_> {
             }
             let head = text[first..semicolon].trim_ascii();
             let is_break = match head.last() {
-                Some(b')' | b'}') => head.starts_with(b"db.") || !is_balanced(head),
+                // A program of several lines closes what it opened.
+                Some(b')' | b'}') => !(memchr::memchr(b'\n', head).is_some() && is_balanced(head)),
                 Some(b'\'' | b'"') => true,
                 _ => head.iter().all(u8::is_ascii_digit) || head.len() < 12,
             };

@@ -67,6 +67,7 @@ fn what_is_closed_was_opened() {
     passes(NoSql, "#include <stdio.h>\nint main(void) { printf(\"hi\\n\"); return 0; }");
     blocks(NoSql, "'); return true; var x=('", "script-return");
     blocks(NoSql, "1); return true", "script-return");
+    blocks(NoSql, "{};return true", "script-return");
     passes(NoSql, "{\"name\":{\"$regex\":\"^bob\"}}");
     blocks(NoSql, "{\"username\":{\"$regex\":\"^a\"}}", "key-matches credential");
 }

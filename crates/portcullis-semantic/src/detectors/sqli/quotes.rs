@@ -17,20 +17,28 @@ pub(super) struct Quotes<'t> {
     quote: u8,
     places: Memchr<'t>,
     is_open: bool,
-    /// A letter stands before the first quote, or a list begins: there is text that it could be quoted in.
+    /// A letter stands before the first quote: there is text that it could be quoted in.
     has_words: bool,
     /// Three quotes in a row stand in it, more than once.
     has_runs: bool,
+    /// Behind three that began something.
+    in_run: bool,
 }
 
 impl<'t> Quotes<'t> {
     pub fn new(text: &'t [u8], quote: u8) -> Quotes<'t> {
         let first = memchr(quote, text).unwrap_or(0);
-        // `[('state', '=', 'sale')]`: a list of lists.
-        let is_list = text.starts_with(b"[(") || text.starts_with(b"[[");
-        let has_words = is_list || text[..first].iter().any(u8::is_ascii_alphabetic);
+        let has_words = text[..first].iter().any(u8::is_ascii_alphabetic);
         let has_runs = memchr::memmem::find_iter(text, &[quote; 3]).take(2).count() == 2;
-        Quotes { text, quote, places: memchr_iter(quote, text), is_open: false, has_words, has_runs }
+        Quotes {
+            text,
+            quote,
+            places: memchr_iter(quote, text),
+            is_open: false,
+            has_words,
+            has_runs,
+            in_run: false,
+        }
     }
 }
 
@@ -47,12 +55,17 @@ impl Quotes<'_> {
 }
 
 impl Quotes<'_> {
-    /// One of exactly three quotes in a row: `'''bold'''` in a wiki, a text of several lines in Python.
-    fn is_of_run(&self, at: usize) -> bool {
+    /// One of exactly three quotes in a row that end what three before them began: `'''bold'''` in a wiki, a text of several
+    /// lines in Python. Those that begin it end a string of the statement's: ''' or 1=1 -- '''.
+    fn ends_run(&mut self, at: usize) -> bool {
         let same = |b: &&u8| **b == self.quote;
         let before = self.text[..at].iter().rev().take(3).take_while(same).count();
         let after = self.text[at + 1..].iter().take(3).take_while(same).count();
-        self.has_runs && before + after == 2
+        let is_of_run = self.has_runs && before + after == 2;
+        if is_of_run && before == 0 {
+            self.in_run = !self.in_run;
+        }
+        is_of_run && !self.in_run
     }
 }
 
@@ -68,7 +81,7 @@ impl Iterator for Quotes<'_> {
             // An apostrophe, or `x'or'`.
             return Some(Place { at, is_literal: false });
         }
-        if self.is_of_run(at) {
+        if self.ends_run(at) {
             return Some(Place { at, is_literal: true });
         }
         if self.is_open {
@@ -119,7 +132,6 @@ mod tests {
         check("'like' stamps", &[true, true]);
         check("'union select' meaning", &[true, true]);
         check("' union select '1", &[false, false]);
-        check("'''a''' and b", &[true; 6]);
-        check("[('a', '=', 'b')]", &[true; 6]);
+        check("'''a''' and b", &[false, false, false, true, true, true]);
     }
 }

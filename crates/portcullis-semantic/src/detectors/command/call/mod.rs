@@ -25,9 +25,6 @@ const WORD_TOKENS: usize = 2;
 /// What a pattern for a command's name counts as beside.
 const PATTERN_TOKENS: usize = 16;
 
-/// Redirections among them.
-const REDIRECTS_MAX: usize = 16;
-
 /// Words before a command that run it: assignments, `sudo`, options of those.
 const LEAD_WORDS_MAX: usize = 8;
 
@@ -178,16 +175,12 @@ impl<'r, 't> Reader<'r, 't> {
                     TokenKind::Open => continue,
                     // `>/dev/null cat`: the target is no command.
                     TokenKind::Redirect => {
-                        lead += 1;
-                        if lead > LEAD_WORDS_MAX {
-                            return None;
-                        }
                         self.words += WORD_TOKENS;
                         let is_input = token.span.of(self.text).contains(&b'<');
                         let target = self.lexer.next()?;
                         // `$(</etc/passwd)` reads the file itself.
                         let shape = shape::of(self.lexer.text(), target.kind.marks(), false);
-                        if is_input && lead == 1 && shape == Shape::Sensitive {
+                        if is_input && lead == 0 && shape == Shape::Sensitive {
                             let (start, end) = (token.span.start as usize, target.span.end as usize);
                             let mut call = Call {
                                 group: Group::Read,
@@ -283,8 +276,7 @@ impl<'r, 't> Reader<'r, 't> {
     fn arguments(&mut self, command: &Command, mut call: Call) -> Option<Call> {
         let mut seen = Arguments::default();
         let mut redirected = false;
-        let mut redirects = 0;
-        while seen.count < ARGUMENTS_MAX && redirects < REDIRECTS_MAX {
+        while seen.count < ARGUMENTS_MAX {
             let before = self.lexer.position();
             let Some(token) = self.lexer.next() else {
                 call.end = self.text.len();
@@ -329,7 +321,7 @@ impl<'r, 't> Reader<'r, 't> {
                 }
                 TokenKind::Redirect => {
                     redirected = true;
-                    redirects += 1;
+                    self.words += WORD_TOKENS;
                     seen.reads_text |= token.span.of(self.text).starts_with(b"<<");
                     seen.redirects_in |= token.span.of(self.text).contains(&b'<');
                     seen.redirects_out |= token.span.of(self.text).contains(&b'>');
