@@ -14,7 +14,7 @@ mod parentheses;
 mod statement;
 mod words;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use portcullis_lex::sql::{Lexer, Token, TokenKind, Word};
 use portcullis_types::Span;
@@ -154,6 +154,8 @@ pub(super) struct Walk<'t, 'n> {
     read: u32,
     ended: bool,
     begins_with_word: bool,
+    /// Whether the text begins as prose, once that was asked.
+    prose: OnceCell<bool>,
     /// The name before a parenthesis is a function that chooses by its first argument.
     chooses: bool,
     /// Where the comment that ended the piece begins.
@@ -196,6 +198,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             read: 0,
             ended: false,
             begins_with_word: false,
+            prose: OnceCell::new(),
             chooses: false,
             comment_at: 0,
             broken_at: 0,
@@ -295,7 +298,7 @@ impl<'t, 'n> Walk<'t, 'n> {
 
     /// Words that did not hold as SQL and told nothing so far: what they say further down is not told either.
     fn is_quiet_prose(&self) -> bool {
-        self.violations == 1 && self.clean_facts.kinds == 0 && outcome::begins_as_prose(self.text)
+        self.violations == 1 && self.clean_facts.kinds == 0 && self.begins_as_prose()
     }
 
     fn note(&mut self, kind: KindId, span: Span) {

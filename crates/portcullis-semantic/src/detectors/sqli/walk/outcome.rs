@@ -35,7 +35,12 @@ impl Walk<'_, '_> {
 
     /// `When ... a cat like cat`: a thing is compared with itself among words of a sentence.
     fn begins_as_sentence(&self) -> bool {
-        self.start == Start::Raw && begins_as_prose(self.text)
+        self.start == Start::Raw && self.begins_as_prose()
+    }
+
+    /// Asked at each comparison, and always of the same text.
+    pub(super) fn begins_as_prose(&self) -> bool {
+        *self.prose.get_or_init(|| begins_as_prose(self.text))
     }
 
     /// The operand that was just read is only a part: `a = a + 1`.
@@ -199,7 +204,7 @@ impl Walk<'_, '_> {
         }
         // Without a quote, an injection is SQL from its first word on: what a text speaks of further down is none.
         let is_statement = self.has(STATEMENT) || self.has(STATEMENT_PLAIN);
-        let is_prose = self.start == Start::Raw && !is_statement && begins_as_prose(self.text);
+        let is_prose = self.start == Start::Raw && !is_statement && self.begins_as_prose();
         for id in kinds_in(self.clean_facts.kinds | self.loose_facts.kinds) {
             match (self.clean_facts.get(id), self.loose_facts.get(id)) {
                 (Some(span), _) if is_loose => found.add_loose(id, span),
@@ -285,7 +290,10 @@ impl Walk<'_, '_> {
 }
 
 /// Of the first five words at least four are plain ones, and none of the first is a number.
-pub(super) fn begins_as_prose(text: &[u8]) -> bool {
+fn begins_as_prose(text: &[u8]) -> bool {
+    // No five words are longer, and a text may have no blank at all.
+    const BYTES_MAX: usize = 256;
+    let text = &text[..text.len().min(BYTES_MAX)];
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(5);
     let is_plain = |word: &[u8]| {
         let word =
