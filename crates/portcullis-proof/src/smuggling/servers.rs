@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portcullis_testkit::TestkitError;
 use portcullis_testkit::client;
-use portcullis_testkit::process::Process;
+use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::proxy::{Folder, free_address};
 
 /// A running back end.
@@ -18,7 +18,7 @@ pub(super) struct Server {
     pub(super) name: &'static str,
     pub(super) address: SocketAddr,
     count: Count,
-    _process: Process,
+    process: Process,
 }
 
 /// Where the number of requests is.
@@ -100,7 +100,18 @@ fn one(name: &'static str, folder: &Folder) -> Result<Option<Server>, TestkitErr
     let Some(program) = program else { return Ok(None) };
     let mut process = Process::start(&program, &arguments, &home.join("output.txt"))?;
     process.wait_for(address, Duration::from_secs(20))?;
-    Ok(Some(Server { name, address, count, _process: process }))
+    Ok(Some(Server { name, address, count, process }))
+}
+
+impl Drop for Server {
+    /// Killed, a server with processes of its own would leave them behind.
+    fn drop(&mut self) {
+        let end = Instant::now() + Duration::from_secs(5);
+        let asked = self.process.signal(Signal::TERM).is_ok();
+        while asked && Instant::now() < end && matches!(self.process.exited(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 impl Server {
