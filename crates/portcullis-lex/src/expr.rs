@@ -56,8 +56,8 @@ pub enum TokenKind {
     Sign(u8),
 }
 
-/// Bytes that may stand in a name.
-const NAME: [bool; 256] = {
+/// Bytes that may stand in a name behind its first one, as in SQL.
+pub(crate) const NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut b = 0;
     while b < 256 {

@@ -2,6 +2,7 @@ use memchr::{memchr, memchr2, memmem};
 use portcullis_types::Span;
 
 use super::{Comment, Operator, Token, TokenKind, Word};
+use crate::expr::NAME;
 
 /// How far the end of a `[name]` may be.
 pub const BRACKET_BYTES_MAX: usize = 128;
@@ -365,18 +366,6 @@ impl Iterator for Lexer<'_> {
         Some(Token { kind, span: Span::new(start, self.at) })
     }
 }
-
-/// Bytes that may stand in a name behind its first one.
-const NAME: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut b = 0;
-    while b < 256 {
-        let byte = b as u8;
-        table[b] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80;
-        b += 1;
-    }
-    table
-};
 
 /// A byte that may stand in a name, digits aside.
 fn is_name(b: u8) -> bool {
