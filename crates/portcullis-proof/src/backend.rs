@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use portcullis_testkit::TestkitError;
@@ -43,7 +43,8 @@ struct State {
     behaviour: Behaviour,
     /// Counts up at a crash: what an older one began ends.
     life: u64,
-    listens: bool,
+    /// The thread that accepts; None after a crash.
+    acceptor: Option<JoinHandle<()>>,
     open: Vec<TcpStream>,
     /// How often each numbered request arrived whole.
     arrived: HashMap<u64, u32>,
@@ -55,7 +56,7 @@ impl Backend {
         let state = State {
             behaviour: Behaviour::Well,
             life: 0,
-            listens: false,
+            acceptor: None,
             open: Vec::new(),
             arrived: HashMap::new(),
         };
@@ -79,16 +80,19 @@ impl Backend {
     pub fn crash(&self) {
         let mut state = lock(&self.state);
         state.life += 1;
-        state.listens = false;
         for stream in state.open.drain(..) {
             reset(&stream);
         }
+        let acceptor = state.acceptor.take();
         drop(state);
-        // Wakes the thread that accepts; it closes its socket before this connection ends.
-        if let Ok(mut stream) = TcpStream::connect_timeout(&self.address, Duration::from_millis(500)) {
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
-            let _ = stream.read(&mut [0; 1]);
+        let Some(acceptor) = acceptor else { return };
+        // A connection wakes it. Its socket is closed for sure only when the thread has ended: until then the kernel goes on
+        // accepting, and a request would be reset instead of refused.
+        while !acceptor.is_finished() {
+            drop(TcpStream::connect_timeout(&self.address, Duration::from_millis(500)));
+            thread::sleep(Duration::from_millis(1));
         }
+        let _ = acceptor.join();
     }
 
     /// Listens again on the same port.
@@ -110,13 +114,10 @@ impl Backend {
         let listener = self.bind().map_err(|error| TestkitError::Run(format!("back end: {error}")))?;
         let address =
             listener.local_addr().map_err(|error| TestkitError::Run(format!("back end: {error}")))?;
-        let life = {
-            let mut state = lock(&self.state);
-            state.listens = true;
-            state.life
-        };
+        let mut now = lock(&self.state);
+        let life = now.life;
         let state = Arc::clone(&self.state);
-        thread::spawn(move || {
+        now.acceptor = Some(thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let mut now = lock(&state);
                 if now.life != life {
@@ -129,7 +130,7 @@ impl Backend {
                 let _ =
                     thread::Builder::new().stack_size(128 << 10).spawn(move || serve(stream, &state, life));
             }
-        });
+        }));
         Ok(address)
     }
 
@@ -151,9 +152,7 @@ impl Backend {
 
 impl Drop for Backend {
     fn drop(&mut self) {
-        if lock(&self.state).listens {
-            self.crash();
-        }
+        self.crash();
     }
 }
 
