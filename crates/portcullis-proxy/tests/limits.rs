@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::io::{Read, Write};
+use std::time::Duration;
 
 use common::*;
 use portcullis_event::ExceptionPolicy;
@@ -70,8 +71,7 @@ fn held_bodies_share_one_budget() {
     let mut first = front.client();
     let request = post(40_000);
     first.send(&request[..35_000]);
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(status(&front.once(post(30_000))), 503);
+    until(|| status(&front.once(post(30_000))) == 503); // once what was sent of the first is held
     first.send(&request[35_000..]);
     assert_eq!(status(&first.response().0), 200);
     let mut third = front.client();
@@ -121,23 +121,27 @@ fn slow_clients_do_not_hold_on() {
     let timeouts = "timeouts = { header = \"300ms\", body = \"300ms\", idle = \"300ms\" }";
     let front = Front::start(&document(backend.address, timeouts, "", RULES, ""));
     // A head that drips: each byte comes in time, the whole does not.
-    let start = Instant::now();
     let mut client = front.client();
-    for byte in b"GET / HTTP/1.1\r\nHost: a\r\nX: yyyyyyyyyyyyyy" {
-        client.send([*byte]);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut stream = client.stream.try_clone().unwrap();
+    let dripping = std::thread::spawn(move || {
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\nX: ".iter().copied();
+        for byte in head.chain(std::iter::repeat(b'y')) {
+            if stream.write_all(&[byte]).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
     assert_eq!(status(&client.rest()), 408);
-    assert!(start.elapsed() < Duration::from_secs(3));
+    drop(client);
+    dripping.join().unwrap();
     let mut client = front.client();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
     assert_eq!(status(&client.rest()), 408);
     let mut client = front.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     client.response();
-    let start = Instant::now();
     assert_eq!(client.rest(), "", "an idle connection is closed without a word");
-    assert!(start.elapsed() < Duration::from_secs(3));
     assert_eq!(front.client().rest(), "", "so is one on which nothing ever came");
 }
 
@@ -178,7 +182,6 @@ fn an_early_answer_reaches_a_client_that_still_sends() {
     let backend = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = backend.local_addr().unwrap();
     std::thread::spawn(move || {
-        use std::io::{Read, Write};
         for mut stream in backend.incoming().flatten() {
             let _ = stream.read(&mut [0; 512]);
             let _ = stream.write_all(
@@ -192,7 +195,6 @@ fn an_early_answer_reaches_a_client_that_still_sends() {
     let mut client = front.client();
     let stream = client.stream.try_clone().unwrap();
     let sender = std::thread::spawn(move || {
-        use std::io::Write;
         let mut stream = stream;
         let _ = stream.write_all(&post(20_000_000));
     });

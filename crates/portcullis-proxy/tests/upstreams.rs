@@ -301,7 +301,7 @@ fn an_endpoint_that_does_not_pass_its_checks_gets_no_requests() {
         let of = format!("endpoint=\"{}\",result=\"{result}\"", first.backend.address);
         front.metric(&format!("portcullis_upstream_health_checks_total{{upstream=\"app\",{of}}}"))
     };
-    assert!(checks("passed") >= 3.0 && checks("failed") >= 3.0);
+    until(|| checks("passed") >= 3.0 && checks("failed") >= 3.0);
     let probe = first.backend.seen().into_iter().find(|request| request.line().contains("healthz")).unwrap();
     assert_eq!(probe.line(), "GET /healthz HTTP/1.1");
     assert_eq!((probe.header("host"), probe.header("connection")), (Some("app.example"), Some("close")));

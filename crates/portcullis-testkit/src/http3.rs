@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use crate::TestkitError;
 
 /// For anything to happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection.
 pub struct Client {

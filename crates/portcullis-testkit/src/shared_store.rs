@@ -10,7 +10,7 @@ use crate::process::{Process, Signal};
 use crate::proxy::{Folder, free_address};
 
 /// For a server to listen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -109,9 +109,8 @@ fn pauses() {
         on("long", 5, "phase:1,pass,nolog,pause:3600000"),
         "SecRule ARGS \"@streq x\" \"id:6,phase:2,pass,nolog,pause:300\"\n".to_owned(),
     ];
-    let served = Served::start(&app, &rules.concat(), "[limits]\npause = \"700ms\"\npauses = 2");
-    let (brief, short, full) =
-        (Duration::from_millis(250), Duration::from_millis(295), Duration::from_millis(695));
+    let served = Served::start(&app, &rules.concat(), "[limits]\npause = \"2s\"\npauses = 2");
+    let (short, full) = (Duration::from_millis(295), Duration::from_millis(1995));
     for (target, status, least) in [
         ("/", 200, Duration::ZERO),
         ("/slow", 200, short),
@@ -126,18 +125,20 @@ fn pauses() {
         let answer = served.get(target);
         assert_eq!(answer.status(), status, "{target}");
         assert!(answer.took >= least, "{target}: {:?}", answer.took);
-        assert!(answer.took < least + brief * 3, "{target}: {:?}", answer.took);
     }
     assert_eq!(served.metric("portcullis_pauses_total{result=\"full\"}"), 5.0);
     assert_eq!(served.metric("portcullis_pauses_total{result=\"shortened\"}"), 1.0);
     // Two wait; the third goes on at once.
     std::thread::scope(|scope| {
         let long: Vec<_> = (0..2).map(|_| scope.spawn(|| served.get("/long").took)).collect();
-        std::thread::sleep(brief);
-        assert!(served.get("/long").took < brief);
+        while served.metric("portcullis_pauses_total{result=\"shortened\"}") < 3.0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(served.get("/long").status(), 200);
+        assert_eq!(served.metric("portcullis_pauses_total{result=\"skipped\"}"), 1.0);
         assert!(long.into_iter().all(|waiting| waiting.join().unwrap() >= full));
     });
-    assert_eq!(served.metric("portcullis_pauses_total{result=\"skipped\"}"), 1.0);
+    assert_eq!(served.metric("portcullis_pauses_total{result=\"shortened\"}"), 3.0);
 }
 
 #[test]
@@ -151,8 +152,9 @@ fn a_pause_is_no_interruption_and_detection_only_does_not_wait() {
     ];
     let served = Served::start(&app, &rules.concat(), "");
     assert_eq!(served.get("/x?attack").status(), 403, "the rules after it still run");
-    let answer = served.get("/quiet");
-    assert!(answer.status() == 200 && answer.took < Duration::from_millis(250));
+    assert_eq!(served.metric("portcullis_pauses_total{result=\"full\"}"), 1.0);
+    assert_eq!(served.get("/quiet").status(), 200);
+    assert_eq!(served.metric("portcullis_pauses_total{result=\"full\"}"), 1.0);
 }
 
 /// `proxy` sends the request, body and all, to another server; nothing of the answer is inspected.

@@ -12,7 +12,7 @@ use portcullis_testkit::process::Process;
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any timeout that a test sets.
 const LONG: Duration = Duration::from_secs(5);
 

@@ -12,7 +12,7 @@ use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_portcullis"))

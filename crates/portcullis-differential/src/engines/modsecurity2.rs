@@ -29,7 +29,7 @@ const FIRST_PORT: u16 = 20_100;
 const LAST_PORT: u16 = 32_000;
 const CLIENTS: usize = 4;
 const LINES_LOST_MAX: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What the back end answers with; any other status is the doing of a rule, or of Apache.
 const BACK_END: &[u16] = &[200, 201, 404, 409];
 

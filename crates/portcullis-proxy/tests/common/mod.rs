@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ mod rules;
 pub use rules::inspectors;
 
 /// No test waits longer than this for anything.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request as a backend received it.
 #[derive(Clone, Debug)]
@@ -52,8 +53,10 @@ pub enum Reply {
     Silence,
     /// Send these bytes, then echo until the client ends.
     Echo(Vec<u8>),
-    /// Send each part after a pause.
+    /// Send each part, and rest after it.
     Slowly(Vec<Vec<u8>>, Duration),
+    /// Send the first part, and each further one when the test says so.
+    Steps(Vec<Vec<u8>>, Arc<Mutex<Receiver<()>>>),
 }
 
 pub fn ok(body: &str) -> Reply {
@@ -124,6 +127,14 @@ fn serve(
                     let _ = stream.write_all(&buffer[..count]);
                 }
                 return;
+            }
+            Reply::Steps(parts, step) => {
+                for (number, part) in parts.iter().enumerate() {
+                    if number > 0 && step.lock().unwrap().recv_timeout(PATIENCE).is_err() {
+                        return;
+                    }
+                    let _ = stream.write_all(part);
+                }
             }
             Reply::Slowly(parts, pause) => {
                 for part in parts {

@@ -16,7 +16,7 @@ use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Server, reflector::Reflector};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Rules that every case below has.
 const RULES: &str = r#"

@@ -11,7 +11,7 @@ use portcullis_testkit::process::Process;
 
 pub use portcullis_testkit::upstream::{Request, Response, Server};
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_portcullis"))
