@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The messages of engine-bench through our engine, libmodsecurity 3 and Coraza 3, in turn for each case, in this run: CPU microseconds
+# The messages of engine-bench through our engine, libmodsecurity 3, Coraza 3 and zentinel-modsec, in turn for each case, in this run: CPU microseconds
 # per exchange, and how often ours goes into theirs. The same CRS, paranoia level 1, bodies of requests and responses read.
 #   scripts/bench-peers.sh [CASE...]     SECONDS_EACH=1; a peer that cannot be built is left out, and said to be
 # What a peer refuses though the case is benign, or lets pass though it is an attack, is shown in brackets.
@@ -22,6 +22,13 @@ if (cd bench/peers/coraza && GOWORK=off GOFLAGS=-mod=readonly go build -o "$work
   peers+=(coraza)
 else
   echo "bench-peers: without Coraza (Go 1.25 or later): $(tail -1 "$work/why")" >&2
+fi
+# Built once: it takes minutes.
+if cargo build --quiet --release --locked --manifest-path bench/peers/zentinel/Cargo.toml --target-dir target/peers 2>"$work/why"; then
+  cp target/peers/release/portcullis-bench-zentinel "$work/zentinel"
+  peers+=(zentinel)
+else
+  echo "bench-peers: without zentinel-modsec: $(tail -1 "$work/why")" >&2
 fi
 
 # libmodsecurity takes the directive behind a rule without actions for its actions, unless a blank line is between them.
@@ -54,6 +61,7 @@ entry() {
   for file in "$work"/crs/rules/*.conf; do echo "Include $file"; done
 }
 entry >"$work/coraza.conf"
+cp "$work/coraza.conf" "$work/zentinel.conf"
 entry modsecurity.conf >"$work/modsecurity3.conf"
 
 "$bench" --export "$work/messages"
