@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -67,6 +69,7 @@ pub fn ok(body: &str) -> Reply {
 pub struct Backend {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Recorded>>>,
+    closed: Arc<AtomicUsize>,
 }
 
 impl Backend {
@@ -83,14 +86,25 @@ impl Backend {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (answer, record) = (Arc::new(answer), Arc::clone(&seen));
+        let closed = Arc::new(AtomicUsize::new(0));
+        let closes = Arc::clone(&closed);
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
-                let (answer, record) = (Arc::clone(&answer), Arc::clone(&record));
+                let (answer, record, closes) =
+                    (Arc::clone(&answer), Arc::clone(&record), Arc::clone(&closes));
                 let Ok(stream) = stream else { return };
-                std::thread::spawn(move || serve(stream, number, &*answer, &record));
+                std::thread::spawn(move || {
+                    serve(stream, number, &*answer, &record);
+                    closes.fetch_add(1, Relaxed);
+                });
             }
         });
-        Backend { address, seen }
+        Backend { address, seen, closed }
+    }
+
+    /// How many connections it has closed.
+    pub fn closed(&self) -> usize {
+        self.closed.load(Relaxed)
     }
 
     pub fn seen(&self) -> Vec<Recorded> {
