@@ -43,9 +43,9 @@ fn bypass_wins_over_allow_and_allow_over_deny() {
     let count = |decision: &str| {
         front.metric(&format!("portcullis_access_decisions_total{{site=\"site\",decision=\"{decision}\"}}"))
     };
-    assert_eq!((count("bypassed"), count("allowed"), count("denied")), (5.0, 8.0, 6.0));
-    assert!(front.metric("portcullis_bytes_not_inspected_total{reason=\"bypassed\"}") > 0.0);
-    assert_eq!(front.metric("portcullis_bytes_not_inspected_total{reason=\"engine_off\"}"), 0.0);
+    until(|| (count("bypassed"), count("allowed"), count("denied")) == (5.0, 8.0, 6.0));
+    until(|| front.metric("portcullis_bytes_not_inspected_total{reason=\"bypassed\"}") > 0.0);
+    front.counts("portcullis_bytes_not_inspected_total{reason=\"engine_off\"}", 0.0);
     let events = front.events(9);
     let denied: Vec<_> = events.iter().filter(|event| event.verdict.control.is_some()).collect();
     let control = denied[0].verdict.control.as_ref().unwrap();
@@ -69,7 +69,7 @@ fn all_others_can_be_refused_or_only_logged_and_routes_say_their_own() {
     let events = front.events(2);
     assert_eq!(&*events[0].verdict.control.as_ref().unwrap().name, "others");
     assert_eq!((&*events[1].route, events[1].verdict.action), ("/watch", Action::Detect));
-    assert_eq!(front.metric("portcullis_access_decisions_total{site=\"site\",decision=\"logged\"}"), 1.0);
+    front.counts("portcullis_access_decisions_total{site=\"site\",decision=\"logged\"}", 1.0);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn files_are_read_again_when_they_change() {
     until(|| ask("192.0.2.2") == 403);
     assert_eq!((ask("192.0.2.1"), ask("198.51.100.9")), (200, 403));
     let file = format!("portcullis_access_list_ranges{{file=\"{}\"}}", list.display());
-    assert_eq!(front.metric(&file), 2.0);
+    front.counts(&file, 2.0);
     // A bad file changes nothing, at a reload either.
     std::fs::write(&list, "192.0.2.1\nnonsense\n").unwrap();
     until(|| front.metric("portcullis_access_list_reloads_total{result=\"failed\"}") == 1.0);

@@ -33,8 +33,8 @@ fn a_client_that_attacks_again_and_again_is_banned() {
     assert_eq!(statuses(&front, &attacks), [403, 200, 403, 429, 429, 200], "a /64 is one client");
     assert_eq!(statuses(&front, &[("/attack", trusted); 4]), [200; 4], "who is not inspected is not banned");
     let begun = "portcullis_bans_total{ban=\"all\"}";
-    assert_eq!(front.metric(begun), 1.0);
-    assert_eq!(front.metric("portcullis_ban_requests_total{ban=\"all\",action=\"block\"}"), 2.0);
+    front.counts(begun, 1.0);
+    front.counts("portcullis_ban_requests_total{ban=\"all\",action=\"block\"}", 2.0);
     until(|| front.metric("portcullis_banned_clients{ban=\"all\"}") == 1.0);
     until(|| front.lines().iter().any(|line| line == "ban `all`: 2001:db8::/64 for 3600 s"));
     let events = front.events(4);
@@ -51,7 +51,7 @@ fn a_client_that_attacks_again_and_again_is_banned() {
     assert_eq!(bans.lift(None, good.parse().unwrap()), 0);
     assert_eq!(bans.lift(Some("elsewhere"), bad.parse().unwrap()), 0);
     assert_eq!(bans.lift(None, "2001:db8::7".parse().unwrap()), 1);
-    assert_eq!(front.metric("portcullis_bans_lifted_total{ban=\"all\"}"), 1.0);
+    front.counts("portcullis_bans_lifted_total{ban=\"all\"}", 1.0);
     assert_eq!((bans.list().len(), statuses(&front, &[("/", bad)])), (0, vec![200]));
     assert_eq!(
         statuses(&front, &[("/attack", bad), ("/", bad)]),
@@ -151,7 +151,7 @@ fn bans_outlive_a_restart_and_a_reload() {
     let front = Front::start(&text);
     assert_eq!(statuses(&front, &[("/", bad), ("/", kept)]), [200, 403]);
     assert!(front.lines()[0].contains("1 lines are no bans"), "{:?}", front.lines());
-    assert_eq!(front.metric("portcullis_ban_file_errors_total"), 1.0);
+    front.counts("portcullis_ban_file_errors_total", 1.0);
     let list = front.proxy.bans().list();
     assert!(list[0].left.as_secs() > 3500, "{list:?}");
 
@@ -160,5 +160,5 @@ fn bans_outlive_a_restart_and_a_reload() {
     let front = Front::start(&document(backend.address, &more, "", RULES, ""));
     assert_eq!(statuses(&front, &[("/attack", bad), ("/", bad)]), [403, 403]);
     until(|| front.lines().iter().any(|line| line.contains("bans are not kept")));
-    assert!(front.metric("portcullis_ban_file_errors_total") >= 1.0);
+    until(|| front.metric("portcullis_ban_file_errors_total") >= 1.0);
 }

@@ -128,7 +128,7 @@ fn endpoints_follow_what_dns_says() {
     *addresses.lock().unwrap() = None;
     until(|| count("failed") > 2.0);
     assert!(ask().ends_with("other"));
-    assert!(count("changed") == 3.0 && count("unchanged") > 0.0);
+    until(|| count("changed") == 3.0 && count("unchanged") > 0.0);
     let failures = front.lines().iter().filter(|line| line.contains("cannot be resolved")).count();
     assert_eq!(failures, 1, "told once: {:?}", front.lines());
 }
@@ -155,10 +155,10 @@ fn the_retry_budget_outlives_the_addresses() {
     };
     until(|| endpoints() == 2.0);
     ask(120);
-    assert_eq!(retries(), 101.0);
+    until(|| retries() == 101.0);
 
     *addresses.lock().unwrap() = Some(vec![place(1), place(2), place(3)]);
     until(|| endpoints() == 3.0);
     ask(10);
-    assert_eq!(retries(), 101.0, "there is no new budget");
+    until(|| retries() == 101.0); // there is no new budget
 }

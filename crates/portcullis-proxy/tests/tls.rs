@@ -59,7 +59,7 @@ fn the_certificate_is_selected_by_name() {
     until(|| {
         front.metric("portcullis_tls_handshake_failures_total{listener=\"main\",reason=\"not_tls\"}") == 1.0
     });
-    assert_eq!(front.metric("portcullis_tls_handshakes_total{listener=\"main\",kind=\"full\"}"), 4.0);
+    front.counts("portcullis_tls_handshakes_total{listener=\"main\",kind=\"full\"}", 4.0);
     // A reload brings other certificates, for new connections.
     let listener = format!("tls = {{ {} }}\n", settings(&pairs[1..]));
     let other = parse(&document(backend.address, "", &listener, RULES, ""));
@@ -101,7 +101,7 @@ fn changed_files_are_served_without_a_reload_and_bad_ones_are_not() {
     std::fs::write(&staple, response(2)).unwrap();
     until(|| authority.stapled(front.address(), "a.example") == response(2));
     assert_ne!(shown(&authority, &front, "a.example"), before);
-    assert_eq!(front.metric("portcullis_policy_generation"), 1.0);
+    front.counts("portcullis_policy_generation", 1.0);
 }
 
 const BY_CERTIFICATE: &str = r#"rules = { directives = '''
@@ -177,7 +177,7 @@ fn certificates_of_clients_are_verified_and_shown_to_rules_and_upstreams() {
     for _ in 0..2 {
         assert_eq!(status_of(&optional, config.clone()), Some(200));
     }
-    assert_eq!(optional.metric("portcullis_tls_handshakes_total{listener=\"main\",kind=\"resumed\"}"), 1.0);
+    optional.counts("portcullis_tls_handshakes_total{listener=\"main\",kind=\"resumed\"}", 1.0);
     write("clients.crl", &clients.revoke(&[1, 3]));
     until(|| optional.metric("portcullis_tls_reloads_total{result=\"ok\"}") == 1.0);
     assert_eq!(status_of(&optional, config), None);
@@ -211,8 +211,7 @@ fn sessions_are_resumed_by_all_workers_and_over_a_reload() {
             }
             assert!(shake(config.clone(), front.address(), "a.example").unwrap().ends_with("ok"));
         }
-        let resumed = front.metric("portcullis_tls_handshakes_total{listener=\"main\",kind=\"resumed\"}");
-        assert_eq!(resumed - before, 11.0);
+        front.counts("portcullis_tls_handshakes_total{listener=\"main\",kind=\"resumed\"}", before + 11.0);
     }
 }
 
@@ -313,7 +312,7 @@ fn clear_text_is_redirected_and_browsers_are_told_to_come_by_tls() {
     assert_eq!(status(&answer), 308);
     assert_eq!(header(&answer, "location"), Some("https://a.example:8443/a/b?c=d"));
     assert_eq!(header(&answer, "strict-transport-security"), None, "only over TLS");
-    assert_eq!(front.metric("portcullis_https_redirects_total{site=\"site\"}"), 1.0);
+    front.counts("portcullis_https_redirects_total{site=\"site\"}", 1.0);
     assert_eq!(status(&front.once(plain.replace("/a/b", "/attack"))), 403, "inspected all the same");
     // A proxy in front may have done the TLS.
     let answer = front.once(plain.replace("Conn", "X-Forwarded-Proto: https\r\nConn"));

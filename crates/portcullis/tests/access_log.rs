@@ -59,7 +59,7 @@ fn a_line_for_each_request() {
     let end = "\"GET /x HTTP/1.1\" 200 5 \"http://a/?token=[redacted]\" \"test \\x221\\x22\"";
     assert!(line.ends_with(end), "{line}");
     let written = format!("portcullis_access_log_written_total{{file=\"{}\"}}", file.display());
-    assert_eq!(served.metric(&written), 5.0);
+    served.counts(&written, 5.0);
 
     // Put aside and opened again, without a line lost.
     let aside = served.folder.path().join("access.json.1");

@@ -62,7 +62,7 @@ fn a_status_ends_the_call_and_is_told() {
     let (_application, served, status) = answered_before(&address, "");
     assert_eq!((status, failures(&served, "status")), (418, 0.0));
     assert_eq!(ask(&served, "status 14 going%20away"), 503);
-    assert_eq!(failures(&served, "status"), 1.0);
+    until("it is counted", || failures(&served, "status") == 1.0);
     let said = output(&served);
     assert!(said.contains("agent `echo`: gRPC status 14 (UNAVAILABLE): going away"), "{said}");
     // Ending the call in good order is no decision either.
@@ -152,7 +152,7 @@ fn over_tls_the_certificate_counts() {
         let served = Served::start_site(&application, SITE, &more);
         assert_eq!(ask(&served, "block 418"), expected, "{name}: {}", output(&served));
         if expected == 503 {
-            assert_eq!(failures(&served, "connect"), 1.0);
+            until("it is counted", || failures(&served, "connect") == 1.0);
             let line = format!("agent `echo`: no connection to {address}: tls");
             assert!(output(&served).contains(&line), "{}", output(&served));
         }

@@ -52,10 +52,7 @@ fn text_around_a_response() {
         (served.get("/gzip").body(), served.get("/part").body()),
         ("coded".to_owned(), "body".to_owned())
     );
-    assert_eq!(
-        served.metric("portcullis_exceptions_total{cause=\"body_not_rewritten\",policy=\"open\"}"),
-        2.0
-    );
+    served.counts("portcullis_exceptions_total{cause=\"body_not_rewritten\",policy=\"open\"}", 2.0);
     assert!(served.events(2)[0].contains("body_not_rewritten"));
 }
 
@@ -80,10 +77,7 @@ fn substitution_in_responses() {
     assert_eq!(served.get("/other").body(), "card 4111", "not a type that is inspected");
     assert_eq!(served.get("/long").body(), format!("card 4*** {}!", "x".repeat(3000)));
     assert!(served.get("/large").body().starts_with("card 4111"), "only read in part");
-    assert_eq!(
-        served.metric("portcullis_exceptions_total{cause=\"body_not_rewritten\",policy=\"open\"}"),
-        1.0
-    );
+    served.counts("portcullis_exceptions_total{cause=\"body_not_rewritten\",policy=\"open\"}", 1.0);
 }
 
 /// The application gets the changed body under its own length; rules after it see it, too.

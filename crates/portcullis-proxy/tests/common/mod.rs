@@ -320,6 +320,16 @@ impl Front {
         let lines = text.lines().filter(|line| line.starts_with(prefix));
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
+
+    /// The sum of the series that begin with `prefix` becomes `value`. A request is counted when its answer is out already.
+    #[track_caller]
+    pub fn counts(&self, prefix: &str, value: f64) {
+        let start = Instant::now();
+        while self.metric(prefix) != value {
+            assert!(start.elapsed() < PATIENCE, "{prefix}: {}, not {value}", self.metric(prefix));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 pub fn parse(document: &str) -> Config {
@@ -327,6 +337,7 @@ pub fn parse(document: &str) -> Config {
 }
 
 /// Waits until something is so.
+#[track_caller]
 pub fn until(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {

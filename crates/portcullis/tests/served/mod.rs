@@ -136,6 +136,16 @@ impl Served {
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
     }
 
+    /// That value becomes `value`. A request is counted when its answer is out already.
+    #[track_caller]
+    pub fn counts(&self, series: &str, value: f64) {
+        let begin = Instant::now();
+        while self.metric(series) != value {
+            assert!(begin.elapsed() < PATIENCE, "{series}: {}, not {value}", self.metric(series));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// The event file, once it has so many lines.
     pub fn events(&self, count: usize) -> Vec<String> {
         lines(&self.folder.path().join("events.jsonl"), count)
@@ -163,6 +173,16 @@ pub fn lines(file: &Path, count: usize) -> Vec<String> {
         }
         assert!(begin.elapsed() < PATIENCE, "{count} lines wanted: {text}");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub fn until(mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < PATIENCE, "waited too long");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
