@@ -9,9 +9,9 @@ use crate::access::Denial;
 use crate::block_page::{self, Page};
 use crate::connection::Connection;
 use crate::exchange::Next;
+use crate::generation::Generation;
 use crate::https::Https;
 use crate::sink::Sink;
-use crate::state::Generation;
 use crate::transaction::Transaction;
 
 /// Answers `status` with a page that says `text`. `reusable`: nothing of the request is left to read.

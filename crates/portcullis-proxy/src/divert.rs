@@ -12,8 +12,9 @@ use portcullis_inspect::{Inspector, Interruption, Origin};
 
 use crate::connection::Connection;
 use crate::exchange::{self, Destination, Next};
+use crate::generation::Generation;
 use crate::request_body::{self, Body};
-use crate::state::{Generation, Services};
+use crate::state::Services;
 use crate::transaction::Transaction;
 use crate::upstream::{Origin as GroupOrigin, Slot};
 use crate::{StartError, answer};

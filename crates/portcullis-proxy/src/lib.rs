@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A connection is one task; with HTTP/2 (`http2/`) or HTTP/3 (`http3/`, a feature) it has one more for each request, and a stream takes
-//! the place of the connection. Settings are a generation (`state.rs`) behind one atomic pointer: a reload builds a new one
+//! the place of the connection. Settings are a generation (`generation.rs`) behind one atomic pointer: a reload builds a new one
 //! aside and swaps it in; requests in flight keep theirs. Bytes are parsed and framed by `portcullis-http`; what goes
 //! upstream is written anew from what was inspected, so nothing ambiguous is passed on.
 //!
@@ -72,6 +72,7 @@ mod divert;
 mod error;
 mod exchange;
 mod forward;
+mod generation;
 mod grpc;
 mod guard;
 mod http2;

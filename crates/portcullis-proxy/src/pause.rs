@@ -9,7 +9,7 @@ use std::rc::Rc;
 use portcullis_metrics::Pause;
 
 use crate::connection::Connection;
-use crate::state::Generation;
+use crate::generation::Generation;
 use crate::transaction::Transaction;
 
 /// The requests of one worker that wait at present.

@@ -10,9 +10,9 @@ use portcullis_inspect::{BodyLimitAction, BodyPlan};
 use crate::agents;
 use crate::budget::Held;
 use crate::connection::Connection;
+use crate::generation::Generation;
 use crate::rewrite::NoMemory;
 use crate::sink;
-use crate::state::Generation;
 use crate::trailers::Trailers;
 use crate::transaction::Transaction;
 

@@ -15,10 +15,11 @@ use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
 use crate::access::{BanFile, BanList};
+use crate::generation::Generation;
 #[cfg(feature = "http3")]
 use crate::listener::bind_udp;
 use crate::listener::{Sockets, WorkerSockets};
-use crate::state::{Generation, Services, Shared};
+use crate::state::{Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
 use crate::{StartError, acme, lookups};

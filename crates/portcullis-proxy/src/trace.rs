@@ -11,9 +11,9 @@ use portcullis_http::message::RequestHead;
 use portcullis_trace::{Context, HEADER_BYTES, Kind, Sender, Span, Trace, Value};
 
 use crate::connection::Connection;
+use crate::generation::Generation;
 use crate::guard::Phase;
 use crate::route::Route;
-use crate::state::Generation;
 use crate::upstream::Group;
 
 /// Bytes of `tracestate` that are told on to the collector: W3C Trace Context, section 3.3.1.5, asks for as many at least.

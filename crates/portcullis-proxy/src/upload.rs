@@ -13,7 +13,7 @@ use portcullis_http::h1::{BodyDecoder, CHUNK_END, LAST_CHUNK, write_chunk_size};
 use tokio::io::AsyncWrite;
 
 use crate::connection::Connection;
-use crate::state::Generation;
+use crate::generation::Generation;
 use crate::stream::Stream;
 use crate::timer::Timer;
 use crate::upstream::{Group, UpstreamConnection};

@@ -24,7 +24,7 @@ use gate::Listed;
 use crate::answer;
 use crate::connection::Connection;
 use crate::exchange::Next;
-use crate::state::Generation;
+use crate::generation::Generation;
 use crate::transaction::Transaction;
 
 pub use ban::{BanList, Banned};

@@ -24,7 +24,8 @@ use portcullis_inspect::{Answer, Interruption, Question, QuestionId, Scanner, St
 use portcullis_metrics::{EnumCounters, Histogram, Registry, catalogue};
 use tokio::sync::Semaphore;
 
-use crate::state::{Generation, Worker};
+use crate::generation::Generation;
+use crate::state::Worker;
 use crate::transaction::Transaction;
 
 use resolver::Resolver;

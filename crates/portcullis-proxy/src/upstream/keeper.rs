@@ -18,7 +18,8 @@ use super::report::Resolved;
 use super::{Group, Slot};
 use crate::acme;
 use crate::agents::Agent;
-use crate::state::{Generation, Shared};
+use crate::generation::Generation;
+use crate::state::Shared;
 use crate::worker::Stop;
 
 /// How often it looks.

@@ -1,0 +1,129 @@
+//! As much of a response body as is to be inspected, read before anything of it goes on.
+
+use std::time::{Duration, Instant};
+
+use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
+use portcullis_http::h1::BodyDecoder;
+use portcullis_inspect::BodyLimitAction;
+
+use crate::abort::Aborted;
+use crate::connection::Connection;
+use crate::rewrite::NoMemory;
+use crate::transaction::Transaction;
+use crate::upstream::{Group, UpstreamConnection};
+
+/// A response body, or its beginning.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(crate) bytes: Vec<u8>,
+    /// Bytes of the upstream's own.
+    pub(crate) came: u64,
+    pub(crate) truncated: bool,
+    share: Option<crate::budget::Held>,
+}
+
+impl Held {
+    fn new(bytes: Vec<u8>, truncated: bool, share: crate::budget::Held) -> Self {
+        Held { came: bytes.len() as u64, bytes, truncated, share: Some(share) }
+    }
+
+    /// Puts another body in the place of the one that is held.
+    pub(crate) fn replace(&mut self, body: Vec<u8>) -> Result<(), NoMemory> {
+        let more = body.len().saturating_sub(self.bytes.len());
+        if self.share.as_mut().is_some_and(|share| !share.grow(more)) {
+            return Err(NoMemory);
+        }
+        self.bytes = body;
+        Ok(())
+    }
+}
+
+/// Why nothing is held.
+pub(super) enum Unheld {
+    /// Nobody waits for it any longer.
+    Client,
+    Upstream(UpstreamError),
+    /// The status and text to answer.
+    Refused(u16, &'static str),
+}
+
+/// How much of a body is held, and how long.
+pub(super) struct Bounds {
+    pub(super) bytes: u64,
+    pub(super) over: BodyLimitAction,
+    /// The body is let go where it would wait longer for the upstream in all, or where there is no memory for it.
+    pub(super) wait_max: Option<Duration>,
+}
+
+/// Reads as much of the body as is to be inspected.
+pub(super) async fn hold(
+    connection: &mut Connection,
+    group: &Group,
+    upstream: &mut UpstreamConnection,
+    transaction: &mut Transaction,
+    decoder: &mut BodyDecoder,
+    Bounds { bytes: limit, over, wait_max }: Bounds,
+) -> Result<Held, Unheld> {
+    let mut share = connection.worker.budget.share();
+    let mut bytes = Vec::new();
+    let mut deadline = None;
+    loop {
+        while !decoder.is_done() && !upstream.input.unread().is_empty() {
+            let unread = upstream.input.unread();
+            let room = usize::try_from(limit - bytes.len() as u64).unwrap_or(usize::MAX);
+            let offered = &unread[..unread.len().min(room.saturating_add(1))];
+            let invalid = |_| Unheld::Upstream(UpstreamError::InvalidResponse);
+            let step = decoder.decode(offered).map_err(invalid)?;
+            let fits = step.data.len().min(room);
+            let mut has_room = share.grow(step.data.len());
+            bytes.extend_from_slice(step.data);
+            if has_room {
+                has_room = share.grow(transaction.inspection.response_body(&step.data[..fits]));
+            }
+            let beyond = (step.data.len() - fits) as u64;
+            let consumed = step.consumed;
+            upstream.input.consume(consumed);
+            if wait_max.is_some() && (beyond > 0 || !has_room) {
+                return Ok(Held::new(bytes, true, share));
+            }
+            if !has_room {
+                transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+                return Err(Unheld::Refused(503, "Too many large responses at this moment."));
+            }
+            if beyond > 0 {
+                let policy = match over {
+                    BodyLimitAction::Reject => ExceptionPolicy::Closed,
+                    BodyLimitAction::ProcessPartial => ExceptionPolicy::Open,
+                };
+                transaction.exception(ExceptionCause::ResponseBodyOverLimit, policy);
+                if over == BodyLimitAction::Reject {
+                    return Err(Unheld::Refused(500, "The response is larger than can be inspected."));
+                }
+                return Ok(Held::new(bytes, true, share));
+            }
+        }
+        if decoder.is_done() {
+            return Ok(Held::new(bytes, false, share));
+        }
+        let patience = group.settings.read_timeout;
+        match wait_max {
+            Some(wait) => {
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + wait);
+                connection.timer.arm_within(patience, deadline);
+            }
+            None => connection.timer.arm(patience),
+        }
+        let UpstreamConnection { stream, input, .. } = &mut *upstream;
+        let (mut client, timer) = connection.client();
+        match timer.run(client.unless_gone(input.fill(stream))).await {
+            Err(_) if wait_max.is_some() => return Ok(Held::new(bytes, true, share)),
+            Err(_) => return Err(Unheld::Upstream(UpstreamError::ResponseTimeout)),
+            Ok(Err(Aborted)) => return Err(Unheld::Client),
+            Ok(Ok(Ok(count))) if count > 0 => {}
+            Ok(Ok(Ok(_))) if decoder.end().is_ok() => {
+                return Ok(Held::new(bytes, false, share));
+            }
+            Ok(_) => return Err(Unheld::Upstream(UpstreamError::BodyTruncated)),
+        }
+    }
+}
