@@ -65,7 +65,7 @@ fn load(rules: &str) -> Result<portcullis_engine::Plan, String> {
 struct Seen {
     story: Vec<String>,
     interruption: Option<Interruption>,
-    transaction: Transaction,
+    transaction: Box<Transaction>,
 }
 
 impl Seen {

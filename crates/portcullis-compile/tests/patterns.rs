@@ -7,7 +7,7 @@ use portcullis_engine::{Connection, NoCollections, RequestLine, Scratch, Transac
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// Runs phases 1 and 2 over `GET /?query`.
-fn run(rules: &str, query: &str) -> Transaction {
+fn run(rules: &str, query: &str) -> Box<Transaction> {
     let text = format!("SecRuleEngine On\n{rules}\n").into_bytes();
     let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &MemoryFiles::default());
     let compiled = compile(&parsed.document, &parsed.sources, &MemoryFiles::default());

@@ -14,7 +14,7 @@ struct Seen {
     interruption: Option<Interruption>,
     /// `id target=value` of each logged match.
     matches: Vec<String>,
-    transaction: Transaction,
+    transaction: Box<Transaction>,
 }
 
 impl Seen {

@@ -204,3 +204,26 @@ SecRule TX:0 "@rx ^(?:host|o)$" "id:3,phase:1,pass,log"
     same(&format!("{switched}\n{}", chain("/proxy/ /host/", "")), 1);
     same(&format!("SecAction \"id:9,phase:1,pass,nolog,ctl:ruleRemoveById=1\"\n{}", chain("/host/", "")), 1);
 }
+
+/// What stands for a variable without a value is known at load time; a value that comes later is looked at all the same.
+#[test]
+fn variables_without_values() {
+    let rules = r#"SecRuleEngine On
+SecRule REQBODY_ERROR "@eq 0" "id:1,phase:1,pass,log"
+SecRule REQBODY_ERROR "!@eq 0" "id:2,phase:2,pass,log"
+SecRule URLENCODED_ERROR "@streq 0" "id:3,phase:2,pass,log"
+SecRule RESPONSE_STATUS "@streq 0" "id:4,phase:2,pass,log"
+SecRule REQBODY_ERROR_MSG "@rx ^$" "id:5,phase:1,pass,log,chain"
+SecRule MULTIPART_STRICT_ERROR "@eq 0" "setvar:tx.a=+1"
+SecRule MULTIPART_STRICT_ERROR|QUERY_STRING "@rx ^(?:1|x=2)" "id:6,phase:2,pass,log"
+SecRule MULTIPART_CRLF_LINE "@streq 0" "id:7,phase:1,pass,log"
+SecRule MULTIPART_CRLF_LINE "@streq 0" "id:8,phase:2,pass,log"
+SecRule PATH_INFO|REQBODY_PROCESSOR "@rx ^$" "id:9,phase:2,pass,log"
+SecRule REQUEST_BODY_LENGTH "@gt 0" "id:10,phase:2,pass,log"
+SecRule REQUEST_BODY_LENGTH "@lt 1" "id:11,phase:2,pass,log,chain"
+SecRule TX:/^nothing/ "!@rx ^x" "t:lowercase"
+SecRule ARGS_COMBINED_SIZE "@gt 2" "id:12,phase:1,pass,log,msg:'%{MATCHED_VAR}'"
+SecRule TX:/^a$/ "@eq 1" "id:13,phase:1,pass,log"
+"#;
+    check(rules, 7);
+}

@@ -63,7 +63,7 @@ pub(crate) struct RequestBody {
     /// What is not files is `SecRequestBodyNoFilesLimit` bytes or more.
     over_no_files_limit: bool,
     /// An XML body, where rules search it.
-    tree: Option<StoredTree>,
+    tree: Option<Box<StoredTree>>,
     ambiguities: Ambiguities,
 }
 
@@ -93,12 +93,12 @@ impl RequestBody {
 
     /// Rules search XML bodies.
     pub(crate) fn make_tree(&mut self) {
-        self.files.tree = Some(Builder::new());
+        self.files.tree = Some(Box::new(Builder::new()));
     }
 
     /// The values of the nodes that `path` selects.
     pub(crate) fn search(&self, path: &XPath) -> Vec<Span> {
-        let Some(StoredTree { tree, text, bytes }) = &self.tree else { return Vec::new() };
+        let Some(StoredTree { tree, text, bytes }) = self.tree.as_deref() else { return Vec::new() };
         let selected = tree.select(path).into_iter().map(|node| {
             let (_, span, in_text) = tree.value(node);
             let base = if in_text { text } else { bytes };
@@ -112,11 +112,11 @@ impl RequestBody {
     }
 
     fn store_tree(&mut self, store: &mut Store) {
-        match self.files.tree.take().map(Builder::finish) {
+        match self.files.tree.take().map(|tree| tree.finish()) {
             None | Some(Ok(None)) => {}
             Some(Ok(Some(tree))) => {
                 let (text, bytes) = (store.push(&tree.text).start, store.push(&tree.bytes).start);
-                self.tree = Some(StoredTree { tree, text, bytes });
+                self.tree = Some(Box::new(StoredTree { tree, text, bytes }));
             }
             Some(Err(why)) => drop(self.error.get_or_insert_with(|| why.message().to_owned())),
         }
@@ -360,7 +360,7 @@ struct Files {
     is_xml: bool,
     /// What the names of kept files begin with; none if files are not kept.
     name: Option<String>,
-    tree: Option<Builder>,
+    tree: Option<Box<Builder>>,
 }
 
 impl Files {
@@ -416,7 +416,7 @@ impl<'a> Sink<'a> {
 
 impl Sink<'_> {
     fn tree(&mut self) -> Option<&mut Builder> {
-        self.files.as_mut()?.tree.as_mut()
+        self.files.as_mut()?.tree.as_deref_mut()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Rules in order: items, forms, operators, matches.
 
-use std::sync::Arc;
-
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::collect::Item;
@@ -51,26 +49,33 @@ impl Transaction {
         }
         // An explanation tells of the rules that did not match, too: it is given all of them.
         if self.trace.is_none() {
-            let plan = Arc::clone(&self.plan);
+            let plan = self.take_plan();
             self.sift(&plan);
+            self.put_back(plan);
         }
         self.run_steps(Place::default())
     }
 
     /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.
-    pub(crate) fn run_steps(&mut self, mut place: Place) -> Progress {
-        let plan = Arc::clone(&self.plan);
+    pub(crate) fn run_steps(&mut self, place: Place) -> Progress {
+        let plan = self.take_plan();
+        let progress = self.run_steps_of(&plan, place);
+        self.put_back(plan);
+        progress
+    }
+
+    fn run_steps_of(&mut self, plan: &Plan, mut place: Place) -> Progress {
         let phase = self.phase;
         let steps = &plan.steps[usize::from(phase.number()) - 1];
         let mut at = place.step;
         loop {
             if self.trace.is_none() {
-                match self.sifted.next(phase, at) {
+                match self.sifted.as_deref().and_then(|sifted| sifted.next(phase, at)) {
                     Some(next) => at = next,
                     None => break,
                 }
             }
-            if let Some(end) = self.take_prelude(&plan, at) {
+            if let Some(end) = self.take_prelude(plan, at) {
                 at = end;
                 continue;
             }
@@ -78,24 +83,26 @@ impl Transaction {
             let begin = std::mem::take(&mut place);
             at += 1;
             if !begin.resumed && self.removed_rules.contains(step.rule.0) {
-                self.trace_switched_off(&plan, step.rule);
+                self.trace_switched_off(plan, step.rule);
                 continue;
             }
-            if self.trace.is_none()
-                && plan.shortcuts.is_plain(step.rule)
-                && let Some(matched) = self.run_plain(&plan, step.rule)
-            {
-                if matched && step.skip_to != u32::MAX {
-                    at = step.skip_to as usize;
+            if self.trace.is_none() && !begin.resumed {
+                match self.run_short(plan, step.rule) {
+                    Some(false) => continue,
+                    Some(true) => {
+                        if step.skip_to != u32::MAX {
+                            at = step.skip_to as usize;
+                        }
+                        continue;
+                    }
+                    None => {}
                 }
+            }
+            if self.is_in_vain(plan, at - 1) {
+                self.capture_last(plan, step.rule);
                 continue;
             }
-            let is_seen = self.trace.is_some() || self.keeps_quiet;
-            if !is_seen && self.sifted.is_in_vain(&plan.sieve, phase, at - 1) {
-                self.capture_last(&plan, step.rule);
-                continue;
-            }
-            match self.run_rule(&plan, step.rule, begin) {
+            match self.run_rule(plan, step.rule, begin) {
                 Outcome::NoMatch => continue,
                 Outcome::Match => {}
                 Outcome::Ask { link } => return self.pause(Place { step: at - 1, link, resumed: true }),
@@ -329,6 +336,13 @@ impl Transaction {
             });
             self.complete(plan, rule, link, at, (item, form, found));
         }
+    }
+
+    /// True if the first link of the rule at this step matches, as far as it does, for nothing.
+    fn is_in_vain(&self, plan: &Plan, step: usize) -> bool {
+        let is_seen = self.trace.is_some() || self.keeps_quiet;
+        !is_seen
+            && self.sifted.as_deref().is_some_and(|sifted| sifted.is_in_vain(&plan.sieve, self.phase, step))
     }
 
     /// All that is left of a rule whose first link matches in vain.

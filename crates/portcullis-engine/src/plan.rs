@@ -480,5 +480,6 @@ impl Plan {
         self.shortcuts = Shortcuts::new(self);
         self.prelude = Prelude::new(self);
         self.sieve = Sieve::new(self);
+        self.sift_unset();
     }
 }

@@ -42,17 +42,7 @@ impl Prelude {
         if end - begin < Self::STEPS_MIN || !steps[..begin].iter().all(|step| leaves_tx(plan, step.rule)) {
             return Prelude::default();
         }
-        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let connection = Connection {
-            client: nowhere,
-            server: nowhere,
-            unique_id: String::new(),
-            epoch_seconds: 0,
-            utc_offset_seconds: 0,
-        };
-        let collections = Arc::new(NoCollections);
-        let mut run = Transaction::new(Arc::default(), collections, Scratch::default(), &connection);
-        run.store.reset(&[]);
+        let mut run = Transaction::of_nobody();
         run.store.set_scalar_span(Variable::RemoteAddr, Span::default());
         run.tx.reset(plan.tx_names.len());
         run.phase = Phase::RequestHeaders;
@@ -60,13 +50,13 @@ impl Prelude {
         let mut at = begin;
         while let Some(step) = steps[..end].get(at) {
             at += 1;
-            match run.run_plain(plan, step.rule) {
+            match run.run_short(plan, step.rule) {
                 None => return Prelude::default(),
                 Some(true) if step.skip_to != u32::MAX => at = step.skip_to as usize,
                 Some(_) => {}
             }
         }
-        let Transaction { store, tx, matched, matches, changes, matches_dropped, .. } = run;
+        let Transaction { store, tx, matched, matches, changes, matches_dropped, .. } = *run;
         if matches_dropped > 0 {
             return Prelude::default();
         }
@@ -101,6 +91,22 @@ fn leaves_tx(plan: &Plan, rule: RuleIndex) -> bool {
 }
 
 impl Transaction {
+    /// Without a message and without values, to work out what is the same in all transactions.
+    pub(crate) fn of_nobody() -> Box<Transaction> {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let connection = Connection {
+            client: nowhere,
+            server: nowhere,
+            unique_id: String::new(),
+            epoch_seconds: 0,
+            utc_offset_seconds: 0,
+        };
+        let collections = Arc::new(NoCollections);
+        let mut run = Transaction::new(Arc::default(), collections, Scratch::default(), &connection);
+        run.store.reset(&[]);
+        run
+    }
+
     /// Takes over what the steps from `at` on come to, if they are those of the prelude and it holds here; says where to go on.
     pub(crate) fn take_prelude(&mut self, plan: &Plan, at: usize) -> Option<usize> {
         let prelude = &plan.prelude;

@@ -22,10 +22,18 @@ use crate::{ChainId, Chains};
 pub struct Shortcuts {
     /// By link: what decides whether it matches.
     links: Vec<Shortcut>,
-    /// By rule: it has one such link, and a match does no more than be noted and set `TX` keys to what is at hand.
-    plain: Vec<bool>,
-    /// By rule: plain, it matches each time, and does not even set anything.
-    idle: Vec<bool>,
+    rules: Vec<OfRule>,
+}
+
+/// What is known of a rule.
+#[derive(Clone, Copy, Debug)]
+struct OfRule {
+    /// What decides whether its first link matches.
+    first: Shortcut,
+    /// It has one such link, and a match does no more than be noted and set `TX` keys to what is at hand.
+    is_plain: bool,
+    /// Plain, it matches each time, and does not even set anything.
+    is_idle: bool,
 }
 
 impl Shortcuts {
@@ -43,22 +51,27 @@ impl Shortcuts {
                 && matches!(rule.disruption, Disruption::Pass)
                 && plan.links[first].acts.iter().all(is_at_hand)
         };
-        let plain: Vec<bool> = plan.rules.iter().map(is_plain).collect();
-        let is_idle = |(rule, (plain, certain)): (&Rule, (&bool, &bool))| {
-            *plain && *certain && plan.links[rule.first_link as usize].acts.is_empty()
+        let certain = plan.certain.iter().copied().chain(std::iter::repeat(false));
+        let of_rule = |(rule, certain): (&Rule, bool)| {
+            let (first, is_plain) = (rule.first_link as usize, is_plain(rule));
+            let is_idle = is_plain && certain && plan.links[first].acts.is_empty();
+            OfRule { first: links[first], is_plain, is_idle }
         };
-        let known = plain.iter().zip(&plan.certain);
-        let idle = plan.rules.iter().zip(known).map(is_idle).collect();
-        Shortcuts { links, plain, idle }
+        let rules = plan.rules.iter().zip(certain).map(of_rule).collect();
+        Shortcuts { links, rules }
+    }
+
+    fn of(&self, rule: RuleIndex) -> Option<&OfRule> {
+        self.rules.get(rule.0 as usize)
     }
 
     /// True if nothing is different when the rule does not run, but that its match is not remembered.
     pub(crate) fn is_idle(&self, rule: RuleIndex) -> bool {
-        self.idle.get(rule.0 as usize) == Some(&true)
+        self.of(rule).is_some_and(|rule| rule.is_idle)
     }
 
     pub(crate) fn is_plain(&self, rule: RuleIndex) -> bool {
-        self.plain.get(rule.0 as usize) == Some(&true)
+        self.of(rule).is_some_and(|rule| rule.is_plain)
     }
 }
 
@@ -204,14 +217,21 @@ impl Transaction {
         Some(true)
     }
 
-    /// Runs a plain rule; `None` if it has to go the way of all others after all.
-    pub(crate) fn run_plain(&mut self, plan: &Plan, index: RuleIndex) -> Option<bool> {
-        let rule = plan.rule(index);
-        let link = &plan.links[rule.first_link as usize];
-        let shortcut = &plan.shortcuts.links[rule.first_link as usize];
-        if !self.decide(shortcut)? {
-            return Some(false);
+    /// Runs a rule whose first link one number decides, if that does not match or the rule is plain: whether it matches. `None` if it
+    /// has to go the way of all others.
+    pub(crate) fn run_short(&mut self, plan: &Plan, index: RuleIndex) -> Option<bool> {
+        let OfRule { first, is_plain, .. } = plan.shortcuts.of(index)?;
+        let matches = self.decide(first)?;
+        match matches {
+            true if *is_plain => self.match_plain(plan, index, first),
+            true => None,
+            false => Some(false),
         }
+    }
+
+    /// What a plain rule does that matches but for values taken away from it.
+    fn match_plain(&mut self, plan: &Plan, index: RuleIndex, shortcut: &Shortcut) -> Option<bool> {
+        let link = &plan.links[plan.rule(index).first_link as usize];
         if !self.keeps_quiet && !plan.reads_last_match && !self.may_be_taken_away(plan) {
             self.run_acts(plan, &link.acts);
             return Some(true);

@@ -19,6 +19,7 @@ mod lanes;
 mod memo;
 mod produced;
 pub(crate) mod sift;
+mod unset;
 mod word_lists;
 
 use portcullis_match::WordFinder;
@@ -42,6 +43,8 @@ pub struct Sieve {
     not_plain: u64,
     /// Steps that run whatever the values are, by phase.
     always: [Vec<u64>; 5],
+    /// Candidates that need not be looked at: what stands for a scalar without a value is enough for them (`unset.rs`).
+    settled: Vec<u64>,
     /// Those of them that do nothing but match.
     idle: [Vec<u64>; 5],
     /// Candidates with something [`produced`](Candidate::produced).

@@ -148,6 +148,13 @@ struct Form {
     next: u32,
 }
 
+/// Variables and classes with values that the sieve has not looked at, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fresh {
+    pub(crate) scalars: [u64; Variable::ALL.len().div_ceil(64)],
+    pub(crate) classes: u64,
+}
+
 /// What [`Store::rewind`] goes back to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
@@ -169,6 +176,7 @@ pub(crate) struct Store {
     scratch: Vec<u8>,
     /// Grows with each value that rules have not made.
     news: u32,
+    fresh: Fresh,
 }
 
 impl Default for Store {
@@ -181,6 +189,7 @@ impl Default for Store {
             forms: Vec::new(),
             scratch: Vec::new(),
             news: 0,
+            fresh: Fresh::default(),
         }
     }
 }
@@ -206,6 +215,7 @@ impl Store {
         self.scratch.clear();
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
         self.news = 0;
+        self.fresh = Fresh::default();
     }
 
     /// Keeps `text` and says where it is.
@@ -229,6 +239,7 @@ impl Store {
         let id = self.temporary(key, data);
         self.classes[class as usize].push(id.0);
         self.news += u32::from(!matches!(class, Class::MatchedVars | Class::MatchedVarsNames));
+        self.fresh.classes |= 1 << class as u32;
         id
     }
 
@@ -265,11 +276,17 @@ impl Store {
         let id = self.temporary(Span::default(), span);
         self.scalars[variable as usize] = id.0;
         self.news += 1;
+        self.fresh.scalars[variable as usize / 64] |= 1 << (variable as u32 % 64);
     }
 
     /// The same number as before if no value has come since.
     pub(crate) fn news(&self) -> u32 {
         self.news
+    }
+
+    /// What has come since the last call.
+    pub(crate) fn take_fresh(&mut self) -> Fresh {
+        std::mem::take(&mut self.fresh)
     }
 
     pub(crate) fn scalar(&self, variable: Variable) -> Option<ValueId> {

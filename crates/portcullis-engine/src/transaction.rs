@@ -98,7 +98,8 @@ pub struct Scratch {
     memo: Option<Memo>,
     store: Box<Store>,
     tx: TxStore,
-    sifted: Sifted,
+    /// Boxed, as it is taken out and put back for each phase.
+    sifted: Option<Box<Sifted>>,
     matches: Vec<Match>,
     changes: Vec<ScoreChange>,
     items: Vec<Item>,
@@ -117,10 +118,13 @@ impl Scratch {
 #[derive(Debug)]
 pub struct Transaction {
     pub(crate) plan: Arc<Plan>,
+    /// The same, to be taken out while rules run: to count up and down for each phase would have workers wait for each other.
+    at_hand: Option<Arc<Plan>>,
     pub(crate) collections: Arc<dyn Collections>,
     pub(crate) store: Box<Store>,
     pub(crate) tx: TxStore,
-    pub(crate) sifted: Sifted,
+    /// There but while it is worked on.
+    pub(crate) sifted: Option<Box<Sifted>>,
     pub(crate) memo: Option<Memo>,
     pub(crate) body: RequestBody,
     pub(crate) patterns: Patterns,
@@ -190,13 +194,13 @@ impl Transaction {
         collections: Arc<dyn Collections>,
         mut scratch: Scratch,
         connection: &Connection,
-    ) -> Transaction {
+    ) -> Box<Transaction> {
         scratch.store.reset(plan.prelude.bytes());
         scratch.tx.reset(plan.tx_names.len());
         let keeps_quiet = plan.settings.audit.reachable.quiet_matches;
-        scratch.sifted.reset(&plan.sieve, keeps_quiet);
+        scratch.sifted.get_or_insert_default().reset(&plan.sieve, keeps_quiet);
         let settings = &plan.settings;
-        let mut transaction = Transaction {
+        let mut transaction = Box::new(Transaction {
             collections,
             store: scratch.store,
             tx: scratch.tx,
@@ -245,8 +249,9 @@ impl Transaction {
             argument: scratch.argument,
             expansion: scratch.expansion,
             trace: None,
+            at_hand: None,
             plan,
-        };
+        });
         if transaction.plan.searches_xml {
             transaction.body.make_tree();
         }
@@ -258,7 +263,7 @@ impl Transaction {
     /// whose records or debug lines can show them. To be called before phase 1.
     pub fn keep_quiet_matches(&mut self) {
         self.keeps_quiet = true;
-        self.sifted.reset(&self.plan.sieve, true);
+        self.sifted.get_or_insert_default().reset(&self.plan.sieve, true);
     }
 
     /// Phase 1: the request line and headers, as sent, in order.
@@ -384,7 +389,7 @@ impl Transaction {
     }
 
     /// The buffers, for the next transaction of this thread.
-    pub fn into_scratch(self) -> Scratch {
+    pub fn into_scratch(self: Box<Self>) -> Scratch {
         let Transaction {
             store,
             tx,
@@ -396,7 +401,7 @@ impl Transaction {
             mut argument,
             mut expansion,
             ..
-        } = self;
+        } = *self;
         matches.clear();
         changes.clear();
         items.clear();
@@ -406,6 +411,15 @@ impl Transaction {
             text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
         }
         Scratch { memo, store, tx, sifted, matches, changes, items, argument, expansion }
+    }
+
+    /// The plan, for as long as rules run; to be [given back](Self::put_back) then.
+    pub(crate) fn take_plan(&mut self) -> Arc<Plan> {
+        self.at_hand.take().unwrap_or_else(|| Arc::clone(&self.plan))
+    }
+
+    pub(crate) fn put_back(&mut self, plan: Arc<Plan>) {
+        self.at_hand = Some(plan);
     }
 
     /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.

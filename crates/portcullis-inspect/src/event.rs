@@ -13,13 +13,18 @@ use crate::inspector::engine_mode;
 
 impl Inspection {
     /// The event, or nothing if the exchange is not worth one.
-    pub(crate) fn event(&mut self, action: Action, outcome: &Outcome, coverage: &Coverage) -> Option<Event> {
+    pub(crate) fn event(
+        &mut self,
+        action: Action,
+        outcome: &Outcome,
+        coverage: &Coverage,
+    ) -> Option<Box<Event>> {
         let quiet =
             action == Action::Pass && outcome.upstream_error.is_none() && outcome.exceptions.is_empty();
         if quiet {
             return None;
         }
-        let mut event = Event::new(std::mem::take(&mut self.connection.request_id), self.time());
+        let mut event = Box::new(Event::new(std::mem::take(&mut self.connection.request_id), self.time()));
         event.site = Arc::clone(&self.names.site);
         event.route = Arc::clone(&self.names.route);
         event.policy_generation = self.names.generation;

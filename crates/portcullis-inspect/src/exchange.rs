@@ -87,7 +87,7 @@ pub struct Report {
     /// What happened.
     pub action: Action,
     /// The event, redacted; `None` if there is nothing to report.
-    pub event: Option<Event>,
+    pub event: Option<Box<Event>>,
     /// Rules with a logged match, each as often as it matched.
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with what came of it.

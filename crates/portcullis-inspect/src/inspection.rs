@@ -23,7 +23,7 @@ pub struct Inspection {
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) names: PolicyNames,
     pub(crate) connection: Connection,
-    pub(crate) transaction: Transaction,
+    pub(crate) transaction: Box<Transaction>,
     pub(crate) semantic: Option<Box<SemanticRun>>,
     /// Buffers of the semantic detector while it does not run.
     spare: Buffers,

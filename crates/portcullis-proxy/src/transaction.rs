@@ -411,7 +411,7 @@ impl Transaction {
             event.client = self.describe_client(connection, generation, head);
             event.upstream = self.endpoint().map(str::to_string);
             event.trace_id = trace_id;
-            on_event(event);
+            on_event(*event);
         }
     }
 
@@ -428,7 +428,7 @@ impl Transaction {
         head: &RequestHead,
         route: Option<&Route>,
         outcome: &Outcome,
-    ) -> (Action, Option<Event>, Coverage) {
+    ) -> (Action, Option<Box<Event>>, Coverage) {
         let reason = match self.inspection.health() {
             Health::Broken => NotInspected::EngineError,
             _ if self.entry == Entry::Refused => NotInspected::AfterVerdict,
@@ -467,10 +467,10 @@ impl Transaction {
         route: Option<&Route>,
         outcome: &Outcome,
         (action, coverage): (Action, &Coverage),
-    ) -> Event {
+    ) -> Box<Event> {
         let names = route.map_or(&connection.worker.shared.unrouted_names, |route| &route.names);
-        let mut event =
-            Event::new(self.request_id.clone(), Timestamp::from_epoch_millis(self.began.epoch_millis()));
+        let time = Timestamp::from_epoch_millis(self.began.epoch_millis());
+        let mut event = Box::new(Event::new(self.request_id.clone(), time));
         event.site = names.site.clone();
         event.route = names.route.clone();
         event.policy_generation = generation.number;

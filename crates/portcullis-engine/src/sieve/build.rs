@@ -22,7 +22,8 @@ impl Sieve {
         let blocks = looks.len().div_ceil(BLOCK_BITS);
         let not_plain = classes::not_plain();
         let width = blocks * Block::default().len();
-        let mut sieve = Sieve { not_plain, width, all: vec![u64::MAX; width], ..Sieve::default() };
+        let (all, settled) = (vec![u64::MAX; width], vec![0; width]);
+        let mut sieve = Sieve { not_plain, width, all, settled, ..Sieve::default() };
         let mut builders = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
         for (phase, steps) in plan.steps.iter().enumerate() {
             let mut bits = vec![0u64; steps.len().div_ceil(64)];
@@ -147,7 +148,7 @@ fn known_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Look>)> {
 impl super::Lanes {
     /// Who looks at any key looks at those that others name, too.
     fn complete(&mut self, plan: &Plan, length_min: impl Fn(usize) -> usize) {
-        for ClassLanes { any, keyed } in &mut self.classes {
+        for ClassLanes { any, keyed, .. } in &mut self.classes {
             for (_, source) in keyed.iter_mut() {
                 if let Some(any) = any {
                     source.extend(&plan.chains, any);
@@ -159,7 +160,7 @@ impl super::Lanes {
         for (_, source) in &mut self.scalars {
             source.finish(&length_min);
         }
-        self.number();
+        self.finish();
     }
 }
 

@@ -3,7 +3,7 @@
 use portcullis_decode::Transformation;
 use portcullis_types::{ByteSet, Variable};
 
-use crate::store::{CLASS_COUNT, Class, classes_of, readings_of};
+use crate::store::{CLASS_COUNT, Class, Fresh, classes_of, readings_of};
 use crate::{ChainId, Chains};
 
 use super::{Side, classes};
@@ -13,6 +13,10 @@ use super::{Side, classes};
 pub(crate) struct Lanes {
     pub(super) classes: [ClassLanes; CLASS_COUNT],
     pub(super) scalars: Vec<(Variable, Source)>,
+    /// By number of a variable: its place there, if it has one.
+    scalar_places: Vec<Option<u8>>,
+    /// Those that anybody looks at.
+    looked_at: Fresh,
 }
 
 /// Who looks at the values of a class.
@@ -20,9 +24,14 @@ pub(crate) struct Lanes {
 pub(super) struct ClassLanes {
     /// Whatever the key.
     pub(super) any: Option<Source>,
-    /// For keys that rules name, in lower case: those of `any` and their own.
+    /// For keys that rules name, in lower case: those of `any` and their own. Once they are all there, by length.
     pub(super) keyed: Vec<(Box<[u8]>, Source)>,
+    /// By length: where the keys of it begin there. At last, where those of [`KEY_BYTES_MAX`] end.
+    starts: Vec<u16>,
 }
+
+/// No key is longer than this but by chance; keys that are have one place for all lengths.
+const KEY_BYTES_MAX: usize = 40;
 
 /// The candidates that look at a value, by the chain they look through.
 #[derive(Clone, Debug)]
@@ -77,13 +86,49 @@ impl Node {
 
 impl Default for Lanes {
     fn default() -> Self {
-        Lanes { classes: std::array::from_fn(|_| ClassLanes::default()), scalars: Vec::new() }
+        Lanes {
+            classes: std::array::from_fn(|_| ClassLanes::default()),
+            scalars: Vec::new(),
+            scalar_places: Vec::new(),
+            looked_at: Fresh::default(),
+        }
     }
 }
 
 impl Lanes {
-    /// Gives each source its number.
-    pub(super) fn number(&mut self) {
+    /// What of `fresh` anybody looks at.
+    pub(super) fn of_interest(&self, fresh: Fresh) -> Fresh {
+        let Fresh { scalars, classes } = self.looked_at;
+        Fresh {
+            scalars: std::array::from_fn(|at| fresh.scalars[at] & scalars[at]),
+            classes: fresh.classes & classes,
+        }
+    }
+
+    /// Who looks at the variable with this number.
+    pub(super) fn scalar(&self, number: usize) -> Option<(Variable, &Source)> {
+        let place = self.scalar_places.get(number).copied().flatten()?;
+        let (variable, source) = self.scalars.get(usize::from(place))?;
+        Some((*variable, source))
+    }
+
+    /// Once all sources are in: puts what is looked up in order, and gives each source its number.
+    pub(super) fn finish(&mut self) {
+        self.scalar_places = vec![None; Variable::ALL.len()];
+        for (place, (variable, _)) in (0..).zip(&self.scalars) {
+            let number = *variable as usize;
+            self.scalar_places[number] = Some(place);
+            self.looked_at.scalars[number / 64] |= 1 << (number % 64);
+        }
+        for (number, lanes) in self.classes.iter_mut().enumerate() {
+            lanes.order();
+            let is_looked_at = lanes.any.is_some() || !lanes.keyed.is_empty();
+            self.looked_at.classes |= u64::from(is_looked_at) << number;
+        }
+        self.number();
+    }
+
+    fn number(&mut self) {
         let of_classes = self
             .classes
             .iter_mut()
@@ -98,9 +143,18 @@ impl Lanes {
 impl ClassLanes {
     /// Who looks at the value under `key`.
     pub(super) fn source(&self, key: &[u8]) -> Option<&Source> {
-        let named =
-            self.keyed.iter().find(|(name, _)| name.len() == key.len() && name.eq_ignore_ascii_case(key));
+        let length = key.len().min(KEY_BYTES_MAX);
+        let range = self.starts.get(length).zip(self.starts.get(length + 1));
+        let same = range.map_or(&[][..], |(&from, &to)| &self.keyed[from.into()..to.into()]);
+        let named = same.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
         named.map(|(_, source)| source).or(self.any.as_ref())
+    }
+
+    fn order(&mut self) {
+        let length = |(name, _): &(Box<[u8]>, Source)| name.len().min(KEY_BYTES_MAX);
+        self.keyed.sort_by_key(length);
+        let start = |wanted| self.keyed.partition_point(|entry| length(entry) < wanted) as u16;
+        self.starts = (0..=KEY_BYTES_MAX + 1).map(start).collect();
     }
 }
 

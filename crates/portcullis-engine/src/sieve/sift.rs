@@ -6,11 +6,11 @@ use portcullis_types::{Phase, Span};
 
 use crate::Plan;
 use crate::operator::Captures;
-use crate::store::{CLASS_COUNT, Class};
+use crate::store::{CLASS_COUNT, Class, Fresh};
 use crate::transaction::Transaction;
 
 use super::forms::Forms;
-use super::lanes::bits;
+use super::lanes::{bits, bits_of};
 use super::memo::{self, Known};
 use super::{Sieve, Source, classes};
 
@@ -23,15 +23,11 @@ const GROUP_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Sifted {
     /// Steps to run, by phase.
-    run: [Vec<u64>; 5],
+    pub(super) run: [Vec<u64>; 5],
     /// Candidates that need not be looked at any more: their rules run.
     pub(super) settled: Vec<u64>,
     /// Values of each class that have been looked at.
-    classes_seen: Vec<u32>,
-    /// Of each scalar lane, the value that has been looked at; of those without one, what stands for it.
-    scalars_seen: Vec<Option<Option<u32>>>,
-    /// [`Store::news`](crate::store::Store::news) of the last time.
-    news: Option<u32>,
+    classes_seen: [u32; CLASS_COUNT],
     pub(super) work: Work,
 }
 
@@ -70,13 +66,8 @@ impl Sifted {
                 run.iter_mut().zip(idle).for_each(|(run, idle)| *run &= !idle);
             }
         }
-        self.news = None;
-        self.settled.clear();
-        self.settled.resize(sieve.width, 0);
-        self.classes_seen.clear();
-        self.classes_seen.resize(CLASS_COUNT, 0);
-        self.scalars_seen.clear();
-        self.scalars_seen.resize(sieve.lanes.scalars.len(), None);
+        self.settled.clone_from(&sieve.settled);
+        self.classes_seen = [0; CLASS_COUNT];
     }
 
     /// True if the first link of the rule at this step matches, as far as it does, for nothing.
@@ -106,40 +97,33 @@ impl Sifted {
 impl Transaction {
     /// Looks at the values that are new since the last call.
     pub(crate) fn sift(&mut self, plan: &Arc<Plan>) {
-        let news = Some(self.store.news());
-        if self.phase.number() > plan.sieve.last_phase || self.sifted.news == news {
+        if self.phase.number() > plan.sieve.last_phase {
             return;
         }
-        self.sifted.news = news;
+        let fresh = plan.sieve.lanes.of_interest(self.store.take_fresh());
+        if fresh == Fresh::default() {
+            return;
+        }
+        let Some(mut sifted) = self.sifted.take() else { return };
         let memo = self.memo.take().unwrap_or_default();
-        let mut sifted = std::mem::take(&mut self.sifted);
-        memo.with(plan, |known| self.sift_new(plan, &mut sifted, known));
-        self.sifted = sifted;
+        memo.with(plan, |known| self.sift_new(plan, &mut sifted, known, fresh));
+        self.sifted = Some(sifted);
         self.memo = Some(memo);
     }
 
-    fn sift_new(&mut self, plan: &Plan, sifted: &mut Sifted, mut known: Option<&mut Known>) {
-        let sieve = &plan.sieve;
-        for (at, (variable, source)) in sieve.lanes.scalars.iter().enumerate() {
-            // What stands for one that has no value is always the same.
-            let value = Some(self.store.scalar(*variable).map(|value| value.0));
-            if sifted.scalars_seen[at] == value {
-                continue;
-            }
-            sifted.scalars_seen[at] = value;
-            if let Some(value) = self.scalar(*variable) {
-                let text = self.store.data(value);
-                let known =
-                    known.as_deref_mut().filter(|_| memo::repeats_as(*variable, self.store.text(text)));
-                self.sift_known(plan, sifted, known, source, text);
-            }
+    fn sift_new(&mut self, plan: &Plan, sifted: &mut Sifted, mut known: Option<&mut Known>, fresh: Fresh) {
+        let lanes = &plan.sieve.lanes;
+        for number in bits(&fresh.scalars) {
+            let Some((variable, source)) = lanes.scalar(number) else { continue };
+            let Some(value) = self.store.scalar(variable) else { continue };
+            let text = self.store.data(value);
+            let known = known.as_deref_mut().filter(|_| memo::repeats_as(variable, self.store.text(text)));
+            self.sift_known(plan, sifted, known, source, text);
         }
-        for (class, lanes) in Class::ALL.into_iter().zip(&sieve.lanes.classes) {
-            let seen = &mut sifted.classes_seen[class as usize];
+        for number in bits_of(fresh.classes) {
+            let (class, lanes) = (Class::ALL[number], &lanes.classes[number]);
+            let seen = &mut sifted.classes_seen[number];
             let from = std::mem::replace(seen, self.store.class_len(class) as u32);
-            if lanes.any.is_none() && lanes.keyed.is_empty() {
-                continue;
-            }
             for at in from as usize..self.store.class_len(class) {
                 let value = self.store.class_value(class, at);
                 let key = self.store.text(self.store.key(value));

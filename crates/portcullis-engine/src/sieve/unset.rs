@@ -1,0 +1,23 @@
+//! Load time: what stands for scalars without a value, `0` for a flag that no parser has set. It is the same in every transaction, so it
+//! is looked at once.
+
+use crate::Plan;
+use crate::transaction::Transaction;
+
+use super::sift::Sifted;
+
+impl Plan {
+    /// Tells the sieve what comes of such scalars. One that is given a value later is looked at again.
+    pub(crate) fn sift_unset(&mut self) {
+        let mut run = Transaction::of_nobody();
+        let mut sifted = Sifted::default();
+        sifted.reset(&self.sieve, true);
+        for (variable, source) in &self.sieve.lanes.scalars {
+            if let Some(value) = run.scalar(*variable) {
+                let text = run.look_at(run.store.data(value));
+                run.sift_value(self, &mut sifted, source, text);
+            }
+        }
+        (self.sieve.always, self.sieve.settled) = (sifted.run, sifted.settled);
+    }
+}
