@@ -49,39 +49,88 @@ pub(crate) fn cmd_line(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) {
     out.resize(end + rest.len(), 0);
     // The last byte written is a blank that came from `rest`.
     let mut blank = false;
-    for block in rest.chunks(BLOCK) {
-        if let Some(block) = block.first_chunk::<BLOCK>()
-            && !(blank && block[0] == b' ')
-            && is_prose(block)
-        {
-            let place = &mut out[end..end + BLOCK];
-            place.copy_from_slice(block);
-            place.make_ascii_lowercase();
-            end += BLOCK;
-            blank = block[BLOCK - 1] == b' ';
-            continue;
+    let mut at = 0;
+    while let Some(window) = rest[at..].first_chunk() {
+        let is_taken = blank & (KINDS[usize::from(window[0])] >= BLANK);
+        match Block::of(window).filter(|_| !is_taken) {
+            Some(block) => {
+                end += block.write(&mut out[end..]);
+                blank = block.ends_with_blank();
+            }
+            None => {
+                for &byte in &window[..BLOCK] {
+                    write(byte, out, &mut end, &mut blank);
+                }
+            }
         }
-        // Without a branch for each byte: blanks come too often to be foreseen.
-        for &byte in block {
-            let kind = KINDS[usize::from(byte)];
-            end -= usize::from(blank & (kind == TAKES_BLANK));
-            out[end] = if kind == BLANK { b' ' } else { byte.to_ascii_lowercase() };
-            end += usize::from((kind != DROPPED) & !(blank & (kind == BLANK)));
-            blank = (kind == BLANK) | (blank & (kind == DROPPED));
-        }
+        at += BLOCK;
+    }
+    for &byte in &rest[at..] {
+        write(byte, out, &mut end, &mut blank);
     }
     out.truncate(end);
 }
 
-/// True if nothing happens to these bytes but that letters become lower case. Written so that the compiler makes vector code of it.
-fn is_prose(block: &[u8; BLOCK]) -> bool {
-    let acts = |byte: u8| {
-        // `"` to `/` has `"`, `'`, `(`, `,` and `/`, with others that are rare in texts, and `-` and `.`, which are not.
-        let mark = (byte.wrapping_sub(b'"') < 14) & (byte != b'-') & (byte != b'.');
-        mark | (byte < b' ') | (byte == b';') | (byte == b'\\') | (byte == b'^')
-    };
-    let blanks = block.iter().zip(&block[1..]).fold(false, |any, (&a, &b)| any | ((a == b' ') & (b == b' ')));
-    !block.iter().fold(blanks, |any, &byte| any | acts(byte))
+/// What becomes of one byte. Without a branch: blanks come too often to be foreseen.
+#[inline]
+fn write(byte: u8, out: &mut [u8], end: &mut usize, blank: &mut bool) {
+    let kind = KINDS[usize::from(byte)];
+    *end -= usize::from(*blank & (kind == TAKES_BLANK));
+    out[*end] = if kind == BLANK { b' ' } else { byte.to_ascii_lowercase() };
+    *end += usize::from((kind != DROPPED) & !(*blank & (kind == BLANK)));
+    *blank = (kind == BLANK) | (*blank & (kind == DROPPED));
+}
+
+/// What becomes of so many bytes.
+struct Block {
+    made: [u8; BLOCK],
+    /// [`YES`] for each byte of `made` that goes.
+    gone: [u8; BLOCK],
+}
+
+const YES: u8 = 0xff;
+
+impl Block {
+    /// `None` if one of the bytes is dropped. Of a run of blanks the last one stays, unless what follows takes it away: the next byte tells.
+    /// Written, and kept out of its caller, so that the compiler makes vector code of it.
+    #[inline(never)]
+    fn of(window: &[u8; BLOCK + 1]) -> Option<Block> {
+        let is = |yes: bool| if yes { YES } else { 0 };
+        let is_blank = |byte: u8| {
+            let is_end = is(byte == b'\t') | is(byte == b'\n') | is(byte == b'\r');
+            is(byte == b' ') | is(byte == b',') | is(byte == b';') | is_end
+        };
+        let mut block = Block { made: [0; BLOCK], gone: [0; BLOCK] };
+        let mut dropped = [0; BLOCK];
+        for at in 0..BLOCK {
+            let (byte, next) = (window[at], window[at + 1]);
+            let blank = is_blank(byte);
+            let lower = byte | is(byte.wrapping_sub(b'A') < 26) & 0x20;
+            block.made[at] = lower & !blank | b' ' & blank;
+            block.gone[at] = blank & (is_blank(next) | is(next == b'/') | is(next == b'('));
+            dropped[at] = is(byte == b'"') | is(byte == b'\'') | is(byte == b'\\') | is(byte == b'^');
+        }
+        (u128::from_le_bytes(dropped) == 0).then_some(block)
+    }
+
+    /// Writes what stays, with anything behind it, and returns how many bytes stay. Those that go are few, or none.
+    #[inline]
+    fn write(&self, out: &mut [u8]) -> usize {
+        let (mut text, mut gone) = (u128::from_le_bytes(self.made), u128::from_le_bytes(self.gone));
+        let mut kept = BLOCK;
+        while gone != 0 {
+            let below = (1 << gone.trailing_zeros()) - 1;
+            text = text & below | text >> 8 & !below;
+            gone = gone >> 8 & !below;
+            kept -= 1;
+        }
+        out[..BLOCK].copy_from_slice(&text.to_le_bytes());
+        kept
+    }
+
+    fn ends_with_blank(&self) -> bool {
+        self.made[BLOCK - 1] == b' ' && self.gone[BLOCK - 1] != YES
+    }
 }
 
 #[cfg(test)]
