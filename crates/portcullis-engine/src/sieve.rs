@@ -22,7 +22,9 @@ pub(crate) mod sift;
 mod unset;
 mod word_lists;
 
-use portcullis_match::WordFinder;
+use std::sync::OnceLock;
+
+use portcullis_match::{FewWords, WordFinder};
 
 pub(crate) use lanes::{Lanes, Source};
 pub use memo::Memo;
@@ -144,12 +146,24 @@ struct Finder {
     /// and by word where they begin there, and at last where they all end.
     starts: Vec<u32>,
     list_count: usize,
+    /// By list: a quick look for its words, made when it is first asked for; none if they are too many.
+    few: Vec<OnceLock<Option<FewWords>>>,
 }
 
 impl Finder {
     fn lists_of(&self, word: u32) -> &[u16] {
         let [from, to] = [0, 1].map(|at| self.starts[word as usize + at] as usize);
         &self.lists[from..to]
+    }
+
+    /// What says quickly that no word of this list is in a text, if there is such a thing.
+    fn few(&self, list: u16) -> Option<&FewWords> {
+        let few = self.few.get(usize::from(list))?;
+        few.get_or_init(|| {
+            let words = (0..self.words.len() as u32).filter(|&word| self.lists_of(word).contains(&list));
+            FewWords::new(&words.map(|word| self.words.word(word)).collect::<Vec<_>>())
+        })
+        .as_ref()
     }
 }
 

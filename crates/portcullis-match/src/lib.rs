@@ -16,7 +16,7 @@
 //! | `@validateUtf8Encoding` | [`utf8_error`] |
 //!
 //! A [`Gate`] says what a text must have before a pattern can match in it, and a [`WordFinder`] looks for the words of many
-//! gates in one pass.
+//! gates in one pass; [`FewWords`] says quickly that those of one are not there.
 //!
 //! Arguments come from rule files: a bad one is an error with an offset, at load time. Values come from the network:
 //! no value makes anything here panic or allocate without bound, and none but a pattern that backtracks, within its budget,
@@ -37,6 +37,7 @@
 mod byte_range;
 mod encoding;
 mod facts;
+mod few_words;
 mod gate;
 mod ip_set;
 mod ranges;
@@ -47,6 +48,7 @@ mod word_set;
 pub use byte_range::{ByteRangeError, first_byte_outside, parse_byte_range};
 pub use encoding::{UrlEncodingError, Utf8Error, Utf8Fault, url_encoding_error, utf8_error, utf8_valid};
 pub use facts::{FACTS_VERSION, Facts};
+pub use few_words::FewWords;
 pub use gate::{Gate, Gates};
 pub use ip_set::{IpSet, IpSetError};
 pub use regex::{Budget, Captures, Exhausted, Pcre, Regex, RegexCache, RegexError, RegexFlags};

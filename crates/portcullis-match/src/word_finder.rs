@@ -31,7 +31,8 @@ const BLOCK: usize = 64;
 pub struct WordFinder {
     /// The texts of the words, in lower case, one behind the other.
     texts: Vec<u8>,
-    words: usize,
+    /// Where each of them ends there.
+    ends: Vec<u32>,
     /// By two folded bytes: a bit for each value of the low five bits that the third byte of a piece that begins so may have. Empty, or one
     /// for each pair. Of a table of this kind a text of letters touches a few kilobytes only.
     begins: Vec<u32>,
@@ -60,13 +61,17 @@ struct Piece {
 impl WordFinder {
     /// For these words; one of less than two bytes is never found.
     pub fn new(words: &[&[u8]]) -> WordFinder {
-        let mut finder = WordFinder { words: words.len(), ..WordFinder::default() };
+        let mut finder = WordFinder { ends: Vec::with_capacity(words.len()), ..WordFinder::default() };
         let mut exact = Box::new([[0; 1 << (TABLE_BITS - 6)]; LENGTHS]);
         let mut pieces = Vec::with_capacity(words.len());
         let mut users = Users(vec![0; (8 * words.len()).next_power_of_two()]);
-        for (number, word) in (0..).zip(words).filter(|(_, word)| word.len() > 1) {
+        for (number, word) in (0..).zip(words) {
             let start = finder.texts.len();
             finder.texts.extend_from_slice(word);
+            finder.ends.push(finder.texts.len() as u32);
+            if word.len() < 2 {
+                continue;
+            }
             let text = &mut finder.texts[start..];
             text.make_ascii_lowercase();
             let length = text.len().min(PIECE_BYTES_MAX);
@@ -100,6 +105,23 @@ impl WordFinder {
             *place += 1;
         }
         self.buckets = buckets;
+    }
+
+    /// How many words there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The word of this number, in lower case if it is ever found.
+    pub fn word(&self, number: u32) -> &[u8] {
+        let at = number as usize;
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.texts[from as usize..self.ends[at] as usize]
     }
 
     /// Calls `found` with the number of each word at each of its places, and with a place inside it; these never fall.
@@ -173,7 +195,7 @@ impl WordFinder {
 
 impl std::fmt::Debug for WordFinder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "WordFinder({} words)", self.words)
+        write!(f, "WordFinder({} words)", self.len())
     }
 }
 

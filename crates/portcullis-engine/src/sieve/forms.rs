@@ -104,13 +104,14 @@ impl Transaction {
             let acted = self.transform(plan, source, first, span, &mut made);
             let same = sifted.work.forms.take_alike(source, first, acting);
             if acted {
-                if sifted.may_match(plan, source, same, classes::of(&made)) {
-                    let form = self.store.push(&made);
+                let classes = classes::of(&made);
+                if sifted.may_match(plan, source, same, made.len(), classes) {
+                    let span = self.store.push(&made);
                     let acting = sifted.work.forms.acting.len();
                     sifted.work.forms.made = std::mem::take(&mut made);
-                    self.sift_form(plan, sifted, source, self.look_at(form), Frame { same, acting });
+                    self.sift_form(plan, sifted, source, Text { span, classes }, Frame { same, acting });
                     made = std::mem::take(&mut sifted.work.forms.made);
-                    self.store.bytes.truncate(form.start as usize);
+                    self.store.bytes.truncate(span.start as usize);
                 }
                 sifted.work.forms.same.truncate(same);
             }
@@ -146,14 +147,14 @@ impl Sifted {
 }
 
 impl Sifted {
-    /// False if no candidate can match in a form with these byte classes, that of the nodes of `same` from that number on, nor in what is
+    /// False if no candidate can match in a form of this length with these byte classes, that of the nodes of `same` from that number on, nor in what is
     /// made of it.
-    fn may_match(&self, plan: &Plan, source: &Source, same: usize, classes: u64) -> bool {
+    fn may_match(&self, plan: &Plan, source: &Source, same: usize, length: usize, classes: u64) -> bool {
         let gates = plan.sieve.gates(classes);
         self.work.forms.same[same..].iter().any(|&node| {
             let node = &source.nodes[usize::from(node)];
             node.stirs.is_none_or(|stirs| stirs & classes != 0)
-                || gates.any_left(&node.below, &self.settled, classes)
+                || gates.any_left(&node.below, &self.settled, length, classes)
         })
     }
 }

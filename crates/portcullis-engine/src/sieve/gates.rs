@@ -1,10 +1,32 @@
 //! Request time: what a text must have for a candidate to match in it.
 
+use portcullis_match::FewWords;
+
 use super::lanes::{bits, bits_of};
 use super::sift::Text;
-use super::{Block, Further, GROUPS, Gates, List, Sieve, Without};
+use super::{Block, Finder, Further, GROUPS, Gates, List, Sieve, Without};
 
 impl Further {
+    /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`Gates::left`] leaves.
+    #[inline]
+    pub(super) fn may_admit(&self, length_max: usize, classes: u64) -> bool {
+        length_max >= self.length_min as usize && self.classes.iter().all(|set| set & classes != 0)
+    }
+
+    /// True if words have to be looked for in texts that all have these byte classes.
+    #[inline]
+    pub(super) fn needs_words(&self, common: u64) -> bool {
+        self.lists.iter().any(|list| list.classes & common == 0)
+    }
+
+    /// What says quickly that texts with these byte classes lack words which are needed.
+    pub(super) fn few<'a>(&'a self, finder: &'a Finder, classes: u64) -> impl Iterator<Item = &'a FewWords> {
+        self.lists
+            .iter()
+            .filter(move |list| list.classes & classes == 0)
+            .filter_map(|list| finder.few(list.number))
+    }
+
     /// True if this text, with words of these lists, is not held back.
     #[inline]
     pub(super) fn admits(&self, text: &Text, lists: &[u64]) -> bool {
@@ -32,13 +54,14 @@ impl Sieve {
 }
 
 impl Gates {
-    /// True if one of `candidates` is not settled and may match in a text with these byte classes only.
-    pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], classes: u64) -> bool {
+    /// True if one of `candidates` is not settled and may match in a text of this length with these byte classes only.
+    pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], length: usize, classes: u64) -> bool {
         let possible = self.possible.iter().flatten();
         let may =
             candidates.iter().zip(settled).zip(possible).map(|((all, settled), may)| all & !settled & may);
         let may = may.enumerate().flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit));
-        may.into_iter().any(|at| self.further[at].needed & !classes == 0)
+        may.map(|at| &self.further[at])
+            .any(|gate| gate.needed & !classes == 0 && gate.may_admit(length, classes))
     }
 
     /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.

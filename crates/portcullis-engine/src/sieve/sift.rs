@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use portcullis_match::FewWords;
 use portcullis_types::{Phase, Span};
 
 use crate::Plan;
@@ -12,12 +13,16 @@ use crate::transaction::Transaction;
 use super::forms::Forms;
 use super::lanes::{bits, bits_of};
 use super::memo::{self, Known};
-use super::{Sieve, Source, classes};
+use super::{Further, Sieve, Source, classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
 const GROUPED_BYTES_MAX: usize = 256;
 /// Values that are looked at together.
 const GROUP_MAX: usize = 256;
+/// So many candidates' words are looked for one list after the other before all words are looked for at once,
+const FEW_LISTS_MAX: usize = 4;
+/// in texts that are not too short for it to matter.
+const FEW_BYTES_MIN: usize = 32;
 
 /// What a transaction knows so far.
 #[derive(Debug, Default)]
@@ -42,6 +47,8 @@ pub(super) struct Work {
     any_list: Vec<u64>,
     /// Texts, one behind the other.
     joined: Vec<u8>,
+    /// The same for [`FewWords`].
+    folded: Vec<u8>,
     /// Where each of them ends there.
     ends: Vec<u32>,
     group: Vec<Text>,
@@ -214,26 +221,40 @@ impl Transaction {
         let common = texts.iter().fold(u64::MAX, |all, text| all & text.classes);
         let length_max = texts.iter().map(|text| text.span.len()).max().unwrap_or(0);
         let gates = sieve.gates(classes);
-        let Work { left, open, lists, any_list, joined, ends, captures, .. } = &mut sifted.work;
+        let Work { left, open, lists, any_list, joined, folded, ends, captures, .. } = &mut sifted.work;
         gates.left(candidates, &sifted.settled, classes, left);
         open.clear();
-        let mut needs_words = false;
+        let mut wordful = 0;
         for candidate in bits(left) {
             let Some(gate) = gates.further.get(candidate) else { continue };
-            if length_max >= gate.length_min as usize && gate.classes.iter().all(|set| set & classes != 0) {
-                needs_words |= gate.lists.iter().any(|list| list.classes & common == 0);
+            if gate.may_admit(length_max, classes) {
+                wordful += usize::from(gate.needs_words(common));
                 open.push(candidate as u32);
             }
         }
         let finder = &gates.finders[source.side as usize];
         let stride = finder.list_count.div_ceil(64);
+        let mut needs_words = wordful > 0;
+        let all = match texts {
+            _ if !needs_words => &[],
+            [text] => self.store.text(text.span),
+            texts => self.join(texts, joined, ends),
+        };
+        if (1..=FEW_LISTS_MAX).contains(&wordful) && all.len() >= FEW_BYTES_MIN {
+            let wordful = open.iter().map(|&at| &gates.further[at as usize]);
+            let wordful = wordful.filter(|gate| gate.needs_words(common));
+            if wordful.clone().all(|gate| gate.few(finder, classes).next().is_some()) {
+                FewWords::fold(all, folded);
+                let is_none = |gate: &Further| gate.few(finder, classes).any(|few| !few.may_stand_in(folded));
+                if wordful.clone().all(is_none) {
+                    open.retain(|&at| !gates.further[at as usize].needs_words(common));
+                    needs_words = false;
+                }
+            }
+        }
         if needs_words {
             lists.clear();
             lists.resize(stride * texts.len(), 0);
-            let all = match texts {
-                [text] => self.store.text(text.span),
-                texts => self.join(texts, joined, ends),
-            };
             let mut at = 0;
             finder.words.find(all, |word, place| {
                 if texts.len() > 1 {

@@ -1,6 +1,7 @@
 //! Load time: the words of many candidates, for one search.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use portcullis_match::WordFinder;
 use portcullis_types::{ByteSet, TextHash};
@@ -68,6 +69,8 @@ impl<'a> WordLists<'a> {
             *place += 1;
         }
         let words = WordFinder::new(&self.texts);
-        Finder { words, lists, starts, list_count: self.known.len() }
+        let list_count = self.known.len();
+        let few = std::iter::repeat_with(OnceLock::new).take(list_count).collect();
+        Finder { words, lists, starts, list_count, few }
     }
 }
