@@ -92,7 +92,7 @@ struct Without {
 
 /// Byte classes that most values have none of (`classes.rs`): upper case, control and high bytes; `!` to `*`; `;` to `@`; brackets and the
 /// like.
-const GROUPS: [u64; 4] = [0xf << 27, 0x3ff << 32, 0x3f << 48, 0xf << 54 | 0x1f << 59];
+const GROUPS: [u64; 4] = [0xf << 27 | 1 << 63, 0x3ff << 32, 0x3f << 48, 0xf << 54 | 0x1f << 59];
 
 impl Default for Without {
     fn default() -> Self {

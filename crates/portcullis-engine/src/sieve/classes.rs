@@ -8,6 +8,8 @@ const DIGIT: u64 = 1 << 26;
 const BLANK: u64 = 1 << 28;
 const CONTROL: u64 = 1 << 29;
 const HIGH: u64 = 1 << 30;
+/// The byte A0 has a class of its own: transformations of white space act on it, and on no other high byte.
+const HIGH_BLANK: u64 = 1 << 63;
 /// Space and punctuation have a class for each byte, from here on, but that `^` goes with `~`.
 const FIRST_MARK: u32 = 31;
 
@@ -23,6 +25,7 @@ static TABLE: [u64; 256] = {
             b'0'..=b'9' => DIGIT,
             b'\t'..=b'\r' => BLANK,
             0..0x20 | 0x7f => CONTROL,
+            0xa0 => HIGH_BLANK,
             0x80..=0xff => HIGH,
             b'~' => table[b'^' as usize],
             _ => {
@@ -32,7 +35,7 @@ static TABLE: [u64; 256] = {
         };
         byte += 1;
     }
-    assert!(mark <= 64);
+    assert!(mark <= HIGH_BLANK.trailing_zeros());
     table
 };
 
