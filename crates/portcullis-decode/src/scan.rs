@@ -81,22 +81,31 @@ pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ')
 }
 
+/// The values of the hexadecimal digits; a bit above them for every other byte.
+static HEX: [u8; 256] = {
+    let mut values = [0x10; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
 /// The value of a hexadecimal digit.
 #[inline]
-pub(crate) const fn hex_digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    }
+pub(crate) fn hex_digit(byte: u8) -> Option<u8> {
+    let value = HEX[usize::from(byte)];
+    (value < 0x10).then_some(value)
 }
 
 /// The byte that two hexadecimal digits at the start of `text` spell.
 #[inline]
 pub(crate) fn hex_pair(text: &[u8]) -> Option<u8> {
     let &[high, low, ..] = text else { return None };
-    Some(hex_digit(high)? << 4 | hex_digit(low)?)
+    let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
+    ((high | low) < 0x10).then_some(high << 4 | low)
 }
 
 /// `HHHH` at the start of `text`, as `%u` and `\u` read it without a map: the low byte; full-width ASCII (FF01 to

@@ -38,25 +38,28 @@ pub(crate) fn decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) -> usize {
     let (mut at, mut end, mut invalid) = (0, 0, 0);
     while at < rest.len() {
         if let Some(block) = rest[at..].first_chunk::<BLOCK>() {
-            made[end..end + BLOCK].copy_from_slice(block);
-            let plain = plain_bytes(u64::from_le_bytes(*block));
+            let block = u64::from_le_bytes(*block);
+            made[end..end + BLOCK].copy_from_slice(&with_blanks(block).to_le_bytes());
+            let plain = before_percent(block);
             at += plain;
             end += plain;
             if plain == BLOCK {
                 continue;
             }
         }
-        let (byte, used) = match (rest[at], hex_pair(&rest[at + 1..])) {
-            (b'+', _) => (b' ', 1),
-            (b'%', Some(byte)) => (byte, 3),
-            (byte, _) => {
-                invalid += usize::from(byte == b'%');
-                (byte, 1)
-            }
-        };
-        made[end] = byte;
-        at += used;
-        end += 1;
+        if rest[at] != b'%' {
+            made[end] = if rest[at] == b'+' { b' ' } else { rest[at] };
+            at += 1;
+            end += 1;
+        }
+        // What is encoded often stands in rows.
+        while rest.get(at) == Some(&b'%') {
+            let byte = hex_pair(&rest[at + 1..]);
+            made[end] = byte.unwrap_or(b'%');
+            invalid += usize::from(byte.is_none());
+            at += if byte.is_some() { 3 } else { 1 };
+            end += 1;
+        }
     }
     out.truncate(start + end);
     invalid
@@ -64,15 +67,23 @@ pub(crate) fn decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) -> usize {
 
 /// Bytes that are looked at together.
 const BLOCK: usize = 8;
+const ONES: u64 = u64::from_le_bytes([1; BLOCK]);
+const HIGH: u64 = u64::from_le_bytes([0x80; BLOCK]);
 
-/// How many bytes of `block` stand before its first `%` or `+`, the lowest byte first.
-fn plain_bytes(block: u64) -> usize {
-    const ONES: u64 = u64::from_le_bytes([1; BLOCK]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; BLOCK]);
-    let zeros = |block: u64| block.wrapping_sub(ONES) & !block & HIGH;
-    let is = |sign: u8| zeros(block ^ u64::from_le_bytes([sign; BLOCK]));
+/// How many bytes of `block` stand before its first `%`, the lowest byte first.
+fn before_percent(block: u64) -> usize {
+    let rest = block ^ (ONES * b'%' as u64);
     // A borrow may mark bytes above the first one that is zero, but none below it.
-    ((is(b'%') | is(b'+')).trailing_zeros() / 8) as usize
+    ((rest.wrapping_sub(ONES) & !rest & HIGH).trailing_zeros() / 8) as usize
+}
+
+/// `block` with a blank for each `+`.
+fn with_blanks(block: u64) -> u64 {
+    let rest = block ^ (ONES * b'+' as u64);
+    // No carry leaves its byte: the high bit of each sum tells whether one of the low seven is set.
+    let low = (rest & !HIGH) + !HIGH;
+    let is_plus = !(low | rest) & HIGH;
+    block ^ ((is_plus >> 7) * (b'+' ^ b' ') as u64)
 }
 
 pub(crate) fn decode_uni(clean: &[u8], rest: &[u8], map: Option<&UnicodeMap>, out: &mut Vec<u8>) {

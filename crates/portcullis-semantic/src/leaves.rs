@@ -6,25 +6,57 @@ use crate::detectors::protocol;
 use crate::limits::{FILE_BYTES_MAX, LITERALS_MAX, XML_TEXT_BYTES_MAX};
 use crate::{Analysis, Class, Detectors, Location, Place};
 
-/// A name that is more than a word, or one that objects of JavaScript have without being told.
-pub(crate) fn is_odd_name(name: &[u8]) -> bool {
-    // Letters and the usual joints make words, but two dots make a path.
-    let is_joint = |b: u8| matches!(b, b'_' | b'-' | b'.' | b'[' | b']' | b':' | b'/');
-    let mut before = 0;
-    for &b in name {
-        if !(b.is_ascii_alphanumeric() || is_joint(b)) || b == b'.' && before == b'.' {
-            return true;
+/// What a byte is in a name.
+mod name_byte {
+    /// No letter, no digit and none of the usual joints, which make words.
+    pub const ODD: u8 = 1;
+    pub const DOT: u8 = 2;
+    pub const UNDERSCORE: u8 = 4;
+    /// Letters that few names have, of the words that are looked for.
+    pub const UPPER_L: u8 = 8;
+    pub const C: u8 = 16;
+    pub const U: u8 = 32;
+
+    pub static TABLE: [u8; 256] = {
+        let mut table = [ODD; 256];
+        let mut b = 0;
+        while b < 256 {
+            table[b] = match b as u8 {
+                b'.' => DOT,
+                b'_' => UNDERSCORE,
+                b'L' => UPPER_L,
+                b'c' => C,
+                b'u' => U,
+                b'-' | b'[' | b']' | b':' | b'/' => 0,
+                byte if byte.is_ascii_alphanumeric() => 0,
+                _ => ODD,
+            };
+            b += 1;
         }
-        before = b;
-    }
-    // A letter that few names have comes first: each name of a body is asked.
-    let has = |letter: u8, word: &[u8]| {
-        memchr::memchr(letter, name).is_some() && memchr::memmem::find(name, word).is_some()
+        table
     };
-    name.first() == Some(&b'/')
-        || has(b'_', b"__proto__")
-        || has(b'L', b"lassLoader")
-        || has(b'u', b"constructor")
+}
+
+/// A name that is more than a word, or one that objects of JavaScript have without being told. Each name of a body is asked.
+pub(crate) fn is_odd_name(name: &[u8]) -> bool {
+    use name_byte::{C, DOT, ODD, TABLE, U, UNDERSCORE, UPPER_L};
+    let (mut seen, mut pairs, mut before) = (0, 0, 0);
+    for &b in name {
+        let byte = TABLE[usize::from(b)];
+        seen |= byte;
+        pairs |= byte & before;
+        before = byte;
+    }
+    let has = |letters: u8, word: &[u8]| {
+        seen & letters == letters && name.len() >= word.len() && memchr::memmem::find(name, word).is_some()
+    };
+    // Two dots make a path.
+    seen & ODD != 0
+        || pairs & DOT != 0
+        || name.first() == Some(&b'/')
+        || pairs & UNDERSCORE != 0 && has(UNDERSCORE, b"__proto__")
+        || has(UPPER_L, b"lassLoader")
+        || has(C | U, b"constructor")
 }
 
 /// A long name without a value is a value that nobody named.

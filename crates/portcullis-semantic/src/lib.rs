@@ -51,6 +51,7 @@ mod detector;
 pub mod detectors;
 mod finding;
 mod gate;
+mod hint_scan;
 mod leaves;
 pub mod limits;
 mod location;

@@ -74,6 +74,16 @@ impl ByteGroups {
         ByteGroups(self.0 | other.0)
     }
 
+    /// The groups, each by a number below 64.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let group = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            (group < 64).then_some(group)
+        })
+    }
+
     /// True if `byte`'s group is in it.
     pub const fn has(self, byte: u8) -> bool {
         self.0 & TABLE[byte as usize] != 0

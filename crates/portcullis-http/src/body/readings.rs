@@ -44,12 +44,11 @@ pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>
 }
 
 fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
-    let has_percent = memchr(b'%', value).is_some();
-    let has_high = !value.is_ascii();
-    let has_escape = charset.is_some() && memchr(0x1B, value).is_some();
-    if !has_percent && !has_high && !has_escape {
+    if !may_read_otherwise(value) {
         return None;
     }
+    let has_high = !value.is_ascii();
+    let has_escape = charset.is_some() && memchr(0x1B, value).is_some();
     let mut text = match charset.filter(|_| has_high || has_escape) {
         Some(encoding) => encoding.decode_without_bom_handling(value).0.into_owned().into_bytes(),
         None => value.to_vec(),
@@ -61,6 +60,24 @@ fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
         text = percent_signs_decoded(&text);
     }
     (text != value).then_some(text)
+}
+
+/// A percent sign, a byte above 0x7F or an escape is in it. Each name and value is asked, and most are short.
+fn may_read_otherwise(value: &[u8]) -> bool {
+    const SHORT: usize = 32;
+    static TELLS: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut b = 0;
+        while b < 256 {
+            table[b] = b >= 0x80 || matches!(b as u8, b'%' | 0x1B);
+            b += 1;
+        }
+        table
+    };
+    match value.len() <= SHORT {
+        true => value.iter().any(|&b| TELLS[usize::from(b)]),
+        false => !value.is_ascii() || memchr::memchr2(b'%', 0x1B, value).is_some(),
+    }
 }
 
 /// Overlong UTF-8 made ASCII; full-width forms, too, where quotes or angle brackets are among them.

@@ -1,0 +1,175 @@
+//! The search for hint words: one look at each byte, in an automaton that is laid out for it.
+
+use std::collections::HashMap;
+
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::nfa::noncontiguous::NFA;
+use aho_corasick::{Anchored, MatchKind};
+
+use crate::detector::Hint;
+
+/// Finds hints of any case.
+#[derive(Debug)]
+pub(crate) struct HintScan {
+    /// Bytes that no hint has are all of class 0.
+    classes: [u8; 256],
+    /// The logarithm of the length of a state's row.
+    shift: u32,
+    /// The next state, by state and class. States in which no hint ends come first.
+    next: Vec<u16>,
+    /// What ends in the other states.
+    ends: Vec<Ends>,
+    first_end: usize,
+}
+
+/// The hints that end where one state is reached.
+#[derive(Debug, Default)]
+struct Ends {
+    /// The detectors of all of them.
+    all: u64,
+    /// Of those that are found anywhere.
+    anywhere: u64,
+    /// Lengths of those that must be words, each with its detectors.
+    words: Vec<(usize, u64)>,
+}
+
+impl HintScan {
+    /// A search for `hints`, each with the set of detectors that it stands for.
+    pub fn new(hints: &[(Hint, u64)]) -> HintScan {
+        let automaton = NFA::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .prefilter(false)
+            .build(hints.iter().map(|(hint, _)| hint.as_str()))
+            .expect("hint words are few");
+        let (classes, bytes) = classes(hints);
+        let shift = bytes.len().next_power_of_two().trailing_zeros();
+        let go = |state: StateID, byte: u8| automaton.next_state(Anchored::No, state, byte);
+        let start = automaton.start_state(Anchored::No).expect("it is built for that");
+        // All states that can be reached, in the order in which they are met; those in which something ends go last.
+        let mut states = vec![start];
+        let mut known = HashMap::from([(start, ())]);
+        let mut at = 0;
+        while let Some(&state) = states.get(at) {
+            at += 1;
+            for &byte in &bytes {
+                let next = go(state, byte);
+                if known.insert(next, ()).is_none() {
+                    states.push(next);
+                }
+            }
+        }
+        states.sort_by_key(|state| automaton.is_match(*state));
+        let first_end = states.partition_point(|state| !automaton.is_match(*state));
+        let numbers: HashMap<StateID, u16> = states
+            .iter()
+            .enumerate()
+            .map(|(number, state)| (*state, u16::try_from(number).expect("hint words are few")))
+            .collect();
+        let mut next = vec![0; states.len() << shift];
+        for (number, &state) in states.iter().enumerate() {
+            for (class, &byte) in bytes.iter().enumerate() {
+                next[number << shift | class] = numbers[&go(state, byte)];
+            }
+        }
+        let ends = states[first_end..].iter().map(|&state| {
+            let mut ends = Ends::default();
+            for index in 0..automaton.match_len(state) {
+                let (hint, detectors) = hints[automaton.match_pattern(state, index).as_usize()];
+                ends.all |= detectors;
+                match hint.is_word {
+                    true => ends.words.push((hint.text.len(), detectors)),
+                    false => ends.anywhere |= detectors,
+                }
+            }
+            ends
+        });
+        let ends = ends.collect();
+        HintScan { classes, shift, next, ends, first_end }
+    }
+
+    /// Those of the detectors that are `wanted` of which a hint stands in `text`.
+    pub fn find(&self, text: &[u8], wanted: u64) -> u64 {
+        let mut open = wanted;
+        // The automaton is at its start before the first byte; that state is the first of the table.
+        let mut state = 0;
+        for (at, &b) in text.iter().enumerate() {
+            let class = usize::from(self.classes[usize::from(b)]);
+            state = usize::from(self.next[state << self.shift | class]);
+            if state >= self.first_end {
+                let ends = &self.ends[state - self.first_end];
+                if ends.all & open != 0 {
+                    open &= !ends.at(text, at + 1);
+                    if open == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        wanted & !open
+    }
+}
+
+impl Ends {
+    /// The detectors of what ends at `end` of `text`.
+    fn at(&self, text: &[u8], end: usize) -> u64 {
+        let words = self.words.iter().filter(|(length, _)| is_word(text, end - length, end));
+        words.fold(self.anywhere, |all, (_, detectors)| all | detectors)
+    }
+}
+
+/// The class of each byte, and a byte of each class; capitals are of their letter's class.
+fn classes(hints: &[(Hint, u64)]) -> ([u8; 256], Vec<u8>) {
+    let all = || hints.iter().flat_map(|(hint, _)| hint.as_str().bytes());
+    let other = (0..=u8::MAX).find(|byte| all().all(|b| b != byte.to_ascii_lowercase()));
+    let mut classes = [0; 256];
+    let mut bytes = vec![other.expect("hints have few signs")];
+    for b in all() {
+        if classes[usize::from(b)] == 0 {
+            classes[usize::from(b)] = bytes.len() as u8;
+            classes[usize::from(b.to_ascii_uppercase())] = bytes.len() as u8;
+            bytes.push(b);
+        }
+    }
+    (classes, bytes)
+}
+
+fn is_word(text: &[u8], start: usize, end: usize) -> bool {
+    let letter = |b: &u8| b.is_ascii_alphabetic() || *b == b'_';
+    let touches = text[..start].last().is_some_and(letter) || text.get(end).is_some_and(letter);
+    !touches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: u64) {
+        let hints = [
+            (Hint::word("or"), 1),
+            (Hint::text("or"), 2),
+            (Hint::word("order by"), 4),
+            (Hint::text("r b"), 8),
+            (Hint::text("\x1b["), 16),
+            (Hint::text("b\0"), 32),
+        ];
+        let scan = HintScan::new(&hints);
+        for open in 0..64 {
+            assert_eq!(scan.find(text.as_bytes(), open), want & open, "{text}");
+        }
+    }
+
+    #[test]
+    fn hints_anywhere_and_as_words() {
+        check("", 0);
+        check("1OR 2", 3);
+        check("for", 2);
+        check("oor_ or", 3);
+        check("Order By", 2 | 4 | 8);
+        check("border bye", 2 | 8);
+        check("b\u{1}b\0", 32);
+        check("b\u{1}\0", 0);
+        check("oorder b\u{e9}\0\x1b[", 2 | 8 | 16);
+    }
+}
