@@ -40,7 +40,11 @@ impl<'t> Lexer<'t> {
     fn token(&mut self) -> (TokenKind, usize) {
         let at = self.at;
         let sign = |operator, bytes: usize| (TokenKind::Operator(operator), at + bytes);
-        let (first, second, third) = (self.byte(0), self.byte(1), self.byte(2));
+        let first = self.byte(0);
+        if is_name(first) {
+            return self.word();
+        }
+        let (second, third) = (self.byte(1), self.byte(2));
         match first {
             b'0'..=b'9' => self.number_or_noise(),
             b'.' if second.is_ascii_digit() => (TokenKind::Number, self.number()),
@@ -121,7 +125,6 @@ impl<'t> Lexer<'t> {
             b'|' if second == b'|' => sign(Operator::Pipes, 2),
             b'&' if second == b'&' => sign(Operator::Ampersands, 2),
             b'|' | b'&' => sign(Operator::Bit, 1),
-            b if is_name(b) => self.word(),
             // MySQL's other way to write NULL; a word may touch it.
             b'\\' if second == b'N' => (TokenKind::Word(Word::Null), at + 2),
             _ => (TokenKind::Other, at + 1),
@@ -328,11 +331,9 @@ impl<'t> Lexer<'t> {
     }
 
     fn run_of_name(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
-        let mut at = from;
-        while self.text.get(at).is_some_and(|&b| belongs(b) && (b < 0x80 || !self.is_space(at))) {
-            at += 1;
-        }
-        at
+        let rest = self.text.get(from..).unwrap_or_default();
+        let ends = |(at, b): (usize, &u8)| !belongs(*b) || *b >= 0x80 && self.is_space(from + at);
+        from + rest.iter().enumerate().position(ends).unwrap_or(rest.len())
     }
 
     fn name_end_without_dollar(&self, from: usize) -> usize {
@@ -354,11 +355,8 @@ impl Iterator for Lexer<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
-        while self.at < self.text.len() && self.is_space(self.at) {
+        while SPACE[usize::from(*self.text.get(self.at)?)] && self.is_space(self.at) {
             self.at += if self.text[self.at] == 0xC2 { 2 } else { 1 };
-        }
-        if self.at >= self.text.len() {
-            return None;
         }
         let start = self.at;
         let (kind, end) = self.token();
@@ -367,9 +365,20 @@ impl Iterator for Lexer<'_> {
     }
 }
 
+/// Bytes that are white space, or may be.
+const SPACE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = matches!(b as u8, 0..=0x20 | 0x7F | 0xA0 | 0xC2);
+        b += 1;
+    }
+    table
+};
+
 /// A byte that may stand in a name, digits aside.
 fn is_name(b: u8) -> bool {
-    b.is_ascii_alphabetic() || b == b'_' || b >= 0x80
+    NAME[usize::from(b)] && !matches!(b, b'0'..=b'9' | b'$')
 }
 
 #[cfg(test)]

@@ -9,13 +9,6 @@ macro_rules! words {
             /// All words but [`Word::Name`], with their spelling.
             pub const ALL: &'static [(Word, &'static str)] = &[$((Word::$variant, $text),)*];
 
-            pub(super) fn of_lower_text(text: &[u8]) -> Word {
-                $(const $variant: &[u8] = $text.as_bytes();)*
-                match text {
-                    $($variant => Word::$variant,)*
-                    _ => Word::Name,
-                }
-            }
         }
     };
 }
@@ -68,10 +61,50 @@ impl Word {
         if text.len() > Word::BYTES_MAX || lengths >> text.len() & 1 == 0 {
             return Word::Name;
         }
-        let mut lower = [0; Word::BYTES_MAX];
-        let Some(lower) = lower.get_mut(..text.len()) else { return Word::Name };
-        lower.copy_from_slice(text);
-        lower.make_ascii_lowercase();
-        Word::of_lower_text(lower)
+        let key = key(text);
+        let mut slot = slot(key);
+        while let Some((known, word)) = SLOTS[slot] {
+            if known == key {
+                return word;
+            }
+            slot = (slot + 1) % SLOTS.len();
+        }
+        Word::Name
     }
 }
+
+/// The bytes of a word as one number, letters in lower case. No sign becomes a letter by it.
+const fn key(text: &[u8]) -> u128 {
+    let mut key = 0;
+    let mut at = 0;
+    while at < text.len() {
+        key = key << 8 | (text[at] | 0x20) as u128;
+        at += 1;
+    }
+    key
+}
+
+const fn slot(key: u128) -> usize {
+    let folded = key as u64 ^ (key >> 64) as u64;
+    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize
+}
+
+const SLOT_BITS: u32 = 9;
+
+/// All words by their number: a table that is at most half full.
+static SLOTS: [Option<(u128, Word)>; 1 << SLOT_BITS] = {
+    assert!(2 * Word::ALL.len() <= 1 << SLOT_BITS);
+    let mut slots = [None; 1 << SLOT_BITS];
+    let mut at = 0;
+    while at < Word::ALL.len() {
+        let (word, text) = Word::ALL[at];
+        let key = key(text.as_bytes());
+        let mut place = slot(key);
+        while slots[place].is_some() {
+            place = (place + 1) % slots.len();
+        }
+        slots[place] = Some((key, word));
+        at += 1;
+    }
+    slots
+};

@@ -5,6 +5,8 @@
 pub(super) struct WordTable<T> {
     /// For each first byte the lengths of the words that begin with it: most names are none of them.
     lengths: Box<[u64; 256]>,
+    /// Which marks the words have, see [`mark`]: of the names that are left, few have one of them and are no word.
+    marks: Box<[u64; MARKS / 64]>,
     /// Open addressing; a power of two, at most half full.
     slots: Vec<Option<(&'static [u8], T)>>,
 }
@@ -15,11 +17,14 @@ impl<T: Copy> WordTable<T> {
         let words: Vec<(&'static [u8], T)> = words.into_iter().collect();
         let mut table = WordTable {
             lengths: Box::new([0; 256]),
+            marks: Box::new([0; MARKS / 64]),
             slots: vec![None; (2 * words.len() + 1).next_power_of_two()],
         };
         for (word, meaning) in words {
             debug_assert!((1..64).contains(&word.len()), "{}", word.escape_ascii());
             table.lengths[usize::from(word[0])] |= 1 << (word.len() & 63);
+            let mark = mark(word);
+            table.marks[mark / 64] |= 1 << (mark % 64);
             let slot = table.slot(word);
             table.slots[slot] = Some((word, meaning));
         }
@@ -31,9 +36,15 @@ impl<T: Copy> WordTable<T> {
         length < 64 && self.lengths[usize::from(first)] >> length & 1 == 1
     }
 
+    /// False if `word` is none of the words, in whatever case.
+    pub fn may_be(&self, word: &[u8]) -> bool {
+        let mark = mark(word);
+        self.marks[mark / 64] >> (mark % 64) & 1 == 1
+    }
+
     /// What `word` means.
     pub fn get(&self, word: &[u8]) -> Option<T> {
-        if !self.may_have(*word.first()?, word.len()) {
+        if !self.may_have(*word.first()?, word.len()) || !self.may_be(word) {
             return None;
         }
         self.slots[self.slot(word)].map(|(_, meaning)| meaning)
@@ -48,6 +59,17 @@ impl<T: Copy> WordTable<T> {
         }
         at
     }
+}
+
+const MARKS: usize = 1 << MARK_BITS;
+const MARK_BITS: u32 = 12;
+
+/// A number made of a word's length and three of its letters, the same in any case.
+fn mark(word: &[u8]) -> usize {
+    let at = |at: usize| word.get(at).map_or(0, |b| u32::from(b | 0x20));
+    let letters = at(0) | at(word.len() / 2) << 8 | at(word.len().wrapping_sub(1)) << 16;
+    let all = letters | (word.len() as u32) << 24;
+    (all.wrapping_mul(0x9E37_79B1) >> (32 - MARK_BITS)) as usize
 }
 
 /// The words are fixed, so nobody can choose some that collide.
@@ -70,6 +92,7 @@ mod tests {
         let table = WordTable::new(words.iter().enumerate().map(|(at, word)| (*word, at)));
         for (at, word) in words.iter().enumerate() {
             assert_eq!(table.get(word), Some(at));
+            assert!(table.may_be(word) && table.may_be(&word.to_ascii_uppercase()));
         }
         for other in [&b""[..], b"b", b"selec", b"Select", b"fromages", &[b'a'; 70]] {
             assert_eq!(table.get(other), None);

@@ -15,8 +15,9 @@ const NAME_BYTES_MAX: usize = 40;
 pub(super) struct Names {
     whole: WordTable<Group>,
     beginnings: Vec<(&'static [u8], Group)>,
-    /// First bytes of the beginnings.
+    /// First and second bytes of the beginnings.
     first: ByteSet,
+    second: ByteSet,
 }
 
 /// What a name is: a function of some kind, a table with data about the database, or the empty table.
@@ -54,16 +55,19 @@ impl Names {
                 None => whole.push((name.as_bytes(), group)),
             }
         }
-        let first =
-            beginnings.iter().fold(ByteSet::EMPTY, |all, (name, _)| all.union(ByteSet::of(&name[..1])));
-        Names { whole: WordTable::new(whole), beginnings, first }
+        let bytes = |at: usize| beginnings.iter().fold(ByteSet::EMPTY, |all, (name, _)| all.with(name[at]));
+        let (first, second) = (bytes(0), bytes(1));
+        Names { whole: WordTable::new(whole), beginnings, first, second }
     }
 
     /// What `name` is, in any case. Spaces around the dots of a qualified name are not expected.
     pub fn get(&self, name: &[u8]) -> Option<Group> {
         let first = name.first()?.to_ascii_lowercase();
-        let begins = self.first.contains(first);
-        if !begins && !self.whole.may_have(first, name.len()) {
+        // Each of the beginnings goes on with a sign or one of few letters.
+        let begins = self.first.contains(first)
+            && name.get(1).is_some_and(|b| self.second.contains(b.to_ascii_lowercase()));
+        let is_known_so = self.whole.may_have(first, name.len()) && self.whole.may_be(name);
+        if !begins && !is_known_so {
             return None;
         }
         let mut lower = [0; NAME_BYTES_MAX];

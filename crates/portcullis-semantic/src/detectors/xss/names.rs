@@ -64,6 +64,17 @@ pub(super) enum Markup {
 
 const NAME_BYTES_MAX: usize = 32;
 
+/// Bytes of which the words are made that [`Names::may_have_sinks`] looks for.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = (b as u8).is_ascii_alphanumeric() || matches!(b as u8, b'_' | b'$');
+        b += 1;
+    }
+    table
+};
+
 impl Names {
     pub fn new() -> Names {
         let (mut script, mut markup) = (Vec::new(), Vec::new());
@@ -111,7 +122,6 @@ impl Names {
     /// True if a piece of JavaScript in `text` could have one of [`Effects::SINKS`](super::effects::Effects::SINKS): it names
     /// something, or calls by signs alone. Never a wrong no: what is looked for are all words of ASCII, wherever they stand.
     pub fn may_have_sinks(&self, text: &[u8]) -> bool {
-        let is_word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$');
         let tells = |word: &[u8]| {
             !word.is_empty()
                 && !matches!(self.script(word), Group::Any | Group::Demo | Group::Indirect | Group::Target)
@@ -121,7 +131,7 @@ impl Names {
             let inner = text[at + 1..].trim_ascii_start().first();
             inner.is_some_and(|b| matches!(b, b']' | b'/' | 0 | 0x0B | 0x80..))
         };
-        text.split(|b| !is_word(b)).any(tells) || memchr::memchr_iter(b'[', text).any(empty)
+        text.split(|b| !WORD[usize::from(*b)]).any(tells) || memchr::memchr_iter(b'[', text).any(empty)
     }
 
     /// What an element is; `None` for one that HTML does not know.

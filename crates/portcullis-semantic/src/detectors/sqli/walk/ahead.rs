@@ -15,21 +15,45 @@ pub(super) struct Ahead<'t> {
     lexer: Option<Lexer<'t>>,
 }
 
-impl Walk<'_, '_> {
-    /// The next token is a word, or a string with a letter before it, as its first byte shows: no parenthesis, dot, operator or
-    /// comment.
-    pub(super) fn is_before_word(&self) -> bool {
-        let at = self.lexer.position();
-        let first = match self.text.get(at) {
-            Some(b' ' | b'\n') => self.text.get(at + 1),
-            first => first,
-        };
-        first.is_some_and(u8::is_ascii_alphabetic)
-    }
+/// What the first byte of the next token tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Near {
+    Open,
+    Dot,
+    /// Neither.
+    Else,
+    Unclear,
+}
 
+impl Walk<'_, '_> {
     /// A parenthesis comes next.
     pub(super) fn is_before_open(&self) -> bool {
-        !self.is_before_word() && self.peek().is_some_and(|next| next.kind == TokenKind::Open)
+        match self.near() {
+            Near::Unclear => self.peek().is_some_and(|next| next.kind == TokenKind::Open),
+            near => near == Near::Open,
+        }
+    }
+
+    /// A dot comes next.
+    pub(super) fn is_before_dot(&self) -> bool {
+        match self.near() {
+            Near::Unclear => self.peek().is_some_and(|next| next.kind == TokenKind::Dot),
+            near => near == Near::Dot,
+        }
+    }
+
+    /// What comes next, as far as its first byte tells.
+    fn near(&self) -> Near {
+        let at = self.lexer.position();
+        let at = at + usize::from(matches!(self.text.get(at), Some(b' ' | b'\n')));
+        match self.text.get(at) {
+            None => Near::Else,
+            Some(b'(') => Near::Open,
+            Some(b'.') if !self.text.get(at + 1).is_some_and(u8::is_ascii_digit) => Near::Dot,
+            // White space, or what may be a comment: the token behind it counts. An exponent without digits is one, too.
+            Some(0..=b' ' | 0x7F.. | b'/' | b'-' | b'#' | b'*' | b'.' | b'0'..=b'9') => Near::Unclear,
+            Some(_) => Near::Else,
+        }
     }
 
     /// The next token, which a look ahead may have read.

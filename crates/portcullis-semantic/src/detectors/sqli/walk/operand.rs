@@ -162,10 +162,7 @@ impl Walk<'_, '_> {
         }
         self.last = operand;
         self.last_span = span;
-        if operand != Operand::Name
-            || self.is_before_word()
-            || !self.peek().is_some_and(|next| matches!(next.kind, TokenKind::Open | TokenKind::Dot))
-        {
+        if operand != Operand::Name || !(self.is_before_open() || self.is_before_dot()) {
             self.compare(operand, span);
         }
         true
@@ -197,11 +194,10 @@ impl Walk<'_, '_> {
             Group::Variable => false,
         });
         let qualified = || {
-            if self.is_before_word() {
+            // Two parts, as in `mysql.user`, `sys.tables`, `dbms_pipe.receive_message`.
+            if !self.is_before_dot() {
                 return None;
             }
-            // Two parts, as in `mysql.user`, `sys.tables`, `dbms_pipe.receive_message`.
-            self.peek().filter(|dot| dot.kind == TokenKind::Dot)?;
             let second = self.peeks()[1]?;
             let whole = Span { start: span.start, end: second.span.end };
             self.names.get(self.word(whole)).map(|group| (group, whole))
