@@ -92,6 +92,21 @@ impl<'t> Lexer<'t> {
         self.at
     }
 
+    /// The same behind names and signs up to the byte `at`.
+    pub fn go_on_at(&self, at: usize) -> Lexer<'t> {
+        Lexer { at: at.min(self.text.len()), ..*self }
+    }
+
+    /// The end of the name that begins at the byte `at`, if one does.
+    pub fn name_at(&self, at: usize) -> Option<usize> {
+        let begins = match self.text.get(at)? {
+            b'0'..=b'9' => false,
+            b'$' => self.text.get(at + 1).is_some_and(|&b| is_name(b)),
+            b => is_name(*b),
+        };
+        begins.then(|| self.run(at, is_name))
+    }
+
     fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.get(from..).unwrap_or_default();
         from + rest.iter().position(|&b| !belongs(b)).unwrap_or(rest.len())
@@ -153,10 +168,10 @@ impl Iterator for Lexer<'_> {
                     if is_fraction { self.run(end + 1, |b| b.is_ascii_alphanumeric()) } else { end },
                 )
             }
-            b'$' if !self.text.get(start + 1).is_some_and(|&b| is_name(b)) => {
-                (TokenKind::Sign(b'$'), start + 1)
-            }
-            b if is_name(b) => (TokenKind::Name, self.run(start, is_name)),
+            b if is_name(b) => match self.name_at(start) {
+                Some(end) => (TokenKind::Name, end),
+                None => (TokenKind::Sign(b), start + 1),
+            },
             b'\'' | b'"' | b'`' => match self.quoted(first) {
                 Some(end) => (TokenKind::Text, end),
                 None => (TokenKind::Sign(first), start + 1),
@@ -197,6 +212,15 @@ mod tests {
         check("it's `id` $x $(y)", "n<it> ' n<s> s<`id`> n<$x> $ ( n<y> )");
         check("/* never closed", "/ * n<never> n<closed>");
         check("1.. 0x1F \u{e9}t\u{e9}", "0<1> . . 0<0x1F> n<\u{e9}t\u{e9}>");
+    }
+
+    #[test]
+    fn names_and_what_is_behind_them() {
+        let lexer = Lexer::new(b"a.$b.1.$ c", 0);
+        let ends = [0, 2, 5, 7, 9, 10].map(|at| lexer.name_at(at));
+        assert_eq!(ends, [Some(1), Some(4), None, None, Some(10), None]);
+        assert_eq!(lexer.go_on_at(8).next().map(|token| token.span), Some(Span::new(9, 10)));
+        assert_eq!(lexer.go_on_at(90).next(), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use portcullis_types::Span;
 
 use crate::detector::{Detector, Found, Input};
 use crate::detectors::protocol::WORK_LIMIT;
-use crate::gate::Gate;
+use crate::gate::{Candidates, Gate};
 use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, LOOK_SHARE, NAME_BYTES_MAX};
 use crate::score::{self, Model, Score};
 use crate::work::Work;
@@ -55,9 +55,14 @@ impl Detectors {
         })
     }
 
+    /// The number of the detector that has this feature.
+    fn number_of(&self, feature: u16) -> usize {
+        self.bases.partition_point(|base| *base <= feature) - 1
+    }
+
     /// What `finding` adds to the score of its class.
     pub fn points(&self, finding: &Finding) -> f32 {
-        let detector = self.bases.partition_point(|base| *base <= finding.feature) - 1;
+        let detector = self.number_of(finding.feature);
         self.models[detector].weight(usize::from(finding.feature - self.bases[detector]), finding.loose)
     }
 
@@ -248,9 +253,12 @@ impl Analysis {
     /// The score of each value for each detector that found something in it.
     pub fn scores<'a>(&'a self, detectors: &'a Detectors) -> impl Iterator<Item = Score> + 'a {
         self.values.iter().enumerate().flat_map(move |(number, value)| {
-            let models = detectors.models.iter().zip(&detectors.bases).enumerate();
-            models.filter_map(move |(detector, (model, &base))| {
-                score::score(model, detector, base, number as u32, value, self.findings_in(number as u32))
+            let findings = self.findings_in(number as u32);
+            let found_by =
+                findings.iter().fold(0, |all, finding| all | 1 << detectors.number_of(finding.feature));
+            Candidates(found_by).filter_map(move |detector| {
+                let (model, base) = (&detectors.models[detector], detectors.bases[detector]);
+                score::score(model, detector, base, number as u32, value, findings)
             })
         })
     }

@@ -36,15 +36,12 @@ impl<'t> Lexer<'t> {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// The kind of the token at `self.at` and its end.
-    fn token(&mut self) -> (TokenKind, usize) {
+    /// The kind of the token at `self.at`, which is no word, and its end. Apart from words, which are most tokens.
+    #[inline(never)]
+    fn sign(&mut self) -> (TokenKind, usize) {
         let at = self.at;
         let sign = |operator, bytes: usize| (TokenKind::Operator(operator), at + bytes);
-        let first = self.byte(0);
-        if is_name(first) {
-            return self.word();
-        }
-        let (second, third) = (self.byte(1), self.byte(2));
+        let (first, second, third) = (self.byte(0), self.byte(1), self.byte(2));
         match first {
             b'0'..=b'9' => self.number_or_noise(),
             b'.' if second.is_ascii_digit() => (TokenKind::Number, self.number()),
@@ -327,17 +324,35 @@ impl<'t> Lexer<'t> {
     }
 
     fn name_end(&self, from: usize) -> usize {
-        self.run_of_name(from, |b| NAME[usize::from(b)])
-    }
-
-    fn run_of_name(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.get(from..).unwrap_or_default();
-        let ends = |(at, b): (usize, &u8)| !belongs(*b) || *b >= 0x80 && self.is_space(from + at);
+        let ends = |(at, b): (usize, &u8)| match CLASS[usize::from(*b)] & (IN_NAME | HIGH) {
+            IN_NAME => false,
+            0 => true,
+            _ => self.is_space(from + at),
+        };
         from + rest.iter().enumerate().position(ends).unwrap_or(rest.len())
     }
 
+    /// Where the next token begins.
+    fn skip_space(&mut self) -> Option<usize> {
+        loop {
+            let class = CLASS[usize::from(*self.text.get(self.at)?)];
+            if class & SPACE != 0 {
+                self.at += 1;
+            } else if class & MAYBE_SPACE != 0 && self.is_space(self.at) {
+                self.at += if self.text[self.at] == 0xC2 { 2 } else { 1 };
+            } else {
+                return Some(self.at);
+            }
+        }
+    }
+
     fn name_end_without_dollar(&self, from: usize) -> usize {
-        self.run_of_name(from, |b| is_name(b) || b.is_ascii_digit())
+        let rest = self.text.get(from..).unwrap_or_default();
+        let ends = |(at, b): (usize, &u8)| {
+            !(is_name(*b) || b.is_ascii_digit()) || *b >= 0x80 && self.is_space(from + at)
+        };
+        from + rest.iter().enumerate().position(ends).unwrap_or(rest.len())
     }
 
     /// 0xA0 is white space in MySQL's Latin-1, and the second byte of many UTF-8 characters.
@@ -355,30 +370,41 @@ impl Iterator for Lexer<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
-        while SPACE[usize::from(*self.text.get(self.at)?)] && self.is_space(self.at) {
-            self.at += if self.text[self.at] == 0xC2 { 2 } else { 1 };
-        }
-        let start = self.at;
-        let (kind, end) = self.token();
+        let start = self.skip_space()?;
+        let (kind, end) = match CLASS[usize::from(self.text[start])] & NAME_START {
+            0 => self.sign(),
+            _ => self.word(),
+        };
         self.at = end.clamp(start + 1, self.text.len());
         Some(Token { kind, span: Span::new(start, self.at) })
     }
 }
 
-/// Bytes that are white space, or may be.
-const SPACE: [bool; 256] = {
-    let mut table = [false; 256];
+/// What a byte is.
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
     let mut b = 0;
     while b < 256 {
-        table[b] = matches!(b as u8, 0..=0x20 | 0x7F | 0xA0 | 0xC2);
+        let byte = b as u8;
+        let is_start = byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80;
+        table[b] = if is_start { NAME_START } else { 0 }
+            | if NAME[b] { IN_NAME } else { 0 }
+            | if byte >= 0x80 { HIGH } else { 0 }
+            | if byte <= 0x20 || byte == 0x7F { SPACE } else { 0 }
+            | if byte == 0xA0 || byte == 0xC2 { MAYBE_SPACE } else { 0 };
         b += 1;
     }
     table
 };
+const NAME_START: u8 = 1;
+const IN_NAME: u8 = 2;
+const HIGH: u8 = 4;
+const SPACE: u8 = 8;
+const MAYBE_SPACE: u8 = 16;
 
 /// A byte that may stand in a name, digits aside.
 fn is_name(b: u8) -> bool {
-    NAME[usize::from(b)] && !matches!(b, b'0'..=b'9' | b'$')
+    CLASS[usize::from(b)] & NAME_START != 0
 }
 
 #[cfg(test)]

@@ -42,13 +42,14 @@ impl Word {
     /// The longest word's bytes.
     const BYTES_MAX: usize = 11;
 
-    /// For each first letter, in lower case, the lengths of the words that begin with it.
-    const LENGTHS: [u16; 256] = {
-        let mut lengths = [0; 256];
+    /// For each letter, in lower case, the lengths of the words that begin with it, and of those that end with it.
+    const LENGTHS: [[u16; 2]; 256] = {
+        let mut lengths = [[0; 2]; 256];
         let mut at = 0;
         while at < Word::ALL.len() {
             let text = Word::ALL[at].1.as_bytes();
-            lengths[text[0] as usize] |= 1 << text.len();
+            lengths[text[0] as usize][0] |= 1 << text.len();
+            lengths[text[text.len() - 1] as usize][1] |= 1 << text.len();
             at += 1;
         }
         lengths
@@ -56,8 +57,10 @@ impl Word {
 
     /// The word spelled by `text`, in any case.
     pub fn of(text: &[u8]) -> Word {
-        // Most words are names, as their first letter and their length show.
-        let lengths = text.first().map_or(0, |first| Word::LENGTHS[usize::from(first | 0x20)]);
+        // Most words are names, as their first letter, their last one and their length show.
+        let (Some(first), Some(last)) = (text.first(), text.last()) else { return Word::Name };
+        let lengths =
+            Word::LENGTHS[usize::from(first | 0x20)][0] & Word::LENGTHS[usize::from(last | 0x20)][1];
         if text.len() > Word::BYTES_MAX || lengths >> text.len() & 1 == 0 {
             return Word::Name;
         }

@@ -174,7 +174,7 @@ impl Detector for Mail {
         let first = first.trim_ascii();
         let is_address = is_address(first);
         let is_field = is_address || is_mail_name(input.location.name);
-        let lines_after = text.iter().filter(|&&b| b == b'\n').count();
+        let lines_after = memchr::memchr_iter(b'\n', text).count();
         let fits = lines_after <= SHORT_LINES && first.len() <= FIRST_LINE_BYTES_MAX;
         let (mut commands, mut headers, mut last) = (0, 0, Span::new(0, 0));
         for (start, line) in lines.take(LINES_MAX) {

@@ -1,12 +1,12 @@
 //! Words that are looked up for each name of a text: a hash table that is asked a million times a second.
 
+use super::name_filter::NameFilter;
+
 /// A table of words and what each means. What is asked must be written as the words are.
 #[derive(Debug)]
 pub(super) struct WordTable<T> {
-    /// For each first byte the lengths of the words that begin with it: most names are none of them.
-    lengths: Box<[u64; 256]>,
-    /// Which marks the words have, see [`mark`]: of the names that are left, few have one of them and are no word.
-    marks: Box<[u64; MARKS / 64]>,
+    /// Most names are none of the words.
+    filter: NameFilter,
     /// Open addressing; a power of two, at most half full.
     slots: Vec<Option<(&'static [u8], T)>>,
 }
@@ -16,35 +16,25 @@ impl<T: Copy> WordTable<T> {
     pub fn new(words: impl IntoIterator<Item = (&'static [u8], T)>) -> WordTable<T> {
         let words: Vec<(&'static [u8], T)> = words.into_iter().collect();
         let mut table = WordTable {
-            lengths: Box::new([0; 256]),
-            marks: Box::new([0; MARKS / 64]),
+            filter: NameFilter::new(words.iter().map(|(word, _)| *word)),
             slots: vec![None; (2 * words.len() + 1).next_power_of_two()],
         };
         for (word, meaning) in words {
             debug_assert!((1..64).contains(&word.len()), "{}", word.escape_ascii());
-            table.lengths[usize::from(word[0])] |= 1 << (word.len() & 63);
-            let mark = mark(word);
-            table.marks[mark / 64] |= 1 << (mark % 64);
             let slot = table.slot(word);
             table.slots[slot] = Some((word, meaning));
         }
         table
     }
 
-    /// False if no word begins with `first` and has `length` bytes.
-    pub fn may_have(&self, first: u8, length: usize) -> bool {
-        length < 64 && self.lengths[usize::from(first)] >> length & 1 == 1
-    }
-
-    /// False if `word` is none of the words, in whatever case.
-    pub fn may_be(&self, word: &[u8]) -> bool {
-        let mark = mark(word);
-        self.marks[mark / 64] >> (mark % 64) & 1 == 1
+    /// False if `word` is none of the words in any case.
+    pub fn may_have(&self, word: &[u8]) -> bool {
+        self.filter.may_have(word)
     }
 
     /// What `word` means.
     pub fn get(&self, word: &[u8]) -> Option<T> {
-        if !self.may_have(*word.first()?, word.len()) || !self.may_be(word) {
+        if !self.filter.may_have(word) {
             return None;
         }
         self.slots[self.slot(word)].map(|(_, meaning)| meaning)
@@ -59,17 +49,6 @@ impl<T: Copy> WordTable<T> {
         }
         at
     }
-}
-
-const MARKS: usize = 1 << MARK_BITS;
-const MARK_BITS: u32 = 12;
-
-/// A number made of a word's length and three of its letters, the same in any case.
-fn mark(word: &[u8]) -> usize {
-    let at = |at: usize| word.get(at).map_or(0, |b| u32::from(b | 0x20));
-    let letters = at(0) | at(word.len() / 2) << 8 | at(word.len().wrapping_sub(1)) << 16;
-    let all = letters | (word.len() as u32) << 24;
-    (all.wrapping_mul(0x9E37_79B1) >> (32 - MARK_BITS)) as usize
 }
 
 /// The words are fixed, so nobody can choose some that collide.
@@ -92,7 +71,7 @@ mod tests {
         let table = WordTable::new(words.iter().enumerate().map(|(at, word)| (*word, at)));
         for (at, word) in words.iter().enumerate() {
             assert_eq!(table.get(word), Some(at));
-            assert!(table.may_be(word) && table.may_be(&word.to_ascii_uppercase()));
+            assert!(table.may_have(word) && table.may_have(&word.to_ascii_uppercase()));
         }
         for other in [&b""[..], b"b", b"selec", b"Select", b"fromages", &[b'a'; 70]] {
             assert_eq!(table.get(other), None);

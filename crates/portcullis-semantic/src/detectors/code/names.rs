@@ -1,6 +1,5 @@
 use portcullis_types::ByteSet;
 
-use crate::detectors::name_filter::NameFilter;
 use crate::detectors::word_table::WordTable;
 
 /// The longest name that is looked up.
@@ -51,7 +50,6 @@ pub(in crate::detectors) struct Names {
     paths: Vec<(&'static [u8], Group)>,
     /// By their first byte.
     types: Vec<Vec<&'static [u8]>>,
-    filter: NameFilter,
     /// The last names of the paths.
     ends: WordTable<()>,
     /// First bytes of the paths.
@@ -74,23 +72,27 @@ impl Names {
                 exact.push((name, group));
             }
         }
-        let filter = NameFilter::new(exact.iter().chain(&any_case).map(|(name, _)| *name));
         let last =
             |(path, _): &(&'static [u8], Group)| path.rsplit(|&b| b == b'.').next().unwrap_or_default();
         let ends = WordTable::new(paths.iter().map(|path| (last(path), ())));
         let first = |all: ByteSet, name: &&'static [u8]| all.union(ByteSet::of(&name[..1]));
         let paths_first = paths.iter().map(|(path, _)| path).fold(ByteSet::EMPTY, first);
         let (exact, any_case) = (WordTable::new(exact), WordTable::new(any_case));
-        Names { exact, any_case, paths, types, filter, ends, paths_first }
+        Names { exact, any_case, paths, types, ends, paths_first }
+    }
+
+    /// False if `name` is none of the single names.
+    pub fn may_have(&self, name: &[u8]) -> bool {
+        self.exact.may_have(name) || self.any_case.may_have(name)
     }
 
     /// What a single name is.
     pub fn get(&self, name: &[u8]) -> Option<Group> {
-        if !self.filter.may_have(name) {
-            return None;
-        }
         if let Some(group) = self.exact.get(name) {
             return Some(group);
+        }
+        if !self.any_case.may_have(name) {
+            return None;
         }
         let mut lower = [0; NAME_BYTES_MAX];
         let lower = lower.get_mut(..name.len())?;

@@ -93,7 +93,12 @@ impl Names {
         let lower = lower.get_mut(..name.len())?;
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        let bare = [&b".exe"[..], b".com", b".cmd"].iter().find_map(|end| lower.strip_suffix(*end));
+        let bare = match lower.last() {
+            Some(b'e' | b'm' | b'd') => {
+                [&b".exe"[..], b".com", b".cmd"].iter().find_map(|end| lower.strip_suffix(*end))
+            }
+            _ => None,
+        };
         let plain = bare.unwrap_or(lower);
         let command = &self.list[self.by_name.get(plain)?];
         (command.any_case || bare.is_some() || lower == name).then_some(command)

@@ -107,6 +107,7 @@ pub(super) struct Positions<'t> {
     at: usize,
     begun: bool,
     has_signs: bool,
+    has_amp: bool,
     in_backticks: bool,
     /// `&` joins pairs in it (`a=1&id`), and `;` ends what `&` begins.
     is_pairs: bool,
@@ -126,6 +127,7 @@ impl<'t> Positions<'t> {
             at: 0,
             begun: false,
             has_signs: groups.intersects(SIGNS),
+            has_amp: groups.has(b'&'),
             in_backticks: false,
             is_pairs,
         }
@@ -245,7 +247,7 @@ impl Iterator for Positions<'_> {
             let next = text.get(start + 1).copied().unwrap_or(0);
             self.at = start + 1;
             let found = match text[start] {
-                b';' if !self.ends_entity(start) => Some((Sign::Semicolon, 1)),
+                b';' if !(self.has_amp && self.ends_entity(start)) => Some((Sign::Semicolon, 1)),
                 b'|' if next == b'|' => Some((Sign::Logical, 2)),
                 b'|' => Some((Sign::Pipe, 1 + usize::from(next == b'&'))),
                 b'&' if next == b'&' => Some((Sign::Logical, 2)),

@@ -10,9 +10,12 @@ const OBJECTS_MAX: usize = 32;
 
 pub(super) fn detect(text: &[u8], found: &mut Found<'_>) {
     let mut seen = 0;
-    for at in memchr::memchr3_iter(b'O', b'C', b'o', text) {
-        if text.get(at + 1) != Some(&b':') || seen >= OBJECTS_MAX {
+    for colon in memchr::memchr_iter(b':', text) {
+        let Some(at) = colon.checked_sub(1).filter(|at| matches!(text[*at], b'O' | b'C' | b'o')) else {
             continue;
+        };
+        if seen >= OBJECTS_MAX {
+            break;
         }
         // It stands where a value may: at the beginning, behind another value, or behind a quote or `=`.
         let before = text[..at].last();

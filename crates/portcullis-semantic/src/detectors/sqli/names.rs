@@ -66,8 +66,7 @@ impl Names {
         // Each of the beginnings goes on with a sign or one of few letters.
         let begins = self.first.contains(first)
             && name.get(1).is_some_and(|b| self.second.contains(b.to_ascii_lowercase()));
-        let is_known_so = self.whole.may_have(first, name.len()) && self.whole.may_be(name);
-        if !begins && !is_known_so {
+        if !begins && !self.whole.may_have(name) {
             return None;
         }
         let mut lower = [0; NAME_BYTES_MAX];

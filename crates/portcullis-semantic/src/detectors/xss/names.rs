@@ -131,7 +131,16 @@ impl Names {
             let inner = text[at + 1..].trim_ascii_start().first();
             inner.is_some_and(|b| matches!(b, b']' | b'/' | 0 | 0x0B | 0x80..))
         };
-        text.split(|b| !WORD[usize::from(*b)]).any(tells) || memchr::memchr_iter(b'[', text).any(empty)
+        let mut from = 0;
+        for (at, &b) in text.iter().enumerate() {
+            if !WORD[usize::from(b)] {
+                if tells(&text[from..at]) {
+                    return true;
+                }
+                from = at + 1;
+            }
+        }
+        tells(&text[from..]) || memchr::memchr_iter(b'[', text).any(empty)
     }
 
     /// What an element is; `None` for one that HTML does not know.

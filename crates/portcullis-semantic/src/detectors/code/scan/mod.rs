@@ -136,13 +136,23 @@ impl<'n, 't> Scan<'n, 't> {
         let name = token.span.of(self.text);
         self.only_texts &= self.inverts && self.last_is(b'~') && name[0] >= 0x80;
         let in_call = std::mem::take(&mut self.in_call);
+        let begins_path = self.text.get(token.span.end as usize) == Some(&b'.');
+        // Most names are known for nothing.
+        let is_unknown =
+            name[0] != b'$' && !self.names.may_have(name) && !matches!(name, b"execute" | b"ProcessBuilder");
+        if is_unknown && !begins_path {
+            return;
+        }
         let is_member = self.last_is(b'.')
             || self.last_is(b'>')
             || self.last_is(b':')
             || self.last_is(b'|')
             || self.last_is(b'?');
-        if !is_member && self.text.get(token.span.end as usize) == Some(&b'.') {
+        if begins_path && !is_member {
             self.path(token);
+        }
+        if is_unknown {
+            return;
         }
         // Groovy: a text, or a list of texts, is a command.
         let of_literal = self.before_last.is_some_and(|t| t.kind == TokenKind::Text || t.is(b']'));
@@ -258,27 +268,23 @@ impl<'n, 't> Scan<'n, 't> {
     /// `java.lang.Runtime`, `process.mainModule.require`, `os.system`: names joined by dots from `token` on.
     fn path(&mut self, token: Token) {
         let mut end = token.span.end as usize;
-        let mut lexer = self.lexer;
-        loop {
-            let mut ahead = lexer;
-            let (Some(dot), Some(name)) = (ahead.next(), ahead.next()) else { break };
-            let joined = dot.is(b'.')
-                && dot.span.start as usize == end
-                && name.kind == TokenKind::Name
-                && name.span.start == dot.span.end;
-            if !joined || name.span.end as usize - token.span.start as usize > PATH_BYTES_MAX {
-                break;
-            }
-            end = name.span.end as usize;
-            lexer = ahead;
+        while self.text.get(end) == Some(&b'.')
+            && let Some(name_end) = self.lexer.name_at(end + 1)
+            && name_end - token.span.start as usize <= PATH_BYTES_MAX
+        {
+            end = name_end;
         }
         if end == token.span.end as usize {
             return;
         }
         let span = Span::new(token.span.start as usize, end);
-        let next = lexer.next();
         let in_type = self.last_is(b'(') && self.before_last.is_some_and(|t| t.span.of(self.text) == b"T");
         let group = self.names.path(span.of(self.text));
+        if group.is_none() && !in_type {
+            return;
+        }
+        let mut lexer = self.lexer.go_on_at(end);
+        let next = lexer.next();
         // `T(a.b.C)` of SpEL is of whatever type.
         if in_type && group != Some(Group::Type) && next.is_some_and(|next| next.is(b')')) {
             self.note(Fact::Static, span);

@@ -58,10 +58,11 @@ impl Walk<'_, '_> {
 
     /// The next token, which a look ahead may have read.
     pub(super) fn next(&mut self) -> Option<Token> {
-        match self.ahead.get_mut().take() {
-            Some(Ahead { at, token, lexer: Some(behind) }) if at == self.lexer.position() => {
-                self.lexer = behind;
-                token
+        let at = self.lexer.position();
+        match self.ahead.get_mut() {
+            Some(Ahead { at: seen, token, lexer: Some(behind) }) if *seen == at => {
+                self.lexer = behind.clone();
+                *token
             }
             _ => self.lexer.next(),
         }

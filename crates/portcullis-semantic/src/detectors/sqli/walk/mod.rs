@@ -149,6 +149,8 @@ pub(super) struct Walk<'t, 'n> {
     union_at: Option<Span>,
     clean: bool,
     violations: u32,
+    /// Nothing fitted since the last violation.
+    is_astray: bool,
     tokens: u32,
     /// The same with comments.
     read: u32,
@@ -194,6 +196,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             union_at: None,
             clean: true,
             violations: 0,
+            is_astray: false,
             tokens: 0,
             read: 0,
             ended: false,
@@ -229,6 +232,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.union_at = None;
         self.clean = true;
         self.violations = 0;
+        self.is_astray = false;
         self.tokens = 0;
         self.read = 0;
         self.ended = false;
@@ -251,6 +255,15 @@ impl<'t, 'n> Walk<'t, 'n> {
         }
         while let Some(token) = self.next() {
             self.read += 1;
+            if self.is_astray && self.is_stray(token) {
+                self.tokens += 1;
+                self.violations += 1;
+                if self.violations > VIOLATIONS_MAX {
+                    break;
+                }
+                continue;
+            }
+            self.is_astray = false;
             let fits = self.step(token);
             self.tokens += u32::from(!matches!(token.kind, TokenKind::Comment(_)));
             if self.ended {
@@ -293,7 +306,20 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.clause = Clause::Expression;
         self.after_union = false;
         self.select_at = None;
+        self.is_astray = true;
         true
+    }
+
+    /// True for a token that does not fit behind one that did not: a violation again, which leaves all as it was.
+    fn is_stray(&mut self, token: Token) -> bool {
+        match token.kind {
+            TokenKind::Number | TokenKind::String { .. } | TokenKind::OpenBrace => true,
+            TokenKind::Word(word) if matches!(role(word), Part::Name | Part::Constant) => {
+                self.name(token.span);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Words that did not hold as SQL and told nothing so far: what they say further down is not told either.
