@@ -92,10 +92,16 @@ impl Analysis {
             self.note(detectors, at, Class::Protocol, protocol::AMBIGUOUS_BODY, text.as_bytes());
         }
         // What a parser could not read to its end may still mean something to another one.
-        // What only looks like a type may be a text; so may a form with signs that no browser sends in one.
-        let is_text = named.is_none()
+        // What only looks like a type may be a text, but for JSON from end to end, as beacons send it; so may a form with signs
+        // that no browser sends in one.
+        let is_json = processor == Processor::Json && (report.error.is_none() || is_lines);
+        let is_text = named.is_none() && !is_json
             || processor == Processor::UrlEncoded && memchr::memchr2(b'<', b'\'', body).is_some();
-        if report.error.is_some() && !is_lines || is_ambiguous || is_text {
+        let has_files = processor == Processor::Multipart && memchr::memchr(0, body).is_some();
+        if is_ambiguous && has_files && report.error.is_none() {
+            // Bytes that are no text say nothing as one.
+            self.parts(detectors, body);
+        } else if report.error.is_some() && !is_lines || is_ambiguous || is_text {
             self.untyped(detectors, body);
         } else if processor != Processor::Multipart {
             self.parts(detectors, body);
@@ -166,8 +172,13 @@ impl Analysis {
         let ends = GAPS.iter().filter_map(|gap| memchr::memmem::find(part, gap).map(|at| at + gap.len()));
         let Some(from) = ends.min() else { return };
         let content = part[from..].trim_ascii_end();
+        // A field is text.
+        let place = match memchr::memchr(0, content) {
+            Some(_) => Place::FileContent,
+            None => Place::MultipartField,
+        };
         if !content.is_empty() {
-            self.look(detectors, Location::of(Place::MultipartField), content);
+            self.look(detectors, Location::of(place), content);
         }
     }
 }
@@ -209,6 +220,11 @@ mod tests {
         assert_eq!(verdict("application/x-ndjson", lines.as_bytes()), "path");
         assert_eq!(verdict("application/json", lines.as_bytes()), "path");
         assert_eq!(verdict("application/json", b"{\"a\":1}\n{\"b\":2}\n"), "");
+        // Beacons are sent so: each string is a value, and what stands between two of them is nobody's text.
+        assert_eq!(verdict("text/plain", lines.as_bytes()), "path");
+        let mut analysis = Analysis::new();
+        analysis.request_body(&DETECTORS, b"text/plain", lines.as_bytes());
+        assert!(analysis.values().iter().all(|value| value.place != Place::Text));
     }
 
     #[test]
@@ -220,6 +236,19 @@ mod tests {
             assert_eq!(verdict(content_type, body.as_bytes()), "path", "{content_type}");
         }
         assert_eq!(verdict("text/plain", body.replace(ATTACK, "hello").as_bytes()), "");
+    }
+
+    #[test]
+    fn files_with_odd_names() {
+        // A backslash in a name has two readings; the file's bytes have none as a text.
+        let head = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"C:\\it's.png\"\r\n\r\n";
+        let file = b"\x89PNG\0\0\xE0\xA8 ' or 1=1 -- \xD2\0";
+        let value = |text: &str| {
+            format!("\r\n--x\r\nContent-Disposition: form-data; name=\"v\"\r\n\r\n{text}\r\n--x--\r\n")
+        };
+        let body = |text: &str| [head.as_bytes(), &file.repeat(8), value(text).as_bytes()].concat();
+        assert_eq!(verdict("multipart/form-data; boundary=x", &body("hello")), "");
+        assert_eq!(verdict("multipart/form-data; boundary=x", &body(ATTACK)), "path");
     }
 
     #[test]
