@@ -9,7 +9,14 @@ use crate::{Location, Place};
 pub(super) fn takes_statements(location: Location<'_>) -> bool {
     let part = last_part(location.name);
     is_of_field(location.place) && has_word(part, STATEMENT_WORDS)
-        || is_of_body(location.place) && has_word(part, EDITOR_WORDS)
+        || is_of_body(location.place) && (has_word(part, EDITOR_WORDS) || is_attribute(location))
+}
+
+/// The value of an attribute of a span or log record of OpenTelemetry, which tells what a service asked its database.
+fn is_attribute(location: Location<'_>) -> bool {
+    const VALUES: [&[u8]; 2] = [b"value.stringValue", b"value.string_value"];
+    let above = VALUES.iter().find_map(|end| location.name.strip_suffix(*end));
+    location.place == Place::Json && above.is_some_and(|above| above.ends_with(b"attributes."))
 }
 
 /// The field takes conditions of a query language that is none of a database's (JQL, KQL, OData, ...): they look like SQL's.
@@ -60,7 +67,9 @@ pub(super) fn is_of_report(location: Location<'_>) -> bool {
     ];
     let last = last_part(location.name);
     let above = &location.name[..location.name.len() - last.len()];
-    location.place == Place::Json && has_word(above, REPORTS)
+    // Where the browser is, whatever stands above it: `$current_url`, `pageUrl`.
+    let is_current = || has_word(last, &[b"url"]) && has_word(last, &[b"current", b"page"]);
+    location.place == Place::Json && (has_word(above, REPORTS) || is_current())
 }
 
 /// The field takes code: snippets of an editor, scripts of a page.
@@ -253,7 +262,11 @@ fn has_word(name: &[u8], list: &[&[u8]]) -> bool {
     let mut ends = |end: usize| {
         let word = &name[start..end];
         start = end;
-        let word = word.strip_prefix(b"_").or(word.strip_prefix(b"-")).unwrap_or(word);
+        // The sign that parted it from the word before: `_`, `-`, a dot, a bracket.
+        let word = match word {
+            [sign, rest @ ..] if !sign.is_ascii_alphanumeric() => rest,
+            _ => word,
+        };
         list.iter().any(|known| word.eq_ignore_ascii_case(known))
     };
     let is_end = |pair: &[u8]| {
@@ -279,6 +292,9 @@ mod tests {
             );
         }
         assert!(takes_statements(at(Place::Form, "query")) && !takes_statements(at(Place::Query, "query")));
+        let attribute = "resourceSpans.scopeSpans.spans.attributes.attributes.value.stringValue";
+        assert!(takes_statements(at(Place::Json, attribute)));
+        assert!(!takes_statements(at(Place::Json, "value.stringValue")));
         for name in ["q", "sqlite", "text", "id", "", "sql.x", "nosql"] {
             assert!(!takes_statements(at(Place::Form, name)), "{name}");
         }
@@ -297,6 +313,9 @@ mod tests {
         );
         assert!(takes_code(at(Place::Form, "page_script")) && !takes_code(at(Place::Query, "code")));
         assert!(quotes_code(at(Place::Json, "csp-report.script-sample")));
+        assert!(quotes_code(at(Place::Json, "array.array.body.sample")));
+        assert!(is_of_report(at(Place::Json, "array.properties.$current_url")));
+        assert!(is_of_report(at(Place::Json, "a.page.url")) && !is_of_report(at(Place::Json, "image_url")));
         assert!(!quotes_code(at(Place::Json, "items.sample")) && !quotes_code(at(Place::Form, "sample")));
         assert!(runs_commands(at(Place::Header, "X-Api-Cmd")) && !runs_commands(at(Place::Json, "command")));
         assert!(
