@@ -92,8 +92,9 @@ impl Analysis {
         }
         let Some(query) = query else { return };
         self.look(detectors, Location::of(Place::QueryString), query);
-        // Browsers encode them: who sends a tag or a quote as it is means all of the query, whatever `&` and `=` are in it.
-        if memchr::memchr3(b'<', b'\'', b'"', query).is_some() {
+        // Browsers encode them: who sends a tag or a quote as it is may mean all of the query, whatever `&` and `=` are in it.
+        let is_whole = || memchr::memchr2(b'\'', b'"', query).is_some() && !is_pairs(query);
+        if memchr::memchr(b'<', query).is_some() || is_whole() {
             self.look(detectors, Location::of(Place::Query), query);
         }
         let mut sink = Leaves::new(self, detectors, Place::Query);
@@ -133,6 +134,14 @@ impl Analysis {
     }
 }
 
+/// A plain name and an equals sign stand behind each `&`: nothing cut a value in two.
+fn is_pairs(query: &[u8]) -> bool {
+    query.split(|&b| b == b'&').all(|pair| {
+        let name = &pair[..memchr::memchr(b'=', pair).unwrap_or(0)];
+        !name.is_empty() && !is_odd_name(name)
+    })
+}
+
 /// Signs that cookies do not have, and texts in which a semicolon is no end do.
 const TEXT_SIGNS: ByteGroups = ByteGroups::of(b"<>'`(|$&;\\");
 
@@ -164,6 +173,15 @@ mod tests {
         analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), fields.into_iter());
         let worst = analysis.worst(&DETECTORS, Level::Balanced);
         worst.filter(|worst| worst.blocks(Level::Balanced)).map_or("", |worst| worst.class.name())
+    }
+
+    #[test]
+    fn queries_with_quotes() {
+        // `&` of the value cuts it in two.
+        assert_eq!(verdict("/?id=x'&&'1'='1", ""), "sqli");
+        assert_eq!(verdict("/?id=x'+or+'1'='1&page=2", ""), "sqli");
+        let jql = "/search?jql=text%20~%20%22can't%20log%20in%22%20AND%20status%20in%20(Open,%20'In%20Progress')&fields=*all";
+        assert_eq!(verdict(jql, ""), "");
     }
 
     #[test]
