@@ -218,6 +218,7 @@ mod tests {
         check(b"1\xC0\xA7 \xEF\xBC\x87", Layer::Fold, &["1' '"]);
         check("\u{2018}a\u{2019}\u{a0}caf\u{e9}".as_bytes(), Layer::Fold, &["'a' caf\u{e9}"]);
         check("caf\u{e9}".as_bytes(), Layer::Fold, &[]);
+        check("\u{201c}a\u{201d} \u{2013} b \u{2014} ".as_bytes(), Layer::Fold, &["\"a\" - b -- "]);
     }
 
     #[test]
