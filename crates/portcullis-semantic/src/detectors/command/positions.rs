@@ -46,7 +46,13 @@ impl Position {
     pub fn breaks_quote(&self, text: &[u8]) -> bool {
         let before = text[..self.start].trim_ascii_end();
         match before.last() {
-            Some(&quote @ (b'\'' | b'"')) => memchr::memchr_iter(quote, before).count() % 2 == 1,
+            Some(&quote @ (b'\'' | b'"')) => {
+                // Not the apostrophe of `it's`.
+                let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
+                let is_mark =
+                    |at: &usize| !(is_letter(before[..*at].last()) && is_letter(before.get(at + 1)));
+                memchr::memchr_iter(quote, before).filter(is_mark).count() % 2 == 1
+            }
             _ => false,
         }
     }
@@ -61,7 +67,7 @@ impl Position {
 
     /// A word and a space stand before `code` in prose, a value or a sign before a substitution.
     fn is_behind_word(&self, text: &[u8]) -> bool {
-        matches!(&text[..self.start], [.., last, b' '] if last.is_ascii_alphanumeric() || *last == b',')
+        matches!(&text[..self.start], [.., last, b' '] if last.is_ascii_alphanumeric() || matches!(last, b',' | b':'))
     }
 
     /// What follows the command is no prose: `code` in back-ticks and lines of a listing stand in texts.

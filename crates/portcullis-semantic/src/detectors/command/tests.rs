@@ -51,6 +51,8 @@ fn positions() {
     check("$(sleep 5)", "substitution delay number");
     check("`id`", "substitution recon bare");
     check("1';uname -a;'", "semicolon recon quote-break");
+    // The apostrophe of a word opens no string.
+    assert!(!kinds("it's so: grep -v '#' && ls -la").contains("quote-break"));
     check("+|+dir+c:\\", "pipe listing path");
     check("net user hacker Password1 /ADD", "whole recon argument");
 }
