@@ -17,7 +17,7 @@ mod tests;
 mod walk;
 
 use self::names::Names;
-use self::quotes::Quotes;
+use self::quotes::{Quotes, list_quotes};
 use self::walk::{Start, Walk};
 use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
@@ -138,13 +138,15 @@ impl Detector for Sqli {
         if is_spent {
             return;
         }
+        let of_list = list_quotes(text);
         for start in [Start::Quote(b'\''), Start::Quote(b'"'), Start::Quote(b'`')] {
             let Start::Quote(quote) = start else { continue };
             if !input.groups.has(quote) {
                 continue;
             }
             let (mut walks, mut of_pairs) = (0, 0);
-            for place in Quotes::new(text, quote) {
+            for mut place in Quotes::new(text, quote) {
+                place.is_literal |= of_list.binary_search(&place.at).is_ok();
                 if place.is_literal && of_pairs == PAIRED_WALKS_MAX {
                     continue;
                 }

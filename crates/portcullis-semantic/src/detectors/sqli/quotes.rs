@@ -65,7 +65,8 @@ impl Quotes<'_> {
         if is_of_run && before == 0 {
             self.in_run = !self.in_run;
         }
-        is_of_run && !self.in_run
+        // A fence of Markdown both begins and ends a listing; no name in a statement ends so.
+        is_of_run && (!self.in_run || self.quote == b'`')
     }
 }
 
@@ -112,9 +113,76 @@ impl Iterator for Quotes<'_> {
     }
 }
 
+/// Where the quotes of the strings stand in a list as Python and JavaScript write it, all of the text: strings in either quotes,
+/// numbers and names in brackets, nothing between them but commas and colons. `[('state', '=', 'draft'), '|', ('x', 'in', [1, 2])]`
+/// has an operator between quotes and no condition. Nothing if the text is no such list.
+pub(super) fn list_quotes(text: &[u8]) -> Vec<usize> {
+    let mut quotes = Vec::new();
+    let end = text.trim_ascii_end().len();
+    if !matches!(text[..end], [b'[', .., b']']) {
+        return quotes;
+    }
+    let mut depth = 0u32;
+    // A value has ended: a comma, a colon or the end of a list follows.
+    let mut is_value = false;
+    let mut at = 0;
+    while at < end {
+        let b = text[at];
+        at += 1;
+        let is_right = match b {
+            b' ' | b'\t' | b'\n' | b'\r' => true,
+            b'[' | b'(' | b'{' => {
+                depth += 1;
+                !is_value && (depth > 1 || at == 1)
+            }
+            b']' | b')' | b'}' => {
+                let is_open = depth > 0;
+                depth = depth.saturating_sub(1);
+                is_value = true;
+                is_open
+            }
+            b',' | b':' => std::mem::replace(&mut is_value, false),
+            b'\'' | b'"' => {
+                let len = memchr(b, &text[at..end]).unwrap_or(0);
+                quotes.extend([at - 1, at + len]);
+                let is_string = text[at + len] == b && !text[at..at + len].contains(&b'\\');
+                at += len + 1;
+                is_string && !std::mem::replace(&mut is_value, true)
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => {
+                let is_part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'.');
+                at += text[at..end].iter().take_while(is_part).count();
+                !std::mem::replace(&mut is_value, true)
+            }
+            _ => false,
+        };
+        if !is_right {
+            return Vec::new();
+        }
+    }
+    quotes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists() {
+        assert_eq!(list_quotes(b"['=', \"a'b\"]"), [1, 3, 6, 10]);
+        for text in [
+            "[('state','=','draft'),'|',('x','in',[1,2])]",
+            "[('is_company', '=', True), ('name', 'ilike', \"O'Neil\")]",
+            "['a', -1, {'b': None}]",
+        ] {
+            assert!(!list_quotes(text.as_bytes()).is_empty(), "{text}");
+        }
+        for text in
+            ["['a' or '1'='1']", "['x'] or ['1'='1']", "[1] --", "['a", "[1 or 2]", "('a','b')", "[f('x')]"]
+        {
+            assert_eq!(list_quotes(text.as_bytes()), [], "{text}");
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, want: &[bool]) {
@@ -133,5 +201,7 @@ mod tests {
         check("'union select' meaning", &[true, true]);
         check("' union select '1", &[false, false]);
         check("'''a''' and b", &[false, false, false, true, true, true]);
+        let fence = b"see ```\nx - interval\n``` and `a`";
+        assert!(Quotes::new(fence, b'`').all(|place| place.is_literal));
     }
 }
