@@ -64,7 +64,7 @@ impl Analysis {
 
     /// Looks at a request target: the path, its segments, the query string and its parameters.
     pub(crate) fn target(&mut self, detectors: &Detectors, target: &[u8]) {
-        let target = &target[..memchr::memchr(b'#', target).unwrap_or(target.len())];
+        // No client sends a fragment: what stands behind `#` is for the page, and many servers take it so.
         let (path, query) = match memchr::memchr(b'?', target) {
             Some(at) => (&target[..at], Some(&target[at + 1..])),
             None => (target, None),
@@ -173,6 +173,17 @@ mod tests {
         analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), fields.into_iter());
         let worst = analysis.worst(&DETECTORS, Level::Balanced);
         worst.filter(|worst| worst.blocks(Level::Balanced)).map_or("", |worst| worst.class.name())
+    }
+
+    #[test]
+    fn number_signs_end_nothing() {
+        assert_eq!(verdict("/?a=1#&id=1'+or+1=1--+-", ""), "sqli");
+        let ognl = "/${(#a=@java.lang.Runtime@getRuntime().exec(%22id%22)).(#b=#a.getInputStream())}/";
+        assert_ne!(verdict(ognl, ""), "");
+        assert_ne!(verdict("/login?redirect:${#a=new%20java.lang.ProcessBuilder(%22id%22).start()}", ""), "");
+        for target in ["/docs/page#section-2", "/app?tab=1#/users/o'brien", "/wiki/C#"] {
+            assert_eq!(verdict(target, ""), "", "{target}");
+        }
     }
 
     #[test]
