@@ -13,7 +13,7 @@ mod lookup;
 use portcullis_types::Span;
 
 use self::lookup::{Event, Resolver};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://logging.apache.org/security.html#CVE-2021-44228";
@@ -22,6 +22,7 @@ kinds! {
     NAMELESS "log4j.nameless" Error "a lookup without a name that stands for its default: `${::-x}`";
     CASE "log4j.case" Warning "a lookup that changes case or decodes: lower, upper, base64, date with a quoted text";
     VARIABLE "log4j.variable" Warning "a lookup of a variable of the system: env, sys, java, ...";
+    ALONE "log4j.alone" Error "such a lookup is all of a parameter, header or cookie: settings that have them are no part of a request";
 }
 
 /// See the module.
@@ -48,13 +49,25 @@ impl Detector for Log4j {
                 Event::Variable => VARIABLE,
             };
             found.add(kind, Span::new(start, end));
+            // In a body it may be the settings of a program, which take variables so.
+            let is_value = matches!(
+                input.location.place,
+                Place::Query | Place::Header | Place::Cookie | Place::PathSegment
+            );
+            if event == Event::Variable
+                && is_value
+                && input.text[start..end].len() == input.text.trim_ascii().len()
+            {
+                found.add(ALONE, Span::new(start, end));
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Analysis, Detectors, Level, Location, Place};
+    use crate::detectors::testing::passes_at;
+    use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
     fn kinds(text: &str) -> (String, bool) {
         let detectors = Detectors::new();
@@ -95,6 +108,14 @@ mod tests {
     }
 
     #[test]
+    fn variables_alone() {
+        check("${env:PATH}", "variable alone", true);
+        check("%24%7Bsys:java.version%7D", "variable alone", true);
+        passes_at(Class::Log4j, Place::Json, "env", "${env:PATH}");
+        passes_at(Class::Log4j, Place::Form, "args", "${env:HOME}");
+    }
+
+    #[test]
     fn not_log4j() {
         for text in [
             "Dear ${customer.name}, total: ${order.total}",
@@ -104,6 +125,7 @@ mod tests {
             "${{ github.ref }}",
             "jndi lookup what is it",
             "region: ${env:AWS_REGION}",
+            "${workspaceFolder}",
             "${",
             "}}}}${}",
         ] {
