@@ -19,7 +19,7 @@ use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
-use target::{is_asset, is_module, is_program_folder, is_settings};
+use target::{is_asset, is_module, is_program_folder, is_settings, is_shared_program};
 use wrappers::{is_home, is_scheme, wrapper};
 
 kinds! {
@@ -50,6 +50,7 @@ kinds! {
     SETTINGS "path.settings" Critical "a parameter for a file asks for one with settings, which applications do not hand out";
     FILE_URL "path.file-url" Error "a URL of a local file";
     SHARE "path.share" Error "the value is a file on another machine (UNC)";
+    SHARE_PROGRAM "path.share-program" Critical "a program, library or script on a machine that is named by address or domain (UNC)";
 }
 
 /// See the module.
@@ -272,6 +273,9 @@ impl PathTraversal {
         }
         if path.root == Root::Share && !is_loose && path.names().len() >= 2 && path.spaces == 0 {
             add(SHARE);
+            if is_shared_program(path.span.of(text)) {
+                add(SHARE_PROGRAM);
+            }
         }
     }
 

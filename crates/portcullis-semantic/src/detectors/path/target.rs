@@ -34,6 +34,19 @@ pub(super) fn is_asset(target: &[u8]) -> bool {
     ASSETS.iter().any(|end| target.ends_with(end))
 }
 
+/// `\\192.0.2.1\a\x.dll`: what a machine with a dot in its name gives to load or run. Those of an office have short names.
+pub(super) fn is_shared_program(share: &[u8]) -> bool {
+    const PROGRAMS: &[&[u8]] = &[
+        b".dll", b".exe", b".scr", b".bat", b".cmd", b".ps1", b".vbs", b".js", b".hta", b".sct", b".cpl",
+        b".msi", b".php", b".asp", b".aspx", b".jsp",
+    ];
+    let ends = |end: &&[u8]| {
+        share.len().checked_sub(end.len()).is_some_and(|at| share[at..].eq_ignore_ascii_case(end))
+    };
+    let mut names = share.split(|b| matches!(b, b'\\' | b'/')).filter(|name| !name.is_empty());
+    names.next().is_some_and(|host| host.contains(&b'.')) && PROGRAMS.iter().any(ends)
+}
+
 /// `from '../../../lib/a'`, `require("../../../x")`: a module that a program loads.
 pub(super) fn is_module(text: &[u8], path: Span) -> bool {
     let Some(before) =

@@ -48,6 +48,14 @@ fn files() {
 }
 
 #[test]
+fn shares() {
+    check("\\\\192.0.2.7\\a\\x.dll", "share share-program");
+    check("\\\\files.example.net\\pub\\run.ps1", "share-program");
+    passes("\\\\fs01\\apps\\setup.exe");
+    passes("\\\\fs01.corp.example\\scans\\report.pdf");
+}
+
+#[test]
 fn names_of_uploads() {
     let (have, blocks) = look(Place::FileName, b"../shell.jsp");
     assert!(blocks, "{have}");
