@@ -75,6 +75,7 @@ kinds! {
     SHELLSHOCK "command.shellshock" Critical "a function definition for bash as the environment passes it, with commands behind it";
     ENCODED_POWERSHELL "command.encoded-powershell" Critical "PowerShell is given an encoded command";
     POWERSHELL_DOWNLOAD "command.powershell-download" Critical "PowerShell loads code from another machine or from text";
+    LOOP "command.loop" Critical "a loop of cmd over what a command writes: for /f .. in ('..') do";
     TERMINAL "command.terminal" Critical "a control sequence that moves the cursor of a terminal";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
@@ -283,4 +284,5 @@ const HINTS: &[Hint] = &[
     Hint::text("--"),
     Hint::text("-oproxy"),
     Hint::text(".exe"),
+    Hint::text("for /f"),
 ];

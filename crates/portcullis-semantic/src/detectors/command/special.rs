@@ -4,7 +4,7 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    ASSEMBLED_NAME, CMDLET, OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, TERMINAL,
+    ASSEMBLED_NAME, CMDLET, LOOP, OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, TERMINAL,
 };
 use crate::{Found, Input};
 
@@ -29,6 +29,9 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     if input.groups.has(b'(') {
         powershell(text, found);
         called_text(text, found);
+        if input.groups.has(b'%') {
+            cmd_loop(text, found);
+        }
     }
     option(text, found);
     if input.groups.has(0x1b) && text.len() <= TERMINAL_BYTES_MAX {
@@ -95,6 +98,29 @@ fn called_text(text: &[u8], found: &mut Found<'_>) {
         }
     }
 }
+
+/// `for /f %i in ('whoami') do ...`
+fn cmd_loop(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memchr_iter(b'%', text).take(16) {
+        let head = text[at.saturating_sub(LOOP_BYTES_MAX)..at].to_ascii_lowercase();
+        let Some(start) = memmem::rfind(&head, b"for /f") else { continue };
+        // The variable is a letter; in a file of commands two signs stand before it.
+        let [letter, rest @ ..] = &text[at + 1..] else { continue };
+        let rest = rest.trim_ascii_start();
+        if !letter.is_ascii_alphabetic() {
+            continue;
+        }
+        let is_in = rest.get(..2).is_some_and(|word| word.eq_ignore_ascii_case(b"in"));
+        let list = rest.get(2..).unwrap_or_default().trim_ascii_start();
+        if is_in && matches!(list, [b'(', b'\'' | b'`', ..]) {
+            found.add(LOOP, Span::new(at - (head.len() - start), text.len().min(at + 40)));
+            return;
+        }
+    }
+}
+
+/// How far the options of the loop are looked through: `"delims="`.
+const LOOP_BYTES_MAX: usize = 64;
 
 /// How far the first of the texts is looked through.
 const TEXT_BYTES_MAX: usize = 32;

