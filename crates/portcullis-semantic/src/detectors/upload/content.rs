@@ -105,6 +105,9 @@ pub(super) fn look(text: &[u8], found: &mut Found<'_>) {
             found.add(POLYGLOT, span);
         }
     }
+    if is_gateway_shell(text) {
+        found.add(WEB_SHELL, Span::new(0, text.len().min(CODE_BYTES_MAX)));
+    }
     let head = &text[..text.len().min(1_024)];
     let whole = Span::new(0, head.len());
     if memmem::find(text, b"__HALT_COMPILER();").is_some() {
@@ -150,6 +153,15 @@ fn code(text: &[u8]) -> Option<(usize, bool)> {
         }
     }
     None
+}
+
+/// A script for the common gateway interface, in Python or Perl, that runs what a request gives it.
+fn is_gateway_shell(text: &[u8]) -> bool {
+    const READERS: [&[u8]; 2] = [b"cgi.FieldStorage(", b"use CGI"];
+    const RUNNERS: [&[u8]; 6] = [b"os.popen(", b"os.system(", b"subprocess.", b"system(", b"exec(", b"qx"];
+    let text = &text[..text.len().min(CODE_BYTES_MAX)];
+    let has = |words: &[&[u8]]| words.iter().any(|word| memmem::find(text, word).is_some());
+    has(&READERS) && has(&RUNNERS)
 }
 
 /// `<script runat=server>`, `<script language=php>`.

@@ -28,6 +28,13 @@ fn names() {
 }
 
 #[test]
+fn scripts_of_the_gateway() {
+    content("import os,cgi\nprint(os.popen(cgi.FieldStorage()[\"c\"].value).read())\n", "web-shell");
+    content("#!/usr/bin/perl\nuse CGI;\nprint qx(@{[CGI->new->param('c')]});\n", "web-shell");
+    passes_at(Class::Upload, Place::FileContent, "f", "#!/usr/bin/perl\nuse CGI;\nprint 'hello';\n");
+}
+
+#[test]
 fn names_pass() {
     for text in [
         "photo.jpg",
