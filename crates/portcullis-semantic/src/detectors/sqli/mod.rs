@@ -133,6 +133,10 @@ impl Detector for Sqli {
         if walk.is_ordinary_statement() && purpose::takes_statements(input.location) {
             return;
         }
+        // A dump of a database.
+        if is_file && walk.is_script() {
+            return;
+        }
         walk.commit(found, is_file || purpose::takes_conditions(input.location));
         let is_password = purpose::takes_password(input.location);
         if is_spent {

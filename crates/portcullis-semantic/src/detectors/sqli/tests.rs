@@ -1,4 +1,5 @@
-use crate::{Analysis, Detectors, Level, Location, Place};
+use crate::detectors::testing;
+use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 /// The kinds found in `text`, loose ones with `~`, sorted by nothing: in the order of the list.
 fn kinds(text: &str) -> String {
@@ -210,4 +211,11 @@ fn what_own_attacks_were_missed_for() {
     check("';rename tables `words` to `w1`;alter table `w1` change `a` `b` varchar(9);#", "stacked");
     check("(SELECT password FROM users WHERE username='admin')", "subselect select-from whole");
     passes("(select the size from the table where it is shown)");
+}
+
+#[test]
+fn dumps() {
+    let dump = "-- dump\nDROP TABLE IF EXISTS `users`;\nCREATE TABLE `users` (`id` int NOT NULL, PRIMARY KEY (`id`));\n\
+                INSERT INTO `users` VALUES (1,'it''s','a' 'b'),(2,'x','y');\nSELECT 1 FROM users WHERE 1=1;\n";
+    testing::passes_at(Class::Sqli, Place::FileContent, "file", dump);
 }

@@ -235,6 +235,11 @@ impl Walk<'_, '_> {
             && !DANGERS.iter().any(|kind| has(*kind))
     }
 
+    /// The text begins with a whole statement, or with several.
+    pub(in crate::detectors::sqli) fn is_script(&self) -> bool {
+        [STATEMENT, STATEMENT_PLAIN, SCRIPT].iter().any(|kind| self.has(*kind))
+    }
+
     /// A quote, a sign at most, a comment and nothing else: no condition, no statement. In a password it cuts off nothing that matters.
     pub(in crate::detectors::sqli) fn is_bare_comment(&self) -> bool {
         self.tokens <= 1
