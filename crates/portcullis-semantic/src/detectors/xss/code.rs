@@ -30,7 +30,7 @@ impl Xss {
             found.may_walk(whole.bytes_read, whole.tokens as usize);
             // The editor of a page's scripts takes a dialog that says something.
             let is_message = whole.is_demo && purpose::takes_code(input.location);
-            let is_loose = is_text || is_message || purpose::quotes_code(input.location);
+            let is_loose = is_text || is_message || is_question(text) || purpose::quotes_code(input.location);
             self.note_code(0, &whole, found, if is_loose { Reading::Lines } else { Reading::Whole });
         }
         self.between_quotes(text, found);
@@ -162,6 +162,14 @@ impl Xss {
             }
         }
     }
+}
+
+/// `alert() in javascript`: a call without arguments, and the language somebody asks about.
+fn is_question(text: &[u8]) -> bool {
+    let words = memchr::memmem::find(text, b"() in ").map(|at| text[at + 6..].trim_ascii());
+    words
+        .is_some_and(|words| !words.is_empty() && words.iter().all(|b| b.is_ascii_alphabetic() || *b == b' '))
+        && memchr::memchr_iter(b'(', text).count() == 1
 }
 
 /// A quote behind this opens a string.

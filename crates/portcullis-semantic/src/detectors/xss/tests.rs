@@ -125,6 +125,7 @@ fn text_passes() {
     passes("onclick vs addEventListener");
     passes("Vec<String> and HashMap<K, V>");
     passes("alert me when in stock (price < $50)");
+    passes("alert() in javascript");
     passes("const x = async () => { await fetch(\"/api\"); };");
     passes("function add(a,b){return a+b;}");
     passes("console.log(`v=${v}`)");
