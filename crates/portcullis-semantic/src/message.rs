@@ -138,7 +138,9 @@ impl Analysis {
 fn is_pairs(query: &[u8]) -> bool {
     query.split(|&b| b == b'&').all(|pair| {
         let name = &pair[..memchr::memchr(b'=', pair).unwrap_or(0)];
-        !name.is_empty() && !is_odd_name(name)
+        // `$filter`, `filters[$or][0][title]`
+        let is_usual = |b: &u8| b.is_ascii_alphanumeric() || b"_-.:[]$@".contains(b);
+        !name.is_empty() && name.iter().all(is_usual)
     })
 }
 
@@ -193,6 +195,15 @@ mod tests {
         assert_eq!(verdict("/?id=x'+or+'1'='1&page=2", ""), "sqli");
         let jql = "/search?jql=text%20~%20%22can't%20log%20in%22%20AND%20status%20in%20(Open,%20'In%20Progress')&fields=*all";
         assert_eq!(verdict(jql, ""), "");
+        for target in [
+            "/a/MapServer/1/query?f=json&where=NAME%20LIKE%20'%25O''Brien%25'%20AND%20POP%20%3E%20100&outFields=*",
+            "/a?where=STATUS%20IN%20('Open','Closed')%20OR%20STATUS%20IS%20NULL",
+            "/a?filters[$or][0][author][$eq]=O'Brien&populate=*",
+            "/gviz/tq?tqx=out:json&tq=select%20A,%20sum(B)%20where%20C%20=%20'x'%20group%20by%20A%20limit%2010",
+            "/blog/it%E2%80%99s-a-%E2%80%9Ctest%E2%80%9D-%E2%80%93-really/",
+        ] {
+            assert_eq!(verdict(target, ""), "", "{target}");
+        }
     }
 
     #[test]

@@ -26,7 +26,9 @@ pub(super) fn takes_conditions(location: Location<'_>) -> bool {
         b"odata",
     ];
     let part = last_part(location.name);
-    is_of_field(location.place) && (has_word(part, LANGUAGES) || part == b"$filter" || part == b"$search")
+    // What map and data services ask for: `where=NAME LIKE '%x%' AND POP > 100`.
+    const NAMES: &[&[u8]] = &[b"$filter", b"$search", b"where"];
+    is_of_field(location.place) && (has_word(part, LANGUAGES) || NAMES.contains(&part))
 }
 
 /// The field takes texts of several lines, in which people quote what they saw.
@@ -179,7 +181,9 @@ pub(super) fn takes_password(location: Location<'_>) -> bool {
     has_word(last_part(location.name), &[b"password", b"passwd", b"passwort", b"passphrase", b"pwd", b"pass"])
 }
 
-const STATEMENT_WORDS: &[&[u8]] = &[b"sql", b"soql", b"hql", b"jpql", b"cql", b"ksql", b"tsql", b"plsql"];
+/// `tq` is for queries of charts over sheets.
+const STATEMENT_WORDS: &[&[u8]] =
+    &[b"sql", b"soql", b"hql", b"jpql", b"cql", b"ksql", b"tsql", b"plsql", b"tq"];
 
 const EDITOR_WORDS: &[&[u8]] =
     &[b"query", b"queries", b"statement", b"stmt", b"code", b"snippet", b"script", b"source"];
