@@ -85,8 +85,15 @@ impl Iterator for Quotes<'_> {
         if self.ends_run(at) {
             return Some(Place { at, is_literal: true });
         }
+        // Two in a word stand for one: 'O''Brien'.
+        let is_double = |at: usize| {
+            at > 0
+                && touches_word(self.text.get(at - 1).copied())
+                && self.text[at..].starts_with(&[self.quote; 2])
+                && touches_word(self.text.get(at + 2).copied())
+        };
         if self.is_open {
-            self.is_open = false;
+            self.is_open = is_double(at) || at > 0 && is_double(at - 1);
             return Some(Place { at, is_literal: true });
         }
         let closes = self.places.clone().next();
@@ -200,6 +207,8 @@ mod tests {
         check("'like' stamps", &[true, true]);
         check("'union select' meaning", &[true, true]);
         check("' union select '1", &[false, false]);
+        check("name like '%O''Brien%' and x = 'y'", &[true; 6]);
+        check("x='a''or''1'='1", &[true, true, true, true, true, true, false]);
         check("'''a''' and b", &[false, false, false, true, true, true]);
         let fence = b"see ```\nx - interval\n``` and `a`";
         assert!(Quotes::new(fence, b'`').all(|place| place.is_literal));

@@ -122,7 +122,12 @@ impl Walk<'_, '_> {
         // `!"#$%&` is a row of keys.
         let is_row = self.word(span).starts_with(b"#$");
         let short = (letters == 0 || letters <= 12 && !touches(body[0])) && !is_row;
-        if !short {
+        // `abc'--xyz`, `"a"-–-b`: hyphens that join words of a token or an address.
+        let is_joint = self.tokens == 0
+            && self.word(span).starts_with(b"--")
+            && body.iter().find(|b| **b != b'-').is_some_and(u8::is_ascii_alphabetic)
+            && body.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
+        if !short || is_joint {
             self.note(COMMENT_TAIL, span);
         } else if matches!(self.start, Start::Quote(_)) {
             let only_closes = self.tokens == 0 || self.has(UNBALANCED) || self.expect == Expect::Statement;
