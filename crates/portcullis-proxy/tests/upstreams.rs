@@ -453,7 +453,7 @@ fn tries_and_all_of_them_together_have_a_time() {
     let (silent, good) = (Backend::start(|_| Reply::Silence), Backend::start(|_| ok("good")));
     let group = format!(
         "endpoints = [\"http://{}\", {{ url = \"http://{}\", priority = 1 }}]\n\
-         try_timeout = \"100ms\"\nretry = {{ on = [\"timeout\"] }}\nejection = {{ failures = 0 }}",
+         try_timeout = \"1s\"\nretry = {{ on = [\"timeout\"] }}\nejection = {{ failures = 0 }}",
         silent.address, good.address
     );
     let front = Front::start(&upstream(&group));
@@ -462,7 +462,7 @@ fn tries_and_all_of_them_together_have_a_time() {
     let others: Vec<Backend> = (0..4).map(|_| Backend::start(|_| Reply::Silence)).collect();
     let addresses: Vec<SocketAddr> = others.iter().map(|backend| backend.address).collect();
     let group = format!(
-        "{}\ntry_timeout = \"200ms\"\ntotal_timeout = \"300ms\"\nretry = {{ attempts = 3, on = [\"timeout\"] }}",
+        "{}\ntry_timeout = \"1s\"\ntotal_timeout = \"1500ms\"\nretry = {{ attempts = 3, on = [\"timeout\"] }}",
         urls(&addresses)
     );
     let front = Front::start(&upstream(&group));

@@ -196,7 +196,7 @@ fn without_a_decision(address: &Address) {
     let site = "mode = \"off\"\nagents = [\"echo\"]\n\
                 routes = [{ path = \"/open\", agents = [{ name = \"echo\", failure = \"open\" }] }, \
                 { path = \"/none\", agents = [] }, { path = \"/detect\", mode = \"semantic\", engine = \"detection_only\" }]";
-    let more = table("echo", address, "timeout = \"300ms\"\nbreaker = { failures = 100 }");
+    let more = table("echo", address, "timeout = \"1s\"\nbreaker = { failures = 100 }");
     let served = Served::start_site(&application, site, &more);
     let get = |path: &str, commands: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Agent: {commands}\r\n");

@@ -13,8 +13,8 @@ use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longer than any timeout that a test sets.
-const LONG: Duration = Duration::from_secs(5);
+/// Longer than what one lookup takes where nobody answers, shorter than twenty.
+const LONG: Duration = Duration::from_secs(30);
 
 struct Running {
     _process: Process,
@@ -106,8 +106,8 @@ fn lookups(result: &str, kind: &str, count: u32) -> String {
     format!("portcullis_lookups_total{{kind=\"{kind}\",result=\"{result}\"}} {count}")
 }
 
-fn dns(server: &DnsServer) -> String {
-    format!("resolvers = [\"{}\"], dns_timeout = \"600ms\"", server.address)
+fn dns(server: &DnsServer, timeout: &str) -> String {
+    format!("resolvers = [\"{}\"], dns_timeout = \"{timeout}\"", server.address)
 }
 
 #[test]
@@ -130,7 +130,7 @@ SecRule RESPONSE_STATUS "@eq 200" "id:4,phase:3,deny,status:405,chain"
     SecRule ARGS:late "@rbl zen.spamhaus.org"
 SecRule ARGS:log "@rbl zen.spamhaus.org" "id:5,phase:5,pass,log,msg:'seen in phase 5'"
 "#;
-    let proxy = Running::start(rules, &dns(&server), "");
+    let proxy = Running::start(rules, &dns(&server, "20s"), "");
     assert_eq!(proxy.get("/"), 200);
     assert_eq!(proxy.get("/?ip=1.2.3.4&also=good.example"), 200);
     assert_eq!(proxy.get("/?ip=1.2.3.4&also=Bad.Example."), 403);
@@ -163,23 +163,23 @@ SecRule REQUEST_URI "!@contains free" "id:2,phase:1,deny,status:403,chain"
     SecRule REMOTE_ADDR "!@rbl list.example"
 "#;
     let begin = Instant::now();
-    let open = Running::start(rules, &dns(&silent), "");
+    let open = Running::start(rules, &dns(&silent, "600ms"), "");
     assert_eq!(open.get("/"), 200, "neither listed nor known not to be");
     open.wait_for_metric(&lookups("timeout", "dns", 1));
     open.wait_for_metric("portcullis_exceptions_total{cause=\"lookup_failed\",policy=\"open\"} 1");
     open.wait_for_event("\"cause\":\"lookup_failed\",\"policy\":\"open\"");
     assert_eq!(silent.asked().len(), 3, "three tries");
 
-    let closed = Running::start(rules, &dns(&silent), "lookup = \"closed\"");
+    let closed = Running::start(rules, &dns(&silent, "600ms"), "lookup = \"closed\"");
     assert_eq!(closed.get("/"), 503);
     assert_eq!(closed.get("/free"), 200, "nothing was asked");
     closed.wait_for_metric("portcullis_exceptions_total{cause=\"lookup_failed\",policy=\"closed\"} 1");
     closed.wait_for_event("A lookup that the rules ask for failed.");
-    assert!(begin.elapsed() < LONG * 2);
+    assert!(begin.elapsed() < LONG);
 
     // After eight of them in a row, nobody is asked for a while.
     let failing = DnsServer::start(|_| DnsReply::Failure).unwrap();
-    let proxy = Running::start(rules, &dns(&failing), "");
+    let proxy = Running::start(rules, &dns(&failing, "20s"), "");
     for _ in 0..10 {
         assert_eq!(proxy.get("/"), 200);
     }
@@ -196,11 +196,11 @@ fn many_values_are_asked_for_at_once() {
     })
     .unwrap();
     let rules = r#"SecRule ARGS "@rbl list.example" "id:1,phase:1,deny,status:403""#;
-    let proxy = Running::start(rules, &dns(&server), "");
+    let proxy = Running::start(rules, &dns(&server, "3s"), "");
     let begin = Instant::now();
     let target: String = (0..20).map(|n| format!("&a=n{n}")).collect();
     assert_eq!(proxy.get(&format!("/?{target}&a=x")), 403);
-    assert!(begin.elapsed() < LONG, "one after the other they take 12 seconds");
+    assert!(begin.elapsed() < LONG, "one after the other they take a minute");
     proxy.wait_for_metric(&lookups("timeout", "dns", 20));
     proxy.wait_for_metric(&lookups("found", "dns", 1));
 }
@@ -218,7 +218,7 @@ fn a_scanner_decides() {
         "SecRule FILES_TMPNAMES \"@inspectFile clamd:{}\" \"id:1,phase:2,deny,status:403,log,capture,msg:'upload: %{{TX.0}}'\"",
         scanner.address
     );
-    let proxy = Running::start(&rules, "scan_timeout = \"400ms\"", "");
+    let proxy = Running::start(&rules, "scan_timeout = \"3s\"", "");
     assert_eq!(proxy.upload("good"), 200);
     assert_eq!(proxy.upload("evil"), 403);
     let large = format!("evil{}", "x".repeat(300_000));

@@ -311,7 +311,7 @@ fn agents() -> BTreeSet<String> {
     let more = format!(
         "{}{}[tracing]\notlp = \"http://{vacant}\"\nratio = 1\n[upstreams.two]\n\
          endpoints = [\"http://{vacant}\", \"http://{}\"]\nejection = {{ failures = 0 }}",
-        table("echo", &address, "timeout = \"300ms\"\nconcurrency = 1"),
+        table("echo", &address, "timeout = \"1s\"\nconcurrency = 1"),
         table("gone", &agent::unix(&folder.path().join("none")), "failure = \"open\""),
         application.address()
     );
