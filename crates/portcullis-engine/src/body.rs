@@ -7,6 +7,7 @@ use portcullis_http::body::{
 };
 use portcullis_types::{Span, Variable};
 
+use crate::scalars::is_flag;
 use crate::settings::{BodyProcessor, Settings};
 use crate::store::{Store, ValueId};
 use crate::xml::{Builder, Tree, XPath};
@@ -263,7 +264,7 @@ impl RequestBody {
         }
         let names: Vec<&str> = self.ambiguities.iter().map(|ambiguity| ambiguity.name()).collect();
         store.set_scalar(Variable::ReqbodyAmbiguity, names.join(" ").as_bytes());
-        store.set_scalar(Variable::InboundDataError, flag(truncated || self.over_no_files_limit));
+        set_flag(store, Variable::InboundDataError, truncated || self.over_no_files_limit);
         set_flags(store, &flags);
         if settings.modsecurity3 && flags.unmatched_boundary() {
             store.set_scalar(Variable::MultipartUnmatchedBoundary, b"2");
@@ -309,12 +310,14 @@ fn set_flags(store: &mut Store, flags: &MultipartFlags) {
         (Variable::MultipartUnmatchedBoundary, flags.unmatched_boundary()),
         (Variable::MultipartStrictError, flags.strict_error()),
     ] {
-        store.set_scalar(variable, flag(on));
+        set_flag(store, variable, on);
     }
-    for variable in [Variable::ReqbodyError, Variable::ReqbodyProcessorError, Variable::UrlencodedError] {
-        if store.scalar(variable).is_none() {
-            store.set_scalar(variable, b"0");
-        }
+}
+
+/// What is 0 as long as it has no value is not given one for that.
+fn set_flag(store: &mut Store, variable: Variable, on: bool) {
+    if on || !is_flag(variable) || store.scalar(variable).is_some() {
+        store.set_scalar(variable, if on { b"1" } else { b"0" });
     }
 }
 
@@ -327,10 +330,6 @@ fn set_error(store: &mut Store, message: &str) {
     ] {
         store.set_scalar(variable, text.as_bytes());
     }
-}
-
-fn flag(on: bool) -> &'static [u8] {
-    if on { b"1" } else { b"0" }
 }
 
 /// ModSecurity counts query and body arguments together; `used` is what the query took.

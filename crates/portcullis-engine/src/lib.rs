@@ -48,6 +48,7 @@ mod scanner;
 mod settings;
 mod shortcut;
 mod sieve;
+mod slot_acts;
 mod store;
 mod template;
 mod trace;

@@ -146,23 +146,21 @@ impl Transaction {
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) {
         let store = &mut self.store;
-        let status = status.to_string();
-        store.set_scalar(Variable::ResponseProtocol, protocol);
-        store.set_scalar(Variable::ResponseStatus, status.as_bytes());
-        store.set_scalar(Variable::StatusLine, &[protocol, b" ", status.as_bytes()].concat());
-        self.response_inspectable = self
-            .plan
-            .settings
-            .response_body_mime_types
-            .iter()
-            .any(|mime| mime == b"null" || mime == b"(null)");
+        let line = store.push(protocol);
+        store.set_scalar_span(Variable::ResponseProtocol, line);
+        store.push(b" ");
+        let status = store.push(&Decimal::new(status.into()));
+        store.set_scalar_span(Variable::ResponseStatus, status);
+        store.set_scalar_span(Variable::StatusLine, Span { start: line.start, end: status.end });
+        let inspected = &self.plan.settings.response_body_mime_types;
+        self.response_inspectable = inspected.iter().any(|mime| mime == b"null" || mime == b"(null)");
         for (name, value) in headers {
             store.add_pair(Class::ResponseHeaders, Class::ResponseHeadersNames, name, value);
             if name.eq_ignore_ascii_case(b"content-type") {
                 store.set_scalar(Variable::ResponseContentType, value);
-                let mime =
-                    value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
-                self.response_inspectable = self.plan.settings.response_body_mime_types.contains(&mime);
+                let mime = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+                // Those of the settings are in lower case.
+                self.response_inspectable = inspected.iter().any(|known| known.eq_ignore_ascii_case(mime));
             } else if name.eq_ignore_ascii_case(b"content-length") {
                 store.set_scalar(Variable::ResponseContentLength, value);
             }
@@ -173,14 +171,19 @@ impl Transaction {
 /// As the standard library writes it, in a fiftieth of the time.
 fn push_address(store: &mut Store, address: IpAddr) -> Span {
     let IpAddr::V4(address) = address else { return store.push(address.to_string().as_bytes()) };
-    let start = store.bytes.len();
-    for (at, octet) in address.octets().into_iter().enumerate() {
-        if at > 0 {
-            store.push(b".");
+    let (mut text, mut length) = ([0; 16], 0);
+    let mut put = |byte: u8| (text[length], length) = (byte, length + 1);
+    for octet in address.octets() {
+        if octet >= 100 {
+            put(b'0' + octet / 100);
         }
-        store.push(&Decimal::new(octet.into()));
+        if octet >= 10 {
+            put(b'0' + octet / 10 % 10);
+        }
+        put(b'0' + octet % 10);
+        put(b'.');
     }
-    Span::new(start, store.bytes.len())
+    store.push(&text[..length - 1])
 }
 
 /// `Host` without its port.

@@ -56,10 +56,11 @@ impl Prelude {
                 Some(_) => {}
             }
         }
-        let Transaction { store, tx, matched, matches, changes, matches_dropped, .. } = *run;
+        let Transaction { store, mut tx, matched, matches, changes, matches_dropped, .. } = *run;
         if matches_dropped > 0 {
             return Prelude::default();
         }
+        tx.forget_shown();
         Prelude { begin, end: at, bytes: store.bytes, tx, matched, matches, changes }
     }
 

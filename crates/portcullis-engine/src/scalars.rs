@@ -24,28 +24,37 @@ impl Transaction {
         Some(self.store.temporary(Span::default(), span))
     }
 
-    fn computed_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
-        let number = |n: u64| Some(n.to_string().into_bytes());
+    /// The number that stands for a variable which is one.
+    pub(crate) fn scalar_number(&self, variable: Variable) -> Option<u64> {
         let size =
             |class| -> u64 { self.store.class(class).map(|id| self.store.data(id).len() as u64).sum() };
+        Some(match variable {
+            Variable::ArgsCombinedSize => {
+                let classes = [Class::ArgsGet, Class::ArgsGetNames, Class::ArgsPost, Class::ArgsPostNames];
+                classes.map(size).iter().sum()
+            }
+            Variable::FilesCombinedSize => self.body.files_combined_size(),
+            Variable::HighestSeverity => self.highest_severity.into(),
+            Variable::RequestBodyLength => self.body.length(),
+            Variable::Duration => self.elapsed_us,
+            // Without the request line, and with a byte for the end: as ModSecurity 2 counts.
+            Variable::FullRequestLength => self.headers_length() + self.body.length() + 1,
+            _ => return None,
+        })
+    }
+
+    fn computed_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
+        if let Some(number) = self.scalar_number(variable) {
+            return Some(number.to_string().into_bytes());
+        }
         match variable {
-            Variable::ArgsCombinedSize => number(
-                [Class::ArgsGet, Class::ArgsGetNames, Class::ArgsPost, Class::ArgsPostNames]
-                    .map(size)
-                    .iter()
-                    .sum(),
-            ),
-            Variable::FilesCombinedSize => number(self.body.files_combined_size()),
             Variable::MatchedVar => Some(self.store.text(self.matched.value).to_vec()),
             Variable::MatchedVarName => Some(self.matched.name(&self.store)),
-            Variable::HighestSeverity => number(self.highest_severity.into()),
             Variable::ReqbodyProcessor => {
                 Some(self.body.processor().map_or("", |processor| processor.name()).as_bytes().to_vec())
             }
-            Variable::RequestBodyLength => number(self.body.length()),
             variable if is_flag(variable) || variable == Variable::ResponseStatus => Some(b"0".to_vec()),
             Variable::ReqbodyErrorMsg | Variable::ReqbodyProcessorErrorMsg => Some(Vec::new()),
-            Variable::Duration => number(self.elapsed_us),
             Variable::Webappid => Some(self.plan().settings.web_app_id.clone()),
             // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
             Variable::ModsecBuild => Some(b"020907900".to_vec()),
@@ -54,8 +63,6 @@ impl Transaction {
             // The store is no SDBM file.
             Variable::SdbmDeleteError => Some(b"0".to_vec()),
             Variable::FullRequest => Some(self.full_request()),
-            // Without the request line, and with a byte for the end: as ModSecurity 2 counts.
-            Variable::FullRequestLength => number(self.headers_length() + self.body.length() + 1),
             _ => self.time_scalar(variable),
         }
     }
@@ -116,7 +123,7 @@ impl Transaction {
 }
 
 /// Flags that the parsers of a message set: 0 until they do.
-fn is_flag(variable: Variable) -> bool {
+pub(crate) fn is_flag(variable: Variable) -> bool {
     matches!(
         variable,
         Variable::ReqbodyError

@@ -11,6 +11,7 @@ use crate::collect::Item;
 use crate::execute::Matched;
 use crate::operator::{Captures, Number, Operator};
 use crate::plan::{Act, Disruption, KeyFilter, Link, Plan, Rule, RuleIndex, SetVarOperation};
+use crate::slot_acts::SlotAct;
 use crate::store::ValueId;
 use crate::template::{Part, Template};
 use crate::transaction::Transaction;
@@ -23,6 +24,8 @@ pub struct Shortcuts {
     /// By link: what decides whether it matches.
     links: Vec<Shortcut>,
     rules: Vec<OfRule>,
+    /// Of plain rules, one behind the other.
+    acts: Vec<SlotAct>,
 }
 
 /// What is known of a rule.
@@ -34,15 +37,20 @@ struct OfRule {
     is_plain: bool,
     /// Plain, it matches each time, and does not even set anything.
     is_idle: bool,
+    /// Plain: the first of its acts that set numbers, and how many they are; others are behind them.
+    acts: (u32, u32),
+    /// There are none behind them.
+    is_all_numbers: bool,
 }
 
 impl Shortcuts {
     /// For the rules of a plan.
     pub(crate) fn new(plan: &Plan) -> Shortcuts {
-        let links: Vec<_> = plan.links.iter().map(|link| Shortcut::new(link, &plan.chains)).collect();
+        let of_link = |(at, link)| Shortcut::new(link, at, &plan.chains);
+        let links: Vec<_> = (0..).zip(&plan.links).map(of_link).collect();
         let is_plain = |rule: &Rule| {
             let first = rule.first_link as usize;
-            !matches!(links[first], Shortcut::None)
+            links[first].can_say_yes()
                 && rule.link_count == 1
                 && !rule.log
                 && !rule.audit_log
@@ -52,13 +60,26 @@ impl Shortcuts {
                 && plan.links[first].acts.iter().all(is_at_hand)
         };
         let certain = plan.certain.iter().copied().chain(std::iter::repeat(false));
+        let mut acts = Vec::new();
         let of_rule = |(rule, certain): (&Rule, bool)| {
             let (first, is_plain) = (rule.first_link as usize, is_plain(rule));
-            let is_idle = is_plain && certain && plan.links[first].acts.is_empty();
-            OfRule { first: links[first], is_plain, is_idle }
+            let all = &plan.links[first].acts;
+            let from = acts.len();
+            if is_plain {
+                acts.extend(all.iter().map_while(SlotAct::new));
+            }
+            let is_idle = is_plain && certain && all.is_empty();
+            let count = acts.len() - from;
+            OfRule {
+                first: links[first],
+                is_plain,
+                is_idle,
+                acts: (from as u32, count as u32),
+                is_all_numbers: count == all.len(),
+            }
         };
         let rules = plan.rules.iter().zip(certain).map(of_rule).collect();
-        Shortcuts { links, rules }
+        Shortcuts { links, rules, acts }
     }
 
     fn of(&self, rule: RuleIndex) -> Option<&OfRule> {
@@ -103,12 +124,24 @@ enum Shortcut {
     WholeNumber(Comparison),
     /// Whether a `TX` key is set: `&TX:key`.
     Count(Comparison),
+    /// A number of the message, `REQUEST_BODY_LENGTH`. This and the next two can only say no.
+    Length(Variable, Compared),
+    /// How many values there are: `&REQUEST_HEADERS:Host`. In [`Plan::links`].
+    Values(u32, Compared),
+    /// Whether there is a value at all: `TX:/pattern/`. In [`Plan::links`].
+    AnyKey(u32),
 }
 
-/// A number compared with another.
+/// The number in a `TX` key, or whether it is set, compared.
 #[derive(Clone, Copy, Debug)]
 struct Comparison {
     slot: TxSlot,
+    with: Compared,
+}
+
+/// What a number is compared with.
+#[derive(Clone, Copy, Debug)]
+struct Compared {
     /// Which of less (1), equal (2) and greater (4) are a match.
     wanted: u8,
     than: Than,
@@ -120,7 +153,7 @@ enum Than {
     Slot(TxSlot),
 }
 
-impl Comparison {
+impl Compared {
     fn holds(&self, number: i64, than: i64) -> bool {
         let bit = match number.cmp(&than) {
             Ordering::Less => 1,
@@ -132,8 +165,8 @@ impl Comparison {
 }
 
 impl Shortcut {
-    /// For `link`.
-    fn new(link: &Link, chains: &Chains) -> Shortcut {
+    /// For `link`, which has this number.
+    fn new(link: &Link, at: u32, chains: &Chains) -> Shortcut {
         let [target] = link.targets.include.as_slice() else { return Shortcut::None };
         if !link.targets.exclude.is_empty() || link.multi_match {
             return Shortcut::None;
@@ -147,9 +180,11 @@ impl Shortcut {
                 && !link.negated;
             return if known { Shortcut::Always } else { Shortcut::None };
         }
-        let (Some(slot), Some((wanted, number))) = (target.slot, comparison(&link.operator)) else {
-            return Shortcut::None;
-        };
+        let of_tx = target.variable == Variable::Tx;
+        if of_tx && target.slot.is_none() && !target.count {
+            return Shortcut::AnyKey(at);
+        }
+        let Some((wanted, number)) = comparison(&link.operator) else { return Shortcut::None };
         let than = match number {
             Number::Constant(number) => Than::Constant(*number),
             Number::Computed(Template { parts }) => match parts.as_slice() {
@@ -158,12 +193,29 @@ impl Shortcut {
             },
         };
         let wanted = if link.negated { !wanted & 7 } else { wanted };
-        let comparison = Comparison { slot, wanted, than };
+        let with = Compared { wanted, than };
+        let Some(slot) = target.slot else {
+            return match target.count {
+                _ if is_transformed || of_tx => Shortcut::None,
+                true => Shortcut::Values(at, with),
+                false => Shortcut::Length(target.variable, with),
+            };
+        };
+        let comparison = Comparison { slot, with };
         match (target.count, is_transformed) {
             (true, false) => Shortcut::Count(comparison),
             (false, false) => Shortcut::Number(comparison),
             (false, true) if leaves_numbers(link.chain, chains) => Shortcut::WholeNumber(comparison),
             (_, true) => Shortcut::None,
+        }
+    }
+}
+
+impl Shortcut {
+    fn can_say_yes(&self) -> bool {
+        match self {
+            Shortcut::None | Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) => false,
+            Shortcut::Always | Shortcut::Number(_) | Shortcut::WholeNumber(_) | Shortcut::Count(_) => true,
         }
     }
 }
@@ -204,7 +256,7 @@ impl Transaction {
     ) -> Option<bool> {
         let first = plan.rule(rule).first_link;
         let shortcut = plan.shortcuts.links.get((first + at) as usize)?;
-        if !self.decide(shortcut)? {
+        if !self.decide(plan, shortcut)? {
             return Some(false);
         }
         let (mut item, data) = self.only_value(plan, link, shortcut)?;
@@ -220,23 +272,23 @@ impl Transaction {
     /// Runs a rule whose first link one number decides, if that does not match or the rule is plain: whether it matches. `None` if it
     /// has to go the way of all others.
     pub(crate) fn run_short(&mut self, plan: &Plan, index: RuleIndex) -> Option<bool> {
-        let OfRule { first, is_plain, .. } = plan.shortcuts.of(index)?;
-        let matches = self.decide(first)?;
+        let rule = plan.shortcuts.of(index)?;
+        let matches = self.decide(plan, &rule.first)?;
         match matches {
-            true if *is_plain => self.match_plain(plan, index, first),
+            true if rule.is_plain => self.match_plain(plan, index, rule),
             true => None,
             false => Some(false),
         }
     }
 
     /// What a plain rule does that matches but for values taken away from it.
-    fn match_plain(&mut self, plan: &Plan, index: RuleIndex, shortcut: &Shortcut) -> Option<bool> {
-        let link = &plan.links[plan.rule(index).first_link as usize];
+    fn match_plain(&mut self, plan: &Plan, index: RuleIndex, known: &OfRule) -> Option<bool> {
         if !self.keeps_quiet && !plan.reads_last_match && !self.may_be_taken_away(plan) {
-            self.run_acts(plan, &link.acts);
+            self.run_plain_acts(plan, index, known);
             return Some(true);
         }
-        let (item, data) = self.only_value(plan, link, shortcut)?;
+        let link = &plan.links[plan.rule(index).first_link as usize];
+        let (item, data) = self.only_value(plan, link, &known.first)?;
         if self.is_taken_away(plan, index, 0, &item) {
             return Some(false);
         }
@@ -248,6 +300,16 @@ impl Transaction {
         Some(true)
     }
 
+    fn run_plain_acts(&mut self, plan: &Plan, index: RuleIndex, known: &OfRule) {
+        let (from, count) = (known.acts.0 as usize, known.acts.1 as usize);
+        let numbers = plan.shortcuts.acts.get(from..from + count).unwrap_or_default();
+        let done = numbers.iter().take_while(|act| self.run_slot_act(act)).count();
+        if done < count || !known.is_all_numbers {
+            let link = &plan.links[plan.rule(index).first_link as usize];
+            self.run_acts(plan, &link.acts[done..]);
+        }
+    }
+
     /// True if a `ctl` keeps values of the kind that plain rules look at from some rule.
     fn may_be_taken_away(&self, plan: &Plan) -> bool {
         self.removed_targets.iter().any(|&removed| {
@@ -256,7 +318,8 @@ impl Transaction {
         })
     }
 
-    fn decide(&self, shortcut: &Shortcut) -> Option<bool> {
+    #[inline]
+    fn decide(&self, plan: &Plan, shortcut: &Shortcut) -> Option<bool> {
         Some(match shortcut {
             Shortcut::None => return None,
             Shortcut::Always => true,
@@ -265,20 +328,39 @@ impl Transaction {
             {
                 return None;
             }
-            Shortcut::Number(comparison) | Shortcut::WholeNumber(comparison) => self
-                .tx_int(comparison.slot)
-                .is_some_and(|number| comparison.holds(number, self.than(comparison))),
+            Shortcut::Number(comparison) | Shortcut::WholeNumber(comparison) => {
+                self.tx_int(comparison.slot).is_some_and(|number| self.holds(&comparison.with, number))
+            }
             Shortcut::Count(comparison) => {
                 let number = i64::from(self.tx.slot(comparison.slot) != TxValue::Unset);
-                comparison.holds(number, self.than(comparison))
+                self.holds(&comparison.with, number)
+            }
+            Shortcut::Length(variable, with) => {
+                let number = i64::try_from(self.scalar_number(*variable)?).ok()?;
+                return (!self.holds(with, number)).then_some(false);
+            }
+            Shortcut::Values(link, with) => {
+                let number = self.count(&plan.links[*link as usize].targets.include[0])?;
+                return (!self.holds(with, number)).then_some(false);
+            }
+            Shortcut::AnyKey(link) => {
+                let slots = &plan.links[*link as usize].targets.include[0].slots;
+                let is_set = |&slot: &TxSlot| self.tx.slot(slot) != TxValue::Unset;
+                let none = self.tx.dynamic().is_empty() && !slots.iter().any(is_set);
+                return none.then_some(false);
             }
         })
+    }
+
+    fn holds(&self, with: &Compared, number: i64) -> bool {
+        with.holds(number, self.than(with))
     }
 
     /// What the link looks at, and its text. The item is one in all but its value.
     fn only_value(&mut self, plan: &Plan, link: &Link, shortcut: &Shortcut) -> Option<(Item, Span)> {
         let value = ValueId(u32::MAX);
         Some(match shortcut {
+            Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) => return None,
             Shortcut::None | Shortcut::Always => {
                 let data = self.store.data(self.store.scalar(Variable::RemoteAddr)?);
                 (Item { variable: Variable::RemoteAddr, count: false, key: Span::default(), value }, data)
@@ -297,8 +379,8 @@ impl Transaction {
         })
     }
 
-    fn than(&self, comparison: &Comparison) -> i64 {
-        match comparison.than {
+    fn than(&self, with: &Compared) -> i64 {
+        match with.than {
             Than::Constant(number) => number,
             Than::Slot(slot) => self.tx_int(slot).unwrap_or(0),
         }

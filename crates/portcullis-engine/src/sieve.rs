@@ -15,6 +15,7 @@ mod build;
 mod classes;
 mod forms;
 mod gates;
+mod heads;
 mod lanes;
 mod memo;
 mod produced;

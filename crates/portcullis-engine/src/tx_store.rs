@@ -64,6 +64,8 @@ pub(crate) enum TxValue {
 #[derive(Debug, Default)]
 pub(crate) struct TxStore {
     slots: Vec<Slot>,
+    /// By slot; empty until one is shown.
+    shown: Vec<Shown>,
     /// Name, value, since when.
     dynamic: Vec<(Span, TxValue, u32)>,
     clock: u32,
@@ -74,20 +76,26 @@ struct Slot {
     value: TxValue,
     /// When its value came to be there.
     since: u32,
-    /// Name, and value if it is a number, in the transaction's bytes, once they have been put there; empty before.
+}
+
+/// Name, and value if it is a number, in the transaction's bytes, once they have been put there; empty before. Apart, since few
+/// transactions need them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shown {
     name: Span,
     digits: Span,
 }
 
 impl Clone for TxStore {
     fn clone(&self) -> Self {
-        let TxStore { slots, dynamic, clock } = self;
-        TxStore { slots: slots.clone(), dynamic: dynamic.clone(), clock: *clock }
+        let TxStore { slots, shown, dynamic, clock } = self;
+        TxStore { slots: slots.clone(), shown: shown.clone(), dynamic: dynamic.clone(), clock: *clock }
     }
 
     /// Into the memory that is there.
     fn clone_from(&mut self, other: &Self) {
         self.slots.clone_from(&other.slots);
+        self.shown.clone_from(&other.shown);
         self.dynamic.clone_from(&other.dynamic);
         self.clock = other.clock;
     }
@@ -97,6 +105,7 @@ impl TxStore {
     pub(crate) fn reset(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, Slot::default());
+        self.shown.clear();
         self.dynamic.clear();
         self.clock = 0;
     }
@@ -116,7 +125,15 @@ impl TxStore {
             self.clock += 1;
             place.since = self.clock;
         }
-        (place.value, place.digits) = (value, Span::default());
+        place.value = value;
+        if let Some(shown) = self.shown.get_mut(slot.0 as usize) {
+            shown.digits = Span::default();
+        }
+    }
+
+    /// Forgets which texts were put among the transaction's bytes.
+    pub(crate) fn forget_shown(&mut self) {
+        self.shown.clear();
     }
 
     /// As [`TxStore::set_slot`], but the value counts as new: rules that go over all keys see it last.
@@ -137,21 +154,27 @@ impl TxStore {
         name: &[u8],
         mut push: impl FnMut(&[u8]) -> Span,
     ) -> (Span, Span) {
-        let Some(slot) = self.slots.get_mut(slot.0 as usize) else { return Default::default() };
-        if slot.name.is_empty() {
-            slot.name = push(name);
+        if self.shown.is_empty() {
+            self.shown.resize(self.slots.len(), Shown::default());
+        }
+        let at = slot.0 as usize;
+        let Some((slot, shown)) = self.slots.get(at).zip(self.shown.get_mut(at)) else {
+            return Default::default();
+        };
+        if shown.name.is_empty() {
+            shown.name = push(name);
         }
         let text = match slot.value {
             TxValue::Unset => Span::default(),
             TxValue::Text(span) => span,
             TxValue::Int(number) => {
-                if slot.digits.is_empty() {
-                    slot.digits = push(&Decimal::new(number));
+                if shown.digits.is_empty() {
+                    shown.digits = push(&Decimal::new(number));
                 }
-                slot.digits
+                shown.digits
             }
         };
-        (slot.name, text)
+        (shown.name, text)
     }
 
     pub(crate) fn dynamic(&self) -> &[(Span, TxValue, u32)] {

@@ -2,9 +2,9 @@
 
 use portcullis_match::FewWords;
 
-use super::lanes::{bits, bits_of};
+use super::lanes::bits_of;
 use super::sift::Text;
-use super::{Block, Finder, Further, GROUPS, Gates, List, Sieve, Without};
+use super::{BLOCK_BITS, Block, Finder, Further, GROUPS, Gates, List, Sieve, Without};
 
 impl Further {
     /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`Gates::left`] leaves.
@@ -67,21 +67,41 @@ impl Gates {
     /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
     pub(super) fn left(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut Vec<u64>) {
         left.clear();
-        if bits(candidates).nth(FEW).is_none() {
-            let may = |at: usize| self.possible[at / 4][at % 4] & candidates[at] & !settled[at];
-            left.extend((0..candidates.len()).map(may));
-            for at in bits(candidates) {
-                if self.further[at].needed & !classes != 0 {
-                    left[at / 64] &= !(1 << (at % 64));
-                }
-            }
+        left.resize(candidates.len(), 0);
+        if self.left_of_few(candidates, settled, classes, left) {
             return;
         }
+        left.clear();
         let blocks = candidates.as_chunks().0.iter().zip(settled.as_chunks().0);
         let tables = self.possible.iter().zip(&self.without);
         for ((candidates, settled), (possible, without)) in blocks.zip(tables) {
             left.extend(without_absent(candidates, settled, possible, without, classes));
         }
+    }
+}
+
+impl Gates {
+    /// The same, one candidate after the other; false if they are too many for that.
+    fn left_of_few(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut [u64]) -> bool {
+        let (mut few, mut count) = ([0; FEW], 0);
+        let blocks = candidates.as_chunks::<4>().0.iter().zip(settled.as_chunks::<4>().0).zip(&self.possible);
+        for (block, ((all, settled), possible)) in blocks.enumerate() {
+            if *all == Block::default() {
+                continue;
+            }
+            for at in 0..all.len() {
+                for bit in bits_of(all[at] & !settled[at] & possible[at]) {
+                    let Some(place) = few.get_mut(count) else { return false };
+                    (*place, count) = (block * BLOCK_BITS + at * 64 + bit, count + 1);
+                }
+            }
+        }
+        for &at in &few[..count] {
+            if self.further[at].needed & !classes == 0 {
+                left[at / 64] |= 1 << (at % 64);
+            }
+        }
+        true
     }
 }
 

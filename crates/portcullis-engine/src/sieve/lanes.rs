@@ -105,6 +105,10 @@ impl Lanes {
         }
     }
 
+    pub(super) fn of_class(&self, class: Class) -> &ClassLanes {
+        &self.classes[class as usize]
+    }
+
     /// Who looks at the variable with this number.
     pub(super) fn scalar(&self, number: usize) -> Option<(Variable, &Source)> {
         let place = self.scalar_places.get(number).copied().flatten()?;

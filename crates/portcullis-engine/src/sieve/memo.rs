@@ -10,6 +10,8 @@ use portcullis_types::Variable;
 use crate::Plan;
 use crate::store::Class;
 
+use super::heads::Heads;
+
 /// Entries for one plan; a power of two.
 const ENTRIES: usize = 512;
 /// Longer texts are not remembered.
@@ -18,7 +20,7 @@ pub(super) const TEXT_BYTES_MAX: usize = 255;
 const PATH_BYTES_MAX: usize = 64;
 /// Texts that more candidates match are not remembered.
 const FOUND_MAX: usize = 7;
-/// Plans whose values are remembered at one time, some 50 KB each.
+/// Plans whose values are remembered at one time, some 100 KB each.
 const PLANS_MAX: usize = 64;
 
 /// What transactions of one thread remember together; clones share it.
@@ -32,9 +34,12 @@ struct OfPlan {
     known: Known,
 }
 
-/// Texts, each at the place that its hash gives.
+/// Texts, each at the place that its hash gives, and whole heads.
 #[derive(Debug)]
-pub(super) struct Known(Box<[Entry]>);
+pub(super) struct Known {
+    texts: Box<[Entry]>,
+    pub(super) heads: Heads,
+}
 
 #[derive(Clone, Debug, Default)]
 struct Entry {
@@ -74,14 +79,14 @@ impl Memo {
 
 impl Default for Known {
     fn default() -> Self {
-        Known(vec![Entry::default(); ENTRIES].into_boxed_slice())
+        Known { texts: vec![Entry::default(); ENTRIES].into_boxed_slice(), heads: Heads::default() }
     }
 }
 
 impl Known {
     /// What is known of `text` before `source`.
     pub(super) fn find(&self, source: u16, text: &[u8]) -> Option<Found> {
-        let entry = &self.0[place(source, text)];
+        let entry = &self.texts[place(source, text)];
         (entry.source == source && *entry.text == *text).then_some(entry.found)
     }
 
@@ -93,7 +98,7 @@ impl Known {
             let Some(place) = found.candidates.get_mut(usize::from(found.count)) else { return };
             (*place, found.count) = (candidate, found.count + 1);
         }
-        self.0[place(source, text)] = Entry { source, found, text: text.into() };
+        self.texts[place(source, text)] = Entry { source, found, text: text.into() };
     }
 }
 
@@ -103,8 +108,12 @@ impl Found {
     }
 }
 
-/// A bad hash costs time, no more: texts are compared.
 fn place(source: u16, text: &[u8]) -> usize {
+    hash(source, text) as usize % ENTRIES
+}
+
+/// A bad one costs time, no more: texts are compared.
+pub(super) fn hash(source: u16, text: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = text.as_chunks::<8>();
     let mut hash = u64::from(source) ^ (text.len() as u64) << 16;
@@ -113,7 +122,7 @@ fn place(source: u16, text: &[u8]) -> usize {
     }
     let rest = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
     hash = (hash.rotate_left(23) ^ rest).wrapping_mul(FACTOR);
-    (hash >> 32) as usize % ENTRIES
+    hash >> 32
 }
 
 /// True for variables whose values repeat. What tells one client from another is not kept beyond its transaction.

@@ -52,6 +52,8 @@ pub(super) struct Work {
     /// Where each of them ends there.
     ends: Vec<u32>,
     group: Vec<Text>,
+    /// A head as it is remembered.
+    pub(super) head: Vec<u8>,
     captures: Captures,
     pub(super) forms: Forms,
 }
@@ -75,6 +77,15 @@ impl Sifted {
         }
         self.settled.clone_from(&sieve.settled);
         self.classes_seen = [0; CLASS_COUNT];
+    }
+
+    /// How many values of this class have been looked at.
+    pub(super) fn seen(&self, class: Class) -> usize {
+        self.classes_seen[class as usize] as usize
+    }
+
+    pub(super) fn see(&mut self, class: Class, count: usize) {
+        self.classes_seen[class as usize] = count as u32;
     }
 
     /// True if the first link of the rule at this step matches, as far as it does, for nothing.
@@ -127,6 +138,9 @@ impl Transaction {
             let known = known.as_deref_mut().filter(|_| memo::repeats_as(variable, self.store.text(text)));
             self.sift_known(plan, sifted, known, source, text);
         }
+        if let Some(known) = known.as_deref_mut() {
+            self.sift_heads(plan, sifted, known);
+        }
         for number in bits_of(fresh.classes) {
             let (class, lanes) = (Class::ALL[number], &lanes.classes[number]);
             let seen = &mut sifted.classes_seen[number];
@@ -155,7 +169,7 @@ impl Transaction {
     }
 
     /// As [`sift_value`](Self::sift_value), with the answer in `known` if it is there, or afterwards.
-    fn sift_known(
+    pub(super) fn sift_known(
         &mut self,
         plan: &Plan,
         sifted: &mut Sifted,
@@ -313,7 +327,7 @@ impl Transaction {
 }
 
 /// The rule of this candidate runs, if nothing is known against its other links.
-fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
+pub(super) fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
     let candidate = &sieve.candidates[at];
     settled[at / 64] |= 1 << (at % 64);
     if candidate.others.iter().all(|&other| settled[other as usize / 64] >> (other % 64) & 1 == 1) {

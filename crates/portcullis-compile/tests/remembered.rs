@@ -1,0 +1,89 @@
+//! What a thread remembers of headers and heads changes nothing: each message of a series is judged as if it were the first.
+
+use std::sync::Arc;
+
+use portcullis_compile::compile;
+use portcullis_engine::{Connection, Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_seclang::{MemoryFiles, Root, parse};
+
+const RULES: &str = r#"SecRuleEngine On
+SecRule REQUEST_HEADERS "@contains evil" "id:1,phase:1,pass,log"
+SecRule REQUEST_HEADERS:User-Agent "@rx ^curl" "id:2,phase:1,pass,log,chain"
+SecRule REQUEST_METHOD "@streq GET" "setvar:tx.a=1"
+SecRule REQUEST_HEADERS_NAMES "@rx ^x-.+y$" "id:3,phase:1,pass,log,t:lowercase"
+SecRule REQUEST_HEADERS:Cookie|REQUEST_COOKIES "@contains 1=1" "id:4,phase:2,pass,log"
+SecRule REQUEST_HEADERS:Referer "@beginsWith ftp:" "id:5,phase:2,pass,log"
+SecRule &REQUEST_HEADERS:Accept "@eq 0" "id:6,phase:1,pass,log"
+SecRule RESPONSE_HEADERS:Server "@contains old" "id:7,phase:3,pass,log"
+SecRule RESPONSE_HEADERS|REQUEST_HEADERS "@rx \d{6}" "id:8,phase:3,pass,log"
+"#;
+
+type Head = &'static [(&'static [u8], &'static [u8])];
+
+/// Ids of the rules that match, and the buffers of the transaction.
+fn run(
+    plan: &Arc<Plan>,
+    scratch: Scratch,
+    request: Head,
+    response: Head,
+    trace: bool,
+) -> (Vec<u32>, Scratch) {
+    let connection = Connection {
+        client: "192.0.2.7:4711".parse().unwrap(),
+        server: "192.0.2.1:80".parse().unwrap(),
+        unique_id: "id".to_owned(),
+        epoch_seconds: 0,
+        utc_offset_seconds: 0,
+    };
+    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection);
+    if trace {
+        transaction.keep_trace(None);
+    }
+    let line = RequestLine { line: b"GET / HTTP/1.1", method: b"GET", target: b"/", protocol: b"HTTP/1.1" };
+    transaction.request_head(line, request.iter().copied());
+    transaction.request_end(false);
+    transaction.response_head(b"HTTP/1.1", 200, response.iter().copied());
+    transaction.finish();
+    let rules = transaction.matches().iter().filter(|found| found.log);
+    let ids = rules.map(|found| plan.rule(found.rule).id.0).collect();
+    (ids, transaction.into_scratch())
+}
+
+#[test]
+fn each_message_is_judged_as_if_it_were_the_first() {
+    let files = MemoryFiles::default();
+    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
+    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let requests: [(Head, &[u32]); 9] = [
+        (&[(b"Host", b"h"), (b"User-Agent", b"browser"), (b"Accept", b"*/*")], &[]),
+        (&[(b"Host", b"h"), (b"User-Agent", b"curl/8"), (b"Accept", b"*/*")], &[2]),
+        (&[(b"Host", b"h"), (b"User-Agent", b"curl/8")], &[2, 6]),
+        (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"Cookie", b"a=1=1"), (b"X-Key", b"evil")], &[1, 3, 4, 4]),
+        (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"Cookie", b"a=2"), (b"X-Key", b"evil")], &[1, 3]),
+        (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"X-Key", b"good")], &[3]),
+        (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"Referer", b"ftp://evil"), (b"x", b"123456")], &[1, 5, 8]),
+        (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"Referer", b"http://h"), (b"x", b"123456")], &[8]),
+        // The same bytes, divided otherwise.
+        (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"xevi", b"l"), (b"User-Agent", b"c")], &[]),
+    ];
+    let responses: [(Head, &[u32]); 3] = [
+        (&[(b"Server", b"new"), (b"Date", b"Mon"), (b"X", b"y")], &[]),
+        (&[(b"Server", b"old"), (b"Date", b"Mon"), (b"X", b"y")], &[7]),
+        (&[(b"Server", b"old"), (b"Date", b"Tue 123456"), (b"X", b"y")], &[7, 8]),
+    ];
+    let memo = Memo::default();
+    let mut scratch = Scratch::sharing(&memo);
+    // More often than a head must come to be remembered.
+    for round in 0..4 {
+        for (request, of_request) in requests {
+            for (response, of_response) in responses {
+                let (mut found, buffers) = run(&plan, scratch, request, response, false);
+                scratch = buffers;
+                assert_eq!(found, run(&plan, Scratch::default(), request, response, true).0, "{request:?}");
+                let mut expected = [of_request, of_response].concat();
+                (found.sort_unstable(), expected.sort_unstable());
+                assert_eq!(found, expected, "round {round}: {request:?} {response:?}");
+            }
+        }
+    }
+}
