@@ -227,3 +227,24 @@ SecRule TX:/^a$/ "@eq 1" "id:13,phase:1,pass,log"
 "#;
     check(rules, 7);
 }
+
+/// Rules of one value that the sieve has seen match, and those that it cannot be sure of.
+#[test]
+fn switches_on_one_value() {
+    let rules = r#"SecRuleEngine On
+SecRule REQUEST_METHOD "!@streq POST" "id:1,phase:1,pass,nolog,ctl:ruleRemoveById=2"
+SecRule ARGS|REQUEST_METHOD "@rx ." "id:2,phase:1,pass,log"
+SecRule REQUEST_FILENAME "@beginsWith /" "id:3,phase:1,pass,nolog,t:lowercase,skipAfter:A"
+SecRule REQUEST_METHOD "@rx ." "id:4,phase:1,pass,log"
+SecMarker A
+SecRule REQUEST_URI "@contains x=2" "id:5,phase:1,pass,nolog,ctl:ruleRemoveTargetById=6;REQUEST_METHOD"
+SecRule REQUEST_METHOD "@streq GET" "id:6,phase:1,pass,nolog,ctl:ruleRemoveById=7"
+SecRule REQUEST_METHOD "@rx ." "id:7,phase:1,pass,log"
+SecRule REQUEST_PROTOCOL "@rx 1.1" "id:8,phase:2,pass,nolog,ctl:ruleRemoveById=9"
+SecRule REQUEST_METHOD "@rx G" "id:9,phase:2,pass,log"
+SecRule REQUEST_LINE "@rx T" "id:10,phase:1,pass,log"
+"#;
+    check(rules, 5);
+    check(&format!("{rules}SecRuleUpdateTargetById 1 \"!REQUEST_METHOD\""), 5);
+    check(&format!("{rules}SecRule MATCHED_VAR \"@rx ^(.*)$\" \"id:11,phase:1,pass,log,capture\"\n"), 6);
+}

@@ -98,6 +98,12 @@ impl Transaction {
                     None => {}
                 }
             }
+            if self.run_sure(plan, at - 1, step.rule) {
+                if step.skip_to != u32::MAX {
+                    at = step.skip_to as usize;
+                }
+                continue;
+            }
             if self.is_in_vain(plan, at - 1) {
                 self.capture_last(plan, step.rule);
                 continue;

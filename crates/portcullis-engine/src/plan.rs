@@ -481,5 +481,6 @@ impl Plan {
         self.prelude = Prelude::new(self);
         self.sieve = Sieve::new(self);
         self.sift_unset();
+        self.find_sure();
     }
 }

@@ -20,6 +20,7 @@ mod lanes;
 mod memo;
 mod produced;
 pub(crate) mod sift;
+mod sure;
 mod unset;
 mod word_lists;
 
@@ -48,7 +49,9 @@ pub struct Sieve {
     always: [Vec<u64>; 5],
     /// Candidates that need not be looked at: what stands for a scalar without a value is enough for them (`unset.rs`).
     settled: Vec<u64>,
-    /// Those of them that do nothing but match.
+    /// Steps whose rules, if they run, match (`sure.rs`), by phase.
+    sure: [Vec<u64>; 5],
+    /// Of those that always run, the ones that do nothing but match.
     idle: [Vec<u64>; 5],
     /// Candidates with something [`produced`](Candidate::produced).
     hand_on: Vec<u32>,

@@ -21,6 +21,8 @@ pub(crate) struct Guarded {
     state: State,
     on_error: OpenOrClosed,
     spent: Duration,
+    /// When the last step that was timed came to its end.
+    last: Option<Instant>,
     /// The phases that have run, if they are wanted.
     phases: Option<Vec<Phase>>,
 }
@@ -55,7 +57,8 @@ impl Guarded {
         connection: impl FnOnce() -> Connection,
     ) -> Self {
         let on_error = route.map_or(OpenOrClosed::Closed, |route| route.failure.engine_error);
-        let mut guarded = Guarded { state: State::Off, on_error, spent: Duration::ZERO, phases: None };
+        let mut guarded =
+            Guarded { state: State::Off, on_error, spent: Duration::ZERO, last: None, phases: None };
         if let Some((inspector, names)) =
             route.and_then(|route| route.inspector.as_ref().zip(Some(&route.names)))
         {
@@ -70,7 +73,7 @@ impl Guarded {
                 Ok(inspection) => State::Running(inspection),
                 Err(_) => State::Broken,
             };
-            guarded.spent = start.elapsed();
+            guarded.count(start);
         }
         guarded
     }
@@ -217,9 +220,10 @@ impl Guarded {
     /// Phase 5 unless it has run, and the report; none without a (working) inspection.
     pub(crate) fn finish(&mut self, outcome: &Outcome) -> Option<Report> {
         let State::Running(inspection) = std::mem::replace(&mut self.state, State::Off) else { return None };
-        let start = Instant::now();
+        // Right behind phase 5.
+        let start = self.last.unwrap_or_else(Instant::now);
         let report = catch_unwind(AssertUnwindSafe(|| inspection.finish(outcome)));
-        self.spent += start.elapsed();
+        self.count(start);
         if report.is_err() {
             self.state = State::Broken;
         }
@@ -280,8 +284,14 @@ impl Guarded {
         }
         let start = Instant::now();
         let result = self.call(work);
-        self.spent += start.elapsed();
+        self.count(start);
         result
+    }
+
+    fn count(&mut self, start: Instant) {
+        let now = Instant::now();
+        self.spent += now - start;
+        self.last = Some(now);
     }
 
     /// What only looks something up: reading the clock would cost more.
