@@ -31,6 +31,9 @@ pub enum Declared {
 
 /// The second reading of `value`, sent in `charset`; `None` if it reads the same.
 pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>> {
+    if charset.is_none() && is_ordinary(value) {
+        return None;
+    }
     let (charset, transcoded) = match charset {
         Some(Declared::Transcoded(foreign)) => (None, Some(foreign.decode(value))),
         Some(Declared::MultiByte(encoding)) => (Some(encoding), None),
@@ -41,6 +44,23 @@ pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>
         return (text != value).then_some(text);
     }
     undone(value, charset)
+}
+
+/// True if no byte is a percent sign or above 0x7F. Most values are short: for these eight bytes at a time, and no call.
+fn is_ordinary(value: &[u8]) -> bool {
+    const SHORT_BYTES_MAX: usize = 64;
+    if value.len() > SHORT_BYTES_MAX {
+        return memchr(b'%', value).is_none() && value.is_ascii();
+    }
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    let stands_out = |word: &[u8; 8]| {
+        let word = u64::from_le_bytes(*word);
+        let zero_for_percent = word ^ (ONES * b'%' as u64);
+        (word | zero_for_percent.wrapping_sub(ONES) & !zero_for_percent) & HIGHS != 0
+    };
+    let (words, rest) = value.as_chunks();
+    !words.iter().any(stands_out) && !rest.iter().any(|&byte| byte == b'%' || !byte.is_ascii())
 }
 
 fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
@@ -293,6 +313,20 @@ mod tests {
         }
         // Legacy bytes that nobody declared.
         check(b"\xCF\xF0\xE8\xE2\xE5\xF2", None, None);
+    }
+
+    #[test]
+    fn a_byte_that_stands_out_is_seen_wherever_it_is() {
+        for byte in 0..=255u8 {
+            for length in (1..20).chain([64, 65, 90]) {
+                for at in 0..length {
+                    let mut value = b"$&\x24\x26\x7f\0zZ%"[..8].repeat(12)[..length].to_vec();
+                    assert!(is_ordinary(&value));
+                    value[at] = byte;
+                    assert_eq!(is_ordinary(&value), byte != b'%' && byte < 0x80, "{byte} {at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]
