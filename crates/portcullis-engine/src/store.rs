@@ -128,6 +128,9 @@ pub(crate) fn classes_of(variable: Variable) -> &'static [Class] {
 
 const NONE: u32 = u32::MAX;
 
+/// Names that are remembered while a body is read: lists of objects have the same ones again and again.
+const NAMES: usize = 16;
+
 /// Position of a value in a [`Store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ValueId(pub(crate) u32);
@@ -174,6 +177,8 @@ pub(crate) struct Store {
     scalars: [u32; Variable::ALL.len()],
     forms: Vec<Form>,
     scratch: Vec<u8>,
+    /// Names that came lately, by length and last byte.
+    names: [Span; NAMES],
     /// Grows with each value that rules have not made.
     news: u32,
     fresh: Fresh,
@@ -188,6 +193,7 @@ impl Default for Store {
             scalars: [NONE; Variable::ALL.len()],
             forms: Vec::new(),
             scratch: Vec::new(),
+            names: [Span::default(); NAMES],
             news: 0,
             fresh: Fresh::default(),
         }
@@ -214,6 +220,7 @@ impl Store {
         self.forms.shrink_to(Self::KEPT_BYTES_MAX / 32);
         self.scratch.clear();
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
+        self.names = [Span::default(); NAMES];
         self.news = 0;
         self.fresh = Fresh::default();
     }
@@ -223,6 +230,16 @@ impl Store {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(text);
         Span::new(start, self.bytes.len())
+    }
+
+    /// As [`push`](Self::push), but one of the names that came lately is kept once.
+    fn push_name(&mut self, name: &[u8]) -> Span {
+        let last = name.last().copied().unwrap_or_default();
+        let place = (name.len() ^ usize::from(last)) % NAMES;
+        if self.text(self.names[place]) != name {
+            self.names[place] = self.push(name);
+        }
+        self.names[place]
     }
 
     pub(crate) fn text(&self, span: Span) -> &[u8] {
@@ -245,7 +262,7 @@ impl Store {
 
     /// A name and a value, entered under both of their classes.
     pub(crate) fn add_pair(&mut self, values: Class, names: Class, name: &[u8], value: &[u8]) {
-        let name = self.push(name);
+        let name = self.push_name(name);
         let value = self.push(value);
         self.add(values, name, value);
         self.add(names, name, name);

@@ -19,6 +19,10 @@ use super::{Further, Sieve, Source, classes};
 const GROUPED_BYTES_MAX: usize = 256;
 /// Values that are looked at together.
 const GROUP_MAX: usize = 256;
+/// Names that are remembered while many are looked at; a power of two.
+const NAMES: usize = 64;
+/// These are many.
+const REPEATS_MIN: usize = 8;
 /// So many candidates' words are looked for one list after the other before all words are looked for at once,
 const FEW_LISTS_MAX: usize = 4;
 /// in texts that are not too short for it to matter.
@@ -145,12 +149,24 @@ impl Transaction {
             let (class, lanes) = (Class::ALL[number], &lanes.classes[number]);
             let seen = &mut sifted.classes_seen[number];
             let from = std::mem::replace(seen, self.store.class_len(class) as u32);
-            for at in from as usize..self.store.class_len(class) {
+            let new = from as usize..self.store.class_len(class);
+            let mut names = (new.len() > REPEATS_MIN).then_some([Span::default(); NAMES]);
+            for at in new {
                 let value = self.store.class_value(class, at);
-                let key = self.store.text(self.store.key(value));
+                let (key, text) = (self.store.key(value), self.store.data(value));
+                if key == text
+                    && let Some(names) = &mut names
+                {
+                    // The same bytes again, before the same rules.
+                    let place =
+                        &mut names[(key.start as usize).wrapping_mul(0x9e37_79b1) >> 16 & (NAMES - 1)];
+                    if std::mem::replace(place, key) == key && !key.is_empty() {
+                        continue;
+                    }
+                }
+                let key = self.store.text(key);
                 let Some(source) = lanes.source(key) else { continue };
                 let known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
-                let text = self.store.data(value);
                 let is_any = lanes.any.as_ref().is_some_and(|any| std::ptr::eq(any, source));
                 if known.is_some() || !is_any {
                     self.sift_known(plan, sifted, known, source, text);
@@ -269,20 +285,19 @@ impl Transaction {
         if needs_words {
             lists.clear();
             lists.resize(stride * texts.len(), 0);
+            any_list.clear();
+            any_list.resize(stride, 0);
             let mut at = 0;
             finder.words.find(all, |word, place| {
                 if texts.len() > 1 {
                     at += ends[at..].iter().take_while(|&&end| end as usize <= place).count();
                 }
                 for &list in finder.lists_of(word) {
-                    lists[at * stride + usize::from(list) / 64] |= 1 << (list % 64);
+                    let (word, bit) = (usize::from(list) / 64, 1 << (list % 64));
+                    lists[at * stride + word] |= bit;
+                    any_list[word] |= bit;
                 }
             });
-            any_list.clear();
-            any_list.resize(stride, 0);
-            for of_text in lists.chunks_exact(stride.max(1)) {
-                any_list.iter_mut().zip(of_text).for_each(|(any, own)| *any |= own);
-            }
         }
         for &at in open.iter() {
             let candidate = &sieve.candidates[at as usize];
