@@ -22,6 +22,9 @@ pub(super) struct Forms {
     made: Vec<u8>,
 }
 
+/// What is made of longer values has too many kinds of bytes for a look at these to say no.
+const NOISE_BYTES_MAX: usize = 32;
+
 /// Where the nodes of a form begin in [`Forms::same`] and [`Forms::acting`].
 #[derive(Clone, Copy, Default)]
 struct Frame {
@@ -51,12 +54,37 @@ impl Transaction {
     /// Looks at what these make of a calm value.
     pub(super) fn sift_restless(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
         let long_enough = |node: &&u16| text.span.len() >= source.nodes[usize::from(**node)].length_min;
+        if !source.restless.iter().any(|node| long_enough(&node)) {
+            return;
+        }
         let acting = &mut sifted.work.forms.acting;
         acting.extend(source.restless.iter().filter(long_enough));
-        if !acting.is_empty() {
+        if text.span.len() > NOISE_BYTES_MAX || self.any_may_match(plan, sifted, source, text.span) {
             self.sift_form(plan, sifted, source, text, Frame::default());
-            sifted.work.forms.same.clear();
         }
+        sifted.work.forms.same.clear();
+        sifted.work.forms.acting.clear();
+    }
+
+    /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of this text is in vain. Of most
+    /// values they make noise.
+    fn any_may_match(&self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
+        let mut made = std::mem::take(&mut sifted.work.forms.made);
+        // The last that was made, of what.
+        let mut last = None;
+        let mut may_match = false;
+        for &node in &sifted.work.forms.acting {
+            let of = source.nodes[usize::from(node)].last;
+            if last.is_none_or(|(known, _)| known != of) {
+                let acted = self.transform(plan, source, node, text, &mut made);
+                last = Some((of, acted.then(|| classes::of(&made))));
+            }
+            let classes = last.and_then(|(_, classes)| classes);
+            may_match |=
+                classes.is_none_or(|classes| sifted.may_match(plan, source, &[node], made.len(), classes));
+        }
+        sifted.work.forms.made = made;
+        may_match
     }
 
     /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of `acting` make of it. What
@@ -105,7 +133,7 @@ impl Transaction {
             let same = sifted.work.forms.take_alike(source, first, acting);
             if acted {
                 let classes = classes::of(&made);
-                if sifted.may_match(plan, source, same, made.len(), classes) {
+                if sifted.may_match(plan, source, &sifted.work.forms.same[same..], made.len(), classes) {
                     let span = self.store.push(&made);
                     let acting = sifted.work.forms.acting.len();
                     sifted.work.forms.made = std::mem::take(&mut made);
@@ -147,11 +175,10 @@ impl Sifted {
 }
 
 impl Sifted {
-    /// False if no candidate can match in a form of this length with these byte classes, that of the nodes of `same` from that number on, nor in what is
-    /// made of it.
-    fn may_match(&self, plan: &Plan, source: &Source, same: usize, length: usize, classes: u64) -> bool {
+    /// False if no candidate can match in a form of this length with these byte classes, that of these nodes, nor in what is made of it.
+    fn may_match(&self, plan: &Plan, source: &Source, nodes: &[u16], length: usize, classes: u64) -> bool {
         let gates = plan.sieve.gates(classes);
-        self.work.forms.same[same..].iter().any(|&node| {
+        nodes.iter().any(|&node| {
             let node = &source.nodes[usize::from(node)];
             node.stirs.is_none_or(|stirs| stirs & classes != 0)
                 || gates.any_left(&node.below, &self.settled, length, classes)

@@ -57,11 +57,11 @@ impl Gates {
     /// True if one of `candidates` is not settled and may match in a text of this length with these byte classes only.
     pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], length: usize, classes: u64) -> bool {
         let possible = self.possible.iter().flatten();
-        let may =
-            candidates.iter().zip(settled).zip(possible).map(|((all, settled), may)| all & !settled & may);
-        let may = may.enumerate().flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit));
-        may.map(|at| &self.further[at])
-            .any(|gate| gate.needed & !classes == 0 && gate.may_admit(length, classes))
+        candidates.iter().zip(settled).zip(possible).enumerate().any(|(at, ((all, settled), may))| {
+            bits_of(all & !settled & may)
+                .map(|bit| &self.further[at * 64 + bit])
+                .any(|gate| gate.needed & !classes == 0 && gate.may_admit(length, classes))
+        })
     }
 
     /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
