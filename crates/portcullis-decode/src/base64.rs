@@ -28,17 +28,20 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 pub(crate) fn decode(input: &[u8], out: &mut Vec<u8>) {
     let (groups, _) = input.as_chunks::<4>();
-    out.reserve(input.len() / 4 * 3 + 2);
+    let start = out.len();
+    out.resize(start + 3 * groups.len(), 0);
     let mut whole = 0;
-    for letters in groups {
+    for (letters, bytes) in groups.iter().zip(out[start..].as_chunks_mut::<3>().0) {
         let values = letters.map(|byte| VALUES[usize::from(byte)]);
-        if values.contains(&OTHER) {
+        if values[0] | values[1] | values[2] | values[3] > 63 {
             break;
         }
         let bits = values.iter().fold(0, |bits, &value| bits << 6 | u32::from(value));
-        out.extend_from_slice(&bits.to_be_bytes()[1..]);
-        whole += letters.len();
+        *bytes = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
+        whole += 1;
     }
+    out.truncate(start + 3 * whole);
+    let whole = whole * 4;
     let mut group = Group::default();
     for &byte in &input[whole..] {
         let value = VALUES[usize::from(byte)];
