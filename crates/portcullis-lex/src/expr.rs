@@ -113,6 +113,9 @@ impl<'t> Lexer<'t> {
     }
 
     fn skip_space(&mut self) {
+        if self.text.get(self.at).is_some_and(|b| *b > b' ' && *b != b'/') {
+            return;
+        }
         loop {
             self.at = self.run(self.at, |b| b <= b' ');
             if !self.text[self.at..].starts_with(b"/*") {

@@ -51,10 +51,14 @@ impl ByteGroups {
     /// The groups of the bytes of `bytes`.
     pub const fn of(bytes: &[u8]) -> ByteGroups {
         let mut groups = 0;
-        let mut i = 0;
-        while i < bytes.len() {
-            groups |= TABLE[bytes[i] as usize];
-            i += 1;
+        let mut rest = bytes;
+        while let Some((&[a, b, c, d], tail)) = rest.split_first_chunk() {
+            groups |= TABLE[a as usize] | TABLE[b as usize] | TABLE[c as usize] | TABLE[d as usize];
+            rest = tail;
+        }
+        while let Some((&b, tail)) = rest.split_first() {
+            groups |= TABLE[b as usize];
+            rest = tail;
         }
         ByteGroups(groups)
     }

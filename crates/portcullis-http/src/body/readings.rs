@@ -31,7 +31,7 @@ pub enum Declared {
 
 /// The second reading of `value`, sent in `charset`; `None` if it reads the same.
 pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>> {
-    if charset.is_none() && is_ordinary(value) {
+    if !may_read_otherwise(value) && !matches!(charset, Some(Declared::Transcoded(_))) {
         return None;
     }
     let (charset, transcoded) = match charset {
@@ -46,29 +46,13 @@ pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>
     undone(value, charset)
 }
 
-/// True if no byte is a percent sign or above 0x7F. Most values are short: for these eight bytes at a time, and no call.
-fn is_ordinary(value: &[u8]) -> bool {
-    const SHORT_BYTES_MAX: usize = 64;
-    if value.len() > SHORT_BYTES_MAX {
-        return memchr(b'%', value).is_none() && value.is_ascii();
-    }
-    const ONES: u64 = u64::MAX / 255;
-    const HIGHS: u64 = ONES << 7;
-    let stands_out = |word: &[u8; 8]| {
-        let word = u64::from_le_bytes(*word);
-        let zero_for_percent = word ^ (ONES * b'%' as u64);
-        (word | zero_for_percent.wrapping_sub(ONES) & !zero_for_percent) & HIGHS != 0
-    };
-    let (words, rest) = value.as_chunks();
-    !words.iter().any(stands_out) && !rest.iter().any(|&byte| byte == b'%' || !byte.is_ascii())
-}
-
 fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
-    if !may_read_otherwise(value) {
-        return None;
-    }
+    let has_percent = memchr(b'%', value).is_some();
     let has_high = !value.is_ascii();
     let has_escape = charset.is_some() && memchr(0x1B, value).is_some();
+    if !has_percent && !has_high && !has_escape {
+        return None;
+    }
     let mut text = match charset.filter(|_| has_high || has_escape) {
         Some(encoding) => encoding.decode_without_bom_handling(value).0.into_owned().into_bytes(),
         None => value.to_vec(),
@@ -84,20 +68,22 @@ fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
 
 /// A percent sign, a byte above 0x7F or an escape is in it. Each name and value is asked, and most are short.
 fn may_read_otherwise(value: &[u8]) -> bool {
-    const SHORT: usize = 32;
-    static TELLS: [bool; 256] = {
-        let mut table = [false; 256];
-        let mut b = 0;
-        while b < 256 {
-            table[b] = b >= 0x80 || matches!(b as u8, b'%' | 0x1B);
-            b += 1;
-        }
-        table
-    };
-    match value.len() <= SHORT {
-        true => value.iter().any(|&b| TELLS[usize::from(b)]),
-        false => !value.is_ascii() || memchr::memchr2(b'%', 0x1B, value).is_some(),
+    const SHORT: usize = 64;
+    if value.len() > SHORT {
+        return !value.is_ascii() || memchr::memchr2(b'%', 0x1B, value).is_some();
     }
+    let Some(last) = value.last_chunk::<8>() else {
+        return value.iter().any(|b| matches!(b, b'%' | 0x1B | 0x80..));
+    };
+    const ONES: u64 = u64::MAX / 255;
+    // The high bit of a byte is set if the byte is zero, and perhaps of those above it.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let (blocks, _) = value.as_chunks::<8>();
+    let marks = blocks.iter().chain([last]).fold(0, |marks, block| {
+        let word = u64::from_le_bytes(*block);
+        marks | word | zero(word ^ (ONES * b'%' as u64)) | zero(word ^ (ONES * 0x1B))
+    });
+    marks & (ONES << 7) != 0
 }
 
 /// Overlong UTF-8 made ASCII; full-width forms, too, where quotes or angle brackets are among them.
@@ -316,15 +302,16 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_stands_out_is_seen_wherever_it_is() {
-        for byte in 0..=255u8 {
-            for length in (1..20).chain([64, 65, 90]) {
-                for at in 0..length {
-                    let mut value = b"$&\x24\x26\x7f\0zZ%"[..8].repeat(12)[..length].to_vec();
-                    assert!(is_ordinary(&value));
-                    value[at] = byte;
-                    assert_eq!(is_ordinary(&value), byte != b'%' && byte < 0x80, "{byte} {at} of {length}");
+    fn what_may_read_otherwise_is_seen_wherever_it_stands() {
+        for len in 0..80 {
+            let mut text = vec![b'$'; len];
+            assert!(!may_read_otherwise(&text), "{len}");
+            for at in 0..len {
+                for byte in [b'%', 0x1B, 0x80, 0xFF] {
+                    text[at] = byte;
+                    assert!(may_read_otherwise(&text), "{byte} at {at} of {len}");
                 }
+                text[at] = b'$';
             }
         }
     }

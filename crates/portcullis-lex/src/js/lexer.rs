@@ -37,6 +37,9 @@ impl<'t> Lexer<'t> {
     /// Passes over white space; true if a line ended.
     fn skip_space(&mut self) -> bool {
         let mut newline = self.at == 0;
+        if self.text.get(self.at).is_some_and(u8::is_ascii_graphic) {
+            return newline;
+        }
         loop {
             let len = match &self.text[self.at..] {
                 [b'\n' | b'\r', ..] => {
@@ -153,11 +156,13 @@ impl<'t> Lexer<'t> {
 
     fn template(&mut self, from: usize, opens: bool) -> (TokenKind, usize) {
         let mut at = from;
-        while let Some(&b) = self.text.get(at) {
-            match b {
+        while let Some(found) = self.text.get(at..).and_then(|rest| memchr::memchr3(b'\\', b'`', b'$', rest))
+        {
+            at += found;
+            match self.text[at] {
                 b'\\' => at += 1,
                 b'`' => return (TokenKind::Template { opens, closes: true }, at + 1),
-                b'$' if self.text.get(at + 1) == Some(&b'{') => {
+                _ if self.text.get(at + 1) == Some(&b'{') => {
                     self.open_brace(true);
                     return (TokenKind::Template { opens, closes: false }, at + 2);
                 }

@@ -14,9 +14,13 @@ const HEX_BYTES_MIN: usize = 12;
 pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
     const SPACED: ByteGroups = ByteGroups::of(b"Aa0+/-_= ");
+    const WITH_SPACE: ByteGroups = ALPHABET.union(SPACED);
     // White space around it is none of it.
     let trimmed = text.trim_ascii();
-    let groups = if trimmed.len() < text.len() { ByteGroups::of(trimmed) } else { groups };
+    let groups = match trimmed.len() < text.len() && groups.is_within(WITH_SPACE) {
+        true => ByteGroups::of(trimmed),
+        false => groups,
+    };
     let restored;
     let body = if groups.is_within(ALPHABET) && !has_lost_plus(text) {
         trimmed

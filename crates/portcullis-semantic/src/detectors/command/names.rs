@@ -89,16 +89,15 @@ impl Names {
     /// The command called `name`. Windows does not care for case, POSIX does, but a name all in capitals is no word either.
     pub(super) fn get(&self, name: &[u8]) -> Option<&Command> {
         let name = name.strip_prefix(b"@").unwrap_or(name);
+        let may_have_suffix = matches!(name.last(), Some(b'e' | b'E' | b'm' | b'M' | b'd' | b'D'));
+        if !may_have_suffix && !self.by_name.may_have(name) {
+            return None;
+        }
         let mut lower = [0; NAME_BYTES_MAX];
         let lower = lower.get_mut(..name.len())?;
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        let bare = match lower.last() {
-            Some(b'e' | b'm' | b'd') => {
-                [&b".exe"[..], b".com", b".cmd"].iter().find_map(|end| lower.strip_suffix(*end))
-            }
-            _ => None,
-        };
+        let bare = [&b".exe"[..], b".com", b".cmd"].iter().find_map(|end| lower.strip_suffix(*end));
         let plain = bare.unwrap_or(lower);
         let command = &self.list[self.by_name.get(plain)?];
         (command.any_case || bare.is_some() || lower == name).then_some(command)

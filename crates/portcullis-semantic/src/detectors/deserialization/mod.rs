@@ -78,8 +78,12 @@ impl Detector for Deserialization {
         place.is_value() || place == Place::RawBody
     }
 
-    fn reads_body(&self, body: &[u8], _groups: ByteGroups) -> bool {
-        matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'['))
+    fn reads_body(&self, body: &[u8], groups: ByteGroups) -> bool {
+        match body.trim_ascii_start().first() {
+            Some(b'<') => true,
+            Some(b'{' | b'[') => groups.has(b'.') && types::may_have_pairs(body),
+            _ => false,
+        }
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -100,11 +100,22 @@ pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
     }
 }
 
+/// False if [`pairs_in_json`] would find nothing: no array begins with a text that has a dot.
+pub(super) fn may_have_pairs(text: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, b"[\"").take(NAMES_MAX).any(|at| {
+        let window = &text[at + 2..text.len().min(at + 2 + PAIR_BYTES_MAX)];
+        memchr::memchr2(b'"', b'.', window).is_some_and(|found| window[found] == b'.')
+    })
+}
+
+/// How far the end of a name is looked for.
+const PAIR_BYTES_MAX: usize = 200;
+
 /// Jackson's `["a.b.Class", {...}]` or `["a.b.Class", "http://..."]`: a class and what it is made of.
 pub(super) fn pairs_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memmem::find_iter(text, b"[\"").take(NAMES_MAX) {
         let rest = &text[at + 2..];
-        let Some(end) = memchr::memchr(b'"', &rest[..rest.len().min(200)]) else { continue };
+        let Some(end) = memchr::memchr(b'"', &rest[..rest.len().min(PAIR_BYTES_MAX)]) else { continue };
         let Some(after) = rest[end + 1..].trim_ascii_start().strip_prefix(b",") else { continue };
         let after = after.trim_ascii_start();
         let is_made = match after {

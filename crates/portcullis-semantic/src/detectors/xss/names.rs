@@ -134,7 +134,7 @@ impl Names {
         let mut from = 0;
         for (at, &b) in text.iter().enumerate() {
             if !WORD[usize::from(b)] {
-                if tells(&text[from..at]) {
+                if at > from && tells(&text[from..at]) {
                     return true;
                 }
                 from = at + 1;

@@ -93,7 +93,6 @@ impl Walk<'_, '_> {
     }
 
     fn operand_word(&mut self, word: Word, span: Span) -> bool {
-        let before_open = self.is_before_open();
         match role(word) {
             Part::Constant => self.take(Operand::Literal, span),
             Part::Unary => {
@@ -108,7 +107,7 @@ impl Walk<'_, '_> {
                         }
                         self.clause_keeps();
                     }
-                    Word::Row | Word::Time | Word::Some | Word::Any if !before_open => {
+                    Word::Row | Word::Time | Word::Some | Word::Any if !self.is_before_open() => {
                         return self.take(Operand::Name, span);
                     }
                     _ => {}
@@ -124,7 +123,7 @@ impl Walk<'_, '_> {
                 true
             }
             // `if(...)`, `replace(...)`, `left(...)`, `insert(...)` are functions.
-            _ if before_open
+            _ if self.is_before_open()
                 && (!matches!(role(word), Part::Join | Part::Clause | Part::Compare)
                     || matches!(word, Word::Like | Word::Glob | Word::Regexp)) =>
             {
@@ -162,35 +161,34 @@ impl Walk<'_, '_> {
         }
         self.last = operand;
         self.last_span = span;
-        if operand != Operand::Name || !(self.is_before_open() || self.is_before_dot()) {
+        // The name of a function or table is not what is compared.
+        if self.comparing.is_some()
+            && (operand != Operand::Name || !(self.is_before_open() || self.is_before_dot()))
+        {
             self.compare(operand, span);
         }
         true
     }
 
     fn name_operand(&mut self, span: Span) {
-        let before_open = self.is_before_open();
         self.name(span);
         self.take(Operand::Name, span);
-        if before_open {
-            self.only_words = false;
-        }
+        self.only_words &= !self.is_before_open();
     }
 
     /// Notes what a name is known for. `span` is the last part of a qualified name.
     pub(super) fn name(&mut self, span: Span) {
         self.chooses = false;
-        let before_open = self.is_before_open();
         let text = bare(self.word(span));
         let group = self.names.get(text).filter(|group| match group {
             Group::Function(kind) => {
-                before_open
+                self.is_before_open()
                     || matches!(*kind, EXECUTE_FUNCTION | OUT_OF_BAND_FUNCTION | TIME_FUNCTION)
                         && text.contains(&b'_')
                     // `system_user` needs no parentheses where something is compared with it.
                     || *kind == INFO_FUNCTION && self.comparing.is_some() && text.ends_with(b"_user")
             }
-            Group::Schema | Group::Dual => !before_open,
+            Group::Schema | Group::Dual => !self.is_before_open(),
             Group::Variable => false,
         });
         let qualified = || {
