@@ -59,6 +59,7 @@ kinds! {
     ORDER_BY_NUMBER "sqli.order-by-number" Error "orders or groups by column number, which tells how many there are";
     HAVING "sqli.having" Warning "HAVING or GROUP BY";
     LIMIT "sqli.limit" Notice "LIMIT or OFFSET";
+    INSERT_TAIL "sqli.insert-tail" Critical "what an INSERT does with a row that is there";
     INTO_FILE "sqli.into-file" Critical "writes the result to a file";
     PROCEDURE_ANALYSE "sqli.procedure-analyse" Critical "PROCEDURE ANALYSE";
     COMMENT_END "sqli.comment-end" Warning "a comment cuts off the rest of the statement";

@@ -52,6 +52,7 @@ fn statements() {
     check("1 UNION/**/ALL/**/SELECT null,null", "union-select comment-split");
     check("-1' union all select user,password from users#", "union-select select-from");
     check("1; drop table users", "stacked");
+    check("1,1) on duplicate key update password='x'#", "unbalanced insert-tail");
     check("1';exec master..xp_cmdshell 'dir'--", "stacked execute-function");
     check("1; waitfor delay '0:0:5'--", "stacked time-function");
     check("1 and (select count(*) from information_schema.tables)>0", "subselect schema condition");

@@ -82,6 +82,23 @@ impl Walk<'_, '_> {
         false
     }
 
+    /// `on duplicate key update a = b`: true if that follows, and is behind the word.
+    fn insert_tail(&mut self, next: Option<Token>, span: Span) -> bool {
+        let is = |token: Option<Token>, word: &[u8]| {
+            token.is_some_and(|token| self.word(token.span).eq_ignore_ascii_case(word))
+        };
+        let [_, second] = self.peeks();
+        if !(is(next, b"duplicate") && is(second, b"key")) {
+            return false;
+        }
+        self.skip();
+        self.skip();
+        self.skip();
+        self.note(INSERT_TAIL, self.span_to_next(span));
+        self.clause = Clause::Expression;
+        true
+    }
+
     pub(super) fn clause_word(&mut self, word: Word, span: Span) -> bool {
         self.boundary();
         self.expect = Expect::Operand;
@@ -95,6 +112,9 @@ impl Walk<'_, '_> {
             Word::Where | Word::Having | Word::On | Word::When => {
                 if word == Word::Having {
                     self.note(HAVING, span);
+                }
+                if word == Word::On && self.insert_tail(next, span) {
+                    return true;
                 }
                 // `create index i on t(c)`
                 if word == Word::On && self.clause == Clause::Free {
