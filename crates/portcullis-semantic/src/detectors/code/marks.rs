@@ -4,7 +4,7 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    BACKDOOR, BACKTICK, CLASS_PATH, EXECUTE, INPUT, LOOKUP, PHP_TAG, RENDER_ARRAY, SCRIPT_TAG,
+    BACKDOOR, BACKTICK, CLASS_PATH, EXECUTE, INPUT, LOOKUP, OGNL, PHP_TAG, PROBE, RENDER_ARRAY, SCRIPT_TAG,
     SHELL_ARGUMENT, WHOLE, begins_as_code,
 };
 use crate::Place;
@@ -68,6 +68,13 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
     }
     if input.groups.has(b'#') {
         render_array(input, found);
+        // `(#context["xwork.MethodAccessor.denyMethodExecution"]=false)`
+        if let Some(at) = memmem::find(text, b"#context[") {
+            found.add(OGNL, Span::new(at, at + 9));
+        }
+    }
+    if is_product(text) {
+        found.add(PROBE, Span::new(0, text.len()));
     }
     if input.groups.has(b'{') && input.groups.has(b':') {
         lookups(text, found);
@@ -91,6 +98,22 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// `echo 98989*443131;`, `print 7777*8888//`: numbers that nobody multiplies, and the sign that ends a statement.
+fn is_product(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let Some(rest) =
+        [&b"echo "[..], b"print "].iter().find(|word| starts(text, word)).map(|word| &text[word.len()..])
+    else {
+        return false;
+    };
+    let number = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let first = number(rest);
+    let Some(rest) = rest[first..].trim_ascii_start().strip_prefix(b"*") else { return false };
+    let rest = rest.trim_ascii_start();
+    let second = number(rest);
+    first > 3 && second > 3 && matches!(rest[second..].trim_ascii(), b";" | b"//" | b";//")
 }
 
 /// `a[#post_render][]`: the name of a parameter, or a path of keys in JSON.

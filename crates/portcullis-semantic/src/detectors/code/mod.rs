@@ -86,7 +86,7 @@ impl Default for Code {
 
 /// A call, a member, or a tag.
 static PROFILE: Profile = Profile::new(Class::Code, KINDS)
-    .needs(ByteGroups::of(b"(.[<_$`\"%#"))
+    .needs(ByteGroups::of(b"(.[<_$`\"%#*"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/code.tsv"));
 
@@ -330,6 +330,7 @@ const HINTS: &[Hint] = &[
     Hint::text("subprocess"),
     Hint::text("open3"),
     Hint::text("file."),
+    Hint::text("file("),
     Hint::text("dir."),
     Hint::text("$_"),
     Hint::text("$globals"),

@@ -32,11 +32,14 @@ fn php() {
     attack("preg_replace('/.*/e','phpinfo()','')", "callback nested");
     attack("$a='sys'.'tem';$a('id')", "variable-call shell-argument");
     attack("print(md5(31337));", "probe");
+    attack("echo 98989*443131;", "probe");
 }
 
 #[test]
 fn java() {
     attack("T(java.lang.Runtime).getRuntime().exec('id')", "static reflection");
+    attack("(#context[\"xwork.MethodAccessor.denyMethodExecution\"]=false)", "ognl");
+    attack("new File(\"/etc/passwd\").text", "file file-argument");
     attack("%{(#a=@java.lang.Runtime@getRuntime().exec('id'))}", "static ognl-assign");
     attack("%{#_memberAccess=@ognl.OgnlContext@DEFAULT_MEMBER_ACCESS}", "ognl");
     attack("''.getClass().forName('java.lang.Runtime').getMethods()", "reflection type");
