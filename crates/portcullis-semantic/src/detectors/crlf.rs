@@ -165,6 +165,7 @@ fn line_kind(text: &[u8], line: usize, takes_any_field: bool) -> Option<KindId> 
 fn is_field_value(name: &[u8], value: &[u8]) -> bool {
     let has = |byte: u8| memchr::memchr(byte, value).is_some();
     match name {
+        b"location" if value.starts_with(b"(") => false,
         b"location" => has(b'/') || has(b':') || has(b'%') || has(b'.') && !has(b' '),
         b"setcookie" | b"setcookie2" | b"cookie" => has(b'='),
         b"contentlength" => !value.is_empty() && value.iter().all(u8::is_ascii_digit),
@@ -282,7 +283,10 @@ mod tests {
     #[test]
     fn ordinary() {
         passes(Crlf, "Dear all,\r\n\r\nthe plan: we meet at noon.\r\nBring: cake.\r\n\r\nBest, Ann");
-        passes(Crlf, "Date: Monday\r\nLocation: Room 5\r\nLink: see below\r\nHost: the whole family\r\n");
+        passes(
+            Crlf,
+            "Date: Monday\r\nLocation: Room 5\r\nLocation: (of the server, SERVER:/PATH)\r\nLink: see below\r\nHost: the whole family\r\n",
+        );
         let post = "I send:\nPOST /api HTTP/1.1\nHost: a.example\nContent-Type: text/html\n\n{}\nand get 500";
         passes_at(Crlf, Place::Form, "post", post);
         let (have, is_blocked) = look(Crlf, Place::Form, "post", b"a\r\nSet-Cookie: b=c");

@@ -207,7 +207,7 @@ impl PathTraversal {
             match ups {
                 1 => add(CLIMB_ONE),
                 2 => add(CLIMB_TWO),
-                3..=5
+                3..=8
                     if (is_asset(target) || is_loose && is_module(text, path.span))
                         && path.ups_encoded + path.ups_broken == 0 =>
                 {

@@ -31,6 +31,8 @@ pub(super) fn is_asset(target: &[u8]) -> bool {
         b".tsx", b".jsx", b".scss", b".less", b".map", b".woff", b".woff2", b".ttf", b".mp4", b".html",
         b".md",
     ];
+    // `see ../../../a.html...`
+    let target = target.strip_suffix(b"...").unwrap_or(target);
     ASSETS.iter().any(|end| target.ends_with(end))
 }
 

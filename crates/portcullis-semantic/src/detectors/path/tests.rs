@@ -48,6 +48,12 @@ fn files() {
 }
 
 #[test]
+fn links_of_pages() {
+    passes("Redirecting to ../../../../core/arch/x86/fn.a.html...");
+    passes("../../../../../../../static.files/favicon-044be391.svg");
+}
+
+#[test]
 fn shares() {
     check("\\\\192.0.2.7\\a\\x.dll", "share share-program");
     check("\\\\files.example.net\\pub\\run.ps1", "share-program");
