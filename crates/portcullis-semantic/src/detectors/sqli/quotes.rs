@@ -28,7 +28,7 @@ pub(super) struct Quotes<'t> {
 impl<'t> Quotes<'t> {
     pub fn new(text: &'t [u8], quote: u8) -> Quotes<'t> {
         let first = memchr(quote, text).unwrap_or(0);
-        let has_words = text[..first].iter().any(u8::is_ascii_alphabetic);
+        let has_words = text[..first].iter().any(|b| b.is_ascii_alphabetic() || !b.is_ascii());
         let has_runs = memchr::memmem::find_iter(text, &[quote; 3]).take(2).count() == 2;
         Quotes {
             text,
@@ -43,6 +43,13 @@ impl<'t> Quotes<'t> {
 }
 
 impl Quotes<'_> {
+    /// What stands between the quotes at `at` and `end` is a name without signs that join, and nothing of a word follows.
+    fn is_name(&self, at: usize, end: usize) -> bool {
+        let is_part = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"%/._<>- ".contains(b);
+        let follows = |b: &u8| !b.is_ascii() || b.is_ascii_whitespace() || b"),.:;".contains(b);
+        self.text[at + 1..end].iter().all(is_part) && self.text.get(end + 1).is_none_or(follows)
+    }
+
     /// A string of JSON that is pasted into a text: a key with its colon, or a value behind one.
     fn is_of_json(&self, before: Option<u8>, end: usize) -> bool {
         let after = self.text[end + 1..].trim_ascii_start().first();
@@ -77,8 +84,10 @@ impl Iterator for Quotes<'_> {
         let at = self.places.next()?;
         let before = self.text[..at].last().copied();
         let after = self.text.get(at + 1).copied();
-        let touches_word = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
-        if touches_word(before) && touches_word(after) {
+        let touches_word = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
+        // A sign of other scripts may end what is open: `'/usr'）`.
+        let ends = self.is_open && after.is_some_and(|b| !b.is_ascii());
+        if touches_word(before) && touches_word(after) && !ends {
             // An apostrophe, or `x'or'`.
             return Some(Place { at, is_literal: false });
         }
@@ -101,21 +110,29 @@ impl Iterator for Quotes<'_> {
             self.is_open = true;
             return Some(Place { at, is_literal: true });
         }
-        let opens = before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>".contains(&b))
+        // Chinese and Japanese put no space before a quote, and go on behind it with a letter.
+        let is_dense =
+            before.is_some_and(|b| !b.is_ascii()) && closes.is_some_and(|end| self.is_name(at, end));
+        let opens = (is_dense || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>".contains(&b)))
             && after.is_some_and(|b| !b.is_ascii_whitespace() && b != self.quote);
         if !opens {
             return Some(Place { at, is_literal: false });
         }
         self.is_open = true;
         let is_literal = closes.is_some_and(|end| match at {
-            // `"like" stamps`, `"union select" meaning`: words in quotes.
+            // `"like" stamps`, `"union select" meaning`, `'%s' not found`: words in quotes.
             0 => {
-                let mut words = self.text[1..end].split(|&b| b == b' ');
-                words.all(|word| !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic))
+                let is_word = |word: &[u8]| {
+                    !word.strip_prefix(b"%").unwrap_or(word).is_empty()
+                        && word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'%')
+                };
+                self.text[1..end].split(|&b| b == b' ').all(is_word)
                     && !touches_word(self.text.get(end + 1).copied())
             }
             _ => self.has_words,
         });
+        // Words before what follows.
+        self.has_words |= is_literal;
         Some(Place { at, is_literal })
     }
 }
@@ -207,6 +224,15 @@ mod tests {
         check("'like' stamps", &[true, true]);
         check("'union select' meaning", &[true, true]);
         check("' union select '1", &[false, false]);
+        // Letters of other scripts are letters.
+        check("路径 '%s' 未合并", &[true, true]);
+        check("（默认为'/usr'）", &[true, true]);
+        check("Файл \u{5d0} '%s' и '%d'", &[true, true, true, true]);
+        check("错误'%s'\n", &[true, true]);
+        check("'%s' not found, '%d'", &[true, true, true, true]);
+        check("é'and(1)=(1)and'", &[false, false]);
+        check("é' or 'a'='a", &[false, true, true, false]);
+        check("é'||'1'='1", &[false; 4]);
         check("name like '%O''Brien%' and x = 'y'", &[true; 6]);
         check("x='a''or''1'='1", &[true, true, true, true, true, true, false]);
         check("'''a''' and b", &[false, false, false, true, true, true]);

@@ -215,6 +215,21 @@ fn what_own_attacks_were_missed_for() {
 }
 
 #[test]
+fn texts_with_quotes() {
+    for text in [
+        "路径 '%s' 未合并",
+        "\u{b85d} \u{201c}<\u{201d} \u{b97c}",
+        "let yaml = r#\"\n    x: 1\n    \"#;",
+        "use mke2fs \" or \" tune2fs for that, whatever it is",
+        "\\\" ---------------------",
+    ] {
+        passes(text);
+    }
+    check("é' or 1=1 -- ", "tautology after-quote");
+    check("路径' or '1'='1", "tautology after-quote reopened");
+}
+
+#[test]
 fn dumps() {
     let dump = "-- dump\nDROP TABLE IF EXISTS `users`;\nCREATE TABLE `users` (`id` int NOT NULL, PRIMARY KEY (`id`));\n\
                 INSERT INTO `users` VALUES (1,'it''s','a' 'b'),(2,'x','y');\nSELECT 1 FROM users WHERE 1=1;\n";

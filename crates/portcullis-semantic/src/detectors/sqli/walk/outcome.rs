@@ -7,6 +7,9 @@ use super::{Expect, Operand, Start, Walk, kinds_in};
 use crate::KindId;
 use crate::detectors::sqli::*;
 
+/// Signs of a row that parts a text.
+const LINE_SIGNS_MIN: usize = 6;
+
 impl Walk<'_, '_> {
     /// The right side of a comparison was read, if there is one.
     pub(super) fn compare(&mut self, right: Operand, right_span: Span) {
@@ -120,7 +123,10 @@ impl Walk<'_, '_> {
             |b: u8| b.is_ascii_digit()
         };
         // `!"#$%&` is a row of keys.
-        let is_row = self.word(span).starts_with(b"#$");
+        // A line of signs that parts a text, and the end of a raw string of Rust: `"#;`, `"#)`.
+        let is_row = self.word(span).starts_with(b"#$")
+            || self.word(span).starts_with(b"#") && matches!(body.first(), Some(b';' | b')' | b','))
+            || body.len() >= LINE_SIGNS_MIN && body.iter().all(|b| *b == body[0]);
         let short = (letters == 0 || letters <= 12 && !touches(body[0])) && !is_row;
         // `abc'--xyz`, `"a"-–-b`: hyphens that join words of a token or an address.
         let is_joint = self.tokens == 0
@@ -158,7 +164,8 @@ impl Walk<'_, '_> {
     pub(super) fn finish(&mut self) {
         if !self.ended {
             self.boundary();
-            let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote));
+            let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote))
+                && !self.ends_in_words();
             if reopened && self.clean && self.tokens > 1 {
                 self.note(REOPENED, Span::new(self.from.saturating_sub(1), self.text.len()));
             }
@@ -175,6 +182,14 @@ impl Walk<'_, '_> {
             && last.first() == Some(&quote)
             && self.last_span.end as usize == self.text.len()
             && (last.len() == 1 || last.last() != Some(&quote))
+    }
+
+    /// Behind the last quote stand a space and several words: `mke2fs " or " tune2fs is the one that ...`
+    fn ends_in_words(&self) -> bool {
+        let last = self.last_span.of(self.text).get(1..).unwrap_or_default();
+        last.starts_with(b" ")
+            && memchr::memchr2(b')', b';', last).is_none()
+            && last.split(|b| *b == b' ').filter(|word| !word.is_empty()).count() > 1
     }
 
     /// The last token is a string that does not end, and not of the quote that began the piece: the statement's own quote would be
