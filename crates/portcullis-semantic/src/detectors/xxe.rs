@@ -239,11 +239,11 @@ fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {
                 .unwrap_or(rest.len())];
             rest.get(host.len()) == Some(&b'/') && is_one_of(host, PUBLISHERS)
         }
-        // `-//W3C//DTD HTML 4.01//EN` without an address, or one beside the document.
+        // `-//W3C//DTD HTML 4.01//EN` without an address, or a declaration beside the document.
         None => {
             let is_plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
-            let is_legacy = system == b"about:legacy-compat";
-            is_legacy || public.starts_with(b"-//") && system.iter().all(is_plain)
+            let is_beside = system.ends_with(b".dtd") || public.starts_with(b"-//");
+            system == b"about:legacy-compat" || is_beside && system.iter().all(is_plain)
         }
     }
 }
@@ -389,8 +389,9 @@ mod tests {
             Xxe,
             "<!DOCTYPE hibernate-mapping PUBLIC \"-//Hibernate/Hibernate Mapping DTD 3.0//EN\" \"http://www.hibernate.org/dtd/hibernate-mapping-3.0.dtd\"><hibernate-mapping/>",
         );
-        passes(Xxe, "<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN'>");
-        passes(Xxe, "<!DOCTYPE TS SYSTEM 'about:legacy-compat'><TS/>");
+        for id in ["PUBLIC '-//W3C//DTD HTML 4.01//EN'", "SYSTEM 'about:legacy-compat'", "SYSTEM 'a.dtd'"] {
+            passes(Xxe, &format!("<!DOCTYPE html {id}>"));
+        }
         passes(Xxe, "<?xml version=\"1.0\"?><order><id>5</id><note>a &lt; b</note></order>");
         passes(Xxe, "In XML one writes <!ENTITY name \"value\"> inside the document type.");
         passes_at(Xxe, Place::XmlText, "a", "<svg xmlns:xlink=\"x\"><image xlink:href=\"pic.png\"/></svg>");
