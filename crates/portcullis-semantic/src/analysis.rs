@@ -9,7 +9,8 @@ use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, LOOK_SHARE, 
 use crate::score::{self, Model, Score};
 use crate::work::Work;
 use crate::{
-    ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, Place, Value, WeightsError, decode,
+    ByteGroups, Class, Finding, Kind, KindId, Layer, Layers, Level, Location, Place, Value, WeightsError,
+    decode,
 };
 
 /// The detectors with their gate and weights. Built once, shared by all threads, never changed.
@@ -171,7 +172,8 @@ impl Analysis {
         }
         let before = self.findings.len();
         self.detect(detectors, location, bytes, groups, Layers::default());
-        if !is_plain && location.place.is_value() && !self.work.is_spent() {
+        let is_bytes = is_file_or_text(location.place) && decode::is_bytes(bytes, groups);
+        if !is_plain && !is_bytes && location.place.is_value() && !self.work.is_spent() {
             self.forms(detectors, location, bytes, groups);
         }
         if self.work.is_spent() {
@@ -307,6 +309,7 @@ impl Analysis {
         made.clear();
         let mut spare = std::mem::take(&mut self.spare);
         let mut text = std::mem::take(&mut self.pieces);
+        let is_document = location.place == Place::FileContent && bytes.len() > DOCUMENT_BYTES_MIN;
         let mut layers = Layers::default();
         text.clear();
         text.extend_from_slice(bytes);
@@ -315,7 +318,10 @@ impl Analysis {
         loop {
             if !decode::is_plain(&text, groups) && self.work.charge(text.len()) {
                 decode::unwrap(&text, groups, layers, &mut spare, &mut |layer, form| {
-                    made.keep(bytes, layers.then(layer), form);
+                    // Escapes and references of a program or a page are its own.
+                    if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
+                        made.keep(bytes, layers.then(layer), form);
+                    }
                 });
             }
             let Some(&form) = made.list.get(next).filter(|_| !self.work.is_spent()) else { break };
@@ -348,7 +354,11 @@ impl Analysis {
             return;
         }
         let is_json = location.place.is_value() && decode::is_json(text, groups);
+        let is_bytes = is_file_or_text(location.place) && decode::is_bytes(text, groups);
         for number in candidates {
+            if is_bytes && !detectors.list[number].reads_bytes() {
+                continue;
+            }
             if !self.work.charge(text.len() / LOOK_SHARE) {
                 return;
             }
@@ -380,11 +390,10 @@ impl Analysis {
     }
 }
 
-/// True if the path is to be taken apart: it has something besides letters, digits and the usual signs.
-pub(crate) fn is_odd_path(path: &[u8]) -> bool {
-    const USUAL: ByteGroups = ByteGroups::of(b"az09/-_.~");
-    !ByteGroups::of(path).is_within(USUAL)
+/// Places of contents that may be no text.
+fn is_file_or_text(place: Place) -> bool {
+    matches!(place, Place::FileContent | Place::Text)
 }
 
-/// The place of a path's segment.
-pub(crate) const SEGMENT: Location<'static> = Location { place: Place::PathSegment, name: b"" };
+/// A shorter file may be a field to the application.
+const DOCUMENT_BYTES_MIN: usize = 1_024;

@@ -6,7 +6,7 @@ use portcullis_http::body::{BodyParser, Doctype, Options};
 use crate::detectors::protocol;
 use crate::leaves::{Leaves, hides_ascii};
 use crate::limits::{INFLATED_BYTES_MAX, LINES_MAX, PARTS_MAX};
-use crate::{Analysis, Class, Detectors, Location, Place};
+use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
 use crate::{decode, protobuf};
 
 impl Analysis {
@@ -111,6 +111,12 @@ impl Analysis {
     /// A body that is not taken apart by a parser, or not only.
     fn untyped(&mut self, detectors: &Detectors, body: &[u8]) {
         self.look(detectors, Location::of(Place::Text), body);
+        // A protocol of its own, if it is no file.
+        if decode::is_bytes(body, ByteGroups::of(body)) && !decode::is_of_file(body) {
+            for text in decode::strings(body) {
+                self.look(detectors, Location::of(Place::Text), text);
+            }
+        }
         self.parts(detectors, body);
     }
 
@@ -249,6 +255,18 @@ mod tests {
         let body = |text: &str| [head.as_bytes(), &file.repeat(8), value(text).as_bytes()].concat();
         assert_eq!(verdict("multipart/form-data; boundary=x", &body("hello")), "");
         assert_eq!(verdict("multipart/form-data; boundary=x", &body(ATTACK)), "path");
+    }
+
+    #[test]
+    fn no_text() {
+        // What stands between two strings of a binary protocol is no statement; each of them is a value. Those of a program are not.
+        let noise = b"\x02\x07call\0\x02\xF1 ' \xC3\x90 or \0\x88 1=1 \xFF\0 --".repeat(60);
+        assert_eq!(verdict("application/octet-stream", &noise), "");
+        let with = |text: &str| [&noise[..], b"\0", text.as_bytes(), b"\0", &noise].concat();
+        assert_eq!(verdict("application/octet-stream", &with(ATTACK)), "path");
+        assert_eq!(verdict("application/octet-stream", &with("usage: a [-b]")), "");
+        let program = [b"\x7FELF\x02\x01\0\0", &with("/usr/lib/python3/dist-packages")[..]].concat();
+        assert_eq!(verdict("application/octet-stream", &program), "");
     }
 
     #[test]

@@ -30,6 +30,11 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// True if it looks for bytes, too: files and bodies that are no text are shown to no other.
+    fn reads_bytes(&self) -> bool {
+        false
+    }
+
     /// Looks at a text that passed the gate.
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>);
 }

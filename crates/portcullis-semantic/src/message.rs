@@ -3,7 +3,6 @@
 use portcullis_http::body::{Limits, overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
-use crate::analysis::{SEGMENT, is_odd_path};
 use crate::leaves::{Leaves, is_odd_name};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place};
 
@@ -133,6 +132,15 @@ impl Analysis {
         }
     }
 }
+
+/// True if the path is to be taken apart: it has something besides letters, digits and the usual signs.
+fn is_odd_path(path: &[u8]) -> bool {
+    const USUAL: ByteGroups = ByteGroups::of(b"az09/-_.~");
+    !ByteGroups::of(path).is_within(USUAL)
+}
+
+/// The place of a path's segment.
+const SEGMENT: Location<'static> = Location { place: Place::PathSegment, name: b"" };
 
 /// A plain name and an equals sign stand behind each `&`: nothing cut a value in two.
 fn is_pairs(query: &[u8]) -> bool {

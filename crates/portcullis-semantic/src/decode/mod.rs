@@ -5,6 +5,7 @@
 //! in [`limits`](crate::limits). Nothing here blocks anything: a layer is context, its content is judged.
 
 mod binary;
+mod magic;
 mod packed;
 mod signs;
 mod structured;
@@ -132,6 +133,28 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
 /// A space behind more bytes than this is no end of what stands before Base64.
 const BASE64_LEAD_BYTES: usize = 8;
 
+pub(crate) use magic::is_of_file;
+
+/// True if `text` is none, but a picture, an archive, a program: long, with zeros, and in no encoding of 16 bits.
+pub(crate) fn is_bytes(text: &[u8], groups: ByteGroups) -> bool {
+    let is_wide = || binary::utf16(&text[..WIDE_BYTES], &mut Vec::new());
+    text.len() >= BYTES_MIN && groups.has(0) && !is_mostly_text(text) && !is_wide()
+}
+
+/// What is shorter is looked at as text, too.
+const BYTES_MIN: usize = 1_024;
+/// How much of a text tells whether each of its characters has two bytes.
+const WIDE_BYTES: usize = 512;
+
+/// The runs of ASCII that stand in `bytes`, as `strings` finds them.
+pub(crate) fn strings(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_text = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7E);
+    bytes.split(move |b| !is_text(b)).filter(|run| run.len() >= STRING_BYTES_MIN)
+}
+
+/// A shorter run is chance.
+const STRING_BYTES_MIN: usize = 8;
+
 /// True if at least nine bytes of ten are text: printable ASCII, white space, or UTF-8.
 fn is_mostly_text(bytes: &[u8]) -> bool {
     let mut odd = 0;
@@ -190,6 +213,17 @@ mod tests {
             }
         });
         assert_eq!(have, want, "{}", text.escape_ascii());
+    }
+
+    #[test]
+    fn bytes() {
+        let is = |text: &[u8]| is_bytes(text, ByteGroups::of(text));
+        let picture: Vec<u8> = b"\x89PNG\0\xC8\x01 IDAT\xFE\x12'\0\xF7".repeat(100);
+        assert!(is(&picture) && !is(&picture[..512]));
+        assert!(!is(&b"text \0 with a zero".repeat(100)));
+        let wide: Vec<u8> = b"a' or 1=1 -- ".repeat(100).iter().flat_map(|b| [*b, 0]).collect();
+        assert!(!is(&wide));
+        assert_eq!(strings(b"\0\x01short\xFFa string of text\0").collect::<Vec<_>>(), [b"a string of text"]);
     }
 
     #[test]

@@ -86,6 +86,10 @@ impl Detector for Deserialization {
         }
     }
 
+    fn reads_bytes(&self) -> bool {
+        true
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         if input.location.place == Place::RawBody {

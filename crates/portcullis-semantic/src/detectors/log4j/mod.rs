@@ -38,6 +38,10 @@ impl Detector for Log4j {
         &PROFILE
     }
 
+    fn reads_bytes(&self) -> bool {
+        true
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let mut resolver = Resolver::new(input.text);
         while let Some((event, start, end)) = resolver.next_event() {

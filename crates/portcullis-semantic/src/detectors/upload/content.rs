@@ -6,27 +6,11 @@ use portcullis_types::Span;
 use super::{
     IMAGE_COMMAND, OBEYED_CONTENT, PHAR, POLYGLOT, SERVER_CODE, SERVER_CODE_TAG, SVG_SCRIPT, WEB_SHELL,
 };
-use crate::Found;
 use crate::detectors::xss::runs_script;
+use crate::{Found, decode};
 
 /// Bytes of a block of code that are searched for what a web shell needs.
 const CODE_BYTES_MAX: usize = 16 << 10;
-
-/// What begins an image, a document or an archive.
-const MAGIC: [&[u8]; 12] = [
-    b"GIF8",
-    b"\x89PNG",
-    b"\xFF\xD8\xFF",
-    b"%PDF",
-    b"RIFF",
-    b"BM",
-    b"PK\x03\x04",
-    b"II*\0",
-    b"MM\0*",
-    b"\0\0\x01\0",
-    b"8BPS",
-    b"ID3",
-];
 
 /// Calls that run what they are given, in the languages of web servers; lower case, with the parenthesis or space behind.
 const RUNS: [&[u8]; 36] = [
@@ -101,7 +85,7 @@ pub(super) fn look(text: &[u8], found: &mut Found<'_>) {
         } else {
             found.add(SERVER_CODE_TAG, span);
         }
-        if at > 0 && MAGIC.iter().any(|magic| text.starts_with(magic)) {
+        if at > 0 && decode::is_of_file(text) {
             found.add(POLYGLOT, span);
         }
     }

@@ -65,6 +65,10 @@ impl Detector for Upload {
         matches!(place, Place::FileName | Place::FileContent)
     }
 
+    fn reads_bytes(&self) -> bool {
+        true
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         match input.location.place {
             Place::FileName => self.names.look(input.text, found),

@@ -1,0 +1,42 @@
+//! What contents of files begin with.
+
+const MAGIC: &[&[u8]] = &[
+    b"GIF8",
+    b"\x89PNG",
+    b"\xFF\xD8\xFF",
+    b"RIFF",
+    b"BM",
+    b"II*\0",
+    b"MM\0*",
+    b"\0\0\x01\0",
+    b"8BPS",
+    b"%PDF",
+    b"PK\x03\x04",
+    b"\x1F\x8B",
+    b"BZh",
+    b"\xFD7zXZ",
+    b"7z\xBC\xAF",
+    b"Rar!",
+    b"(\xB5/\xFD",
+    b"\x7FELF",
+    b"MZ",
+    b"\xCF\xFA\xED\xFE",
+    b"\0asm",
+    b"\xCA\xFE\xBA\xBE",
+    b"ID3",
+    b"OggS",
+    b"fLaC",
+    b"\x1A\x45\xDF\xA3",
+    b"\0\x01\0\0",
+    b"wOF",
+    b"OTTO",
+    b"SQLite format 3\0",
+];
+
+/// True if `bytes` begin as an image, a document, an archive, a program, a sound, a film or a font does.
+pub(crate) fn is_of_file(bytes: &[u8]) -> bool {
+    // Films and compiled Python have theirs behind a number.
+    MAGIC.iter().any(|magic| bytes.starts_with(magic))
+        || bytes.get(4..8) == Some(b"ftyp")
+        || bytes.get(2..4) == Some(b"\r\n") && !bytes[0].is_ascii_graphic() | !bytes[1].is_ascii()
+}
