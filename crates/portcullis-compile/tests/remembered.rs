@@ -40,9 +40,9 @@ fn run(
         transaction.keep_trace(None);
     }
     let line = RequestLine { line: b"GET / HTTP/1.1", method: b"GET", target: b"/", protocol: b"HTTP/1.1" };
-    transaction.request_head(line, request.iter().copied());
-    transaction.request_end(false);
-    transaction.response_head(b"HTTP/1.1", 200, response.iter().copied());
+    let _ = transaction.request_head(line, request.iter().copied());
+    let _ = transaction.request_end(false);
+    let _ = transaction.response_head(b"HTTP/1.1", 200, response.iter().copied());
     transaction.finish();
     let rules = transaction.matches().iter().filter(|found| found.log);
     let ids = rules.map(|found| plan.rule(found.rule).id.0).collect();
@@ -81,7 +81,8 @@ fn each_message_is_judged_as_if_it_were_the_first() {
                 scratch = buffers;
                 assert_eq!(found, run(&plan, Scratch::default(), request, response, true).0, "{request:?}");
                 let mut expected = [of_request, of_response].concat();
-                (found.sort_unstable(), expected.sort_unstable());
+                found.sort_unstable();
+                expected.sort_unstable();
                 assert_eq!(found, expected, "round {round}: {request:?} {response:?}");
             }
         }
