@@ -36,7 +36,11 @@ impl Transaction {
     /// Looks at a new value.
     pub(super) fn sift_value(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
         if self.is_calm(source, text) {
-            self.sift_texts(plan, sifted, source, &source.calm, &[text]);
+            let gates = plan.sieve.gates(text.classes);
+            let rules_out = |few: &[u16]| gates.rule_out(few, &sifted.settled, text.classes);
+            if !source.few_calm.as_deref().is_some_and(rules_out) {
+                self.sift_texts(plan, sifted, source, &source.calm, &[text]);
+            }
             self.sift_restless(plan, sifted, source, text);
         } else {
             sifted.work.forms.same.push(0);

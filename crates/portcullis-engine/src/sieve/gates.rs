@@ -64,6 +64,15 @@ impl Gates {
         })
     }
 
+    /// True if all of these are settled or cannot match in a text with these byte classes only.
+    pub(super) fn rule_out(&self, candidates: &[u16], settled: &[u64], classes: u64) -> bool {
+        candidates.iter().all(|&at| {
+            let (at, bit) = (usize::from(at), 1 << (at % 64));
+            let may = self.possible[at / BLOCK_BITS][at % BLOCK_BITS / 64] & !settled[at / 64] & bit != 0;
+            !may || self.further[at].needed & !classes != 0
+        })
+    }
+
     /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
     pub(super) fn left(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut Vec<u64>) {
         left.clear();
@@ -106,7 +115,7 @@ impl Gates {
 }
 
 /// So many candidates are asked one by one.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 
 /// [`Gates::left`] for one block.
 fn without_absent(

@@ -6,6 +6,7 @@ use portcullis_types::{ByteSet, Variable};
 use crate::store::{CLASS_COUNT, Class, Fresh, classes_of, readings_of};
 use crate::{ChainId, Chains};
 
+use super::gates::FEW;
 use super::{Side, classes};
 
 /// By origin of a value: who looks at it.
@@ -46,6 +47,8 @@ pub(crate) struct Source {
     pub(super) restless: Vec<u16>,
     /// The candidates that look at the value itself then.
     pub(super) calm: Vec<u64>,
+    /// The same, if they are few.
+    pub(super) few_calm: Option<Box<[u16]>>,
     /// A value with none of these byte classes is left alone by all other transformations,
     pub(super) triggers: u64,
     /// unless it ends with a dot.
@@ -177,7 +180,17 @@ impl Source {
             length_min: 0,
         };
         let (nodes, calm) = (vec![root], vec![0; width]);
-        Source { side, number: 0, nodes, restless: Vec::new(), calm, triggers: 0, final_dot: false, adds: 0 }
+        Source {
+            side,
+            number: 0,
+            nodes,
+            restless: Vec::new(),
+            calm,
+            few_calm: None,
+            triggers: 0,
+            final_dot: false,
+            adds: 0,
+        }
     }
 
     /// `candidate` looks through `chain`.
@@ -246,6 +259,8 @@ impl Source {
                 }
             }
         }
+        let few: Option<Vec<u16>> = bits(&self.calm).take(FEW + 1).map(|at| at.try_into().ok()).collect();
+        self.few_calm = few.filter(|few| few.len() <= FEW).map(Vec::into_boxed_slice);
         // Children stand behind their parents.
         for at in (0..self.nodes.len()).rev() {
             let node = &self.nodes[at];
