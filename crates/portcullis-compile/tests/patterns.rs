@@ -204,3 +204,29 @@ fn strmatch_takes_escapes_and_no_macros() {
         &["1 ARGS:a=%{tx.x}"],
     );
 }
+
+/// Where no word is that such a match needs, only the text's beginning is looked at.
+#[test]
+fn matches_that_begin_with_long_texts_or_with_words() {
+    let rules = "SecRule ARGS \"@rx (?:^|busybox|time |=)q[a-z0-9]\\.\" \"id:1,phase:2,pass,log\"";
+    let prose = "we+go+there,+and+then+home+".repeat(6);
+    let text = prose.replace('+', " ");
+    for (value, is_found) in [
+        (format!("qa.{prose}"), true),
+        (format!("{prose}qa."), false),
+        (format!("{prose}busyboxqa.{prose}"), true),
+        (format!("{prose}time+qa."), true),
+        (format!("{prose}%3Dqa."), true),
+        (format!("{prose}time+and+qa."), false),
+        (format!("it's+{prose}qa."), false),
+        (format!("it's+{prose}time+qa."), true),
+        (format!("qa.'{prose}"), true),
+        (format!("Qa.{prose}"), false),
+        (format!("{prose}BUSYBOXqa."), false),
+    ] {
+        let shown = value.replace('+', " ").replace("%3D", "=");
+        assert!(shown.contains(&text));
+        let found = matches(&run(rules, &format!("x={value}")));
+        assert_eq!(found.len(), usize::from(is_found), "{shown}: {found:?}");
+    }
+}

@@ -11,6 +11,7 @@
 //!
 //! The [`Sieve`] is the load-time half, part of the plan; [`sift`](mod@sift) is the half of a transaction.
 
+mod behind;
 mod build;
 mod classes;
 mod forms;
@@ -139,6 +140,8 @@ struct Candidate {
     produced: Option<produced::Produced>,
     /// The candidates of other links of the rule, which runs only if all of them match.
     others: Box<[u32]>,
+    /// Of a pattern, worked out when it is first asked for.
+    behind: OnceLock<Option<behind::Behind>>,
 }
 
 /// Words of many candidates.

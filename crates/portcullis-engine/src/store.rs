@@ -368,3 +368,35 @@ impl Store {
         self.values[mark.value.0 as usize].forms = mark.value_forms;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_come_again_are_kept_once() {
+        let mut store = Store::default();
+        let entered = |store: &mut Store, name: &str| {
+            store.add_pair(Class::ArgsPost, Class::ArgsPostNames, name.as_bytes(), b"value");
+            let last = store.class_value(Class::ArgsPostNames, store.class_len(Class::ArgsPostNames) - 1);
+            assert_eq!(store.text(store.data(last)), name.as_bytes());
+            store.data(last)
+        };
+        let first = entered(&mut store, "items.sku");
+        // Of the same length, with the same last byte.
+        let other = entered(&mut store, "items.sxu");
+        assert_ne!(first, other);
+        assert_eq!(entered(&mut store, "items.sxu"), other);
+        assert_ne!(entered(&mut store, "items.sku"), other);
+        entered(&mut store, "");
+        // Names of every length and last byte, some of which share a place.
+        for round in 0..300usize {
+            entered(&mut store, &format!("{}{}", "n".repeat(round % 40), round % 7));
+        }
+        let names = store.class_len(Class::ArgsPostNames);
+        assert_eq!((names, store.class_len(Class::ArgsPost)), (305, 305));
+        // What is left of a transaction is nothing to the next.
+        store.reset(b"others' bytes");
+        assert_eq!(entered(&mut store, "items.sku").start, 13);
+    }
+}

@@ -68,6 +68,11 @@ impl Gate {
         restrict::restrict(hir, alphabet).map(|hir| Gate::of_hir(&hir))
     }
 
+    /// The same for matches that begin behind the text's first byte.
+    pub fn of_hir_behind_start(hir: &Hir, alphabet: &ByteSet) -> Option<Gate> {
+        restrict::restrict_behind_start(hir, alphabet).map(|hir| Gate::of_hir(&hir))
+    }
+
     /// The same conditions for texts of the bytes of `alphabet` only, which has both cases of each letter; `None` if such
     /// texts cannot meet them.
     pub fn within(&self, alphabet: &ByteSet) -> Option<Gate> {

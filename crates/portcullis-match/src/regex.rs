@@ -44,9 +44,9 @@ pub use cursor::RegexError;
 pub use pcre::Pcre;
 
 use portcullis_types::Span;
-use regex_automata::Input;
 use regex_automata::meta;
 use regex_automata::util::primitives::NonMaxUsize;
+use regex_automata::{Anchored, Input};
 use regex_syntax::hir::Hir;
 
 /// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
@@ -137,6 +137,11 @@ impl Regex {
     /// True if the pattern matches somewhere in `hay`. Linear in its length.
     pub fn is_match(&self, hay: &[u8]) -> bool {
         self.engine.is_match(hay)
+    }
+
+    /// True if the pattern matches where `hay` begins.
+    pub fn is_match_at_start(&self, hay: &[u8]) -> bool {
+        self.engine.is_match(Input::new(hay).anchored(Anchored::Yes))
     }
 
     /// As [`Regex::is_match`], with scratch memory made by [`Regex::cache`] of this same regex.

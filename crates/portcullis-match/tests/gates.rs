@@ -46,6 +46,10 @@ proptest! {
                 let alphabet = ByteSet::of(text.as_bytes()).union(ByteSet::of(b"aA"));
                 let within = Gate::of_hir_within(&hir, &alphabet);
                 prop_assert!(within.is_some_and(|gate| gate.admits(text.as_bytes())), "{pattern:?} {text:?}");
+                if !regex.is_match_at_start(text.as_bytes()) {
+                    let behind = Gate::of_hir_behind_start(&hir, &alphabet);
+                    prop_assert!(behind.is_some_and(|gate| gate.admits(text.as_bytes())), "{pattern:?} {text:?}");
+                }
                 let both_cases = ByteSet::of(text.to_ascii_lowercase().as_bytes())
                     .union(ByteSet::of(text.to_ascii_uppercase().as_bytes()));
                 let within = gate.within(&both_cases);
@@ -74,6 +78,18 @@ proptest! {
             prop_assert_eq!(times, there, "{} in {}", word, text);
         }
     }
+}
+
+#[test]
+fn what_begins_behind_the_start_needs_words() {
+    let hir = Regex::syntax(br"(?i)(?:^|busybox|[=\n])\s*q[a-z0-9]\.", RegexFlags::default()).unwrap();
+    let plain = ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z')).union(ByteSet::of(b" .="));
+    assert!(Gate::of_hir_within(&hir, &plain).unwrap().words.is_empty());
+    let behind = Gate::of_hir_behind_start(&hir, &plain).unwrap();
+    assert!(behind.words.contains(&vec![b"=".to_vec(), b"busybox".to_vec()]), "{behind:?}");
+    // Nothing that has to begin with the text begins elsewhere.
+    let hir = Regex::syntax(b"^(?:ls|cat)", RegexFlags::default()).unwrap();
+    assert_eq!(Gate::of_hir_behind_start(&hir, &plain), None);
 }
 
 #[test]

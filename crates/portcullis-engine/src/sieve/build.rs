@@ -1,6 +1,7 @@
 //! Load time: from a plan to its sieve.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use portcullis_match::{Gate, Gates};
 use portcullis_types::{ByteSet, Variable};
@@ -69,7 +70,8 @@ impl Sieve {
             None => self.always[usize::from(phase)][step as usize / 64] &= !(1 << (step % 64)),
         }
         let (is_pure, others) = (is_pure(link), Box::default());
-        self.candidates.push(Candidate { link: number, phase, step, is_pure, produced, others });
+        let behind = OnceLock::new();
+        self.candidates.push(Candidate { link: number, phase, step, is_pure, produced, others, behind });
         for look in looks {
             let new = || Source::new(look.side, self.width);
             let source = match &look.at {

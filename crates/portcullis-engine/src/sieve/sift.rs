@@ -318,6 +318,11 @@ impl Transaction {
                 if let Some(produced) = &candidate.produced {
                     return produced.passes(plan, link, bytes, captures, &mut self.patterns);
                 }
+                // Words that every match has have been looked for.
+                let is_open = candidate.is_pure && gate.lists.is_empty() && classes & sieve.not_plain == 0;
+                if is_open && let Some(decided) = candidate.decided_by_beginning(link, text, bytes, folded) {
+                    return decided;
+                }
                 !candidate.is_pure
                     || link.operator.test(bytes, argument, false, captures, &mut self.patterns)
                         != link.negated

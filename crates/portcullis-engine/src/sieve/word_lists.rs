@@ -30,9 +30,7 @@ impl<'a> WordLists<'a> {
     }
 
     fn enter_list(&mut self, list: &'a [Vec<u8>]) -> Option<List> {
-        let bytes = list.iter().filter(|word| word.len() == 1).flatten();
-        let bytes = bytes.fold(ByteSet::EMPTY, |set, byte| set.with(*byte).with(byte.to_ascii_uppercase()));
-        let classes = classes::touching(&bytes);
+        let classes = byte_classes(list);
         let longer = list.iter().filter(|word| word.len() > 1);
         let list: Vec<u32> = longer.map(|word| self.number(word)).collect();
         if let Some(&number) = self.known.get(&list) {
@@ -73,4 +71,11 @@ impl<'a> WordLists<'a> {
         let few = std::iter::repeat_with(OnceLock::new).take(list_count).collect();
         Finder { words, lists, starts, list_count, few }
     }
+}
+
+/// Byte classes that the words of a single byte have.
+pub(super) fn byte_classes(list: &[Vec<u8>]) -> u64 {
+    let bytes = list.iter().filter(|word| word.len() == 1).flatten();
+    let bytes = bytes.fold(ByteSet::EMPTY, |set, byte| set.with(*byte).with(byte.to_ascii_uppercase()));
+    classes::touching(&bytes)
 }

@@ -1,24 +1,36 @@
 //! A pattern as it is for texts of some bytes only.
 
 use portcullis_types::ByteSet;
-use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, HirKind, Repetition};
+use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
 /// What matches where `hir` does in texts of these bytes; `None` if nothing does. Captures are left out.
 pub(super) fn restrict(hir: &Hir, alphabet: &ByteSet) -> Option<Hir> {
-    let class = ClassBytes::new(alphabet.iter().map(|byte| ClassBytesRange::new(byte, byte)));
-    Alphabet { set: *alphabet, class }.restrict(hir)
+    Alphabet::new(alphabet, false).restrict(hir)
+}
+
+/// The same for what begins behind the text's first byte.
+pub(super) fn restrict_behind_start(hir: &Hir, alphabet: &ByteSet) -> Option<Hir> {
+    Alphabet::new(alphabet, true).restrict(hir)
 }
 
 /// The bytes, in two forms.
 struct Alphabet {
     set: ByteSet,
     class: ClassBytes,
+    /// Nothing matches at the start of a text.
+    behind_start: bool,
 }
 
 impl Alphabet {
+    fn new(set: &ByteSet, behind_start: bool) -> Alphabet {
+        let class = ClassBytes::new(set.iter().map(|byte| ClassBytesRange::new(byte, byte)));
+        Alphabet { set: *set, class, behind_start }
+    }
+
     /// Recursion follows the nesting of the pattern, which its parser bounds.
     fn restrict(&self, hir: &Hir) -> Option<Hir> {
         match hir.kind() {
+            HirKind::Look(Look::Start) if self.behind_start => None,
             HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Unicode(_)) => Some(hir.clone()),
             HirKind::Literal(text) => text.0.iter().all(|&byte| self.set.contains(byte)).then(|| hir.clone()),
             HirKind::Class(Class::Bytes(class)) => {

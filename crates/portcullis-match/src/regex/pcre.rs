@@ -5,7 +5,7 @@ use portcullis_types::{ByteSet, Span};
 use super::backtrack::{Backtracker, Budget, Exhausted};
 use super::lazy::Lazy;
 use crate::gate::GatesCell;
-use crate::{Facts, Gates};
+use crate::{Facts, Gate, Gates};
 
 use super::{Captures, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
 
@@ -115,6 +115,19 @@ impl Pcre {
                 .unwrap_or_else(Gates::open),
             Engine::Backtracking(_) => Gates::open(),
         })
+    }
+
+    /// What a text of these bytes must have before a match can begin behind its first byte; `None` if that cannot be, or is not known.
+    /// Worked out anew each time.
+    pub fn gate_behind_start(&self, alphabet: &ByteSet) -> Option<Gate> {
+        let Engine::Linear(lazy) = &self.engine else { return None };
+        lazy.with_hir(&self.pattern, self.flags, |hir| Gate::of_hir_behind_start(hir, alphabet)).flatten()
+    }
+
+    /// Whether a match begins with the first byte of `hay`; `None` for a pattern that backtracks.
+    pub fn is_match_at_start(&self, hay: &[u8]) -> Option<bool> {
+        let Engine::Linear(lazy) = &self.engine else { return None };
+        Some(lazy.regex(&self.pattern, self.flags).is_match_at_start(hay))
     }
 
     /// True if matching may need more than linear time, and therefore may end with [`Exhausted`].
