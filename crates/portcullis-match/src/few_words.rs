@@ -12,6 +12,8 @@ const FOLD: u8 = 0x20;
 const SHARED_BYTES: usize = 4;
 /// A shorter word is too often in a text to be looked for.
 const WORD_BYTES_MIN: usize = 3;
+/// More words seldom have so few pieces, and a request would wait while these are looked for.
+const WORDS_MAX: usize = 1_000;
 /// Pieces that are looked for many bytes at a time.
 const PIECES_MAX: usize = 64;
 /// Pieces that begin at more places of a text than this are found so often that looking for them first is in vain.
@@ -38,7 +40,7 @@ impl FewWords {
     /// For these words in lower case; `None` if they have too many pieces, or too frequent ones, or this processor has nothing to look for
     /// them with.
     pub fn new(words: &[&[u8]]) -> Option<FewWords> {
-        if words.iter().any(|word| word.len() < WORD_BYTES_MIN) {
+        if words.len() > WORDS_MAX || words.iter().any(|word| word.len() < WORD_BYTES_MIN) {
             return None;
         }
         let folded: Vec<Vec<u8>> =
@@ -148,6 +150,7 @@ mod tests {
     fn what_is_not_worth_it() {
         assert!(FewWords::new(&[b"==", b"equ"]).is_none());
         assert!(FewWords::new(&[b"the"]).is_none());
+        assert!(FewWords::new(&vec![b"bin/cat".as_slice(); 1_001]).is_none());
         let many: Vec<Vec<u8>> = (0..300u32).map(|n| format!("{:x}q", n * 7_919_777).into_bytes()).collect();
         assert!(FewWords::new(&many.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_none());
     }
