@@ -38,5 +38,20 @@ pub(crate) fn is_of_file(bytes: &[u8]) -> bool {
     // Films and compiled Python have theirs behind a number.
     MAGIC.iter().any(|magic| bytes.starts_with(magic))
         || bytes.get(4..8) == Some(b"ftyp")
-        || bytes.get(2..4) == Some(b"\r\n") && !bytes[0].is_ascii_graphic() | !bytes[1].is_ascii()
+        || bytes.get(1..4) == Some(b"\r\r\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files() {
+        for bytes in [&b"\x89PNG\r\n"[..], b"\0\0\0\x20ftypisom", b"\xCB\r\r\n\0", b"PK\x03\x04"] {
+            assert!(is_of_file(bytes), "{}", bytes.escape_ascii());
+        }
+        for bytes in [&b""[..], b"\x00\x03call", b"{\"a\":1}", b"a\r\nb"] {
+            assert!(!is_of_file(bytes), "{}", bytes.escape_ascii());
+        }
+    }
 }
