@@ -133,7 +133,7 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
 /// A space behind more bytes than this is no end of what stands before Base64.
 const BASE64_LEAD_BYTES: usize = 8;
 
-pub(crate) use magic::is_of_file;
+pub(crate) use magic::{is_of_file, is_of_shown};
 
 /// True if `text` is none, but a picture, an archive, a program: long, with zeros, and in no encoding of 16 bits.
 pub(crate) fn is_bytes(text: &[u8], groups: ByteGroups) -> bool {

@@ -85,7 +85,7 @@ pub(super) fn look(text: &[u8], found: &mut Found<'_>) {
         } else {
             found.add(SERVER_CODE_TAG, span);
         }
-        if at > 0 && decode::is_of_file(text) {
+        if at > 0 && decode::is_of_shown(text) {
             found.add(POLYGLOT, span);
         }
     }
