@@ -162,6 +162,7 @@ impl Iterator for Lexer<'_> {
         let start = self.at;
         let &first = self.text.get(start)?;
         let (kind, end) = match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => (TokenKind::Name, self.run(start + 1, is_name)),
             b'0'..=b'9' => {
                 let end = self.run(start, |b| b.is_ascii_alphanumeric() || b == b'_');
                 let is_fraction = self.text.get(end) == Some(&b'.')

@@ -349,7 +349,7 @@ impl Analysis {
         if !self.work.charge(text.len()) {
             return;
         }
-        let candidates = detectors.gate.candidates(&detectors.list, text, groups, location.place);
+        let (candidates, telling) = detectors.gate.candidates(&detectors.list, text, groups, location.place);
         if candidates.is_empty() {
             return;
         }
@@ -362,7 +362,8 @@ impl Analysis {
             if !self.work.charge(text.len() / LOOK_SHARE) {
                 return;
             }
-            let input = Input { text, groups, location, layers, is_json };
+            let is_telling = telling.has(number);
+            let input = Input { text, groups, location, layers, is_json, is_telling };
             let mut found = self.found(detectors, number, text, layers);
             detectors.list[number].detect(&input, &mut found);
         }

@@ -20,6 +20,11 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
         self.profile().hints
     }
 
+    /// Words without which its dearer readings tell nothing, see [`Input::is_telling`]; with none it has no such readings.
+    fn telling_hints(&self) -> &[Hint] {
+        &[]
+    }
+
     /// The places it looks at.
     fn reads(&self, place: Place) -> bool {
         place.is_value()
@@ -113,6 +118,8 @@ pub struct Input<'a> {
     pub layers: Layers,
     /// The text is JSON from end to end: its strings are looked at by themselves.
     pub is_json: bool,
+    /// One of the detector's [`telling_hints`](Detector::telling_hints) is in it.
+    pub is_telling: bool,
 }
 
 /// Where a detector puts what it finds.

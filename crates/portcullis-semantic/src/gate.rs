@@ -8,6 +8,9 @@ use crate::{ByteGroups, Place};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Candidates(pub u64);
 
+/// Detectors at most: behind their bits come those of their telling hints.
+const DETECTORS_MAX: usize = 32;
+
 /// Tells which detectors a text may concern.
 #[derive(Debug)]
 pub struct Gate {
@@ -17,15 +20,17 @@ pub struct Gate {
     /// For each group of bytes the detectors to which it is a hint by itself.
     signs: [u64; 64],
     without_hints: u64,
+    /// The detectors with telling hints.
+    with_telling: u64,
     reads: [u64; 64],
 }
 
 impl Gate {
-    /// A gate for `detectors`, of which there are at most 64.
+    /// A gate for `detectors`.
     pub fn new(detectors: &[Box<dyn Detector>]) -> Gate {
-        assert!(detectors.len() <= 64, "the candidate set has 64 places");
+        assert!(detectors.len() <= DETECTORS_MAX, "the set of detectors has no more places");
         let mut hints = Vec::new();
-        let mut without_hints = 0;
+        let (mut without_hints, mut with_telling) = (0, 0);
         let (mut reads, mut needs, mut signs) = ([0; 64], [0; 64], [0; 64]);
         for (number, detector) in detectors.iter().enumerate() {
             let bit = 1u64 << number;
@@ -40,6 +45,10 @@ impl Gate {
                     _ => hints.push((hint, bit)),
                 }
             }
+            hints.extend(detector.telling_hints().iter().map(|&hint| (hint, bit << DETECTORS_MAX)));
+            if !detector.telling_hints().is_empty() {
+                with_telling |= bit;
+            }
             if detector.hints().is_empty() {
                 without_hints |= bit;
             }
@@ -47,17 +56,17 @@ impl Gate {
                 reads[place as usize] |= bit;
             }
         }
-        Gate { words: HintScan::new(&hints), needs, signs, without_hints, reads }
+        Gate { words: HintScan::new(&hints), needs, signs, without_hints, with_telling, reads }
     }
 
-    /// The detectors that must look at `text`.
+    /// The detectors that must look at `text`, and those of them of which a telling hint is in it.
     pub fn candidates(
         &self,
         detectors: &[Box<dyn Detector>],
         text: &[u8],
         groups: ByteGroups,
         place: Place,
-    ) -> Candidates {
+    ) -> (Candidates, Candidates) {
         let mut reads = self.reads[place as usize];
         if place == Place::RawBody {
             for number in Candidates(reads).filter(|number| !detectors[*number].reads_body(text, groups)) {
@@ -71,14 +80,21 @@ impl Gate {
         }
         wanted &= reads;
         hit &= wanted;
-        if hit == wanted {
-            return Candidates(hit);
+        let telling = (wanted & self.with_telling) << DETECTORS_MAX;
+        let open = wanted & !hit | telling;
+        if open != 0 {
+            hit |= self.words.find(text, open);
         }
-        Candidates(hit | self.words.find(text, wanted & !hit))
+        (Candidates(hit & ((1 << DETECTORS_MAX) - 1)), Candidates(hit >> DETECTORS_MAX))
     }
 }
 
 impl Candidates {
+    /// True if detector `number` is one of them.
+    pub fn has(self, number: usize) -> bool {
+        self.0 >> number & 1 == 1
+    }
+
     /// True if there are none.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -1,6 +1,6 @@
 //! The search for hint words: one look at each byte, in an automaton that is laid out for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::noncontiguous::NFA;
@@ -13,10 +13,10 @@ use crate::detector::Hint;
 pub(crate) struct HintScan {
     /// Bytes that no hint has are all of class 0.
     classes: [u8; 256],
-    /// The logarithm of the length of a state's row.
-    shift: u32,
-    /// The next state, by state and class. States in which no hint ends come first.
-    next: Vec<u16>,
+    /// The number of classes, which is the length of a state's row.
+    row: usize,
+    /// The next state, by state and class; a state is where its row begins. States in which no hint ends come first.
+    next: Vec<u32>,
     /// What ends in the other states.
     ends: Vec<Ends>,
     first_end: usize,
@@ -43,34 +43,32 @@ impl HintScan {
             .build(hints.iter().map(|(hint, _)| hint.as_str()))
             .expect("hint words are few");
         let (classes, bytes) = classes(hints);
-        let shift = bytes.len().next_power_of_two().trailing_zeros();
         let go = |state: StateID, byte: u8| automaton.next_state(Anchored::No, state, byte);
         let start = automaton.start_state(Anchored::No).expect("it is built for that");
         // All states that can be reached, in the order in which they are met; those in which something ends go last.
         let mut states = vec![start];
-        let mut known = HashMap::from([(start, ())]);
+        let mut known = HashSet::from([start]);
         let mut at = 0;
         while let Some(&state) = states.get(at) {
             at += 1;
             for &byte in &bytes {
                 let next = go(state, byte);
-                if known.insert(next, ()).is_none() {
+                if known.insert(next) {
                     states.push(next);
                 }
             }
         }
         states.sort_by_key(|state| automaton.is_match(*state));
         let first_end = states.partition_point(|state| !automaton.is_match(*state));
-        let numbers: HashMap<StateID, u16> = states
+        let row = bytes.len();
+        let rows: HashMap<StateID, u32> = states
             .iter()
             .enumerate()
-            .map(|(number, state)| (*state, u16::try_from(number).expect("hint words are few")))
+            .map(|(number, state)| (*state, u32::try_from(number * row).expect("hint words are few")))
             .collect();
-        let mut next = vec![0; states.len() << shift];
-        for (number, &state) in states.iter().enumerate() {
-            for (class, &byte) in bytes.iter().enumerate() {
-                next[number << shift | class] = numbers[&go(state, byte)];
-            }
+        let mut next = Vec::with_capacity(states.len() * row);
+        for &state in &states {
+            next.extend(bytes.iter().map(|&byte| rows[&go(state, byte)]));
         }
         let ends = states[first_end..].iter().map(|&state| {
             let mut ends = Ends::default();
@@ -85,7 +83,7 @@ impl HintScan {
             ends
         });
         let ends = ends.collect();
-        HintScan { classes, shift, next, ends, first_end }
+        HintScan { classes, row, next, ends, first_end: first_end * row }
     }
 
     /// Those of the detectors that are `wanted` of which a hint stands in `text`.
@@ -95,9 +93,9 @@ impl HintScan {
         let mut state = 0;
         for (at, &b) in text.iter().enumerate() {
             let class = usize::from(self.classes[usize::from(b)]);
-            state = usize::from(self.next[state << self.shift | class]);
+            state = self.next[state + class] as usize;
             if state >= self.first_end {
-                let ends = &self.ends[state - self.first_end];
+                let ends = &self.ends[(state - self.first_end) / self.row];
                 if ends.all & open != 0 {
                     open &= !ends.at(text, at + 1);
                     if open == 0 {
@@ -121,10 +119,10 @@ impl Ends {
 /// The class of each byte, and a byte of each class; capitals are of their letter's class.
 fn classes(hints: &[(Hint, u64)]) -> ([u8; 256], Vec<u8>) {
     let all = || hints.iter().flat_map(|(hint, _)| hint.as_str().bytes());
-    let other = (0..=u8::MAX).find(|byte| all().all(|b| b != byte.to_ascii_lowercase()));
+    let other = (0..=u8::MAX).find(|byte| all().all(|b| !b.eq_ignore_ascii_case(byte)));
     let mut classes = [0; 256];
     let mut bytes = vec![other.expect("hints have few signs")];
-    for b in all() {
+    for b in all().map(|b| b.to_ascii_lowercase()) {
         if classes[usize::from(b)] == 0 {
             classes[usize::from(b)] = bytes.len() as u8;
             classes[usize::from(b.to_ascii_uppercase())] = bytes.len() as u8;

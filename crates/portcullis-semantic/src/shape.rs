@@ -51,14 +51,17 @@ impl ByteGroups {
     /// The groups of the bytes of `bytes`.
     pub const fn of(bytes: &[u8]) -> ByteGroups {
         let mut groups = 0;
-        let mut rest = bytes;
-        while let Some((&[a, b, c, d], tail)) = rest.split_first_chunk() {
+        let (fours, rest) = bytes.as_chunks::<4>();
+        let mut i = 0;
+        while i < fours.len() {
+            let [a, b, c, d] = fours[i];
             groups |= TABLE[a as usize] | TABLE[b as usize] | TABLE[c as usize] | TABLE[d as usize];
-            rest = tail;
+            i += 1;
         }
-        while let Some((&b, tail)) = rest.split_first() {
-            groups |= TABLE[b as usize];
-            rest = tail;
+        let mut i = 0;
+        while i < rest.len() {
+            groups |= TABLE[rest[i] as usize];
+            i += 1;
         }
         ByteGroups(groups)
     }

@@ -224,7 +224,8 @@ impl<'a> Iterator for Lines<'a> {
 
 /// What a line is to a mail server.
 fn classify(line: &[u8]) -> Option<KindId> {
-    if line.first().is_some_and(u8::is_ascii_whitespace) {
+    // All of these begin with a letter, but for the dot that ends a mail.
+    if !line.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'.') {
         return None;
     }
     let line = line.trim_ascii_end();

@@ -10,6 +10,15 @@ pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
     at + text.get(at..).unwrap_or_default().iter().take_while(|b| b.is_ascii_whitespace()).count()
 }
 
+/// The offset of the first byte that `table` has.
+pub(super) fn find_in(text: &[u8], table: &[bool; 256]) -> Option<usize> {
+    let has = |b: u8| table[usize::from(b)];
+    let (fours, rest) = text.as_chunks::<4>();
+    let block = fours.iter().position(|&[a, b, c, d]| has(a) | has(b) | has(c) | has(d));
+    let from = block.map_or(text.len() - rest.len(), |block| 4 * block);
+    text[from..].iter().position(|&b| has(b)).map(|at| from + at)
+}
+
 /// The end of the run of bytes from `at` on for which `is_part` holds, at most `most` bytes.
 pub(super) fn run(text: &[u8], at: usize, most: usize, is_part: fn(u8) -> bool) -> usize {
     at + text.get(at..).unwrap_or_default().iter().take(most).take_while(|b| is_part(**b)).count()

@@ -1,6 +1,7 @@
 //! Where a shell would begin a command.
 
 use super::{AMPERSAND, LOGICAL, NEWLINE, PIPE, SEMICOLON, SUBSTITUTION, WHOLE};
+use crate::detectors::scan::find_in;
 use crate::{ByteGroups, KindId};
 
 /// What stands before a command.
@@ -225,7 +226,7 @@ fn is_fence(after: &[u8]) -> bool {
 }
 
 /// Bytes at which a command may begin.
-const SIGN: [bool; 256] = {
+static SIGN: [bool; 256] = {
     let mut table = [false; 256];
     let signs = b";|&\n\r\\$<>`";
     let mut i = 0;
@@ -248,7 +249,7 @@ impl Iterator for Positions<'_> {
             return None;
         }
         let text = self.text;
-        while let Some(skipped) = text[self.at.min(text.len())..].iter().position(|b| SIGN[usize::from(*b)]) {
+        while let Some(skipped) = find_in(&text[self.at.min(text.len())..], &SIGN) {
             let start = self.at + skipped;
             let next = text.get(start + 1).copied().unwrap_or(0);
             self.at = start + 1;

@@ -28,7 +28,9 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     }
     if input.groups.has(b'(') {
         powershell(text, found);
-        called_text(text, found);
+        if input.groups.has(b'+') {
+            called_text(text, found);
+        }
         if input.groups.has(b'%') {
             cmd_loop(text, found);
         }

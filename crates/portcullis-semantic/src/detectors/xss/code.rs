@@ -24,7 +24,7 @@ impl Xss {
         // Several lines of code are a program, or an article with one in it; what is injected is a line.
         let is_text = memchr::memchr_iter(b'\n', text).take(LINES_MAX).count() == LINES_MAX;
         // Without these the whole tells nothing, and of what follows quotes only the first one does.
-        let may_have_sinks = self.names.may_have_sinks(text);
+        let may_have_sinks = self.names.may_have_sinks(text, input.is_telling);
         if may_have_sinks {
             let whole = walk(text, 0, &self.names);
             found.may_walk(whole.bytes_read, whole.tokens as usize);

@@ -107,12 +107,14 @@ const FIELD_BYTES_MAX: usize = 96;
 #[derive(Debug)]
 pub struct Xss {
     names: Names,
+    /// Names of JavaScript without which code does nothing.
+    telling: Vec<Hint>,
 }
 
 impl Xss {
     /// The detector with its data.
     pub fn new() -> Xss {
-        Xss { names: Names::new() }
+        Xss { names: Names::new(), telling: Names::telling().map(Hint::word).collect() }
     }
 }
 
@@ -131,6 +133,10 @@ static PROFILE: Profile = Profile::new(Class::Xss, KINDS)
 impl Detector for Xss {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn telling_hints(&self) -> &[Hint] {
+        &self.telling
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -64,41 +64,10 @@ pub(super) enum Markup {
 
 const NAME_BYTES_MAX: usize = 32;
 
-/// Bytes of which the words are made that [`Names::may_have_sinks`] looks for.
-const WORD: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut b = 0;
-    while b < 256 {
-        table[b] = (b as u8).is_ascii_alphanumeric() || matches!(b as u8, b'_' | b'$');
-        b += 1;
-    }
-    table
-};
-
 impl Names {
     pub fn new() -> Names {
         let (mut script, mut markup) = (Vec::new(), Vec::new());
-        for (name, group) in lines(include_str!("../../../data/js-names.tsv")) {
-            let group = match group {
-                "dialog" => Group::Dialog,
-                "execute" => Group::Execute,
-                "timer" => Group::Timer,
-                "write-call" => Group::WriteCall,
-                "send" => Group::Send,
-                "decode" => Group::Decode,
-                "global" => Group::Global,
-                "location" => Group::Location,
-                "data" => Group::Data,
-                "markup" => Group::Markup,
-                "target" => Group::Target,
-                "navigate" => Group::Navigate,
-                "constructor" => Group::Constructor,
-                "reflect" => Group::Reflect,
-                "indirect" => Group::Indirect,
-                "make" => Group::Make,
-                "demo" => Group::Demo,
-                _ => Group::Any,
-            };
+        for (name, group) in script_names() {
             script.push((name.as_bytes(), group));
         }
         for (name, group) in lines(include_str!("../../../data/html-names.tsv")) {
@@ -119,28 +88,36 @@ impl Names {
         self.script.get(name).unwrap_or(Group::Any)
     }
 
+    /// The names without which a piece of JavaScript has no sink, but for [`FUNCTION`].
+    pub fn telling() -> impl Iterator<Item = &'static str> {
+        let is_one = |(name, group): &(&str, Group)| tells(*group) && name.as_bytes() != FUNCTION;
+        script_names().filter(is_one).map(|(name, _)| name)
+    }
+
     /// True if a piece of JavaScript in `text` could have one of [`Effects::SINKS`](super::effects::Effects::SINKS): it names
     /// something, or calls by signs alone. Never a wrong no: what is looked for are all words of ASCII, wherever they stand.
-    pub fn may_have_sinks(&self, text: &[u8]) -> bool {
-        let tells = |word: &[u8]| {
-            !word.is_empty()
-                && !matches!(self.script(word), Group::Any | Group::Demo | Group::Indirect | Group::Target)
-        };
+    /// `is_telling`: one of [`Names::telling`] is in it, in whatever case.
+    pub fn may_have_sinks(&self, text: &[u8], is_telling: bool) -> bool {
         // `[]`, with what code may have between the brackets.
         let empty = |at: usize| {
             let inner = text[at + 1..].trim_ascii_start().first();
             inner.is_some_and(|b| matches!(b, b']' | b'/' | 0 | 0x0B | 0x80..))
         };
+        let has_name = is_telling || memchr::memmem::find(text, FUNCTION).is_some();
+        has_name && self.has_telling_word(text) || memchr::memchr_iter(b'[', text).any(empty)
+    }
+
+    fn has_telling_word(&self, text: &[u8]) -> bool {
         let mut from = 0;
         for (at, &b) in text.iter().enumerate() {
             if !WORD[usize::from(b)] {
-                if at > from && tells(&text[from..at]) {
+                if at > from && tells(self.script(&text[from..at])) {
                     return true;
                 }
                 from = at + 1;
             }
         }
-        tells(&text[from..]) || memchr::memchr_iter(b'[', text).any(empty)
+        tells(self.script(&text[from..]))
     }
 
     /// What an element is; `None` for one that HTML does not know.
@@ -167,6 +144,52 @@ impl Names {
         }
         self.markup.get(&lower[..len])
     }
+}
+
+/// Makes code of text. In lower case it is a word that most code has, so that its case counts.
+const FUNCTION: &[u8] = b"Function";
+
+/// Bytes of which words are made.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = (b as u8).is_ascii_alphanumeric() || matches!(b as u8, b'_' | b'$');
+        b += 1;
+    }
+    table
+};
+
+/// A piece of JavaScript with a name of this sort may do something.
+fn tells(group: Group) -> bool {
+    !matches!(group, Group::Any | Group::Demo | Group::Indirect | Group::Target)
+}
+
+/// `data/js-names.tsv`
+fn script_names() -> impl Iterator<Item = (&'static str, Group)> {
+    lines(include_str!("../../../data/js-names.tsv")).map(|(name, group)| {
+        let group = match group {
+            "dialog" => Group::Dialog,
+            "execute" => Group::Execute,
+            "timer" => Group::Timer,
+            "write-call" => Group::WriteCall,
+            "send" => Group::Send,
+            "decode" => Group::Decode,
+            "global" => Group::Global,
+            "location" => Group::Location,
+            "data" => Group::Data,
+            "markup" => Group::Markup,
+            "target" => Group::Target,
+            "navigate" => Group::Navigate,
+            "constructor" => Group::Constructor,
+            "reflect" => Group::Reflect,
+            "indirect" => Group::Indirect,
+            "make" => Group::Make,
+            "demo" => Group::Demo,
+            _ => Group::Any,
+        };
+        (name, group)
+    })
 }
 
 fn lines(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -66,6 +66,7 @@ pub(in crate::detectors) struct Scan<'n, 't> {
     /// A call that runs code from text was seen.
     pub(super) runs_text: bool,
     pending: [Option<(Fact, Span)>; 3],
+    has_pending: bool,
     tokens: usize,
 }
 
@@ -89,6 +90,7 @@ impl<'n, 't> Scan<'n, 't> {
             in_call: false,
             runs_text: false,
             pending: [None; 3],
+            has_pending: false,
             tokens: 0,
         }
     }
@@ -96,8 +98,11 @@ impl<'n, 't> Scan<'n, 't> {
     /// The next thing that the expression does.
     pub fn next_fact(&mut self) -> Option<(Fact, Span)> {
         loop {
-            if let Some(fact) = self.pending.iter_mut().find_map(Option::take) {
-                return Some(fact);
+            if self.has_pending {
+                match self.pending.iter_mut().find_map(Option::take) {
+                    Some(fact) => return Some(fact),
+                    None => self.has_pending = false,
+                }
             }
             let token = self.lexer.next()?;
             self.tokens += 1;
@@ -118,6 +123,7 @@ impl<'n, 't> Scan<'n, 't> {
     }
 
     pub(super) fn note(&mut self, fact: Fact, span: Span) {
+        self.has_pending = true;
         if let Some(place) = self.pending.iter_mut().find(|place| place.is_none()) {
             *place = Some((fact, span));
         }
