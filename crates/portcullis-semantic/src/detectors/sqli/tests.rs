@@ -235,3 +235,21 @@ fn dumps() {
                 INSERT INTO `users` VALUES (1,'it''s','a' 'b'),(2,'x','y');\nSELECT 1 FROM users WHERE 1=1;\n";
     testing::passes_at(Class::Sqli, Place::FileContent, "file", dump);
 }
+
+/// Found by the property of everyday values: words of SQL behind which no list of columns stands.
+#[test]
+fn words_without_a_list_of_columns() {
+    for text in [
+        "Union select e.g..",
+        "Union select i.e. the best",
+        "24/7 select order where.",
+        "24/7 select group where it is",
+    ] {
+        passes(text);
+    }
+    check("union select a.b", "union-select");
+    check("union select a.b.c from a.b", "union-select");
+    check("1 union select e.g. from e", "union-select");
+    check("1 select from users where 1=1", "juxtaposed");
+    check("1 select order from users", "juxtaposed");
+}

@@ -249,7 +249,7 @@ impl Walk<'_, '_> {
         let [next, second] = ahead.map(|token| token.map(|token| token.kind));
         let in_earnest = match next {
             Some(TokenKind::Word(Word::Name)) => match second {
-                Some(TokenKind::Dot) => has_member,
+                Some(TokenKind::Dot) => has_member && !self.is_abbreviation(),
                 _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
             },
             // `Union select null?`, `Union select all!`: a question or a call ends there, and the value with it.
@@ -296,6 +296,12 @@ impl Walk<'_, '_> {
             self.note(SUBSELECT, span);
             self.only_words = !in_earnest;
         }
+    }
+
+    /// `e.g.`: behind the second dot no name follows, as in a column's it would.
+    fn is_abbreviation(&self) -> bool {
+        let third = self.lexer.clone().nth(3);
+        third.is_some_and(|token| token.kind == TokenKind::Dot) && !self.joins_names(third)
     }
 
     /// Nothing stands before the UNION of the value.

@@ -133,7 +133,12 @@ impl Walk<'_, '_> {
                         && (matches!(second_kind, None | Some(TokenKind::Semicolon))
                             || matches!(second_kind, Some(TokenKind::Operator(_)))
                                 && self.lexer.clone().nth(2).is_none());
+                    // `24/7 select order where.`: what ends a list of columns does not begin one.
+                    let is_listless = matches!(first_word, Some(word) if word != Word::From
+                            && matches!(role(word), Part::Clause | Part::Compare | Part::Join))
+                        && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::From);
                     let plain = is_order
+                        || is_listless
                         || (matches!(first_word, Some(Word::Name))
                             || is_spoken_case
                             || is_aside
