@@ -1,16 +1,18 @@
 //! One message: values in, findings and scores out.
 
+mod forms;
+
+use forms::Form;
 use portcullis_types::Span;
 
 use crate::detector::{Detector, Found, Input};
 use crate::detectors::protocol::WORK_LIMIT;
 use crate::gate::{Candidates, Gate};
-use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, LOOK_SHARE, NAME_BYTES_MAX};
+use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
 use crate::score::{self, Model, Score};
 use crate::work::Work;
 use crate::{
-    ByteGroups, Class, Finding, Kind, KindId, Layer, Layers, Level, Location, Place, Value, WeightsError,
-    decode,
+    ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, Place, Value, WeightsError, decode,
 };
 
 /// The detectors with their gate and weights. Built once, shared by all threads, never changed.
@@ -107,39 +109,6 @@ pub struct Analysis {
     pub(crate) pieces: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Form {
-    span: Span,
-    layers: Layers,
-}
-
-/// The decoded forms of one value, in the order in which they were made.
-#[derive(Debug, Default)]
-struct Forms {
-    bytes: Vec<u8>,
-    list: Vec<Form>,
-    bytes_max: usize,
-}
-
-impl Forms {
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.list.clear();
-    }
-
-    /// Keeps `form` of `value`, if it is new and there is room; without `layers` there are too many of them.
-    fn keep(&mut self, value: &[u8], layers: Option<Layers>, form: &[u8]) {
-        let Some(layers) = layers else { return };
-        let end = self.bytes.len() + form.len();
-        // What two ways of decoding lead to has been looked at once, or will be.
-        let is_known = || form == value || self.list.iter().any(|known| known.span.of(&self.bytes) == form);
-        if self.list.len() < FORMS_MAX && end <= self.bytes_max && !is_known() {
-            self.list.push(Form { span: Span::new(self.bytes.len(), end), layers });
-            self.bytes.extend_from_slice(form);
-        }
-    }
-}
-
 impl Analysis {
     /// An analysis with nothing in it.
     pub fn new() -> Analysis {
@@ -171,10 +140,11 @@ impl Analysis {
             return;
         }
         let before = self.findings.len();
+        let begun = self.work.done().0;
         self.detect(detectors, location, bytes, groups, Layers::default());
         let is_bytes = is_file_or_text(location.place) && decode::is_bytes(bytes, groups);
         if !is_plain && !is_bytes && location.place.is_value() && !self.work.is_spent() {
-            self.forms(detectors, location, bytes, groups);
+            self.forms(detectors, location, bytes, groups, begun);
         }
         if self.work.is_spent() {
             self.cut = self.cut.saturating_add(bytes.len() as u64);
@@ -299,45 +269,6 @@ impl Analysis {
         terms
     }
 
-    fn forms(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8], groups: ByteGroups) {
-        let bytes_max = bytes.len().saturating_mul(FORM_BYTES_FACTOR).saturating_add(FORM_BYTES_SPARE);
-        let mut made = Forms {
-            bytes: std::mem::take(&mut self.arena),
-            list: std::mem::take(&mut self.forms),
-            bytes_max,
-        };
-        made.clear();
-        let mut spare = std::mem::take(&mut self.spare);
-        let mut text = std::mem::take(&mut self.pieces);
-        let is_document = location.place == Place::FileContent && bytes.len() > DOCUMENT_BYTES_MIN;
-        let mut layers = Layers::default();
-        text.clear();
-        text.extend_from_slice(bytes);
-        let mut next = 0;
-        let mut groups = groups;
-        loop {
-            if !decode::is_plain(&text, groups) && self.work.charge(text.len()) {
-                decode::unwrap(&text, groups, layers, &mut spare, &mut |layer, form| {
-                    // Escapes and references of a program or a page are its own.
-                    if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
-                        made.keep(bytes, layers.then(layer), form);
-                    }
-                });
-            }
-            let Some(&form) = made.list.get(next).filter(|_| !self.work.is_spent()) else { break };
-            next += 1;
-            // Decoding it adds to the bytes it stands in.
-            text.clear();
-            text.extend_from_slice(form.span.of(&made.bytes));
-            groups = ByteGroups::of(&text);
-            layers = form.layers;
-            self.detect(detectors, location, &text, groups, layers);
-        }
-        self.pieces = text;
-        self.spare = spare;
-        (self.arena, self.forms) = (made.bytes, made.list);
-    }
-
     fn detect(
         &mut self,
         detectors: &Detectors,
@@ -395,6 +326,3 @@ impl Analysis {
 fn is_file_or_text(place: Place) -> bool {
     matches!(place, Place::FileContent | Place::Text)
 }
-
-/// A shorter file may be a field to the application.
-const DOCUMENT_BYTES_MIN: usize = 1_024;

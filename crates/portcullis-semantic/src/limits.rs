@@ -14,6 +14,11 @@ pub const FORM_BYTES_SPARE: usize = 4_096;
 pub const WORK_SPARE: u64 = 160 << 10;
 /// See [`WORK_SPARE`].
 pub const WORK_FACTOR: u64 = 24;
+/// Of a text longer than [`LONG_BYTES_MIN`] whose decoded forms would take more than this for each of its bytes, all forms together,
+/// only what decoding changes is looked at in them, with some hundred bytes around it.
+pub const WORK_SHARE: u64 = 12;
+/// See [`WORK_SHARE`].
+pub const LONG_BYTES_MIN: usize = 4_096;
 /// A detector that looks for its signs in a text is charged with this part of the text's length; what it then reads token by token,
 /// with all of that.
 pub const LOOK_SHARE: usize = 4;

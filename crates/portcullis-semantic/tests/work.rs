@@ -93,3 +93,17 @@ fn short_tokens_count_as_much_as_long_ones() {
     let of = |unit: &str| done(&format!("1 or {}1", unit.repeat(2_800 / unit.len())));
     assert!(of(short) > of(long) * 3 / 2, "{} {}", of(short), of(long));
 }
+
+/// A long document with signs of all languages and of all encodings: what decoding leaves as it is is not read again.
+#[test]
+fn a_long_document_is_not_read_again_in_each_form() {
+    let prose = "* `let x = f(\"a\", 'b') || g[0];` calls `f`, see [it's here](../a.html), {x} & $y; or <b>this</b>\n".repeat(400);
+    let text =
+        format!("%41 &amp; \\u0041 \u{201c}a\u{201d}\n{prose}&#36;{{jndi:ldap://a.example/x}}\n{prose}");
+    let mut analysis = Analysis::new();
+    analysis.value(&DETECTORS, Location::new(Place::Json, b"a"), text.as_bytes());
+    let (done, allowed) = analysis.work();
+    assert_eq!(analysis.bytes_cut(), 0, "{done} of {allowed}");
+    let worst = analysis.worst(&DETECTORS, Level::Balanced).unwrap();
+    assert!(worst.class == Class::Log4j && worst.blocks(Level::Balanced), "{worst:?}");
+}

@@ -5,6 +5,7 @@
 //! in [`limits`](crate::limits). Nothing here blocks anything: a layer is context, its content is judged.
 
 mod binary;
+mod excerpt;
 mod magic;
 mod packed;
 mod signs;
@@ -58,11 +59,13 @@ impl Layer {
     }
 }
 
-/// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch.
+/// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch. With `only_changed`, what decoding
+/// would leave as it is is left out of the forms, but for some hundred bytes around what it changes.
 pub(crate) fn unwrap(
     text: &[u8],
     groups: ByteGroups,
     layers: Layers,
+    only_changed: bool,
     spare: &mut Vec<u8>,
     emit: &mut dyn FnMut(Layer, &[u8]),
 ) {
@@ -73,6 +76,9 @@ pub(crate) fn unwrap(
             Layer::Percent => structured::url_before_query(text).unwrap_or(text),
             _ => text,
         };
+        let is_sign = matches!(layer, Layer::Percent | Layer::Entity | Layer::Escape | Layer::Fold);
+        let changed = (only_changed && is_sign).then(|| excerpt::excerpt(text, decode));
+        let text = changed.as_deref().unwrap_or(text);
         if decode(text, spare) && spare.as_slice() != text {
             emit(layer, spare);
         }
@@ -207,7 +213,7 @@ mod tests {
     #[track_caller]
     fn check(text: &[u8], layer: Layer, want: &[&str]) {
         let mut have = Vec::new();
-        unwrap(text, ByteGroups::of(text), Layers::default(), &mut Vec::new(), &mut |by, form| {
+        unwrap(text, ByteGroups::of(text), Layers::default(), false, &mut Vec::new(), &mut |by, form| {
             if by == layer {
                 have.push(String::from_utf8_lossy(form).into_owned());
             }

@@ -1,0 +1,97 @@
+//! The decoded forms of a value: each is looked at, and decoded once more.
+
+use portcullis_types::Span;
+
+use super::Analysis;
+use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, LONG_BYTES_MIN, WORK_SHARE};
+use crate::{ByteGroups, Detectors, Layer, Layers, Location, Place, decode};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form {
+    span: Span,
+    layers: Layers,
+}
+
+/// The decoded forms of one value, in the order in which they were made.
+#[derive(Debug, Default)]
+struct Forms {
+    bytes: Vec<u8>,
+    list: Vec<Form>,
+    bytes_max: usize,
+}
+
+impl Forms {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.list.clear();
+    }
+
+    /// Keeps `form` of `value`, if it is new and there is room; without `layers` there are too many of them.
+    fn keep(&mut self, value: &[u8], layers: Option<Layers>, form: &[u8]) {
+        let Some(layers) = layers else { return };
+        let end = self.bytes.len() + form.len();
+        // What two ways of decoding lead to has been looked at once, or will be.
+        let is_known = || form == value || self.list.iter().any(|known| known.span.of(&self.bytes) == form);
+        if self.list.len() < FORMS_MAX && end <= self.bytes_max && !is_known() {
+            self.list.push(Form { span: Span::new(self.bytes.len(), end), layers });
+            self.bytes.extend_from_slice(form);
+        }
+    }
+}
+
+impl Analysis {
+    /// Looks at the decoded forms of a value, for which work was done from `begun` on.
+    pub(super) fn forms(
+        &mut self,
+        detectors: &Detectors,
+        location: Location<'_>,
+        bytes: &[u8],
+        groups: ByteGroups,
+        begun: u64,
+    ) {
+        let once = self.work.done().0 - begun;
+        let bytes_max = bytes.len().saturating_mul(FORM_BYTES_FACTOR).saturating_add(FORM_BYTES_SPARE);
+        let mut made = Forms {
+            bytes: std::mem::take(&mut self.arena),
+            list: std::mem::take(&mut self.forms),
+            bytes_max,
+        };
+        made.clear();
+        let mut spare = std::mem::take(&mut self.spare);
+        let mut text = std::mem::take(&mut self.pieces);
+        let is_document = location.place == Place::FileContent && bytes.len() > DOCUMENT_BYTES_MIN;
+        let mut layers = Layers::default();
+        text.clear();
+        text.extend_from_slice(bytes);
+        let mut next = 0;
+        let mut groups = groups;
+        loop {
+            // What the value brought does not suffice to look at all of such a text in every form.
+            let share = bytes.len() as u64 * WORK_SHARE;
+            let only_changed =
+                !is_document && text.len() > LONG_BYTES_MIN && self.work.done().0 - begun + once > share;
+            if !decode::is_plain(&text, groups) && self.work.charge(text.len() << u8::from(only_changed)) {
+                decode::unwrap(&text, groups, layers, only_changed, &mut spare, &mut |layer, form| {
+                    // Escapes and references of a program or a page are its own.
+                    if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
+                        made.keep(bytes, layers.then(layer), form);
+                    }
+                });
+            }
+            let Some(&form) = made.list.get(next).filter(|_| !self.work.is_spent()) else { break };
+            next += 1;
+            // Decoding it adds to the bytes it stands in.
+            text.clear();
+            text.extend_from_slice(form.span.of(&made.bytes));
+            groups = ByteGroups::of(&text);
+            layers = form.layers;
+            self.detect(detectors, location, &text, groups, layers);
+        }
+        self.pieces = text;
+        self.spare = spare;
+        (self.arena, self.forms) = (made.bytes, made.list);
+    }
+}
+
+/// A shorter file may be a field to the application.
+const DOCUMENT_BYTES_MIN: usize = 1_024;
