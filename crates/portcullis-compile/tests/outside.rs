@@ -1,11 +1,14 @@
 //! Rules that need to know something of the world outside: what they ask, when they ask it, and how they go on.
 
+mod common;
+
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
 use portcullis_engine::{
-    Answer, Connection, Interruption, NoCollections, Progress, Question, RequestLine, Scratch, Transaction,
+    Answer, Interruption, NoCollections, Progress, Question, RequestLine, Scratch, Transaction,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_testkit::mmdb::{self, Value};
@@ -120,15 +123,8 @@ fn settle(
 
 fn run(rules: &str, target: &str, body: (&str, &[u8]), answer: &dyn Fn(&str) -> Option<Answer>) -> Seen {
     let plan = load(rules).unwrap_or_else(|shown| panic!("{shown}"));
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id-1".to_owned(),
-        epoch_seconds: 1_000_000_000,
-        utc_offset_seconds: 0,
-    };
     let mut transaction =
-        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection());
     transaction.keep_quiet_matches();
     let line = format!("POST {target} HTTP/1.1");
     let request = RequestLine {
@@ -279,15 +275,8 @@ SecAction "id:3,phase:1,pass""#;
     }
     // finish() alone takes phase 5 to its end without asking.
     let plan = load(r#"SecRule REMOTE_ADDR "!@rbl l.example" "id:1,phase:5,pass""#).unwrap();
-    let connection = Connection {
-        client: "192.0.2.7:1".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: String::new(),
-        epoch_seconds: 0,
-        utc_offset_seconds: 0,
-    };
     let mut transaction =
-        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection());
     transaction.keep_quiet_matches();
     transaction.finish();
     assert_eq!((transaction.matches().len(), transaction.questions().count()), (0, 0));

@@ -1,9 +1,12 @@
 //! Patterns of rules beyond what automata match: what they find, what they cost, and what a rule sees of it.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, NoCollections, RequestLine, Scratch, Transaction};
+use portcullis_engine::{NoCollections, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// Runs phases 1 and 2 over `GET /?query`.
@@ -14,15 +17,8 @@ fn run(rules: &str, query: &str) -> Box<Transaction> {
     let diagnostics: Vec<_> = parsed.diagnostics.iter().chain(&compiled.diagnostics).collect();
     let shown: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
     let plan = compiled.plan.unwrap_or_else(|| panic!("{}", shown.join("\n")));
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id-1".to_owned(),
-        epoch_seconds: 1_000_000_000,
-        utc_offset_seconds: 0,
-    };
     let mut transaction =
-        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection());
     let target = format!("/?{query}");
     let line = format!("GET {target} HTTP/1.1");
     let request = RequestLine {

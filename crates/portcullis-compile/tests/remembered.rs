@@ -1,9 +1,12 @@
 //! What a thread remembers of headers and heads changes nothing: each message of a series is judged as if it were the first.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
@@ -28,14 +31,7 @@ fn run(
     response: Head,
     trace: bool,
 ) -> (Vec<u32>, Scratch) {
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id".to_owned(),
-        epoch_seconds: 0,
-        utc_offset_seconds: 0,
-    };
-    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection);
+    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection());
     if trace {
         transaction.keep_trace(None);
     }

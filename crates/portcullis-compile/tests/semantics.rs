@@ -1,12 +1,13 @@
 //! What rules do to a request, one small case each. The answers are those of ModSecurity 2.9.7; where a case rests
 //! on one function of it, the comment names the function.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
-use portcullis_engine::{
-    Connection, Interruption, NoCollections, Progress, RequestLine, Scratch, Transaction,
-};
+use portcullis_engine::{Interruption, NoCollections, Progress, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// What came of one request.
@@ -38,15 +39,8 @@ fn run(rules: &str, (line, headers, body): Request<'_>) -> Seen {
     let shown: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
     let plan =
         compiled.plan.filter(|_| !parsed.has_errors()).unwrap_or_else(|| panic!("{}", shown.join("\n")));
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id-1".to_owned(),
-        epoch_seconds: 1_000_000_000,
-        utc_offset_seconds: 7_200,
-    };
     let mut transaction =
-        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection);
+        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection());
     transaction.keep_quiet_matches();
     let (method, target) = line.split_once(' ').unwrap();
     let whole = format!("{line} HTTP/1.1");

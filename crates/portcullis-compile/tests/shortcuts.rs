@@ -1,10 +1,13 @@
 //! Rules that run in a few steps, or were run at load time, do what they do on the way of all others: a transaction that
 //! keeps a trace takes that way for every rule.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, NoCollections, Plan, Progress, RequestLine, Scratch, Transaction};
+use portcullis_engine::{NoCollections, Plan, Progress, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 fn plan(rules: &str) -> Arc<Plan> {
@@ -30,15 +33,8 @@ enum Keep {
 
 /// All that a transaction shows of its matches, and `TX`.
 fn run(plan: &Arc<Plan>, target: &str, keep: Keep, only_logged: bool) -> (Vec<String>, Tx) {
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id".to_owned(),
-        epoch_seconds: 0,
-        utc_offset_seconds: 0,
-    };
     let collections = Arc::new(NoCollections);
-    let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection);
+    let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection());
     match keep {
         Keep::Trace => transaction.keep_trace(None),
         Keep::Quiet => transaction.keep_quiet_matches(),
