@@ -2,7 +2,8 @@
 """What a request costs in the proxy, ours and others side by side, in one run:
 
   bench-proxy.py            CPU microseconds per request, eight scenarios (wrk, one thread, 20 connections)
-  bench-proxy.py --latency  latency in an open loop at half load (portcullis bench), plain proxies beside ours
+  bench-proxy.py --latency  latency in an open loop at half load (portcullis bench), plain proxies beside ours; with --pinned each proxy
+                            has one worker and a core of its own, which generator and application leave alone
   bench-proxy.py --syscalls system calls per request of ours, and the calls that a contended lock would make (strace)
 
 Peers are found where distributions install them (nginx with its ModSecurity module, haproxy, envoy, apache2 with mod_security2);
@@ -13,6 +14,7 @@ import argparse, json, os, pathlib, re, signal, subprocess, sys, tempfile, time
 sys.dont_write_bytecode = True
 from peers import Peers, Running, found, free_port
 
+PROXY_CORE = 0  # with --pinned
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SCENARIOS = {"01": "GET, 3 arguments", "02": "GET, 5 random arguments", "03": "form, 950 fields", "04": "JSON, 400 deep",
@@ -85,12 +87,14 @@ def latency(peers, names, o):
     started, targets = [], []
     try:
         for name in names:
-            if not name.startswith("ours-"):
+            if o.pinned or not name.startswith("ours-"):
                 port = free_port()
-                started.append(Running(peers.known[name](port), port, peers.work / f"{name}.out"))
+                core = PROXY_CORE if o.pinned else None
+                started.append(Running(peers.known[name](port), port, peers.work / f"{name}.out", core=core))
                 targets += ["--target", f"{name}=http://127.0.0.1:{port}"]
-        command = [peers.program, "bench", "--crs", str(peers.crs), "--upstream", f"http://127.0.0.1:{peers.app}", *targets,
-                   "--workers", "2", "--seconds", str(o.total), "--traffic", o.traffic, *(["--json"] if o.json else [])]
+        ours = ["--targets-only"] if o.pinned else ["--crs", str(peers.crs), "--workers", peers.workers]
+        command = [peers.program, "bench", "--upstream", f"http://127.0.0.1:{peers.app}", *targets, *ours, "--seconds", str(o.total),
+                   "--traffic", o.traffic, *(["--json"] if o.json else [])]
         return subprocess.run(command).returncode
     finally:
         for running in started:
@@ -131,22 +135,26 @@ def main():
     a.add_argument("--latency", action="store_true")
     a.add_argument("--total", type=int, default=180, help="seconds of --latency")
     a.add_argument("--traffic", default="browser", help="of --latency")
+    a.add_argument("--pinned", action="store_true", help="of --latency; two cores or more")
     a.add_argument("--json", action="store_true", help="of --latency")
     a.add_argument("--syscalls", action="store_true")
     o = a.parse_args()
     for tool in ["nginx", "strace" if o.syscalls else "wrk"]:
         if not found(tool):
             sys.exit(f"bench-proxy: {tool} is needed")
+    if o.pinned:
+        os.sched_setaffinity(0, os.sched_getaffinity(0) - {PROXY_CORE})  # also of the application and the generator, which inherit it
     # So that `finally` stops what was started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="bench-proxy.") as work:
         os.chmod(work, 0o755)  # the workers of Apache and nginx run as others
-        peers = Peers(work, o.program, o.crs, free_port(), o.peer)
+        peers = Peers(work, o.program, o.crs, free_port(), o.peer, workers=1 if o.pinned else 2)
         if peers.missing:
             print(f"bench-proxy: not here, left out: {', '.join(peers.missing)}", file=sys.stderr)
         names = o.only.split(",") if o.only else list(peers.known)
         if o.latency and not o.only:
-            names = [name for name in names if name in ("nginx", "haproxy", "envoy")]
+            plain = ("nginx", "haproxy", "envoy")
+            names = ["ours-off", "ours-crs"] if o.pinned else [name for name in names if name in plain]
         if o.syscalls and not o.only:
             names = ["ours-off", "ours-semantic", "ours-crs"]
         unknown = [name for name in names if name not in peers.known]

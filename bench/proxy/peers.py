@@ -1,10 +1,9 @@
 """The proxies of bench-proxy: how each is configured, started and stopped, and what CPU time its processes took.
 
 All listen on 127.0.0.1 and forward to the same application. Those with rules load the same CRS at paranoia level 1, request bodies
-read, no response bodies, no audit log, no access log, errors at the level that hides matches: two workers each, as ours."""
+read, no response bodies, no audit log, no access log, errors at the level that hides matches, as many workers as ours."""
 import os, pathlib, shutil, signal, socket, subprocess, time
 
-WORKERS = "2"
 ENGINE = """SecRuleEngine On
 SecRequestBodyAccess On
 SecResponseBodyAccess Off
@@ -112,9 +111,9 @@ def found(*names):
 class Peers:
     """What is installed here, by name: functions of a port that give the command to run."""
 
-    def __init__(self, work, program, crs, app, more):
+    def __init__(self, work, program, crs, app, more, workers):
         self.work, self.program, self.crs, self.app = pathlib.Path(work), program, pathlib.Path(crs), app
-        self.missing, self.known = [], {}
+        self.missing, self.known, self.workers = [], {}, str(workers)
         self.lay_out_rules()
         nginx, apache = found("nginx"), found("apache2", "httpd")
         module = pathlib.Path("/usr/lib/nginx/modules/ngx_http_modsecurity_module.so")
@@ -122,7 +121,7 @@ class Peers:
         self.add("nginx", nginx, lambda port: self.nginx("nginx", port))
         self.add("haproxy", found("haproxy"), lambda port: [found("haproxy"), "-db", "-f", self.file("haproxy.cfg", HAPROXY, port)])
         envoy = os.environ.get("ENVOY") or found("envoy")
-        self.add("envoy", envoy, lambda port: [envoy, "-c", self.file("envoy.yaml", ENVOY, port), "--concurrency", WORKERS,
+        self.add("envoy", envoy, lambda port: [envoy, "-c", self.file("envoy.yaml", ENVOY, port), "--concurrency", self.workers,
                                                "--log-level", "error", "--disable-hot-restart"])
         for mode in ("off", "semantic", "crs", "both"):
             self.add(f"ours-{mode}", program, lambda port, mode=mode: self.ours(port, mode))
@@ -148,7 +147,7 @@ class Peers:
 
     def file(self, file, template, port, **more):
         path = self.work / file
-        path.write_text(template.format(work=self.work, port=port, app=self.app, workers=WORKERS, **more))
+        path.write_text(template.format(work=self.work, port=port, app=self.app, workers=self.workers, **more))
         return str(path)
 
     def nginx(self, name, port, module="", waf="", location=FORWARD):
@@ -161,7 +160,7 @@ class Peers:
     def ours(self, port, mode):
         rules = ["--crs", str(self.crs)] if mode in ("crs", "both") else []
         return [self.program, "run", "--listen", f"127.0.0.1:{port}", "--upstream", f"http://127.0.0.1:{self.app}", "--mode", mode,
-                "--workers", WORKERS, *rules]
+                "--workers", self.workers, *rules]
 
     def lay_out_rules(self):
         rules = self.work / "rules"
@@ -187,9 +186,10 @@ class Peers:
 class Running:
     """A started process, stopped by its id."""
 
-    def __init__(self, command, port, log, patience=60):
+    def __init__(self, command, port, log, patience=60, core=None):
+        pin = [] if core is None else ["taskset", "--cpu-list", str(core)]
         with open(log, "wb") as out:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            self.process = subprocess.Popen(pin + command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         self.port, end = port, time.monotonic() + patience
         while True:
             try:
