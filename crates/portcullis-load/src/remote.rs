@@ -2,12 +2,11 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_seclang::{DiskFiles, Files, RemoteFile, limits};
+use portcullis_trust::Authorities;
 use sha2::{Digest, Sha256};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// Longest time for a remote file, from the name look-up to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,18 +43,11 @@ impl Files for RuleFiles {
 }
 
 fn download(remote: &RemoteFile) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let roots = rustls_native_certs::load_native_certs().certs;
-    let roots: Vec<Certificate<'static>> =
-        roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(roots)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .https_only(true)
         .max_redirects(0)
         .timeout_global(Some(TIMEOUT))
-        .tls_config(tls)
+        .tls_config(Authorities::of_system()?.https())
         .build()
         .into();
     let mut request = agent.get(&remote.url);

@@ -2,9 +2,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, io};
 
+use portcullis_trust::Authorities;
 use serde_json::Value as Json;
-
-use crate::authorities;
 
 /// Where traces go.
 #[derive(Clone, Debug)]
@@ -49,7 +48,9 @@ impl Collector {
             .proxy(None)
             .timeout_global(Some(settings.timeout));
         if settings.url.starts_with("https://") {
-            builder = builder.https_only(true).tls_config(authorities::tls(settings.ca.as_deref())?);
+            let authorities =
+                Authorities::load(settings.ca.as_deref(), "tracing.ca").map_err(io::Error::other)?;
+            builder = builder.https_only(true).tls_config(authorities.https());
         }
         Ok(Collector { settings, agent: builder.build().into() })
     }

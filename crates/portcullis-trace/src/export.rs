@@ -63,6 +63,11 @@ impl Sender {
 }
 
 impl Exporter {
+    /// What would keep it from a start: authorities that cannot be read.
+    pub fn check(settings: Settings) -> std::io::Result<()> {
+        Collector::new(settings).map(drop)
+    }
+
     /// Starts the thread. `say` takes a line for the operator. An error tells of authorities that cannot be read, too.
     pub fn start(
         settings: Settings,

@@ -16,7 +16,6 @@
 //! assert_eq!(&own.header(), b"00-0af7651916cd43dd8448eb211c80319c-0101010101010101-01");
 //! ```
 
-mod authorities;
 mod collector;
 mod context;
 mod export;

@@ -11,7 +11,6 @@ use http::header::RETRY_AFTER;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::Settings;
 
@@ -38,11 +37,6 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(settings: &Settings, retry_after: &RetryAfter) -> Self {
-        let roots = settings.roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::Specific(Arc::new(roots)))
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .build();
         // No proxy that the environment names: the authority is the one that the configuration names.
         let agent = ureq::Agent::config_builder()
             .https_only(true)
@@ -50,7 +44,7 @@ impl Client {
             .http_status_as_error(false)
             .proxy(None)
             .timeout_global(Some(TIMEOUT))
-            .tls_config(tls)
+            .tls_config(settings.authorities.https())
             .build()
             .into();
         Client { agent, retry_after: retry_after.clone() }

@@ -22,9 +22,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_config::{Acme, Config};
-use rustls::pki_types::CertificateDer;
+use portcullis_trust::Authorities;
 
-use crate::{StartError, tls};
+use crate::StartError;
 
 pub(crate) use challenges::Challenges;
 pub(crate) use task::run;
@@ -35,8 +35,8 @@ use files::Folder;
 #[derive(Debug)]
 pub(crate) struct Settings {
     account: Acme,
-    /// The authorities that may have signed the certificate of the directory.
-    roots: Vec<CertificateDer<'static>>,
+    /// They may have signed the certificate of the directory.
+    authorities: Authorities,
     folder: Folder,
     /// Each once.
     names: Vec<String>,
@@ -53,16 +53,9 @@ impl Settings {
         if names.is_empty() {
             return Ok(None);
         }
-        let roots = match &account.ca {
-            Some(path) => tls::certificates(path)?,
-            None => rustls_native_certs::load_native_certs().certs,
-        };
-        if roots.is_empty() {
-            let hint = "name a PEM file in `acme.ca`";
-            return Err(StartError::new(format!("the system has no certificate authorities; {hint}")));
-        }
+        let authorities = Authorities::load(account.ca.as_deref(), "acme.ca").map_err(StartError::new)?;
         let folder = Folder::open(account)?;
-        Ok(Some(Arc::new(Settings { account: account.clone(), roots, folder, names })))
+        Ok(Some(Arc::new(Settings { account: account.clone(), authorities, folder, names })))
     }
 
     /// Where the certificate of a name is, with its key.

@@ -83,7 +83,7 @@ impl Desk {
             let names = without.join(", ");
             self.say(&format!("no certificate for {names} yet: until it is there, TLS clients get another one of the listener, or none"));
         }
-        if self.settings.roots != settings.roots {
+        if self.settings.authorities != settings.authorities {
             self.account = None;
         }
         self.settings = settings;

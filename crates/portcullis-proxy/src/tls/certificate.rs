@@ -6,13 +6,14 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use portcullis_config::CertificateFiles;
 use portcullis_metrics::{EnumCounters, Registry, catalogue};
+use portcullis_trust::certificates;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::sign::CertifiedKey;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{certificates, provider};
+use super::provider;
 use crate::StartError;
 use crate::watch::Watch;
 
@@ -115,7 +116,7 @@ fn in_one_file(path: &Path) -> CertificateFiles {
 }
 
 fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
-    let chain = certificates(&files.cert)?;
+    let chain = certificates(&files.cert).map_err(StartError::new)?;
     let (names, life) = {
         let wrong = |error| StartError::file(&files.cert, error);
         let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(wrong)?;

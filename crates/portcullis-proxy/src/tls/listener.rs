@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use portcullis_config::{ClientAuth, ListenerTls as Settings};
 use portcullis_metrics::{EnumCounters, Registry};
+use portcullis_trust::Authorities;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateRevocationListDer;
 use rustls::pki_types::pem::PemObject;
@@ -19,7 +20,7 @@ use tokio_rustls::server::TlsStream;
 use super::certificate::{self, Certificate};
 use super::handshakes::Handshakes;
 use super::resolver::BySni;
-use super::{authorities, provider, versions};
+use super::{provider, versions};
 use crate::timer::Timer;
 use crate::watch::Watch;
 use crate::{StartError, acme};
@@ -76,6 +77,13 @@ impl ListenerTls {
             handshakes: Handshakes::new(registry, listener),
             reloads: certificate::reloads(registry),
         })
+    }
+
+    /// What is wrong with its files: each certificate, and what clients are verified by.
+    pub(crate) fn check(settings: &Settings, registry: &Arc<Registry>) -> Vec<StartError> {
+        let certificates = settings.certificates.iter().map(|files| Certificate::open(files, registry).err());
+        let clients = settings.client_auth.as_ref().map(|auth| verifier(auth).err());
+        certificates.chain(clients).flatten().collect()
     }
 
     /// Takes changed files into use. Whatever is wrong with them, those of before go on.
@@ -160,7 +168,7 @@ fn config(
 }
 
 fn verifier(auth: &ClientAuth) -> Result<Arc<dyn ClientCertVerifier>, StartError> {
-    let roots = authorities(&auth.ca)?;
+    let roots = Authorities::of_file(&auth.ca).map_err(StartError::new)?.store();
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
     let builder = if auth.required { builder } else { builder.allow_unauthenticated() };
     let builder = match &auth.crl {

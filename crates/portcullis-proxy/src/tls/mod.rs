@@ -9,16 +9,11 @@ mod resolver;
 mod subject;
 mod upstream;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_config::TlsVersion;
+use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{RootCertStore, SupportedProtocolVersion};
-
-use crate::StartError;
 
 pub(crate) use certificate::{Life, kept};
 pub(crate) use listener::ListenerTls;
@@ -36,22 +31,4 @@ fn versions(oldest: TlsVersion) -> &'static [&'static SupportedProtocolVersion] 
         TlsVersion::Tls12 => rustls::ALL_VERSIONS,
         TlsVersion::Tls13 => &TLS13_ONLY,
     }
-}
-
-pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError> {
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(|certificates| certificates.collect())
-        .map_err(|error| StartError::file(path, error))?;
-    if found.is_empty() {
-        return Err(StartError::file(path, "it holds no certificate"));
-    }
-    Ok(found)
-}
-
-fn authorities(path: &Path) -> Result<RootCertStore, StartError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|error| StartError::file(path, error))?;
-    }
-    Ok(roots)
 }

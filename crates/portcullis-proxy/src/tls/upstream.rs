@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use portcullis_config::{Endpoint, UpstreamProtocol, UpstreamTls as Settings};
 use portcullis_metrics::Registry;
+use portcullis_trust::Authorities;
 use rustls::client::ResolvesClientCert;
 use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, SignatureScheme};
 
 use super::certificate::Certificate;
-use super::{authorities, provider, versions};
+use super::{provider, versions};
 use crate::StartError;
 
 /// What is spoken with the endpoints of a group, or with an agent.
@@ -28,13 +29,11 @@ impl UpstreamTls {
         protocol: UpstreamProtocol,
         registry: &Arc<Registry>,
     ) -> Result<Self, StartError> {
+        let authorities = Authorities::load(settings.ca.as_deref(), "tls.ca").map_err(StartError::new)?;
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(settings.min_version))
             .map_err(|error| StartError::new(format!("TLS: {error}")))?
-            .with_root_certificates(match &settings.ca {
-                Some(path) => authorities(path)?,
-                None => of_system()?,
-            });
+            .with_root_certificates(authorities.store());
         let certificate = settings.certificate.as_ref().map(|files| Certificate::open(files, registry));
         let shown = certificate.transpose()?.map(|certificate| Arc::new(Shown(certificate)));
         let mut config = match &shown {
@@ -63,16 +62,6 @@ impl UpstreamTls {
             shown.0.refresh(say);
         }
     }
-}
-
-fn of_system() -> Result<RootCertStore, StartError> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        let hint = "name a PEM file in `tls.ca`";
-        return Err(StartError::new(format!("the system has no certificate authorities; {hint}")));
-    }
-    Ok(roots)
 }
 
 /// The certificate for endpoints that ask for one.

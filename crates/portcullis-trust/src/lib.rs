@@ -1,0 +1,75 @@
+//! Whom we believe over TLS: the certificate authorities that a file names, or those of the system.
+//!
+//! ```
+//! use std::path::Path;
+//! use portcullis_trust::Authorities;
+//!
+//! let wrong = Authorities::of_file(Path::new("/nowhere/ca.pem")).unwrap_err();
+//! assert!(wrong.starts_with("/nowhere/ca.pem: "), "{wrong}");
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+/// The certificates of a PEM file, one at least, in their order. What is wrong begins with the path.
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|error| wrong(&error))?;
+    if found.is_empty() { Err(wrong(&"it holds no certificate")) } else { Ok(found) }
+}
+
+/// Authorities that may have signed a peer's certificate, one at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authorities(Vec<CertificateDer<'static>>);
+
+impl Authorities {
+    /// Those of `file`, or those of the system. `key` is the setting that names a file.
+    pub fn load(file: Option<&Path>, key: &str) -> Result<Authorities, String> {
+        match file {
+            Some(path) => Authorities::of_file(path).map_err(|why| format!("`{key}`: {why}")),
+            None => Authorities::of_system().map_err(|why| format!("{why}; name a PEM file in `{key}`")),
+        }
+    }
+
+    /// Those of a PEM file; each has to be one that can be used.
+    pub fn of_file(path: &Path) -> Result<Authorities, String> {
+        let found = certificates(path)?;
+        let mut store = RootCertStore::empty();
+        let fits = found.iter().try_for_each(|root| store.add(root.clone()));
+        fits.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Authorities(found))
+    }
+
+    /// Those of the operating system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others), without those that cannot be used.
+    pub fn of_system() -> Result<Authorities, String> {
+        let found = rustls_native_certs::load_native_certs().certs;
+        let fit = |root: &CertificateDer<'static>| RootCertStore::empty().add(root.clone()).is_ok();
+        let found: Vec<_> = found.into_iter().filter(fit).collect();
+        if found.is_empty() {
+            return Err("the system has no certificate authorities".to_string());
+        }
+        Ok(Authorities(found))
+    }
+
+    /// For connections of our own.
+    pub fn store(&self) -> RootCertStore {
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(self.0.iter().cloned());
+        store
+    }
+
+    /// For a client of HTTP.
+    pub fn https(&self) -> TlsConfig {
+        let roots = self.0.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
+        TlsConfig::builder()
+            .root_certs(RootCerts::Specific(Arc::new(roots)))
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build()
+    }
+}
