@@ -65,6 +65,7 @@ mod answer;
 mod block_page;
 mod budget;
 mod buffer;
+mod check;
 mod client;
 mod compress;
 mod connection;
@@ -108,7 +109,8 @@ mod watch;
 mod websocket;
 mod worker;
 
-pub use access::{BanList, Banned, check_lists};
+pub use access::{BanList, Banned};
+pub use check::check_files;
 pub use error::StartError;
 pub use local_time::LocalTime;
 pub use server::Proxy;

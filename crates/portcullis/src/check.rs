@@ -12,6 +12,7 @@ use portcullis_seclang::Root;
 use crate::cli::{FAILED, usage_error};
 use crate::policy_args::PolicyArgs;
 use crate::rule_files;
+use crate::run::traces;
 
 /// Arguments of `portcullis check`.
 #[derive(Debug, clap::Args)]
@@ -110,17 +111,18 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
     };
     let sites = of("site", config.sites.len());
     let policies = of("set", config.policies.len());
-    let lists = portcullis_proxy::check_lists(&config);
-    for mistake in &lists {
+    let mut files = portcullis_proxy::check_files(&config);
+    files.extend(traces::check(&config));
+    for mistake in &files {
         writeln!(out, "{mistake}")?;
     }
     let warnings = config.warnings();
     for warning in &warnings {
         writeln!(out, "{name}: warning: {warning}")?;
     }
-    total.errors += lists.len();
+    total.errors += files.len();
     total.warnings += warnings.len();
-    let (errors, warnings) = (of("error", lists.len()), of("warning", warnings.len()));
+    let (errors, warnings) = (of("error", files.len()), of("warning", warnings.len()));
     writeln!(out, "{name}: {sites}, {policies} of rules, {errors}, {warnings}")?;
     for (i, policy) in config.policies.iter().enumerate() {
         rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(i, policy, &config), total)?;

@@ -161,6 +161,30 @@ fn address_lists_are_read() {
 }
 
 #[test]
+fn files_of_tls_are_read() {
+    let document = "[[listeners]]\nname = \"https\"\naddress = \"127.0.0.1:8443\"\n\
+        tls = { certificates = [{ cert = \"no.pem\", key = \"no.key\" }], client_auth = { ca = \"empty.pem\" } }\n\
+        [[sites]]\nname = \"a\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
+        [upstreams.app]\ntls = { ca = \"broken.pem\" }\nendpoints = [\"https://192.0.2.1\"]\n\
+        [tracing]\notlp = \"https://192.0.2.2:4318\"\nca = \"empty.pem\"\n";
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let dir = folder(&[("a.toml", document), ("empty.pem", ""), ("broken.pem", broken)]);
+    let (code, text) = check(&dir.path().join("a.toml"));
+    let lines: Vec<&str> = text.lines().collect();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    for (line, begin, end) in [
+        (0, format!("listener `https`: {}: ", file("no.pem")), ""),
+        (1, format!("listener `https`: {}: it holds no certificate", file("empty.pem")), ""),
+        (2, format!("upstream `app`: `tls.ca`: {}: ", file("broken.pem")), ""),
+        (3, format!("`tracing.ca`: {}: it holds no certificate", file("empty.pem")), ""),
+        (4, format!("{}: 1 site, ", file("a.toml")), "of rules, 4 errors, 0 warnings"),
+    ] {
+        assert!(lines[line].starts_with(&begin) && lines[line].ends_with(end), "{begin}: {text}");
+    }
+    assert_eq!(code, Some(1));
+}
+
+#[test]
 fn certificates_by_acme_take_a_listener_in_clear_text() {
     let document = |listener: &str| {
         format!(

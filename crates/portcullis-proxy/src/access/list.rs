@@ -72,7 +72,7 @@ impl ListFile {
 }
 
 /// What is wrong with the address lists and databases of a configuration, as they are now.
-pub fn check_lists(config: &Config) -> Vec<String> {
+pub(crate) fn check_lists(config: &Config) -> Vec<String> {
     let routes = config.sites.iter().flat_map(|site| &site.routes);
     let limits = config.sites.iter().flat_map(|site| {
         site.rate_limits.iter().chain(site.routes.iter().flat_map(|route| &route.rate_limits))

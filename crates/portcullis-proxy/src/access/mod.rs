@@ -33,7 +33,7 @@ pub(crate) use ban_file::BanFile;
 pub(crate) use gate::Gate;
 pub(crate) use geo::Geo;
 pub(crate) use limit::Limit;
-pub use list::check_lists;
+pub(crate) use list::check_lists;
 pub(crate) use list::{ListFiles, Lists};
 pub(crate) use rule::charge;
 pub(crate) use shared::LimitLink;

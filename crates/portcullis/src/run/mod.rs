@@ -17,7 +17,7 @@ mod service;
 mod settings;
 mod signals;
 mod sockets;
-mod traces;
+pub mod traces;
 mod upgrade;
 
 use std::process::ExitCode;

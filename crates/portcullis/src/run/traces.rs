@@ -11,17 +11,25 @@ use crate::cli::Failure;
 /// For one batch of traces.
 const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Starts it, if there is a collector.
-pub fn start(config: &Config, registry: &Registry) -> Result<Option<Exporter>, Failure> {
-    let Some(tracing) = config.tracing.clone() else { return Ok(None) };
-    let settings = Settings {
+fn settings(config: &Config) -> Option<Settings> {
+    config.tracing.clone().map(|tracing| Settings {
         url: tracing.url,
         ca: tracing.ca,
         service: tracing.service,
         version: env!("CARGO_PKG_VERSION"),
         headers: tracing.headers,
         timeout: COLLECTOR_TIMEOUT,
-    };
+    })
+}
+
+/// What would keep it from a start.
+pub fn check(config: &Config) -> Option<String> {
+    settings(config).and_then(|settings| Exporter::check(settings).err()).map(|error| error.to_string())
+}
+
+/// Starts it, if there is a collector.
+pub fn start(config: &Config, registry: &Registry) -> Result<Option<Exporter>, Failure> {
+    let Some(settings) = settings(config) else { return Ok(None) };
     let say = |line: &str| eprintln!("portcullis: {line}");
     Exporter::start(settings, registry, say).map(Some).map_err(Failure::failed)
 }
