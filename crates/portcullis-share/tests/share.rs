@@ -8,6 +8,7 @@ use portcullis_metrics::Registry;
 use portcullis_share::{Link, ShareMetrics, Shared};
 use portcullis_testkit::process::Signal;
 use portcullis_testkit::shared_store::{Kind, SharedStore};
+use portcullis_testkit::wait::{PATIENCE, until};
 
 struct Node {
     link: Link,
@@ -36,14 +37,6 @@ impl Node {
         let text = self.registry.render();
         let line = text.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
-    }
-}
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(30), "waited too long");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -121,7 +114,7 @@ fn more_questions_than_may_wait_are_dropped_and_counted() {
     let (begin, mut client) = (Instant::now(), 0u32);
     // The queue holds 65,536, as long as an answer is waited for.
     while node.metric("portcullis_limit_store_dropped_total") == 0.0 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "waited too long");
+        assert!(begin.elapsed() < PATIENCE, "waited too long");
         until(|| node.link.is_up());
         signal(Signal::STOP);
         for _ in 0..66_000 {

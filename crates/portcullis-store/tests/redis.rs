@@ -7,6 +7,7 @@ use portcullis_engine::{Change, Collections, RecordId, Sum, Value, VariableChang
 use portcullis_metrics::Registry;
 use portcullis_store::{Options, Redis, Store, StoreMetrics};
 use portcullis_testkit::shared_store::{Kind, SharedStore};
+use portcullis_testkit::wait::until;
 
 struct Node {
     store: Store,
@@ -56,14 +57,6 @@ impl Node {
 
 fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64
-}
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(30), "waited too long");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use portcullis_engine::{Change, Collections, RecordId, Sum, Value, VariableChange};
 use portcullis_metrics::Registry;
 use portcullis_store::{Limits, Options, Store, StoreMetrics};
+use portcullis_testkit::wait::until;
 
 /// A store, what it said, and its metrics.
 struct Opened {
@@ -61,14 +62,6 @@ fn counted(store: &Store, key: &str) -> Option<i64> {
         }
     });
     number
-}
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited too long");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

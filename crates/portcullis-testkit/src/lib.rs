@@ -15,6 +15,7 @@
 //!   agent          an inspection agent whose decisions stand in the request
 //!   shared_store   a Redis or Memcached that nodes share
 //!   reload_soak    reload-soak: many reloads under load; fails on a lost request or growing memory
+//!   wait           until something is so
 //!   trend          whether a series of samples grows: Theil-Sen slope with confidence bounds
 //! ```
 //!
@@ -54,6 +55,7 @@ pub mod shared_store;
 pub mod suite;
 pub mod trend;
 pub mod upstream;
+pub mod wait;
 mod workspace;
 
 pub use error::TestkitError;

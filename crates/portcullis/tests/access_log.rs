@@ -65,11 +65,7 @@ fn a_line_for_each_request() {
     let aside = served.folder.path().join("access.json.1");
     std::fs::rename(&file, &aside).unwrap();
     signal(served.id(), Signal::USR1).unwrap();
-    let begin = std::time::Instant::now();
-    while !file.exists() {
-        assert!(begin.elapsed() < PATIENCE);
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    until(|| file.exists());
     served.raw("GET /later HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n");
     assert!(lines(&file, 1)[0].contains("\"path\":\"/later\""));
     let folder = served.stop();
@@ -85,11 +81,7 @@ fn a_full_disk_costs_lines_and_no_requests() {
         assert_eq!(served.get("/").status(), 200);
     }
     let lost = "portcullis_access_log_dropped_total{file=\"/dev/full\",reason=\"disk_full\"}";
-    let begin = std::time::Instant::now();
-    while served.metric(lost) < 20.0 {
-        assert!(begin.elapsed() < PATIENCE, "{}", served.metrics());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until(|| served.metric(lost) >= 20.0);
     served.stop();
 }
 

@@ -19,20 +19,11 @@ use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::Process;
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
+use portcullis_testkit::wait::{PATIENCE, until};
 use portcullis_testkit::workspace_root;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, ServerConfig, ServerConnection, StreamOwned};
-
-const PATIENCE: Duration = Duration::from_secs(120);
-
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited too long until {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
@@ -283,11 +274,11 @@ fn certificates_are_ordered_served_and_renewed() {
     let program = place.start();
 
     // The authority is down: the program serves, but for TLS.
-    until("an order fails", || place.orders("unreachable") >= 1.0);
+    until(|| place.orders("unreachable") >= 1.0);
     assert_eq!(place.plain("shop.example", "/"), 308);
     place.secure(&place.authority.client(), "shop.example").unwrap_err();
     let refused = "portcullis_tls_handshake_failures_total{listener=\"https\",reason=\"not_issued\"}";
-    until("the handshake is counted", || place.metric(refused) == 1.0);
+    until(|| place.metric(refused) == 1.0);
     assert!(place.said().contains("no certificate for blog.example, nobody.example, shop.example yet"));
     assert!(place.next_order("shop.example") > now() - 30.0);
 
@@ -297,7 +288,7 @@ fn certificates_are_ordered_served_and_renewed() {
     let mut first = Vec::new();
     for (name, status) in names.iter().zip([200, 403, 404]) {
         let mut seen = None;
-        until(name, || {
+        until(|| {
             seen = place.secure(&client, name).ok();
             seen.is_some()
         });
@@ -312,7 +303,7 @@ fn certificates_are_ordered_served_and_renewed() {
         place.kept("shop.example.pem").display()
     );
     // 30 s less one: two thirds of it are 19 s, and 10 s are left.
-    until("the gauges fit", || {
+    until(|| {
         let (expiry, next) = (place.metric(&expiry), place.next_order("shop.example"));
         expiry - next == 10.0
     });
@@ -329,9 +320,7 @@ fn certificates_are_ordered_served_and_renewed() {
     // They are renewed, by the same account, and taken into use without a restart or reload.
     let account = place.account();
     for (name, first) in names.iter().zip(first) {
-        until("it is renewed", || {
-            place.secure(&client, name).is_ok_and(|(_, certificate)| certificate != first)
-        });
+        until(|| place.secure(&client, name).is_ok_and(|(_, certificate)| certificate != first));
     }
     assert!(place.orders("ok") >= 6.0);
     assert_eq!(place.account(), account);
@@ -340,7 +329,7 @@ fn certificates_are_ordered_served_and_renewed() {
     place.write(&["shop.example", "new.example"], "web@shop.example");
     let signalled = Command::new("kill").args(["-HUP", &program.id().to_string()]).status().unwrap();
     assert!(signalled.success());
-    until("the new name has a certificate", || place.secure(&client, "new.example").is_ok());
+    until(|| place.secure(&client, "new.example").is_ok());
     assert_eq!(place.next_order("blog.example"), 0.0, "it is not ordered any more");
 
     let updated = place.account();
@@ -352,7 +341,7 @@ fn certificates_are_ordered_served_and_renewed() {
     drop(authority);
     let _authority = place.start_pebble(30);
     let client = place.client();
-    until("its certificate is served", || place.secure(&client, "shop.example").is_ok());
+    until(|| place.secure(&client, "shop.example").is_ok());
     assert!(place.orders("refused") >= 1.0);
     assert_ne!(place.account()["credentials"], account["credentials"]);
     assert!(place.kept("account.unknown.json").exists());
@@ -366,8 +355,8 @@ fn a_name_that_fails_does_not_keep_others_from_theirs_and_a_restart_needs_no_aut
     let authority = place.start_pebble(7_776_000);
     let program = place.start();
     let client = place.client();
-    until("its certificate is served", || place.secure(&client, "shop.example").is_ok());
-    until("the other order fails", || place.orders("challenge") >= 1.0);
+    until(|| place.secure(&client, "shop.example").is_ok());
+    until(|| place.orders("challenge") >= 1.0);
     // The answers of the CA are told.
     let said = place.said();
     let line =
@@ -399,7 +388,7 @@ fn an_authority_that_wants_us_to_wait_is_left_alone() {
     place.write(&["blog.example", "shop.example"], "ops@shop.example");
     place.start_weary_authority();
     let program = place.start();
-    until("the order fails", || place.orders("rate_limited") >= 1.0);
+    until(|| place.orders("rate_limited") >= 1.0);
     // The account is that of all names.
     for name in ["blog.example", "shop.example"] {
         let wait = place.next_order(name) - now();

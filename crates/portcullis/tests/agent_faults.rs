@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use agent::{Agent, grpc, serve_if_told, table, unix, until};
+use agent::{Agent, grpc, serve_if_told, table, unix};
 use portcullis_testkit::agent::Address;
 use portcullis_testkit::client::Connection;
 use served::*;
@@ -100,7 +100,7 @@ impl Front {
                 let stop = &stop;
                 scope.spawn(move || client(&self.served, path, seen, stop));
             }
-            until("both routes pass", || closed.count().0 > 20 && open.count().0 > 20);
+            until(|| closed.count().0 > 20 && open.count().0 > 20);
             // A failed assertion of the fault must not leave the clients running.
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| fault(&closed, &open)));
             stop.store(true, Relaxed);
@@ -137,13 +137,13 @@ fn crash(address: &Address) {
     let front = Front::start(address);
     let (closed, open) = front.under_load(|closed, open| {
         agent.kill();
-        until("the breaker opens", || front.breaker() == 1.0);
+        until(|| front.breaker() == 1.0);
         let (refused, passed) = (closed.count().1, open.count().0);
-        until("both go on", || closed.count().1 > refused + 50 && open.count().0 > passed + 50);
+        until(|| closed.count().1 > refused + 50 && open.count().0 > passed + 50);
         let passed = closed.count().0;
         let _again = Agent::echo(address);
-        until("the breaker closes", || front.breaker() == 0.0);
-        until("the closed route passes again", || closed.count().0 > passed + 50);
+        until(|| front.breaker() == 0.0);
+        until(|| closed.count().0 > passed + 50);
     });
     front.check(&closed, &open);
     let failures = |reason: &str| {
@@ -170,18 +170,18 @@ fn freeze(address: &Address) {
     let front = Front::start(address);
     let (closed, open) = front.under_load(|closed, open| {
         agent.freeze();
-        until("the breaker opens", || front.breaker() == 1.0);
+        until(|| front.breaker() == 1.0);
         let (refused, passed) = (closed.count().1, open.count().0);
-        until("both go on", || closed.count().1 > refused + 50 && open.count().0 > passed + 50);
+        until(|| closed.count().1 > refused + 50 && open.count().0 > passed + 50);
         // Probes are lost while it stays frozen; that wedges nothing.
         std::thread::sleep(Duration::from_millis(1500));
         let passed = closed.count().0;
         agent.thaw();
-        until("the breaker closes", || front.breaker() == 0.0);
-        until("the closed route passes again", || closed.count().0 > passed + 50);
+        until(|| front.breaker() == 0.0);
+        until(|| closed.count().0 > passed + 50);
     });
     front.check(&closed, &open);
-    until("it is counted", || front.served.metric("portcullis_agent_timeouts_total{agent=\"echo\"}") >= 5.0);
+    until(|| front.served.metric("portcullis_agent_timeouts_total{agent=\"echo\"}") >= 5.0);
     front.served.stop();
 }
 
@@ -197,7 +197,7 @@ fn an_agent_that_is_away_does_not_flood_events() {
     let served = Served::start_site(&application, &site, &more);
     let omitted = || served.metric("portcullis_agent_events_omitted_total{agent=\"gone\"}");
     let mut sent = 0;
-    until("events are omitted", || {
+    until(|| {
         for _ in 0..50 {
             assert_eq!(served.get("/").status(), 200);
         }

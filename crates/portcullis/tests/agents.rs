@@ -5,7 +5,7 @@ mod served;
 
 use std::sync::{Arc, Mutex};
 
-use agent::{Agent, addresses, serve_if_told, table, until};
+use agent::{Agent, addresses, serve_if_told, table};
 use portcullis_testkit::agent::Address;
 use serde_json::Value;
 use served::*;
@@ -107,9 +107,7 @@ fn decisions(address: &Address) {
     let decisions = |decision: &str| {
         served.metric(&format!("portcullis_agent_decisions_total{{agent=\"echo\",decision=\"{decision}\"}}"))
     };
-    until("it is counted", || {
-        (decisions("allow"), decisions("block"), decisions("redirect")) == (5.0, 1.0, 1.0)
-    });
+    until(|| (decisions("allow"), decisions("block"), decisions("redirect")) == (5.0, 1.0, 1.0));
     served.counts("portcullis_agent_duration_seconds_count{agent=\"echo\"}", 7.0);
     served.counts("portcullis_agent_connections{agent=\"echo\"}", 1.0);
     served.stop();
@@ -220,12 +218,12 @@ fn without_a_decision(address: &Address) {
     let failures = |reason: &str| {
         served.metric(&format!("portcullis_agent_failures_total{{agent=\"echo\",reason=\"{reason}\"}}"))
     };
-    until("it is counted", || (failures("invalid"), failures("closed")) == (9.0, 3.0));
+    until(|| (failures("invalid"), failures("closed")) == (9.0, 3.0));
     let without = |what: &str, reason: &str| {
         served.metric(&format!("portcullis_agent_{what}_total{{agent=\"echo\",reason=\"{reason}\"}}"))
     };
-    until("it is counted", || (without("bypasses", "failed"), without("bypasses", "timeout")) == (8.0, 2.0));
-    until("it is counted", || (without("refusals", "failed"), without("refusals", "timeout")) == (4.0, 1.0));
+    until(|| (without("bypasses", "failed"), without("bypasses", "timeout")) == (8.0, 2.0));
+    until(|| (without("refusals", "failed"), without("refusals", "timeout")) == (4.0, 1.0));
     assert_eq!(get("/detect", "block"), 200);
     let told = event(&served, 15);
     assert_eq!(
@@ -252,17 +250,17 @@ fn places(address: &Address) {
     let gauge = |name: &str| served.metric(&format!("portcullis_agent_requests_{name}{{agent=\"echo\"}}"));
     std::thread::scope(|scope| {
         let silent = scope.spawn(|| ask(&served, "silent").status());
-        until("one is asked about", || gauge("active") == 1.0);
+        until(|| gauge("active") == 1.0);
         let waiting = scope.spawn(|| ask(&served, "").status());
-        until("one waits", || gauge("queued") == 1.0);
+        until(|| gauge("queued") == 1.0);
         assert_eq!(ask(&served, "").status(), 503, "the queue is full");
         assert_eq!(silent.join().unwrap(), 503);
         // It waited for the same time as the other, or came to its turn just before.
         assert!([200, 503].contains(&waiting.join().unwrap()));
     });
     let refused = "portcullis_agent_refusals_total{agent=\"echo\",reason=\"queue\"}";
-    until("it is counted", || served.metric(refused) >= 1.0);
-    until("all places are free", || gauge("active") == 0.0 && gauge("queued") == 0.0);
+    until(|| served.metric(refused) >= 1.0);
+    until(|| gauge("active") == 0.0 && gauge("queued") == 0.0);
     assert_eq!(ask(&served, "").status(), 200);
     served.stop();
 }

@@ -3,7 +3,7 @@
 mod agent;
 mod served;
 
-use agent::{Agent, grpc, serve_if_told, table, until};
+use agent::{Agent, grpc, serve_if_told, table};
 use portcullis_testkit::agent::Address;
 use served::*;
 
@@ -62,7 +62,7 @@ fn a_status_ends_the_call_and_is_told() {
     let (_application, served, status) = answered_before(&address, "");
     assert_eq!((status, failures(&served, "status")), (418, 0.0));
     assert_eq!(ask(&served, "status 14 going%20away"), 503);
-    until("it is counted", || failures(&served, "status") == 1.0);
+    until(|| failures(&served, "status") == 1.0);
     let said = output(&served);
     assert!(said.contains("agent `echo`: gRPC status 14 (UNAVAILABLE): going away"), "{said}");
     // Ending the call in good order is no decision either.
@@ -131,7 +131,7 @@ fn an_agent_that_goes_away_in_good_order_costs_no_request() {
     }
     let said = output(&served);
     assert!(!said.contains("agent `echo`"), "{said}");
-    until("connections that are left end", || connections() == 1.0);
+    until(|| connections() == 1.0);
     served.stop();
 }
 
@@ -152,7 +152,7 @@ fn over_tls_the_certificate_counts() {
         let served = Served::start_site(&application, SITE, &more);
         assert_eq!(ask(&served, "block 418"), expected, "{name}: {}", output(&served));
         if expected == 503 {
-            until("it is counted", || failures(&served, "connect") == 1.0);
+            until(|| failures(&served, "connect") == 1.0);
             let line = format!("agent `echo`: no connection to {address}: tls");
             assert!(output(&served).contains(&line), "{}", output(&served));
         }

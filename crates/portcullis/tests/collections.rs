@@ -14,20 +14,12 @@ use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::shared_store::{Kind, SharedStore};
 use portcullis_testkit::upstream::{Response, Server};
+use portcullis_testkit::wait::{PATIENCE, until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The sixth request of a client within the hour is refused.
 const RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HEADERS.x-client}\"\n\
      SecRule REQUEST_URI \"@streq /hit\" \"id:2,phase:1,pass,nolog,setvar:ip.hits=+1\"\n\
      SecRule IP:hits \"@gt 5\" \"id:3,phase:1,deny,status:429\"";
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited too long");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 struct Running {
     process: Process,

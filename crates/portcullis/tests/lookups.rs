@@ -11,8 +11,8 @@ use portcullis_testkit::mmdb::{self, Value};
 use portcullis_testkit::process::Process;
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
+use portcullis_testkit::wait::PATIENCE;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than what one lookup takes where nobody answers, shorter than twenty.
 const LONG: Duration = Duration::from_secs(30);
 

@@ -9,23 +9,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use command_fds::{CommandFdExt, FdMapping};
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{self, Signal};
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited too long");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
+use portcullis_testkit::wait::{PATIENCE, until};
 
 /// A folder with a document, and an upstream.
 struct Place {

@@ -5,14 +5,12 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use portcullis_testkit::wait::{PATIENCE, until};
 
 fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_portcullis"))
@@ -60,14 +58,6 @@ impl Running {
 
     fn rewrite(&self, text: &str) {
         std::fs::write(self.folder.path().join("portcullis.toml"), text).unwrap();
-    }
-}
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited too long");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use agent::{Agent, serve_if_told, table, until};
+use agent::{Agent, serve_if_told, table};
 use portcullis_metrics::catalogue;
 use portcullis_testkit::process::{Signal, signal};
 use portcullis_testkit::shared_store::{Kind, SharedStore};
@@ -268,7 +268,7 @@ fn traffic() -> BTreeSet<String> {
         let line = format!("portcullis_upstream_healthy_backends{{upstream=\"{upstream}\"}} {count}");
         served.metrics().lines().any(|found| found == line)
     };
-    until("one is healthy, the other is not", || healthy("app", 1) && healthy("watched", 0));
+    until(|| healthy("app", 1) && healthy("watched", 0));
     watch.moved.insert("portcullis_upstream_healthy_backends".to_owned());
     assert_eq!(served.get("/").status(), 200);
     assert_eq!(served.get("/rule").status(), 403);
@@ -403,7 +403,7 @@ fn redis() -> BTreeSet<String> {
     let served = Served::start(&application, directives, &more);
     let mut watch = Watch::default();
     watch.look(&served);
-    until("an exchange with Redis", || {
+    until(|| {
         assert_eq!(served.get("/").status(), 200);
         watch.look(&served);
         watch.moved.contains("portcullis_store_redis_exchange_seconds")

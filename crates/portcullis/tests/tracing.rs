@@ -202,12 +202,8 @@ fn a_collector_that_is_back_soon_loses_nothing() {
     });
     let served = start(&application, collector.address(), "ratio = 1");
     assert_eq!(ask(&served, "/", ""), 200);
-    let begin = Instant::now();
     let exported = || served.metric("portcullis_spans_exported_total");
-    while exported() == 0.0 {
-        assert!(begin.elapsed() < PATIENCE, "{}", served.metrics());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until(|| exported() != 0.0);
     // The same batch came twice, and all of it but one span was taken.
     let bodies = bodies.lock().unwrap();
     assert!(bodies.len() == 2 && bodies[0] == bodies[1], "{bodies:?}");
@@ -288,11 +284,7 @@ fn a_collector_over_tls_is_known_by_its_certificate() {
     for (host, ca) in [("localhost", &other), ("127.0.0.1", &own)] {
         let served = Served::start_site(&application, "mode = \"off\"", &over_tls(host, port, ca));
         assert_eq!(ask(&served, "/", ""), 200);
-        let begin = Instant::now();
-        while served.metric(dropped) == 0.0 {
-            assert!(begin.elapsed() < PATIENCE, "{}", served.metrics());
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        until(|| served.metric(dropped) != 0.0);
         let folder = served.stop();
         let said = std::fs::read_to_string(folder.path().join("output")).unwrap();
         assert!(said.contains("the collector does not take spans: invalid peer certificate"), "{said}");
@@ -320,7 +312,7 @@ fn authorities_that_cannot_be_read_are_told_at_the_start() {
             document(folder.path(), free_address(), free_address(), upstream, "mode = \"off\"", &more);
         let output = Command::new(program()).args(["run", "--config"]).arg(config).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let line = format!("tracing.ca: {}: {why}", ca.display());
+        let line = format!("`tracing.ca`: {}: {why}", ca.display());
         assert!(!output.status.success() && said.contains(&line), "{text:?}: {said}");
     }
 }

@@ -1,5 +1,5 @@
 //! A proxy in this process between raw sockets: a client that sees every byte, a backend that records every byte.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses its part
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use portcullis_config::{Config, Format};
 use portcullis_event::{Action, Event, NotInspected, UpstreamError};
@@ -16,10 +16,8 @@ use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
 use portcullis_proxy::{Proxy, Services};
 
 mod rules;
+pub use portcullis_testkit::wait::{PATIENCE, until};
 pub use rules::inspectors;
-
-/// No test waits longer than this for anything.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request as a backend received it.
 #[derive(Clone, Debug)]
@@ -324,26 +322,12 @@ impl Front {
     /// The sum of the series that begin with `prefix` becomes `value`. A request is counted when its answer is out already.
     #[track_caller]
     pub fn counts(&self, prefix: &str, value: f64) {
-        let start = Instant::now();
-        while self.metric(prefix) != value {
-            assert!(start.elapsed() < PATIENCE, "{prefix}: {}, not {value}", self.metric(prefix));
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        portcullis_testkit::wait::becomes((prefix, value), || (prefix, self.metric(prefix)));
     }
 }
 
 pub fn parse(document: &str) -> Config {
     Config::parse(document, Format::Toml, "test.toml").unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Waits until something is so.
-#[track_caller]
-pub fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited too long");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A raw client.

@@ -108,12 +108,3 @@ pub fn serve_if_told() {
 pub fn table(name: &str, address: &Address, more: &str) -> String {
     format!("[agents.{name}]\naddress = \"{address}\"\n{more}\n")
 }
-
-/// Waits for a condition.
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited too long: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}

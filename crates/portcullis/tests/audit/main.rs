@@ -7,16 +7,14 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use parse::{headers, index_line, native, natives};
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{Process, Signal};
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Server, reflector::Reflector};
+use portcullis_testkit::wait::{PATIENCE, until};
 use serde_json::Value;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Rules that every case below has.
 const RULES: &str = r#"
@@ -118,14 +116,6 @@ impl Running {
     fn stop(self) -> tempfile::TempDir {
         assert!(self.process.stop(PATIENCE).unwrap().success());
         self.folder
-    }
-}
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited too long");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -1,5 +1,5 @@
 //! The real program before an application of the test: rules in, bytes in, bytes out.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses its part
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use portcullis_testkit::process::Process;
 
 pub use portcullis_testkit::upstream::{Request, Response, Server};
-
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use portcullis_testkit::wait::{PATIENCE, until};
 
 pub fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_portcullis"))
@@ -139,11 +138,7 @@ impl Served {
     /// That value becomes `value`. A request is counted when its answer is out already.
     #[track_caller]
     pub fn counts(&self, series: &str, value: f64) {
-        let begin = Instant::now();
-        while self.metric(series) != value {
-            assert!(begin.elapsed() < PATIENCE, "{series}: {}, not {value}", self.metric(series));
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        portcullis_testkit::wait::becomes((series, value), || (series, self.metric(series)));
     }
 
     /// The event file, once it has so many lines.
@@ -173,16 +168,6 @@ pub fn lines(file: &Path, count: usize) -> Vec<String> {
         }
         assert!(begin.elapsed() < PATIENCE, "{count} lines wanted: {text}");
         std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Waits until something is so.
-#[track_caller]
-pub fn until(mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "waited too long");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
