@@ -92,9 +92,14 @@ pub(super) fn quotes_code(location: Location<'_>) -> bool {
 
 /// The field holds the command that something is to run, by its name.
 pub(super) fn runs_commands(location: Location<'_>) -> bool {
-    const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
     let is_field = matches!(location.place, Place::Query | Place::Form | Place::Header | Place::Cookie);
-    is_field && has_word(last_part(location.name), COMMANDS)
+    is_field && names_command(location)
+}
+
+/// The field is named as one for a command, wherever it stands; an interface may mean its own.
+pub(super) fn names_command(location: Location<'_>) -> bool {
+    const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
+    has_word(last_part(location.name), COMMANDS)
 }
 
 /// The parameter of a page says which file it is about.

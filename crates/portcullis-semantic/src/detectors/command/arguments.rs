@@ -24,6 +24,8 @@ pub(super) struct Arguments {
     pub has_url: bool,
     pub named_command: bool,
     pub interactive: bool,
+    /// `/a`
+    pub has_slash_option: bool,
     pub redirects_in: bool,
     /// `<<`, `<<<`
     pub reads_text: bool,
@@ -49,6 +51,7 @@ impl Arguments {
         self.shapes |= 1 << shape as u16;
         // What follows an option may be its value.
         self.plain_words += usize::from(shape == Shape::Word && self.last_option.is_none());
+        self.has_slash_option |= shape == Shape::Option && word.starts_with(b"/");
         self.interactive |= shape == Shape::Option && word.contains(&b'i') && word.len() <= 4;
         self.last_option = None;
         if shape == Shape::Option {

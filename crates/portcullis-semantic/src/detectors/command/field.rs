@@ -46,8 +46,15 @@ impl Detector for CommandField {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text.trim_ascii();
-        let group = || self.names.get(text).map(|command| command.group);
-        if purpose::runs_commands(input.location) && matches!(group(), Some(Group::Recon | Group::List)) {
+        if !purpose::names_command(input.location) {
+            return;
+        }
+        let Some(command) = self.names.get(text) else { return };
+        // An interface may take commands of its own, but none has one called `whoami`.
+        let is_no_word = command.group == Group::Recon && command.is_distinctive && !command.is_word;
+        if is_no_word
+            || purpose::runs_commands(input.location) && matches!(command.group, Group::Recon | Group::List)
+        {
             found.add(FIELD, Span::new(0, input.text.len()));
         }
     }
@@ -66,6 +73,10 @@ mod tests {
             (Place::Form, "exec", "ls", true),
             (Place::Query, "q", "whoami", false),
             (Place::Json, "command", "ls", false),
+            (Place::Json, "cmd", "whoami", true),
+            (Place::XmlText, "cmd", "systeminfo", true),
+            (Place::Json, "command", "hostname", false),
+            (Place::Json, "name", "whoami", false),
             (Place::Query, "cmd", "search", false),
             (Place::Query, "cmd", "login", false),
             (Place::Form, "command", "start", false),

@@ -77,6 +77,9 @@ kinds! {
     POWERSHELL_DOWNLOAD "command.powershell-download" Critical "PowerShell loads code from another machine or from text";
     LOOP "command.loop" Critical "a loop of cmd over what a command writes: for /f .. in ('..') do";
     TERMINAL "command.terminal" Critical "a control sequence that moves the cursor of a terminal";
+    COMPUTED "command.computed" Critical "the shell computes with numbers alone, as who asks whether one is there does: `$((71*13))`";
+    VARIABLE "command.variable" Critical "a variable of the system is all of the value, behind a sign of PowerShell: `;$env:USERNAME`";
+    SPREADSHEET "command.spreadsheet" Critical "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
 
@@ -285,4 +288,7 @@ const HINTS: &[Hint] = &[
     Hint::text("-oproxy"),
     Hint::text(".exe"),
     Hint::text("for /f"),
+    Hint::text("$env:"),
+    Hint::text("|'"),
+    Hint::text("ext::"),
 ];

@@ -80,10 +80,10 @@ impl Position {
         !may_be_listing || super::is_short(&text[end.min(text.len())..])
     }
 
-    /// `test|id`, `x;id`: one word, the sign, and the name that ends at `end`, with nothing behind it.
+    /// `test|id`, `x;id`: one word, the sign or a line end, and the name that ends at `end`, with nothing behind it.
     pub fn follows_word(&self, text: &[u8], end: usize) -> bool {
-        let before = &text[..self.start];
-        matches!(self.sign, Sign::Pipe | Sign::Semicolon)
+        let before = text[..self.start].trim_ascii_end();
+        matches!(self.sign, Sign::Pipe | Sign::Semicolon | Sign::Newline)
             && !before.is_empty()
             && before.iter().all(u8::is_ascii_alphanumeric)
             && text[end..].trim_ascii().is_empty()

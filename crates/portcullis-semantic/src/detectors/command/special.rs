@@ -4,7 +4,8 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    ASSEMBLED_NAME, CMDLET, LOOP, OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, TERMINAL,
+    ASSEMBLED_NAME, CMDLET, COMPUTED, LOOP, OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK,
+    SPREADSHEET, TERMINAL, VARIABLE,
 };
 use crate::{Found, Input};
 
@@ -36,8 +37,61 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         }
     }
     option(text, found);
+    if input.groups.has(b'$') {
+        computed(text, found);
+        powershell_variable(text, found);
+    }
+    if input.groups.has(b'|') {
+        spreadsheet(text, found);
+    }
     if input.groups.has(0x1b) && text.len() <= TERMINAL_BYTES_MAX {
         terminal(text, found);
+    }
+}
+
+/// `$((71*13))` and no more than a sign or quote around it: scripts compute with variables.
+fn computed(text: &[u8], found: &mut Found<'_>) {
+    let is_around = |b: &u8| b.is_ascii_whitespace() || b"'\";|&".contains(b);
+    let from = text.iter().take_while(|b| is_around(b)).count();
+    let Some(inner) = text[from..].strip_prefix(b"$((") else { return };
+    let len = inner.iter().take_while(|b| b.is_ascii_digit() || b" +-*/%".contains(b)).count();
+    let (sum, rest) = inner.split_at(len);
+    let is_sum = sum.trim_ascii().iter().any(|b| b"+-*/%".contains(b)) && sum.iter().any(u8::is_ascii_digit);
+    let Some(rest) = rest.strip_prefix(b"))").filter(|_| is_sum) else { return };
+    if rest.iter().all(is_around) {
+        found.add(COMPUTED, Span::new(from, text.len() - rest.len()));
+    }
+}
+
+/// `;$env:USERNAME`, `$($env:PATH)`: what PowerShell prints where a command is asked for.
+fn powershell_variable(text: &[u8], found: &mut Found<'_>) {
+    let Some(at) = memmem::find(text, b"$env:").or_else(|| memmem::find(text, b"$Env:")) else { return };
+    let before = text[..at].trim_ascii();
+    let is_sign = |b: &u8| b";|&('\"$`".contains(b);
+    let name = text[at + 5..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let after = text[at + 5 + name..].trim_ascii();
+    if name > 1
+        && !before.is_empty()
+        && before.last().is_some_and(is_sign)
+        && before.len() <= TEXT_BYTES_MAX
+        && after.iter().all(|b| b";|&)'\"#".contains(b))
+    {
+        found.add(VARIABLE, Span::new(at, at + 5 + name));
+    }
+}
+
+/// `=cmd|'/C calc'!A0`: a program's name, its arguments in quotes, and a cell, in a value that begins as formulas do.
+fn spreadsheet(text: &[u8], found: &mut Found<'_>) {
+    if !matches!(text.trim_ascii_start().first(), Some(b'=' | b'+' | b'-' | b'@' | b'"' | b';' | b',')) {
+        return;
+    }
+    for at in memmem::find_iter(text, b"|'").take(8) {
+        let Some(end) = memmem::find(&text[at + 2..], b"'!") else { return };
+        let name = text[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
+        if name > 0 && text.get(at + 2 + end + 2).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'\'') {
+            found.add(SPREADSHEET, Span::new(at - name, at + 2 + end + 2));
+            return;
+        }
     }
 }
 
@@ -165,9 +219,19 @@ const OPTIONS: &[&[u8]] = &[
     b"--exec=",
     b"--init-file=",
     b"--rcfile=",
+    b"-oqueuedirectory=",
 ];
 
 fn option(text: &[u8], found: &mut Found<'_>) {
+    // What git takes for the address of a repository: `ext::sh -c id`.
+    if text
+        .trim_ascii_start()
+        .strip_prefix(b"ext::")
+        .is_some_and(|line| line.first().is_some_and(u8::is_ascii_graphic))
+    {
+        found.add(OPTION_INJECTION, Span::new(0, text.len()));
+        return;
+    }
     for at in memchr::memchr_iter(b'-', text).take(32) {
         let before = at.checked_sub(1).map(|i| text[i]);
         if before.is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'')) {

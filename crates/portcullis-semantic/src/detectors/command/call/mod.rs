@@ -263,11 +263,14 @@ impl<'r, 't> Reader<'r, 't> {
                 let enough = is_pathed && name.len() > 1 && name.contains(&b'?');
                 enough.then(|| self.names.get(b"cat")).flatten()
             }),
-            false => self.names.get(name).or_else(|| {
-                // Any program of Windows, where a command follows a sign.
+            false => {
                 let is_program = name.len() > 4 && name[name.len() - 4..].eq_ignore_ascii_case(b".exe");
-                (is_program && self.sign != Sign::Begin).then(|| self.names.get(b"*")).flatten()
-            }),
+                // A word (`calc`) is none with its ending.
+                let known = self.names.get(name).filter(|known| !(is_program && known.takes.contains(&b'a')));
+                // Any program of Windows, where a command follows a sign.
+                let any = || self.names.get(b"*").filter(|_| is_program && self.sign != Sign::Begin);
+                known.or_else(any)
+            }
         }?;
         let is_dot = command.name == ".";
         (!is_dot || folder.is_empty() && self.start < self.text.len()).then_some((command, is_pathed))
@@ -326,6 +329,10 @@ impl<'r, 't> Reader<'r, 't> {
                     seen.redirects_in |= token.span.of(self.text).contains(&b'<');
                     seen.redirects_out |= token.span.of(self.text).contains(&b'>');
                     call.end = token.span.end as usize;
+                }
+                // `iex(iwr ..)`: what runs what the parentheses give.
+                TokenKind::Open if seen.count == 0 && command.group == Group::PowerShell => {
+                    call.note(EXPANSION);
                 }
                 TokenKind::Open => {
                     if seen.count == 0 {
