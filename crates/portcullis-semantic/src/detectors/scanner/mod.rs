@@ -40,7 +40,7 @@ const ARCHIVE_DEPTH_MAX: usize = 2;
 const PATH_BYTES_MAX: usize = 512;
 
 /// Extensions of scripts and settings: a copy of one shows what the server would have run.
-const SCRIPTS: [&[u8]; 21] = [
+const SCRIPTS: [&[u8]; 23] = [
     b"php",
     b"asp",
     b"aspx",
@@ -58,6 +58,8 @@ const SCRIPTS: [&[u8]; 21] = [
     b"yml",
     b"yaml",
     b"properties",
+    b"xml",
+    b"json",
     b"env",
     b"sql",
     b"htaccess",
@@ -95,7 +97,9 @@ impl Scanner {
         let mut segments = path
             .split(|&b| b == b'/')
             .filter(|segment| segment.len() >= 3 && segment.len() <= NAME_BYTES_MAX);
-        if !is_repository(path) && segments.any(|segment| self.names.is_left_behind(segment)) {
+        if !is_repository(path)
+            && segments.any(|segment| self.names.is_left_behind(segment) || is_history(segment))
+        {
             found.add(LEFT_BEHIND, whole);
         }
         if self.is_copy(path) {
@@ -120,16 +124,32 @@ impl Scanner {
         let name = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
         let depth = path.iter().filter(|b| **b == b'/').count();
         let Some(dot) = memchr::memchr(b'.', name) else { return false };
-        depth <= ARCHIVE_DEPTH_MAX
-            && self.names.is_store(&name[..dot])
-            && self.names.is_archive(&name[dot + 1..])
+        if depth > ARCHIVE_DEPTH_MAX {
+            return false;
+        }
+        // `/a.example.com.zip`: the site's own name.
+        let of_site = || {
+            let ending = name.iter().rposition(|b| *b == b'.').filter(|last| *last > dot)?;
+            let domain = &name[..ending];
+            let last = &domain[domain.iter().rposition(|b| *b == b'.')? + 1..];
+            Some(DOMAINS.contains(&last) && self.names.is_archive(&name[ending + 1..]))
+        };
+        self.names.is_store(&name[..dot]) && self.names.is_archive(&name[dot + 1..])
+            || of_site().unwrap_or(false)
     }
 
     /// `index.php.bak`, `.index.php.swp`, `config.yml~`: a script's name with a suffix.
     fn is_copy(&self, path: &[u8]) -> bool {
+        // What PHP shows as its source.
+        if path.ends_with(b".phps") {
+            return true;
+        }
         let Some(rest) = self.names.without_suffix(path) else {
             return false;
         };
+        if self.names.is_left_behind(&rest[memchr::memrchr(b'/', rest).map_or(0, |at| at + 1)..]) {
+            return true;
+        }
         let Some(dot) = rest.iter().rposition(|&b| b == b'.') else { return false };
         SCRIPTS.contains(&&rest[dot + 1..])
     }
@@ -165,6 +185,14 @@ impl Detector for Scanner {
             _ => {}
         }
     }
+}
+
+/// Top-level domains that no archive's name has before its ending by chance.
+const DOMAINS: [&[u8]; 8] = [b"com", b"net", b"org", b"info", b"biz", b"edu", b"gov", b"example"];
+
+/// `.bash_history`, `.rails_console_history`: what shells and consoles keep of what was typed.
+fn is_history(segment: &[u8]) -> bool {
+    segment.starts_with(b".") && segment.ends_with(b"_history")
 }
 
 /// `/a.php%0A.png`, `/a.asp;.jpg`, `/a.php%00.gif`: one part of a server takes the first extension, another one the last.
@@ -262,6 +290,13 @@ mod tests {
         path("/server-status", "probe");
         path("/debug/pprof/heap", "probe");
         path("/web.config", "probe");
+        path("/index.phps", "copy");
+        path("/.gitignore~", "copy");
+        path("/configuration.php-dist", "copy");
+        path("/api/swagger.json.bak", "copy");
+        path("/a.example.com.zip", "archive");
+        path("/.rails_console_history", "left-behind");
+        path("/adminer-4.8.1.php", "left-behind");
         path("/.dockerenv", "left-behind");
         path("/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php", "probe");
     }
@@ -291,6 +326,8 @@ mod tests {
             "/manager/html",
             "/solr/admin/cores",
             "/.well-known/acme-challenge/abc",
+            "/data/package.json.1.js",
+            "/dist/app.com",
             "/cgi-bin/koha/opac-search.pl",
         ] {
             path_passes(text);
