@@ -27,7 +27,7 @@ kinds! {
 #[derive(Debug)]
 pub struct Xpath;
 
-static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|[")).hints(HINTS);
 
 impl Detector for Xpath {
     fn profile(&self) -> &'static Profile {
@@ -41,9 +41,13 @@ impl Detector for Xpath {
         let text = input.text;
         let first = skip_space(text, 0);
         let break_out = break_out(text, first);
-        let is_path =
-            matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..]) || names_function(text, first);
+        let is_path = matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
+            || names_function(text, first)
+            || loads(text, first);
         let mut scan = Scan { text, is_loose: break_out.is_none() && !is_path, count: 0, found };
+        if let Some(end) = break_out {
+            scan.operand(end);
+        }
         scan.functions();
         scan.axes();
         scan.unions();
@@ -117,6 +121,20 @@ impl Scan<'_, '_, '_> {
         }
     }
 
+    /// What is asked behind the break-out: `' or //*[1] or '`, `x' or true() or '`.
+    fn operand(&mut self, end: usize) {
+        let text = self.text;
+        let at = skip_space(text, end);
+        let name = run(text, at, 8, |b| b.is_ascii_alphabetic());
+        let is_constant = is_one_of(&text[at..name], &[b"true", b"false", b"position", b"last"])
+            && text[name..].starts_with(b"()");
+        let step = run(text, at + 2, 24, |b| is_word(b) || b == b'*');
+        let is_nodes = text[at..].starts_with(b"//") && step > at + 2 && text.get(step) == Some(&b'[');
+        if is_constant || is_nodes {
+            self.add(FUNCTION_OF_PATH, at, name + 2);
+        }
+    }
+
     fn axes(&mut self) {
         let text = self.text;
         for at in memchr::memmem::find_iter(text, b"::").take(64) {
@@ -145,7 +163,9 @@ impl Scan<'_, '_, '_> {
             let next = skip_space(text, at + 1);
             let is_path = matches!(text[next..], [b'/', b'/' | b'*', ..] | [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.', b'/', ..]);
             let before = text[..at].trim_ascii_end().last();
-            if is_path && matches!(before, Some(b']' | b'\'' | b'"' | b')')) {
+            // All nodes, and others beside: `*|//text()`.
+            let is_all = matches!(text[..at].trim_ascii(), b"*" | b"@*" | b".");
+            if is_path && (is_all || matches!(before, Some(b']' | b'\'' | b'"' | b')'))) {
                 self.add(UNION, at, next + 2);
             }
         }
@@ -168,6 +188,17 @@ fn break_out(text: &[u8], first: usize) -> Option<usize> {
 fn names_function(text: &[u8], first: usize) -> bool {
     let end = run(text, first, 20, |b| is_word(b) || b == b'-');
     text.get(end) == Some(&b'(') && is_one_of(&text[first..end], FUNCTIONS)
+}
+
+/// `doc('http://a.example/x')` at the beginning of the value.
+fn loads(text: &[u8], first: usize) -> bool {
+    let end = run(text, first, 12, |b| b.is_ascii_alphabetic() || b == b'-');
+    let is_reader = is_one_of(&text[first..end], &[b"doc", b"document", b"doc-available", b"unparsed-text"]);
+    let argument = text[end..].strip_prefix(b"('").or(text[end..].strip_prefix(b"(\""));
+    is_reader
+        && argument.is_some_and(|url| {
+            [&b"http://"[..], b"https://", b"ftp://", b"file:"].iter().any(|scheme| url.starts_with(scheme))
+        })
 }
 
 fn follows_sign(text: &[u8], at: usize) -> bool {
@@ -257,6 +288,9 @@ const HINTS: &[Hint] = &[
     Hint::text("codepoints("),
     Hint::text("position()"),
     Hint::text("last()"),
+    Hint::text("or true()"),
+    Hint::text("and true()"),
+    Hint::text("or //"),
 ];
 
 #[cfg(test)]
@@ -273,6 +307,10 @@ mod tests {
         blocks(Xpath, "' or substring(//user[1]/password,1,1)='a", "function-of-path");
         blocks(Xpath, "1 or doc('http://a.example/x')", "document");
         blocks(Xpath, "' or child::node()[position()=1] or 'a'='b", "axis break-out");
+        blocks(Xpath, "x' or true() or '", "function-of-path break-out");
+        blocks(Xpath, "' or //*[1] or '", "function-of-path break-out");
+        blocks(Xpath, "*|//text()", "union");
+        blocks(Xpath, "doc('http://a.example/x')", "document whole");
     }
 
     #[test]
@@ -283,5 +321,8 @@ mod tests {
         passes(Xpath, "Use child::para to select the children, or text() for the text.");
         passes(Xpath, "name(s) of the author(s)");
         passes(Xpath, "| //comment | a table |");
+        passes(Xpath, "doc('users/ann')");
+        passes(Xpath, "it's true or //a comment");
+        passes(Xpath, "'a' or true() in the other one");
     }
 }
