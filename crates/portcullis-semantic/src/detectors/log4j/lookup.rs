@@ -160,7 +160,8 @@ fn resolve(content: &[u8]) -> Resolved {
     if is(b"base64") {
         let mut out = base64(rest);
         // Its text is looked at as if it stood in a lookup of its own, as `${${base64:...}}` does.
-        out.event = Some(if starts_with(&out.text[..out.len], b"jndi:") { Event::Jndi } else { Event::Case });
+        let inner = out.text[..out.len].strip_prefix(b"${").unwrap_or(&out.text[..out.len]);
+        out.event = Some(if starts_with(inner, b"jndi:") { Event::Jndi } else { Event::Case });
         return out;
     }
     if is(b"date") && rest.contains(&b'\'') {

@@ -53,11 +53,14 @@ impl Detector for Log4j {
                 Event::Variable => VARIABLE,
             };
             found.add(kind, Span::new(start, end));
-            // In a body it may be the settings of a program, which take variables so.
-            let is_value = matches!(
-                input.location.place,
-                Place::Query | Place::Header | Place::Cookie | Place::PathSegment
-            );
+            // In a body it may be the settings of a program: many take variables of the environment so, none of the others.
+            let is_value = match input.location.place {
+                Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment => true,
+                Place::Form | Place::Json | Place::MultipartField | Place::XmlText => {
+                    !starts_any_case(&input.text[start..], b"${env:")
+                }
+                _ => false,
+            };
             if event == Event::Variable
                 && is_value
                 && input.text[start..end].len() == input.text.trim_ascii().len()
@@ -68,9 +71,13 @@ impl Detector for Log4j {
     }
 }
 
+fn starts_any_case(text: &[u8], start: &[u8]) -> bool {
+    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::detectors::testing::passes_at;
+    use crate::detectors::testing::{blocks_at, passes_at};
     use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
     fn kinds(text: &str) -> (String, bool) {
@@ -117,6 +124,10 @@ mod tests {
         check("%24%7Bsys:java.version%7D", "variable alone", true);
         passes_at(Class::Log4j, Place::Json, "env", "${env:PATH}");
         passes_at(Class::Log4j, Place::Form, "args", "${env:HOME}");
+        passes_at(Class::Log4j, Place::Json, "dir", "${sys:user.home}/logs");
+        blocks_at(Class::Log4j, Place::Json, "${sys:java.version}", "variable alone");
+        blocks_at(Class::Log4j, Place::Form, "${docker:containerId}", "variable alone");
+        blocks_at(Class::Log4j, Place::Json, "${base64:JHtqbmRpOmxkYXA6Ly94fQ==}", "jndi");
     }
 
     #[test]
