@@ -19,7 +19,9 @@ use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
-use target::{is_asset, is_module, is_program_folder, is_settings, is_shared_program};
+use target::{
+    is_asset, is_device, is_elsewhere, is_module, is_program_folder, is_settings, is_shared_program,
+};
 use wrappers::{is_home, is_scheme, wrapper};
 
 kinds! {
@@ -50,6 +52,8 @@ kinds! {
     SETTINGS "path.settings" Critical "a parameter for a file asks for one with settings, which applications do not hand out";
     FILE_URL "path.file-url" Error "a URL of a local file";
     SHARE "path.share" Error "the value is a file on another machine (UNC)";
+    DEVICE "path.device" Critical "a path past the checks of Windows: `\\\\?\\C:\\..`, `\\\\.\\..`";
+    SHARE_ASKED "path.share-asked" Error "a parameter of a page is a file on a machine that is named by address or domain (UNC)";
     SHARE_PROGRAM "path.share-program" Critical "a program, library or script on a machine that is named by address or domain (UNC)";
 }
 
@@ -275,6 +279,10 @@ impl PathTraversal {
             add(SHARE);
             if is_shared_program(path.span.of(text)) {
                 add(SHARE_PROGRAM);
+            } else if is_device(path.span.of(text)) {
+                add(DEVICE);
+            } else if input.location.place == Place::Query && is_elsewhere(path.span.of(text)) {
+                add(SHARE_ASKED);
             }
         }
     }

@@ -49,6 +49,17 @@ pub(super) fn is_shared_program(share: &[u8]) -> bool {
     names.next().is_some_and(|host| host.contains(&b'.')) && PROGRAMS.iter().any(ends)
 }
 
+/// `\\?\\C:\\x`, `\\.\\pipe\\x`: what programs write to reach a device, or a path longer than Windows takes.
+pub(super) fn is_device(share: &[u8]) -> bool {
+    matches!(share, [b'\\' | b'/', b'\\' | b'/', b'?' | b'.', b'\\' | b'/', _, ..])
+}
+
+/// `\\a.example\\x`: a machine that the domain or the address names.
+pub(super) fn is_elsewhere(share: &[u8]) -> bool {
+    let mut names = share.split(|b| matches!(b, b'\\' | b'/')).filter(|name| !name.is_empty());
+    names.next().is_some_and(|host| memchr::memchr(b'.', host).is_some())
+}
+
 /// `from '../../../lib/a'`, `require("../../../x")`: a module that a program loads.
 pub(super) fn is_module(text: &[u8], path: Span) -> bool {
     let Some(before) =

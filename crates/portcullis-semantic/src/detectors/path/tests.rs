@@ -197,3 +197,14 @@ fn what_programs_and_pages_name() {
         assert!(blocks, "{text}: {have}");
     }
 }
+
+#[test]
+fn shares_elsewhere() {
+    let (have, blocks) = testing::look(Class::Path, Place::Json, "file", b"\\\\?\\C:\\Windows\\win.ini");
+    assert!(blocks, "{have}");
+    let share = b"\\\\a.example\\s\\a.txt";
+    assert!(testing::look(Class::Path, Place::Query, "file", share).1);
+    // Settings of an office.
+    assert!(!testing::look(Class::Path, Place::Form, "file", share).1);
+    assert!(!testing::look(Class::Path, Place::Query, "file", b"\\\\nas\\s\\a.txt").1);
+}
