@@ -144,6 +144,12 @@ const MAIL_NAMES: &[&[u8]] = &[
     b"reply",
     b"mailbox",
     b"folder",
+    // Of who writes: one line each.
+    b"name",
+    b"firstname",
+    b"lastname",
+    b"fullname",
+    b"phone",
 ];
 
 /// See the module.

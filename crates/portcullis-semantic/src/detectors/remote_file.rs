@@ -18,6 +18,7 @@ kinds! {
     SHELL_NAME "remote-file.shell-name" Error "the URL's file is named as web shells are";
     ADDRESS "remote-file.address" Error "the URL's host is an address, not a name";
     INCLUDE_NAME "remote-file.include-name" Warning "the parameter is named as those for files and folders are";
+    INCLUDED "remote-file.included" Error "the parameter is for what a script includes: include, require, template, a root of an application";
     TRANSFER "remote-file.transfer" Warning "a file by FTP or from a Windows share";
 }
 
@@ -84,6 +85,9 @@ impl Detector for RemoteFile {
         }
         if is_include_name(input.location.name) {
             add(INCLUDE_NAME);
+            if is_script && is_for_scripts(input.location.name) {
+                add(INCLUDED);
+            }
         }
     }
 }
@@ -125,6 +129,13 @@ fn is_shell(file: &[u8]) -> bool {
             b"malicious",
         ],
     )
+}
+
+/// A name for what is included, not for a page that somebody was on: `template`, `inc`, `mosConfig_absolute_path`.
+fn is_for_scripts(name: &[u8]) -> bool {
+    const PARTS: &[&[u8]] = &[b"include", b"require", b"template", b"mosconfig", b"basedir"];
+    let has = |part: &[u8]| name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
+    is_one_of(name, &[b"inc", b"tpl", b"root_path", b"abs_path"]) || PARTS.iter().any(|part| has(part))
 }
 
 fn is_include_name(name: &[u8]) -> bool {

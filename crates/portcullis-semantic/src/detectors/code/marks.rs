@@ -4,8 +4,8 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    BACKDOOR, BACKTICK, CLASS_PATH, EXECUTE, INPUT, LOOKUP, OGNL, PHP_TAG, PROBE, RENDER_ARRAY, SCRIPT_TAG,
-    SHELL_ARGUMENT, WHOLE, begins_as_code,
+    BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, OGNL, PHP_TAG, PROBE, RENDER_ARRAY,
+    SCRIPT_TAG, SHELL_ARGUMENT, WHOLE, begins_as_code,
 };
 use crate::Place;
 use crate::detectors::command;
@@ -76,6 +76,9 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
     if is_product(text) {
         found.add(PROBE, Span::new(0, text.len()));
     }
+    if input.groups.has(b'(') && text.len() <= LOOP_BYTES_MAX && is_endless(text) {
+        found.add(ENDLESS, Span::new(0, text.len()));
+    }
     if input.groups.has(b'{') && input.groups.has(b':') {
         lookups(text, found);
     }
@@ -98,6 +101,19 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// What is longer says more than a loop.
+const LOOP_BYTES_MAX: usize = 48;
+
+/// `while(1){}`, `';for(;;);//`: so that a server hangs where code is run.
+fn is_endless(text: &[u8]) -> bool {
+    let is_before = |b: &u8| b" \t'\";)}".contains(b);
+    let text = &text[text.iter().take_while(|b| is_before(b)).count()..];
+    const LOOPS: &[&[u8]] = &[b"while(1)", b"while(true)", b"while(!0)", b"for(;;)"];
+    let Some(rest) = LOOPS.iter().find_map(|head| text.strip_prefix(*head)) else { return false };
+    matches!(rest.trim_ascii_start().first(), Some(b'{' | b';'))
+        && rest.iter().all(|b| b.is_ascii_whitespace() || b"{};'\"/()".contains(b))
 }
 
 /// `echo 98989*443131;`, `print 7777*8888//`: numbers that nobody multiplies, and the sign that ends a statement.

@@ -61,6 +61,7 @@ kinds! {
     BACKDOOR "code.backdoor" Critical "code for the backdoor that once was in PHP's source";
     MAGIC "code.magic" Critical "the name of a method that PHP calls by itself, as a value";
     FUNCTION_NAME "code.function-name" Critical "the name of a function that runs commands or what it is given, in a field for a function's name";
+    ENDLESS "code.endless" Critical "a loop that never ends and does nothing is all of the value";
     BACKTICK "code.backtick" Warning "prints what a command in back-ticks writes";
 }
 
@@ -318,6 +319,9 @@ const HINTS: &[Hint] = &[
     Hint::text("f_globals"),
     Hint::text("gi_frame"),
     Hint::text("child_process"),
+    Hint::text("while(1"),
+    Hint::text("while(true"),
+    Hint::text("for(;;"),
     Hint::text("mainmodule"),
     Hint::text("global.process"),
     Hint::text("globalthis"),

@@ -240,3 +240,11 @@ fn a_name_in_parentheses_is_called() {
     attack("(system)('id')", "execute text-call");
     attack("Process.Start(\"cmd\",\"/c dir\")", "execute");
 }
+
+#[test]
+fn loops_without_end() {
+    attack("while(1){}", "endless");
+    attack("';for(;;);//", "endless");
+    assert!(!run("while(1){ read(); }").1);
+    assert!(!run("for(;;) is a loop without an end").1);
+}

@@ -62,15 +62,13 @@ pub(super) fn speaks_of_filter(text: &[u8]) -> bool {
 /// The kind that `$name` as a key notes.
 pub(super) fn operator(name: &[u8]) -> Option<KindId> {
     match name {
-        b"ne" | b"eq" | b"gt" | b"gte" | b"lt" | b"lte" | b"in" | b"nin" => Some(KEY_COMPARES),
+        b"ne" | b"eq" | b"gt" | b"gte" | b"lt" | b"lte" | b"in" | b"nin" | b"exists" => Some(KEY_COMPARES),
         b"regex" => Some(KEY_MATCHES),
         b"or" | b"and" | b"nor" | b"not" => Some(KEY_JOINS),
-        b"where" | b"function" | b"accumulator" => Some(KEY_RUNS),
+        b"where" | b"function" | b"func" | b"accumulator" => Some(KEY_RUNS),
         b"lookup" | b"graphLookup" | b"unionWith" | b"out" | b"merge" => Some(KEY_REACHES),
-        b"expr" | b"mod" | b"text" | b"exists" | b"all" | b"elemMatch" | b"size" | b"comment"
-        | b"jsonSchema" | b"type" | b"match" | b"project" | b"group" | b"nearSphere" | b"options" => {
-            Some(KEY_OTHER)
-        }
+        b"expr" | b"mod" | b"text" | b"all" | b"elemMatch" | b"size" | b"comment" | b"jsonSchema"
+        | b"type" | b"match" | b"project" | b"group" | b"nearSphere" | b"options" => Some(KEY_OTHER),
         _ => None,
     }
 }
@@ -123,6 +121,7 @@ pub(super) const HINTS: &[Hint] = &[
     Hint::text("$where"),
     Hint::text("$expr"),
     Hint::text("$exists"),
+    Hint::text("$func"),
     Hint::text("$comment"),
     Hint::text("$function"),
     Hint::text("$elemmatch"),
