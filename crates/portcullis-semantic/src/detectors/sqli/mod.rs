@@ -12,6 +12,7 @@
 
 mod names;
 mod quotes;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -80,6 +81,7 @@ kinds! {
     AFTER_WORD "sqli.after-word" Notice "what follows a word holds as SQL";
     BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
     WHOLE "sqli.whole" Warning "all of the value holds as SQL";
+    ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed behind a quote, and another one opened";
 }
 
 /// Readings from quotes of one sort that are walked; a text with more quotes that SQL could follow is read no further.
@@ -139,6 +141,13 @@ impl Detector for Sqli {
             return;
         }
         walk.commit(found, is_file || purpose::takes_conditions(input.location));
+        if input.groups.has(b',')
+            && !is_file
+            && let Some(span) = rows::row_break(text)
+        {
+            found.add(ROW_BREAK, span);
+            found.add(AFTER_QUOTE, span);
+        }
         let is_password = purpose::takes_password(input.location);
         if is_spent {
             return;
@@ -189,6 +198,9 @@ const HINTS: &[Hint] = &[
     Hint::text("||"),
     Hint::text("&&"),
     Hint::text("select"),
+    Hint::text("),("),
+    Hint::text("), ("),
+    Hint::word("handler"),
     Hint::word("union"),
     Hint::word("having"),
     Hint::word("group by"),

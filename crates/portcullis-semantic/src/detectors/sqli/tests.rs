@@ -253,3 +253,21 @@ fn words_without_a_list_of_columns() {
     check("1 select from users where 1=1", "juxtaposed");
     check("1 select order from users", "juxtaposed");
 }
+
+#[test]
+fn rows_of_an_insert() {
+    for text in ["x','a@b.example',1),('y", "x\", 1), (\"y", "a', now()),('b"] {
+        let is_found = kinds(text).contains("row-break");
+        // What opens a parenthesis before closing one is left to the statement's own reading.
+        assert_eq!(is_found, !text.contains("now("), "{text}");
+    }
+    for text in [
+        "('a','b'),('c','d')",
+        "it's x, (1), (2)",
+        "[1, 2), (3, 4]",
+        "f('a', 'b'), (g)",
+        "smith's, jones), (brown",
+    ] {
+        assert!(!kinds(text).contains("row-break"), "{text}");
+    }
+}
