@@ -6,8 +6,21 @@ use super::{hex_digit, inflate, is_mostly_text, push_char};
 use crate::ByteGroups;
 use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
-/// Shorter values are not tried as Base64 or hexadecimal: too many words are both.
+/// Shorter values are not tried as Base64 or hexadecimal: too many words are both. No word has padding.
 pub(super) const BASE64_BYTES_MIN: usize = 8;
+const PADDED_BYTES_MIN: usize = 4;
+/// What shorter values decode to says nothing, but behind padding.
+const DECODED_BYTES_MIN: usize = 6;
+
+/// True if `text` is long enough for Base64.
+pub(super) fn may_be_base64(text: &[u8]) -> bool {
+    text.len() >= BASE64_BYTES_MIN || is_padded(text)
+}
+
+fn is_padded(text: &[u8]) -> bool {
+    text.len() >= PADDED_BYTES_MIN && text.len().is_multiple_of(4) && text.ends_with(b"=")
+}
+
 const HEX_BYTES_MIN: usize = 12;
 
 /// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps behind `...;base64,` or `Basic `; tokens with dots in parts.
@@ -37,9 +50,9 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
     if body.iter().any(|&b| BASE64[usize::from(b)] == BASE64_NONE && b != b'.') {
         return;
     }
-    for part in body.split(|&b| b == b'.').take(5).filter(|part| part.len() >= BASE64_BYTES_MIN) {
+    for part in body.split(|&b| b == b'.').take(5).filter(|part| may_be_base64(part)) {
         out.clear();
-        if !base64_part(part, out) || out.len() < 6 {
+        if !base64_part(part, out) || out.len() < DECODED_BYTES_MIN && !is_padded(part) {
             continue;
         }
         if is_mostly_text(out) {

@@ -101,7 +101,7 @@ pub(crate) fn unwrap(
     if groups.has(b'+') {
         try_one(Layer::Utf7, spare, binary::utf7);
     }
-    if text.len() >= binary::BASE64_BYTES_MIN {
+    if binary::may_be_base64(text) {
         binary::base64(text, groups, spare, &mut |form| emit(Layer::Base64, form));
         spare.clear();
         if binary::hex(text, groups, spare) {
