@@ -189,6 +189,10 @@ const HINTS: &[Hint] = &[
     Hint::text(".inc"),
     Hint::text(".cgi"),
     Hint::text(".dat"),
+    // A picture, and what cuts off the ending that the application adds.
+    Hint::text(".gif?"),
+    Hint::text(".jpg?"),
+    Hint::text(".png?"),
     Hint::text(".sh"),
     Hint::text("ftp://"),
     Hint::text("smb://"),

@@ -5,7 +5,7 @@ use portcullis_types::Span;
 
 use super::{
     BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, OGNL, PHP_TAG, PROBE, RENDER_ARRAY,
-    SCRIPT_TAG, SHELL_ARGUMENT, WHOLE, begins_as_code,
+    SCRIPT_TAG, SHELL_ARGUMENT, TEXT_CALL, WHOLE, begins_as_code,
 };
 use crate::Place;
 use crate::detectors::command;
@@ -76,6 +76,9 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
     if is_product(text) {
         found.add(PROBE, Span::new(0, text.len()));
     }
+    if input.groups.has(b'{') && is_interpolated_call(text) {
+        found.add(TEXT_CALL, Span::new(0, text.len()));
+    }
     if input.groups.has(b'(') && text.len() <= LOOP_BYTES_MAX && is_endless(text) {
         found.add(ENDLESS, Span::new(0, text.len()));
     }
@@ -101,6 +104,16 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// `{${system(id)}}`: PHP calls what stands so in a text.
+fn is_interpolated_call(text: &[u8]) -> bool {
+    let Some(inner) = text.trim_ascii().strip_prefix(b"{${").and_then(|text| text.strip_suffix(b"}}")) else {
+        return false;
+    };
+    let inner = inner.strip_prefix(b"@").unwrap_or(inner);
+    let name = inner.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    name > 1 && inner.get(name) == Some(&b'(') && inner.ends_with(b")")
 }
 
 /// What is longer says more than a loop.

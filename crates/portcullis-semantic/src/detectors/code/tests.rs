@@ -244,6 +244,8 @@ fn a_name_in_parentheses_is_called() {
 #[test]
 fn loops_without_end() {
     attack("while(1){}", "endless");
+    attack("{${system(id)}}", "text-call");
+    assert!(!run("{${name}}").1);
     attack("';for(;;);//", "endless");
     assert!(!run("while(1){ read(); }").1);
     assert!(!run("for(;;) is a loop without an end").1);

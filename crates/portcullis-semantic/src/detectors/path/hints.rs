@@ -44,6 +44,7 @@ pub(super) const HINTS: &[Hint] = &[
     Hint::text("\\.\\"),
     Hint::text("/.\\"),
     Hint::text(".\\/"),
+    Hint::text("/.dockerenv"),
     Hint::text("etc/"),
     Hint::text("etc\\"),
     Hint::text("etc%"),

@@ -16,11 +16,14 @@ pub(super) fn event_name(name: &[u8]) -> Option<&[u8]> {
     (letters >= 3 && plain).then_some(name)
 }
 
-/// Attributes of AngularJS, Vue and Alpine that are code.
+/// Attributes of AngularJS, Vue, Alpine, Knockout and htmx that are code.
 pub(super) fn is_directive(name: &[u8]) -> bool {
     let starts = |start: &[u8]| name.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
     let is_bound = matches!(name, [b'@' | b':' | b'(', first, ..] if first.is_ascii_alphabetic());
-    is_bound || [&b"ng-"[..], b"data-ng-", b"v-", b"x-"].iter().any(|start| starts(start))
+    is_bound
+        || [&b"ng-"[..], b"data-ng-", b"v-", b"x-", b"hx-on", b"data-hx-on", b"data-bind"]
+            .iter()
+            .any(|start| starts(start))
 }
 
 pub(super) fn is_frame(name: &[u8]) -> bool {
