@@ -7,11 +7,12 @@ CRS_TESTS := 4674
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run test h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run profiled test h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
 	@echo 'make test              format, lints, docs, tests, CRS suite'
+	@echo 'make profiled          a release build with profile-guided optimisation, for packages (BINS="portcullis engine-bench")'
 	@echo 'make crs               fetch the pinned CRS to .portcullis/'
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
@@ -41,6 +42,9 @@ run:
 
 crs:
 	@scripts/fetch-crs.sh
+
+profiled: crs
+	scripts/profiled-build.sh $(BINS)
 
 # The same cases in each run; another number, or an empty one for chance, makes others.
 test: export PROPTEST_RNG_SEED ?= 20261122

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# A release build that knows which of its code is hot (profile-guided optimisation): an instrumented build, a load for it, the build
+# with what it counted. The load is what the benchmarks send, plain and through a proxy in each mode, and the requests that portcullis
+# evaluate is tested with. Loopback only; about a quarter of an hour on two cores.
+#   scripts/profiled-build.sh [BIN]...     portcullis, and engine-bench if it is named; result: target/profiled/release/BIN
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bins=("${@:-portcullis}")
+tool="$(rustc --print target-libdir)/../bin/llvm-profdata"
+[[ -x $tool ]] || rustup component add llvm-tools
+[[ -x $tool ]] || { echo "profiled-build: llvm-profdata of this compiler is needed: rustup component add llvm-tools" >&2; exit 1; }
+source scripts/started.sh
+target=$PWD/target/profiled
+
+# `bench-quick` is built faster, and what is counted does not depend on how its code is laid out.
+instrumented=$target/instrumented/bench-quick
+CARGO_TARGET_DIR=$target/instrumented RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-generate=$work/build" \
+  cargo build --profile bench-quick --locked -p portcullis -p portcullis-bench -p portcullis-testkit \
+  --bin portcullis --bin engine-bench --bin demo-upstream
+export LLVM_PROFILE_FILE=/dev/null
+counted=$work/counted
+mkdir "$counted"
+
+# One after the other, each with as much time for short messages as for long ones.
+for mode in crs semantic both; do
+  LLVM_PROFILE_FILE=$counted/engine-%p.profraw "$instrumented/engine-bench" --mode "$mode" --seconds 0.05 >/dev/null
+done
+LLVM_PROFILE_FILE=$counted/evaluate-%p.profraw "$instrumented/portcullis" evaluate --mode both --crs .portcullis/crs \
+  crates/portcullis-evaluate/tests/held-out >/dev/null
+
+port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+until_open() { for _ in $(seq 600); do (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return; sleep 0.05; done; return 1; }
+app=$(port)
+"$instrumented/demo-upstream" "127.0.0.1:$app" >/dev/null &
+pids+=($!)
+until_open "$app"
+for mode in off semantic crs both; do
+  listen=$(port)
+  LLVM_PROFILE_FILE=$counted/proxy-%p.profraw "$instrumented/portcullis" run --listen "127.0.0.1:$listen" --upstream "http://127.0.0.1:$app" \
+    --mode "$mode" $([ "$mode" = crs ] || [ "$mode" = both ] && echo --crs .portcullis/crs) >"$work/output" 2>&1 &
+  proxy=$!
+  pids+=("$proxy")
+  until_open "$listen" || { cat "$work/output" >&2; exit 1; }
+  for traffic in get browser json form mixed attack; do
+    # Slow and late as an instrumented generator is, its figures say nothing, and so does its exit code.
+    "$instrumented/portcullis" bench --targets-only --upstream "http://127.0.0.1:$app" --target "x=http://127.0.0.1:$listen" \
+      --traffic "$traffic" --seconds 4 >"$work/bench" 2>&1 || true
+  done
+  # It writes what it counted when it ends.
+  kill -TERM "$proxy"
+  wait "$proxy"
+done
+
+for kind in engine evaluate proxy; do
+  ls "$counted/$kind"-*.profraw >/dev/null || { echo "profiled-build: nothing was counted by $kind" >&2; exit 1; }
+done
+"$tool" merge -o "$target/portcullis.profdata" "$counted"/*.profraw
+unset LLVM_PROFILE_FILE
+packages=() names=()
+for bin in "${bins[@]}"; do
+  case $bin in
+    portcullis) packages+=(-p portcullis) ;;
+    engine-bench) packages+=(-p portcullis-bench) ;;
+    *) echo "profiled-build: no such program: $bin" >&2; exit 2 ;;
+  esac
+  names+=(--bin "$bin")
+done
+CARGO_TARGET_DIR=$target RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-use=$target/portcullis.profdata" \
+  cargo build --release --locked "${packages[@]}" "${names[@]}"
+printf '%s\n' "${bins[@]/#/target/profiled/release/}"
