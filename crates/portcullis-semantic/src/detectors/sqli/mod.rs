@@ -140,7 +140,6 @@ impl Detector for Sqli {
         if is_file && walk.is_script() {
             return;
         }
-        walk.commit(found, is_file || purpose::takes_conditions(input.location));
         if input.groups.has(b',')
             && !is_file
             && let Some(span) = rows::row_break(text)
@@ -149,6 +148,9 @@ impl Detector for Sqli {
             found.add(AFTER_QUOTE, span);
         }
         let is_password = purpose::takes_password(input.location);
+        if !(is_password && walk.is_of_signs()) {
+            walk.commit(found, is_file || purpose::takes_conditions(input.location));
+        }
         if is_spent {
             return;
         }
@@ -169,7 +171,7 @@ impl Detector for Sqli {
                     of_pairs += u32::from(place.is_literal);
                     walk.reset();
                     walk.run(start, place.at + 1);
-                    let is_odd_password = is_password && walk.is_bare_comment();
+                    let is_odd_password = is_password && walk.is_of_signs();
                     walk.commit(found, is_file || place.is_literal || is_odd_password);
                     if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                         return;

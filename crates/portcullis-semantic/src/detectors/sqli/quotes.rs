@@ -94,12 +94,13 @@ impl Iterator for Quotes<'_> {
         if self.ends_run(at) {
             return Some(Place { at, is_literal: true });
         }
-        // Two in a word stand for one: 'O''Brien'.
+        // Two in a word stand for one: 'O''Brien', 'O''%'.
         let is_double = |at: usize| {
             at > 0
                 && touches_word(self.text.get(at - 1).copied())
                 && self.text[at..].starts_with(&[self.quote; 2])
-                && touches_word(self.text.get(at + 2).copied())
+                && (touches_word(self.text.get(at + 2).copied())
+                    || self.text[at + 2..].starts_with(&[b'%', self.quote]))
         };
         if self.is_open {
             self.is_open = is_double(at) || at > 0 && is_double(at - 1);
@@ -119,14 +120,14 @@ impl Iterator for Quotes<'_> {
             return Some(Place { at, is_literal: false });
         }
         self.is_open = true;
-        let is_literal = closes.is_some_and(|end| match at {
-            // `"like" stamps`, `"union select" meaning`, `'%s' not found`: words in quotes.
-            0 => {
+        let is_literal = closes.is_some_and(|end| match &self.text[..at] {
+            // `"like" stamps`, `"union select" meaning`, `'%s' not found`: words in quotes, also as an item of a list.
+            [] | [b'*' | b'-' | b'+' | b'#' | b'%' | b'>', b' '] => {
                 let is_word = |word: &[u8]| {
                     !word.strip_prefix(b"%").unwrap_or(word).is_empty()
                         && word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'%')
                 };
-                self.text[1..end].split(|&b| b == b' ').all(is_word)
+                self.text[at + 1..end].split(|&b| b == b' ').all(is_word)
                     && !touches_word(self.text.get(end + 1).copied())
             }
             _ => self.has_words,
@@ -230,6 +231,9 @@ mod tests {
         check("Файл \u{5d0} '%s' и '%d'", &[true, true, true, true]);
         check("错误'%s'\n", &[true, true]);
         check("'%s' not found, '%d'", &[true, true, true, true]);
+        check("* 'git mv' gave errors when 'x' was there", &[true; 4]);
+        check("* ' or 'a'='a", &[false, false, true, false]);
+        check("name like 'O''%' and x = 'y'", &[true; 6]);
         check("é'and(1)=(1)and'", &[false, false]);
         check("é' or 'a'='a", &[false, true, true, false]);
         check("é'||'1'='1", &[false; 4]);

@@ -271,3 +271,34 @@ fn rows_of_an_insert() {
         assert!(!kinds(text).contains("row-break"), "{text}");
     }
 }
+
+#[test]
+fn conditions_that_are_none_of_sql() {
+    passes(
+        "firstch = w.substr(0,1);\n    if (firstch == \"y\")\n      w = firstch.toUpperCase() + w.substr(1);",
+    );
+    passes("if (x == 5) return \"\"");
+    passes("if 5 > 3 then 3 < 5, so 1 = 1 holds");
+    passes("and(equals(status,'open'),greaterThan(total,'100'))");
+    passes("or(contains(name,'x'),any(tag,'a','b'))");
+    passes("@app/*");
+    passes("src/**/*");
+    check("1;if(1=1) waitfor delay '0:0:5'", "stacked time-function");
+    check("if 1=1 then select 1", "statement");
+    check("and(1,2)=(select 1,2)", "bare-tail");
+    check("and(select 1)", "bare-tail");
+    check("1 or 1=1/*", "tautology comment-end");
+    check("admin'/*", "quote-comment");
+}
+
+#[test]
+fn passwords() {
+    use crate::Class::Sqli;
+    for text in ["YS<A?a?54{E)\"Wr(6z'/{M#", "Knt%@jXbg#+=?", "A_}|SJEY##&", ",@Z,Y\")%)[|*:\""] {
+        testing::passes_at(Sqli, Place::Form, "password", text);
+    }
+    for text in ["' or 1=1#", "'='", "') or ('a'='a", "x' union select 1#", "1;drop table users--"] {
+        let (have, is_blocked) = testing::look(Sqli, Place::Form, "password", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+}

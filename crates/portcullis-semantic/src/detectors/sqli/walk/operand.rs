@@ -17,6 +17,10 @@ impl Walk<'_, '_> {
             TokenKind::Word(word) => match role(word) {
                 Part::Statement if self.statement(word, token.span, STATEMENT) => true,
                 Part::Name | Part::Constant | Part::Unary => self.operand(token),
+                Part::Join if self.is_filter() => {
+                    self.name_operand(token.span);
+                    true
+                }
                 // `or 1=1`: the middle of an expression.
                 _ if self.peek().is_some_and(|next| next.kind == TokenKind::Open)
                     && role(word) == Part::Filler =>
@@ -51,6 +55,26 @@ impl Walk<'_, '_> {
             TokenKind::Other if self.word(token.span) == b"]" => self.operator(token),
             _ => self.operand(token),
         }
+    }
+
+    /// `and(equals(status,'open'),lessThan(total,'5'))`, all of the value: the filters of an interface, with several conditions as
+    /// arguments. To a database that is a row, which is no condition before something is compared with it.
+    fn is_filter(&self) -> bool {
+        let (mut depth, mut has_comma) = (0u32, false);
+        let mut ahead = self.lexer.clone().take(FILTER_TOKENS_MAX);
+        while let Some(token) = ahead.next() {
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Comma => has_comma |= depth == 1,
+                TokenKind::Close if depth == 1 => return has_comma && ahead.next().is_none(),
+                TokenKind::Close => depth = depth.saturating_sub(1),
+                TokenKind::Word(word)
+                    if depth > 0 && !matches!(role(word), Part::Statement | Part::Clause) => {}
+                TokenKind::Number | TokenKind::String { closed: true, .. } if depth > 0 => {}
+                _ => return false,
+            }
+        }
+        false
     }
 
     pub(super) fn operand(&mut self, token: Token) -> bool {
@@ -220,6 +244,9 @@ impl Walk<'_, '_> {
         matches!(self.names.get(bare(name)), Some(Group::Variable | Group::Function(INFO_FUNCTION)))
     }
 }
+
+/// A longer one is read as SQL.
+const FILTER_TOKENS_MAX: usize = 96;
 
 /// A name without its back-ticks, brackets or quotes.
 fn bare(name: &[u8]) -> &[u8] {

@@ -145,6 +145,10 @@ impl Walk<'_, '_> {
             // before its comment changes no statement, nor does a comment alone.
             let before = &self.text[self.from..span.start as usize];
             let is_token = before.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+            // `@/*`, `src/**/*`: all files of a folder.
+            let is_token = is_token
+                || self.word(span).starts_with(b"/*")
+                    && before.iter().all(|b| b.is_ascii_alphanumeric() || b"-_@./*~".contains(b));
             let is_number = self.tokens == 1 && self.last == Operand::Number;
             self.note(if is_token || is_number { COMMENT_TAIL } else { COMMENT_END }, span);
         }
@@ -260,9 +264,23 @@ impl Walk<'_, '_> {
         [STATEMENT, STATEMENT_PLAIN, SCRIPT].iter().any(|kind| self.has(*kind))
     }
 
-    /// A quote, a sign at most, a comment and nothing else: no condition, no statement. In a password it cuts off nothing that matters.
-    pub(in crate::detectors::sqli) fn is_bare_comment(&self) -> bool {
-        self.tokens <= 1
+    /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password they cut off nothing
+    /// that matters, and whoever draws one by lot may have them.
+    pub(in crate::detectors::sqli) fn is_of_signs(&self) -> bool {
+        let is_sign = |kind: KindId| {
+            matches!(
+                kind,
+                VARIABLE
+                    | WHOLE
+                    | BARE_TAIL
+                    | UNBALANCED
+                    | COMMENT_END
+                    | COMMENT_TAIL
+                    | QUOTE_COMMENT
+                    | BRACE
+            ) || kind == QUOTE_SIGN && !self.has(REOPENED)
+        };
+        kinds_in(self.clean_facts.kinds).all(is_sign)
     }
 
     /// `what does ' or 1=1 -- mean`, ``the `' or '1'='1` of every book``: words, a quote that stands by itself or behind a sign

@@ -213,11 +213,11 @@ impl Walk<'_, '_> {
                 is_name(first_kind) && (second_kind == Some(TokenKind::Open) || self.joins_names(second))
             }
             Word::If | Word::While => {
-                matches!(first_kind, Some(TokenKind::Open))
+                matches!(first_kind, Some(TokenKind::Open)) && !self.is_code_condition()
                     || matches!(
                         (first_kind, second_kind),
                         (Some(TokenKind::Number), Some(TokenKind::Operator(second))) if second.is_comparison()
-                    )
+                    ) && !self.is_spoken_condition()
                     || first_word == Some(Word::Not)
                     || matches!(first_word, Some(Word::Exists))
             }
@@ -320,6 +320,29 @@ impl Walk<'_, '_> {
         holds
     }
 
+    /// `if (x == "y")`: no dialect that has IF as a statement compares with `==`.
+    fn is_code_condition(&self) -> bool {
+        let mut depth = 0u32;
+        for token in self.lexer.clone().take(CONDITION_TOKENS_MAX) {
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close if depth == 1 => return false,
+                TokenKind::Close => depth = depth.saturating_sub(1),
+                TokenKind::Operator(Operator::Equal) if self.word(token.span) == b"==" => return true,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `if 5 > 3 then 3 < 5`: what follows THEN is compared again, and is no statement.
+    fn is_spoken_condition(&self) -> bool {
+        let mut ahead = self.lexer.clone().take(CONDITION_TOKENS_MAX).map(|token| token.kind);
+        ahead.any(|kind| kind == TokenKind::Word(Word::Then))
+            && matches!(ahead.next(), Some(TokenKind::Number | TokenKind::Word(Word::Name)))
+            && matches!(ahead.next(), Some(TokenKind::Operator(sign)) if sign.is_comparison())
+    }
+
     /// Behind the next word stands another one in parentheses, and nothing else.
     fn is_remark(&self) -> bool {
         let mut ahead = self.lexer.clone().skip(2).map(|token| token.kind);
@@ -335,6 +358,9 @@ impl Walk<'_, '_> {
         known || matches!(next, Some(TokenKind::Dot | TokenKind::String { .. } | TokenKind::Variable))
     }
 }
+
+/// How far the condition behind IF is looked at.
+const CONDITION_TOKENS_MAX: usize = 24;
 
 /// What SHOW shows.
 const SHOWN: &[&[u8]] = &[
