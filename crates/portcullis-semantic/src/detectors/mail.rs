@@ -6,6 +6,7 @@
 
 use portcullis_types::Span;
 
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 
 kinds! {
@@ -179,7 +180,9 @@ impl Detector for Mail {
         let Some((_, first)) = lines.next() else { return };
         let first = first.trim_ascii();
         let is_address = is_address(first);
-        let is_field = is_address || is_mail_name(input.location.name);
+        // `mail.body`: what a mail says, or the form of it, goes into no header.
+        let is_field =
+            is_address || is_mail_name(input.location.name) && !purpose::takes_text(input.location);
         let lines_after = memchr::memchr_iter(b'\n', text).count();
         let fits = lines_after <= SHORT_LINES && first.len() <= FIRST_LINE_BYTES_MAX;
         let (mut commands, mut headers, mut last) = (0, 0, Span::new(0, 0));
@@ -334,6 +337,7 @@ mod tests {
             ("subject", "Hello\nContent-Type: text/html\n\n<b>x</b>"),
             ("q", "4791 BODY[HEADER]\r\nV100 CAPABILITY\r\nV101 FETCH 4791"),
             ("q", "am9lQGEuZXhhbXBsZQ0KQmNjOiBhbGxAYi5leGFtcGxl"),
+            ("mail[reply_to]", "joe@a.example\r\nBcc: all@b.example"),
             ("mailbox", "INBOX\"\r\nZ900 RENAME INBOX ALL_YOUR\r\n"),
             ("q", "hi\r\n.\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA"),
             ("user", "joe\r\nquit\r\nrset"),
@@ -357,6 +361,7 @@ mod tests {
             ("yaml", "to: prod\nfrom: stage\nsubject: none\n"),
             ("notes", "1 select a seat\n2 check the list\n3 store the data"),
             ("query", "status\nlist\n"),
+            ("mail.body", "From: [name] <[email]>\nSubject: [subject]\n\n[message]"),
         ] {
             assert!(!blocks(name, text, Level::Strict), "{name}: {text}");
         }

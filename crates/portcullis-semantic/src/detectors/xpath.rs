@@ -7,7 +7,7 @@
 use portcullis_types::Span;
 
 use super::scan::{has_at, is_one_of, is_word, run, skip_space};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/XPATH_Injection";
@@ -23,6 +23,9 @@ kinds! {
     WHOLE "xpath.whole" Notice "all of the value is an expression of XPath";
 }
 
+/// A file that is no longer than this may be a field to the application.
+const FIELD_BYTES_MAX: usize = 96;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Xpath;
@@ -35,10 +38,12 @@ impl Detector for Xpath {
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
-        if input.is_json {
+        let text = input.text;
+        // A file is no part of an expression; its first line may be a comment (`//! doc("x")`) as well as a path.
+        let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
+        if input.is_json || is_file {
             return;
         }
-        let text = input.text;
         let first = skip_space(text, 0);
         let break_out = break_out(text, first);
         let is_path = matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
@@ -296,7 +301,8 @@ const HINTS: &[Hint] = &[
 #[cfg(test)]
 mod tests {
     use crate::Class::Xpath;
-    use crate::detectors::testing::{blocks, passes};
+    use crate::Place;
+    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
 
     #[test]
     fn injections() {
@@ -324,5 +330,8 @@ mod tests {
         passes(Xpath, "doc('users/ann')");
         passes(Xpath, "it's true or //a comment");
         passes(Xpath, "'a' or true() in the other one");
+        let source = format!("//! Reads it, see\n{}\n#[doc(\"x\")]", "//! more\n".repeat(12));
+        passes_at(Xpath, Place::FileContent, "file", &source);
+        blocks_at(Xpath, Place::FileContent, "' or count(/*)=1 or 'a'='b", "break-out");
     }
 }

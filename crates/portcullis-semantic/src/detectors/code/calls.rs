@@ -115,9 +115,20 @@ impl<'t> Scan<'_, 't> {
     }
 }
 
+/// `require('../../lib/base.js')`: a program's own code, from where it stands in its folders.
+fn is_own_module(name: &[u8]) -> bool {
+    const ENDINGS: &[&[u8]] = &[b".js", b".mjs", b".cjs", b".ts", b".json", b".vue"];
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"./-_".contains(b);
+    name.starts_with(b"../")
+        && name.iter().all(is_part)
+        && ENDINGS.iter().any(|ending| name.ends_with(ending))
+        && memchr::memmem::find(name, b"/etc/").is_none()
+        && memchr::memmem::find(name, b"/proc/").is_none()
+}
+
 /// Another server's file, or one outside the application.
 fn is_telling_file(name: &[u8]) -> bool {
     const PARTS: &[&[u8]] = &[b"://", b"/etc/", b"/proc/", b"../../", b"C:\\"];
     matches!(name, b"/" | b"C:/" | b"..")
-        || PARTS.iter().any(|part| memchr::memmem::find(name, part).is_some())
+        || PARTS.iter().any(|part| memchr::memmem::find(name, part).is_some()) && !is_own_module(name)
 }

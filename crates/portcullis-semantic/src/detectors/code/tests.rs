@@ -58,6 +58,7 @@ fn class_paths_in_names() {
 #[test]
 fn others() {
     attack("require('child_process').execSync('id')", "module");
+    attack("require('../../../../etc/passwd.js')", "file-argument");
     attack("this.constructor.constructor('return process')()", "node");
     attack("global.process.mainModule.require('fs')", "node");
     attack("__import__('os').system('id')", "import");
@@ -84,6 +85,7 @@ fn benign() {
         "const x = async () => { await fetch(\"/api\"); };",
         "function add(a,b){return a+b;}",
         "require(\"./../config.json\")",
+        "const Base = require('../../lib/base-cmd.js')",
         "open('notes.txt')",
         "include('header.php')",
         "import { a } from \"../../lib/utils\";",

@@ -14,7 +14,7 @@ use portcullis_types::Span;
 
 use super::scan::{is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
-use said::{is_balanced, is_said, is_statement};
+use said::{closes_its_own, is_said, is_statement};
 use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
 
 kinds! {
@@ -295,8 +295,7 @@ impl Scan<'_, '_, '_> {
             }
             let head = text[first..semicolon].trim_ascii();
             let is_break = match head.last() {
-                // A program of several lines closes what it opened.
-                Some(b')' | b'}') => !(memchr::memchr(b'\n', head).is_some() && is_balanced(head)),
+                Some(b')' | b'}') => !closes_its_own(head, &text[first..next]),
                 Some(b'\'' | b'"') => true,
                 _ => head.iter().all(u8::is_ascii_digit) || head.len() < 12,
             };

@@ -65,6 +65,12 @@ fn said_and_whole() {
 #[test]
 fn what_is_closed_was_opened() {
     passes(NoSql, "#include <stdio.h>\nint main(void) { printf(\"hi\\n\"); return 0; }");
+    passes(
+        NoSql,
+        "    });\n    get x() {\n        return this.y.z();\n    }\n    a() {\n        b(1);\n        return 5;\n    }",
+    );
+    blocks(NoSql, "});\nreturn true;", "script-return");
+    blocks(NoSql, "'});\na(1);\nreturn true; var x=('", "script-return");
     blocks(NoSql, "'); return true; var x=('", "script-return");
     blocks(NoSql, "1); return true", "script-return");
     blocks(NoSql, "{};return true", "script-return");
