@@ -178,7 +178,12 @@ pub(super) fn takes_filters(location: Location<'_>) -> bool {
 
 /// The field says where an installation stands or what belongs to it: `baseUrl`, `webhook_url`, `redis_url`.
 pub(super) fn names_own_service(location: Location<'_>) -> bool {
-    is_of_body(location.place) && has_word(last_part(location.name), SERVICE_WORDS)
+    let last = last_part(location.name);
+    // `servers.url`, `bugs.url`: the word stands before it.
+    let above =
+        location.name[..location.name.len() - last.len()].strip_suffix(b".").filter(|_| last == b"url");
+    is_of_body(location.place)
+        && (has_word(last, SERVICE_WORDS) || above.is_some_and(|above| has_word(last_part(above), OWNERS)))
 }
 
 /// The field is for a password: any signs may stand in it.
@@ -248,8 +253,15 @@ const SERVICE_WORDS: &[&[u8]] = &[
     b"prometheus",
     b"grafana",
     b"elasticsearch",
-    b"origins",
+    // What packages and descriptions of interfaces say of themselves.
+    b"homepage",
+    b"repository",
+    b"bugs",
+    b"servers",
 ];
+
+/// What has a `url` of its own in a document that describes a package or an interface.
+const OWNERS: &[&[u8]] = &[b"repository", b"bugs", b"servers"];
 
 fn is_of_body(place: Place) -> bool {
     matches!(place, Place::Form | Place::Json | Place::MultipartField | Place::XmlText | Place::XmlAttribute)
@@ -316,6 +328,11 @@ mod tests {
         assert!(
             !names_own_service(at(Place::Json, "imageUrl"))
                 && !names_own_service(at(Place::Query, "webhook"))
+        );
+        assert!(names_own_service(at(Place::Json, "homepage")));
+        assert!(names_own_service(at(Place::Json, "servers.servers.url")));
+        assert!(
+            !names_own_service(at(Place::Json, "image.url")) && !names_own_service(at(Place::Json, "url"))
         );
         assert!(
             takes_filters(at(Place::Form, "ldap_user_filter")) && !takes_filters(at(Place::Form, "filtered"))

@@ -8,6 +8,7 @@
 
 mod judge;
 mod names;
+mod page;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use judge::{
     scheme_kind, v4_kind, v6_kind,
 };
 use names::{Group, Names};
+use page::{is_callback, is_of_token, is_page};
 
 kinds! {
     reference "https://owasp.org/Top10/A10_2021-Server-Side_Request_Forgery_%28SSRF%29/";
@@ -93,6 +95,7 @@ impl Detector for Ssrf {
         let text = input.text;
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
         let is_page = is_page(input)
+            || is_of_token(input)
             || purpose::names_own_service(input.location)
             || purpose::is_of_report(input.location);
         let mut urls = 0;
@@ -236,53 +239,12 @@ impl Ssrf {
     }
 }
 
-/// How far a path is looked at for the word of a login.
-const CALLBACK_BYTES_MAX: usize = 512;
-
-/// The path where logins come back to, as developers have it on their machine.
-fn is_callback(path: &[u8]) -> bool {
-    let path = &path[..path.len().min(CALLBACK_BYTES_MAX)];
-    [&b"callback"[..], b"oauth", b"signin", b"login"]
-        .iter()
-        .any(|word| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
-}
-
-/// The value is where a page stands or to return to, or a header in which browsers say where they are.
-fn is_page(input: &Input<'_>) -> bool {
-    let name = input.location.name;
-    if input.location.place == Place::Header {
-        return ["referer", "origin", "host", "user-agent", "x-forwarded-host"]
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    }
-    const WORDS: &[&[u8]] = &[
-        b"redirect",
-        b"callback",
-        b"return",
-        b"continue",
-        b"referr",
-        b"origin",
-        b"success",
-        b"cancel",
-        b"logout",
-        b"issuer",
-        b"audience",
-        b"consumer",
-        // WebAuthn
-        b"clientdata",
-    ];
-    let name = &name[..name.len().min(64)];
-    WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
-        || [&b"dl"[..], b"dr", b"u", b"ref", b"next", b"href", b"iss", b"aud"]
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// `http://localhost:8080 doesn't work`: an address and at least two words behind it.
+/// `http://localhost:8080 doesn't work`, `... returns 404`: an address and at least two words behind it.
 fn is_sentence(text: &[u8]) -> bool {
     let mut words = text.split(|&b| b == b' ').skip(1).filter(|word| !word.is_empty());
-    let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphabetic() || b"',.?!".contains(b));
-    words.clone().nth(1).is_some() && words.all(is_word)
+    let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphanumeric() || b"',.?!".contains(b));
+    let begins_with_letter = words.clone().next().is_some_and(|word| word[0].is_ascii_alphabetic());
+    begins_with_letter && words.clone().nth(1).is_some() && words.all(is_word)
 }
 
 fn ends_value(b: u8) -> bool {

@@ -56,6 +56,12 @@ fn ordinary() {
     passes(Place::Query, "url", "https://www.example.com/a?b=c&d=https://cdn.example.org/x.png");
     passes(Place::Query, "q", "how do I open http://localhost:8080 on my router at http://192.168.1.1 ?");
     passes(Place::Query, "q", "http://localhost:8080 doesn't work");
+    passes(Place::Query, "q", "http://localhost:8080/health returns 404");
+    passes(Place::Query, "urlref", "http://localhost:3000/");
+    passes(Place::Json, "homepage", "http://localhost:3000");
+    // {"iss":"http://localhost:8080/realms/a"}
+    let token = "Bearer eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwOi8vbG9jYWxob3N0OjgwODAvcmVhbG1zL2EifQ.eA";
+    passes(Place::Header, "Authorization", token);
     passes(Place::Header, "Referer", "http://192.168.0.10/intranet/");
     passes(Place::Header, "X-Forwarded-For", "10.0.0.1, 172.16.3.4");
     passes(

@@ -1,0 +1,72 @@
+//! Fields that say where a page, a service or the way back is: there a plain local URL is only a note.
+
+use crate::{Input, Layer, Place};
+
+/// How far a path is looked at for the word of a login.
+const CALLBACK_BYTES_MAX: usize = 512;
+
+/// The path where logins come back to, as developers have it on their machine.
+pub(super) fn is_callback(path: &[u8]) -> bool {
+    let path = &path[..path.len().min(CALLBACK_BYTES_MAX)];
+    [&b"callback"[..], b"oauth", b"signin", b"login"]
+        .iter()
+        .any(|word| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+}
+
+/// The value is where a page stands or to return to, or a header in which browsers say where they are.
+pub(super) fn is_page(input: &Input<'_>) -> bool {
+    let name = input.location.name;
+    if input.location.place == Place::Header {
+        return ["referer", "origin", "host", "user-agent", "x-forwarded-host"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+    }
+    const WORDS: &[&[u8]] = &[
+        b"redirect",
+        b"callback",
+        b"return",
+        b"continue",
+        b"refer",
+        b"relaystate",
+        b"origin",
+        b"success",
+        b"cancel",
+        b"logout",
+        b"issuer",
+        b"audience",
+        b"consumer",
+        // WebAuthn
+        b"clientdata",
+    ];
+    let name = &name[..name.len().min(64)];
+    WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+        || PAGE_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Where a page stands and where its visitor came from, as the scripts that count visits name it.
+const PAGE_NAMES: &[&[u8]] = &[
+    b"dl",
+    b"dr",
+    b"u",
+    b"ref",
+    b"rl",
+    b"su",
+    b"urlref",
+    b"page-url",
+    b"page-ref",
+    b"page_url",
+    b"pageurl",
+    b"next",
+    b"href",
+    b"iss",
+    b"aud",
+];
+
+/// A token that was decoded names the service that made it: `{"iss": "http://localhost:8080/realms/a"}`.
+pub(super) fn is_of_token(input: &Input<'_>) -> bool {
+    let name = input.location.name;
+    let name = &name[..name.len().min(64)];
+    input.layers.iter().any(|layer| layer == Layer::Base64)
+        && (name.eq_ignore_ascii_case(b"authorization")
+            || name.windows(5).any(|part| part.eq_ignore_ascii_case(b"token")))
+}
