@@ -341,6 +341,8 @@ fn what_honest_pages_have() {
     passes(
         "<form onsubmit=\"return validate(this)\"><select onchange=\"show('b')\"><button onclick=\"return check()\">",
     );
+    passes("<button type=\"button\" onclick=\"show_diagram()\">Show</button>");
+    check("<button onclick=\"print_it(document.cookie)\">", "event-sink");
     check("<form onsubmit=\"return alert(1)\">", "event-sink");
     check("<a href=\"#\" onclick=\"makePopups()\">x</a>", "event-code");
     check("<img src=x onerror=\"return validate()\">", "event-code");

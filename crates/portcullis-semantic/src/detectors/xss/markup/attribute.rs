@@ -211,7 +211,7 @@ impl Reader<'_, '_, '_, '_> {
             // Without a quote of the page before it, `once = f(x)` is an assignment.
             EVENT_ODD
         } else if outcome.effects.any(Effects::ACTS) && !bytes.starts_with(b"{") {
-            match is_of_form(name, bytes) && is_own_call(bytes, self.names) {
+            match self.is_of_visitor(name, bytes) && is_own_call(bytes, self.names) {
                 true => EVENT_ODD,
                 false => EVENT_CODE,
             }
@@ -225,13 +225,14 @@ impl Reader<'_, '_, '_, '_> {
         };
         self.run_if(kind, whole, &outcome);
     }
-}
 
-/// What the forms of a page do: their own events, and a click whose outcome tells whether the form is sent. Nothing but a visitor's
-/// deed brings them about.
-fn is_of_form(name: &[u8], handler: &[u8]) -> bool {
-    ["onsubmit", "onchange", "onreset"].iter().any(|known| name_is(name, known))
-        || name_is(name, "onclick") && handler.trim_ascii_start().starts_with(b"return ")
+    /// What the forms and buttons of a page do: nothing but a visitor's deed brings these events about. The outcome of a click on a
+    /// link has to tell whether it is followed.
+    fn is_of_visitor(&self, name: &[u8], handler: &[u8]) -> bool {
+        let is_link = || name_is(self.element.name.of(self.text), "a");
+        ["onsubmit", "onchange", "onreset"].iter().any(|known| name_is(name, known))
+            || name_is(name, "onclick") && (!is_link() || handler.trim_ascii_start().starts_with(b"return "))
+    }
 }
 
 /// `return validate(this)`, `show('main')`: one call of a function of the page's own, with plain arguments.
