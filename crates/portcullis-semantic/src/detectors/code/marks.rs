@@ -4,8 +4,8 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, OGNL, PHP_TAG, PROBE, RENDER_ARRAY,
-    SCRIPT_TAG, SHELL_ARGUMENT, TEXT_CALL, WHOLE, begins_as_code,
+    BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, MODULE, OGNL, PHP_TAG, PROBE,
+    RENDER_ARRAY, SCRIPT_TAG, SHELL_ARGUMENT, TEXT_CALL, WHOLE, begins_as_code,
 };
 use crate::Place;
 use crate::detectors::command;
@@ -76,6 +76,9 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
     if is_product(text) {
         found.add(PROBE, Span::new(0, text.len()));
     }
+    if input.groups.has(b'.') && uses_module(text) {
+        found.add(MODULE, Span::new(0, text.len()));
+    }
     if input.groups.has(b'{') && is_interpolated_call(text) {
         found.add(TEXT_CALL, Span::new(0, text.len()));
     }
@@ -104,6 +107,35 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// `require('fs').readdirSync('.')`: a module of Node that reaches files, other machines or the system, and at once a call of it, is
+/// all of the value.
+fn uses_module(text: &[u8]) -> bool {
+    const MODULES: &[&[u8]] = &[
+        b"fs",
+        b"net",
+        b"os",
+        b"vm",
+        b"http",
+        b"https",
+        b"dgram",
+        b"tls",
+        b"dns",
+        b"cluster",
+        b"worker_threads",
+    ];
+    let text = text.trim_ascii();
+    let head = text.iter().take_while(|b| b" '\";)+-(".contains(b)).count();
+    let Some(inner) = text[head..].strip_prefix(b"require(") else { return false };
+    let [b'\'' | b'"' | b'`', inner @ ..] = inner else { return false };
+    let name = inner.strip_prefix(b"node:").unwrap_or(inner);
+    let len = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let rest = &name[len..];
+    MODULES.contains(&&name[..len])
+        && matches!(rest, [b'\'' | b'"' | b'`', b')', b'.', first, ..] if first.is_ascii_alphabetic())
+        && rest[3..].contains(&b'(')
+        && matches!(text.last(), Some(b')' | b';' | b'}' | b'/' | b'\'' | b'"'))
 }
 
 /// `{${system(id)}}`: PHP calls what stands so in a text.

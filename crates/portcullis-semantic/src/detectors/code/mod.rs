@@ -319,6 +319,8 @@ const HINTS: &[Hint] = &[
     Hint::text("f_globals"),
     Hint::text("gi_frame"),
     Hint::text("child_process"),
+    Hint::text("require('"),
+    Hint::text("require(\""),
     Hint::text("while(1"),
     Hint::text("while(true"),
     Hint::text("for(;;"),

@@ -247,6 +247,10 @@ fn a_name_in_parentheses_is_called() {
 fn loops_without_end() {
     attack("while(1){}", "endless");
     attack("{${system(id)}}", "text-call");
+    attack("require('fs').readdirSync('.').toString()", "module");
+    attack("require('net').connect(4444,'192.0.2.1')", "module");
+    assert!(!run("const fs = require('fs').promises; // then fs.readFile(x)").1);
+    assert!(!run("require('fs').readFileSync() does what exactly?").1);
     assert!(!run("{${name}}").1);
     attack("';for(;;);//", "endless");
     assert!(!run("while(1){ read(); }").1);

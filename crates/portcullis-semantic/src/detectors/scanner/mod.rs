@@ -295,6 +295,8 @@ mod tests {
         path("/configuration.php-dist", "copy");
         path("/api/swagger.json.bak", "copy");
         path("/a.example.com.zip", "archive");
+        path("/db_backup.sql", "archive");
+        path("/backup-2024-05-01.tar.gz", "archive");
         path("/.rails_console_history", "left-behind");
         path("/adminer-4.8.1.php", "left-behind");
         path("/.dockerenv", "left-behind");
@@ -328,6 +330,8 @@ mod tests {
             "/.well-known/acme-challenge/abc",
             "/data/package.json.1.js",
             "/dist/app.com",
+            "/backup-tool-2.zip",
+            "/html-5.zip",
             "/cgi-bin/koha/opac-search.pl",
         ] {
             path_passes(text);

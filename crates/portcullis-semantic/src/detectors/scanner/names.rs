@@ -106,7 +106,12 @@ impl Names {
 
     /// A name for the whole of a site or a database.
     pub fn is_store(&self, stem: &[u8]) -> bool {
-        self.stores.contains(stem)
+        // `db_backup`, `backup-2024-05-01`
+        const COPIES: [&[u8]; 7] =
+            [b"backup", b"backups", b"bak", b"dump", b"sqldump", b"dbdump", b"mysqldump"];
+        let mut parts = stem.split(|b| matches!(b, b'-' | b'_'));
+        let is_part = |part: &[u8]| self.stores.contains(part) || part.iter().all(u8::is_ascii_digit);
+        self.stores.contains(stem) || parts.clone().any(|part| COPIES.contains(&part)) && parts.all(is_part)
     }
 
     /// An extension of archives and dumps.
