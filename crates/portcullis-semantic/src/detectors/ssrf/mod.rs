@@ -24,7 +24,7 @@ use judge::{
     scheme_kind, v4_kind, v6_kind,
 };
 use names::{Group, Names};
-use page::{is_callback, is_of_token, is_page};
+use page::{is_as_browsers_write, is_callback, is_of_token, is_page};
 
 kinds! {
     reference "https://owasp.org/Top10/A10_2021-Server-Side_Request_Forgery_%28SSRF%29/";
@@ -94,10 +94,8 @@ impl Detector for Ssrf {
         }
         let text = input.text;
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
-        let is_page = is_page(input)
-            || is_of_token(input)
-            || purpose::names_own_service(input.location)
-            || purpose::is_of_report(input.location);
+        let is_service = purpose::names_own_service(input.location);
+        let is_page = is_page(input) || is_of_token(input) || purpose::is_of_report(input.location);
         let mut urls = 0;
         for colon in memchr::memchr_iter(b':', text) {
             let next = text.get(colon + 1).copied();
@@ -120,7 +118,9 @@ impl Detector for Ssrf {
                 return;
             }
             let is_loose = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
-            self.note(text, &url, is_page, is_loose, found);
+            // Where a page is, a browser says in one way; a setting may say it in any.
+            let may_be_local = is_service || is_page && is_web(scheme) && is_as_browsers_write(text, &url);
+            self.note(text, &url, may_be_local, is_loose, found);
             urls += 1;
             if urls == URLS_MAX {
                 return;

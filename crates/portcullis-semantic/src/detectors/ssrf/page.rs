@@ -1,5 +1,7 @@
 //! Fields that say where a page, a service or the way back is: there a plain local URL is only a note.
 
+use portcullis_lex::url::Url;
+
 use crate::{Input, Layer, Place};
 
 /// How far a path is looked at for the word of a login.
@@ -61,6 +63,15 @@ const PAGE_NAMES: &[&[u8]] = &[
     b"iss",
     b"aud",
 ];
+
+/// Slashes behind the scheme, no user before the host, an IPv6 address with its zeros left out.
+pub(super) fn is_as_browsers_write(text: &[u8], url: &Url) -> bool {
+    let behind = &text[url.scheme.end as usize..url.span.end as usize];
+    let host = url.hosts(text).next().unwrap_or_default();
+    let inner = host.strip_prefix(b"[").and_then(|host| host.split(|b| *b == b']').next());
+    let is_long = inner.is_some_and(|address| address.split(|b| *b == b':').count() == 8);
+    behind.starts_with(b"://") && !url.has_user && !is_long
+}
 
 /// A token that was decoded names the service that made it: `{"iss": "http://localhost:8080/realms/a"}`.
 pub(super) fn is_of_token(input: &Input<'_>) -> bool {

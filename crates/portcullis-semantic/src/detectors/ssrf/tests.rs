@@ -126,3 +126,19 @@ fn notation_does_not_hide() {
         }
     }
 }
+
+#[test]
+fn pages_as_browsers_write_them() {
+    let is_blocked = |text: &str| look(Place::Query, "u", text).1;
+    for text in [
+        "http://foo@127.0.0.1:80@a.example/",
+        "http://[0:0:0:0:0:0:0:1]/",
+        "http:\\\\127.0.0.1\\",
+        "ldap://localhost:389/x",
+    ] {
+        assert!(is_blocked(text), "{text}");
+    }
+    for text in ["http://127.0.0.1:3000/x", "http://[::1]/", "http://localhost/a?b=c"] {
+        assert!(!is_blocked(text), "{text}");
+    }
+}
