@@ -36,6 +36,13 @@ pub(super) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), TEXT_WORDS)
 }
 
+/// The field is for what people look for: they look for names of functions, too.
+pub(super) fn is_search(location: Location<'_>) -> bool {
+    const SEARCHES: &[&[u8]] =
+        &[b"q", b"query", b"search", b"s", b"k", b"keyword", b"keywords", b"term", b"terms", b"find"];
+    has_word(last_part(location.name), SEARCHES)
+}
+
 /// The field says where files of an installation lie: `upload_dir`, `logfile`.
 pub(super) fn names_own_folder(location: Location<'_>) -> bool {
     const FOLDERS: &[&[u8]] = &[

@@ -12,9 +12,9 @@
 
 mod names;
 mod quotes;
-mod rows;
 #[cfg(test)]
 mod tests;
+mod value;
 mod walk;
 
 use self::names::Names;
@@ -81,6 +81,7 @@ kinds! {
     AFTER_WORD "sqli.after-word" Notice "what follows a word holds as SQL";
     BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
     WHOLE "sqli.whole" Warning "all of the value holds as SQL";
+    WAIT_ALONE "sqli.wait-alone" Error "the value is nothing but a call of a function that waits";
     ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed behind a quote, and another one opened";
 }
 
@@ -140,9 +141,16 @@ impl Detector for Sqli {
         if is_file && walk.is_script() {
             return;
         }
+        let may_be_said = || purpose::is_search(input.location) || purpose::takes_text(input.location);
+        if input.groups.has(b'(')
+            && !may_be_said()
+            && let Some(span) = value::wait(text)
+        {
+            found.add(WAIT_ALONE, span);
+        }
         if input.groups.has(b',')
             && !is_file
-            && let Some(span) = rows::row_break(text)
+            && let Some(span) = value::row_break(text)
         {
             found.add(ROW_BREAK, span);
             found.add(AFTER_QUOTE, span);

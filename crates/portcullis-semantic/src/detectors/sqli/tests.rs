@@ -302,3 +302,16 @@ fn passwords() {
         assert!(is_blocked, "{text}: {have}");
     }
 }
+
+#[test]
+fn calls_that_wait_and_nothing_else() {
+    let at = |name: &str, text: &str| testing::look(Class::Sqli, Place::Query, name, text.as_bytes()).0;
+    for text in ["sleep(5)", "pg_sleep(10)", "benchmark(4000000,md5(1))"] {
+        assert!(at("id", text).contains("wait-alone"), "{text}");
+        // Somebody looks for it.
+        assert!(!at("q", text).contains("wait-alone"), "{text}");
+    }
+    for text in ["sleep (8)", "time.sleep(5)", "sleep()", "sleep(ms)", "asleep(5)"] {
+        assert!(!at("id", text).contains("wait-alone"), "{text}");
+    }
+}

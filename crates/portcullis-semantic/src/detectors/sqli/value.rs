@@ -1,4 +1,4 @@
-//! Rows of an INSERT, where a value stands between others: `x','a@b.example',1),('y`.
+//! What stands for a value, with no condition and no statement: rows of an INSERT, `x','a@b.example',1),('y`, and calls that wait.
 
 use memchr::memmem;
 use portcullis_types::Span;
@@ -21,3 +21,26 @@ pub(super) fn row_break(text: &[u8]) -> Option<Span> {
     (goes_on && is_value && !opens && memmem::find(head, b"\n").is_none())
         .then(|| Span::new(quote, text.len() - next.len() + 1))
 }
+
+/// `sleep(5)`, `pg_sleep(5)`, `benchmark(4000000,md5(1))`: a number to a statement, and what a server waits for.
+pub(super) fn wait(text: &[u8]) -> Option<Span> {
+    is_wait(text.trim_ascii()).then(|| Span::new(0, text.len()))
+}
+
+fn is_wait(text: &[u8]) -> bool {
+    let Some(open) = memchr::memchr(b'(', text).filter(|_| text.len() <= CALL_BYTES_MAX) else {
+        return false;
+    };
+    let arguments = &text[open + 1..];
+    let is_one = |name: &[u8]| text[..open].eq_ignore_ascii_case(name);
+    let is_number = arguments.strip_suffix(b")").is_some_and(|inner| {
+        !inner.is_empty() && inner.iter().all(|b| b.is_ascii_digit() || b" .".contains(b))
+    });
+    is_number && (is_one(b"sleep") || is_one(b"pg_sleep"))
+        || is_one(b"benchmark")
+            && arguments.first().is_some_and(u8::is_ascii_digit)
+            && arguments.ends_with(b"))")
+}
+
+/// A call that is longer does more than wait.
+const CALL_BYTES_MAX: usize = 48;
