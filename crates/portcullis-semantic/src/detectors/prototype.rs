@@ -39,7 +39,9 @@ impl Detector for Prototype {
             let is_step =
                 at == first || at == first + 1 && matches!(text[first], b'[' | b'.' | b'"' | b'#' | b'?');
             let goes_on = matches!(text.get(end), None | Some(b'[' | b'.' | b'=' | b']' | b'"' | b':'));
-            let kind = if is_name || is_key || is_step && goes_on { PROTO } else { MENTION };
+            // What is left when a filter takes the name out once is the name.
+            let is_filtered = text[..at].ends_with(b"__pro") && text[end..].starts_with(b"to__");
+            let kind = if is_name || is_key || is_step && goes_on || is_filtered { PROTO } else { MENTION };
             found.add(kind, Span::new(at, end));
         }
         for at in memchr::memmem::find_iter(text, b"constructor").take(16) {

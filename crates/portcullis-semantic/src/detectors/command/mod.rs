@@ -286,6 +286,7 @@ const HINTS: &[Hint] = &[
     Hint::text("frombase64string"),
     Hint::text("--"),
     Hint::text("-oproxy"),
+    Hint::text("-oqueue"),
     Hint::text(".exe"),
     Hint::text("for /f"),
     Hint::text("$env:"),

@@ -187,7 +187,7 @@ fn is_chosen(text: &[u8]) -> bool {
 fn variable(content: &[u8]) -> Option<Event> {
     const NAMES: &[&[u8]] = &[
         b"env:", b"sys:", b"java:", b"ctx:", b"main:", b"bundle:", b"docker:", b"k8s:", b"spring:", b"web:",
-        b"log4j:",
+        b"log4j:", b"event:", b"marker:",
     ];
     NAMES.iter().any(|name| starts_with(content, name)).then_some(Event::Variable)
 }

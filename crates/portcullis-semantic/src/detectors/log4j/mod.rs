@@ -61,7 +61,7 @@ impl Detector for Log4j {
                 }
                 _ => false,
             };
-            if event == Event::Variable
+            if matches!(event, Event::Variable | Event::Case)
                 && is_value
                 && input.text[start..end].len() == input.text.trim_ascii().len()
             {
@@ -121,6 +121,8 @@ mod tests {
     #[test]
     fn variables_alone() {
         check("${env:PATH}", "variable alone", true);
+        check("${lower:X}", "case alone", true);
+        check("${marker:a}", "variable alone", true);
         check("%24%7Bsys:java.version%7D", "variable alone", true);
         passes_at(Class::Log4j, Place::Json, "env", "${env:PATH}");
         passes_at(Class::Log4j, Place::Form, "args", "${env:HOME}");
