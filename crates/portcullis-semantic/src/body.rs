@@ -96,7 +96,9 @@ impl Analysis {
         // that no browser sends in one.
         let is_json = processor == Processor::Json && (report.error.is_none() || is_lines);
         let is_text = named.is_none() && !is_json
-            || processor == Processor::UrlEncoded && memchr::memchr2(b'<', b'\'', body).is_some();
+            || processor == Processor::UrlEncoded
+                && memchr::memchr2(b'<', b'\'', body).is_some()
+                && !is_encoded_form(body);
         let has_files = processor == Processor::Multipart && memchr::memchr(0, body).is_some();
         if is_ambiguous && has_files && report.error.is_none() {
             // Bytes that are no text say nothing as one.
@@ -189,6 +191,17 @@ impl Analysis {
     }
 }
 
+/// Pairs as scripts of pages write them: a name, one `=`, and a value in which `encodeURIComponent` left nothing but its own signs,
+/// among them the apostrophe. Each value is what it says, and the whole is no text.
+fn is_encoded_form(body: &[u8]) -> bool {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_-.[]%$".contains(b);
+    let is_value = |b: &u8| b.is_ascii_alphanumeric() || b"-_.!~*'()%+".contains(b);
+    body.split(|b| *b == b'&').all(|pair| {
+        let Some(at) = memchr::memchr(b'=', pair) else { return false };
+        at > 0 && pair[..at].iter().all(is_name) && pair[at + 1..].iter().all(is_value)
+    })
+}
+
 /// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line ends.
 fn sniff(body: &[u8]) -> Option<Processor> {
     match Processor::sniff(body) {
@@ -231,6 +244,27 @@ mod tests {
         let mut analysis = Analysis::new();
         analysis.request_body(&DETECTORS, b"text/plain", lines.as_bytes());
         assert!(analysis.values().iter().all(|value| value.place != Place::Text));
+    }
+
+    #[test]
+    fn forms_of_scripts() {
+        let form = "application/x-www-form-urlencoded";
+        let texts = |body: &[u8]| {
+            let mut analysis = Analysis::new();
+            analysis.request_body(&DETECTORS, form.as_bytes(), body);
+            analysis.values().iter().filter(|value| value.place == Place::Text).count()
+        };
+        assert_eq!(texts(b"name=O'Brien&note=it's%20(5)!&a%5B0%5D=*"), 0);
+        assert_eq!(verdict(form, b"name=O'Brien&id=1'%20or%20'1'%3D'1"), "sqli");
+        for body in [
+            &b"id=1' or 1=1"[..],
+            b"id=1'or'1'='1",
+            b"id=1'&&'1'='1",
+            b"'1'='1&b=1",
+            b"name=<script>alert(1)</script>",
+        ] {
+            assert!(texts(body) > 0, "{}", body.escape_ascii());
+        }
     }
 
     #[test]

@@ -20,7 +20,8 @@ use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Pro
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    is_asset, is_device, is_elsewhere, is_module, is_program_folder, is_settings, is_shared_program,
+    is_asset, is_cut_name, is_device, is_elsewhere, is_module, is_program_folder, is_settings,
+    is_shared_program,
 };
 use wrappers::{is_home, is_scheme, wrapper};
 
@@ -138,9 +139,8 @@ impl Detector for PathTraversal {
             }
             return;
         }
-        // A file's name with NUL in it; the second byte of a Chinese character may fold to one.
-        let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold);
-        if path.is_cut && !is_folded && path.spaces == 0 && path.separators == 0 && rest == text.len() {
+        // A file's name with NUL in it.
+        if is_cut_name(input, &path) && path.spaces == 0 && path.separators == 0 && rest == text.len() {
             found.add(NUL, path.span);
             return;
         }
@@ -272,7 +272,7 @@ impl PathTraversal {
                 add(SYSTEM_NAME);
             }
         }
-        if path.is_cut && !input.layers.iter().any(|layer| layer == Layer::Fold) {
+        if is_cut_name(input, path) {
             add(NUL);
         }
         if path.root == Root::Share && !is_loose && path.names().len() >= 2 && path.spaces == 0 {

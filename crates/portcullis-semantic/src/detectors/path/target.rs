@@ -1,6 +1,9 @@
 //! What the file is that a path ends at, as its name and what stands before it tell.
 
+use portcullis_lex::path::Path;
 use portcullis_types::Span;
+
+use crate::{Input, Layer, Place};
 
 /// `/usr/local/bin`: the folder as a whole, as instructions for an installation have it.
 pub(super) fn is_program_folder(target: &[u8]) -> bool {
@@ -70,4 +73,16 @@ pub(super) fn is_module(text: &[u8], path: Span) -> bool {
     let before = before.trim_ascii_end();
     let before = before.strip_suffix(b"(").unwrap_or(before);
     [&b"from"[..], b"import", b"require", b"export", b"mock"].iter().any(|word| before.ends_with(word))
+}
+
+/// NUL cuts the path off: the value is text but for it. The second byte of a Chinese character may fold to one, and messages in a
+/// binary format are full of them.
+pub(super) fn is_cut_name(input: &Input<'_>, path: &Path) -> bool {
+    let is_text = || {
+        let is_control = |b: &u8| b.is_ascii_control() && !matches!(b, 0 | b'\t' | b'\n' | b'\r');
+        str::from_utf8(input.text).is_ok() && !input.text.iter().any(is_control)
+    };
+    path.is_cut
+        && !input.layers.iter().any(|layer| layer == Layer::Fold)
+        && (input.location.place == Place::FileName || is_text())
 }

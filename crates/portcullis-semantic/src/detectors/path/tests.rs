@@ -44,7 +44,12 @@ fn files() {
     check("/proc/self/fd/7", "file");
     check("/WEB-INF/web.xml", "file");
     check("/home/me/.ssh/id_rsa", "file");
-    check("/etc/passwd%00.jpg", "file");
+    check("/etc/passwd%00.jpg", "file nul");
+    check("shell.php\0.jpg", "nul");
+    // A message in a binary format, and what is left of it where something reads it as a form.
+    assert!(!look(Place::Text, b"\x01\x02\0\0click\0\xB2a/b\0").1);
+    assert!(!look(Place::Text, b"a\0\xA1\xCB\0\x88D").1);
+    assert!(look(Place::FileName, b"x.php\0\xFF.jpg").1);
 }
 
 #[test]
