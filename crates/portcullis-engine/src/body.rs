@@ -13,14 +13,15 @@ use crate::store::{Store, ValueId};
 use crate::xml::{Builder, Tree, XPath};
 use crate::{Class, store};
 
-/// Parses the query string into `ARGS_GET`.
-pub(crate) fn parse_query(query: &[u8], settings: &Settings, store: &mut Store) {
+/// Parses the query string, which stands at `place`, into `ARGS_GET`.
+pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store: &mut Store) {
     let limits = limits(settings, 0);
     let parse = match settings.second_readings {
         true => parse_query_twice,
         false => portcullis_http::body::parse_query,
     };
-    let report = parse(query, settings.argument_separator, &limits, &mut Sink::new(store, QUERY, false));
+    let mut sink = Sink { at: Some(place), ..Sink::new(store, QUERY, false) };
+    let report = parse(query, settings.argument_separator, &limits, &mut sink);
     if report.invalid_encodings > 0 {
         store.set_scalar(Variable::UrlencodedError, b"1");
     }
@@ -401,15 +402,17 @@ struct Sink<'a> {
     classes: Classes,
     files: Option<&'a mut Files>,
     keep_files: bool,
+    /// Where what is parsed stands among the store's bytes, if it does.
+    at: Option<Span>,
 }
 
 impl<'a> Sink<'a> {
     fn new(store: &'a mut Store, classes: Classes, keep_files: bool) -> Self {
-        Sink { store, classes, files: None, keep_files }
+        Sink { store, classes, files: None, keep_files, at: None }
     }
 
     fn with_files(store: &'a mut Store, files: &'a mut Files, keep_files: bool) -> Self {
-        Sink { store, classes: BODY, files: Some(files), keep_files }
+        Sink { store, classes: BODY, files: Some(files), keep_files, at: None }
     }
 }
 
@@ -421,7 +424,14 @@ impl Sink<'_> {
 
 impl BodySink for Sink<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
-        self.store.add_pair(self.classes.values, self.classes.names, arg.name, arg.value);
+        let Classes { values, names, .. } = self.classes;
+        let Some(at) = self.at else { return self.store.add_pair(values, names, arg.name, arg.value) };
+        // Where the two stand if nothing in them is encoded.
+        let value = at.start as usize + arg.raw_value.start as usize;
+        let name_end = value.saturating_sub(1);
+        let name = Span::new(name_end.saturating_sub(arg.name.len()), name_end);
+        let value = Span::new(value, value + arg.value.len());
+        self.store.add_pair_at(values, names, (arg.name, name), (arg.value, value));
     }
 
     fn arg_reading(&mut self, name: &[u8], value: &[u8]) {

@@ -78,10 +78,16 @@ impl Transaction {
 
     fn ingest_request_line(&mut self, line: RequestLine<'_>) {
         let store = &mut self.store;
-        store.set_scalar(Variable::RequestLine, line.line);
-        store.set_scalar(Variable::RequestMethod, line.method);
-        store.set_scalar(Variable::RequestProtocol, line.protocol);
-        let target = store.push(line.target);
+        // As a rule the rest is part of the line, one blank between, and need not be kept again.
+        let whole = store.push(line.line);
+        let part = |from: usize, to: usize| Span::new(whole.start as usize + from, whole.start as usize + to);
+        let (behind_method, length) = (line.method.len() + 1, line.line.len());
+        store.set_scalar_span(Variable::RequestLine, whole);
+        let method = store.push_at(line.method, part(0, line.method.len()));
+        store.set_scalar_span(Variable::RequestMethod, method);
+        let protocol = store.push_at(line.protocol, part(length.saturating_sub(line.protocol.len()), length));
+        store.set_scalar_span(Variable::RequestProtocol, protocol);
+        let target = store.push_at(line.target, part(behind_method, behind_method + line.target.len()));
         store.set_scalar_span(Variable::RequestUriRaw, target);
         let parts = split_target(line.target, line.method);
         let within = |span: Span| Span { start: target.start + span.start, end: target.start + span.end };
@@ -91,7 +97,7 @@ impl Transaction {
         store.set_scalar_span(Variable::PathInfo, within(parts.path));
         if let Some(query) = parts.query {
             store.set_scalar_span(Variable::QueryString, within(query));
-            parse_query(query.of(line.target), &self.plan.settings, store);
+            parse_query(query.of(line.target), within(query), &self.plan.settings, store);
         }
         if self.plan.settings.modsecurity3 {
             self.unescape_target(line.target, parts.uri);

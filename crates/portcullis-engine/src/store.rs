@@ -232,14 +232,19 @@ impl Store {
         Span::new(start, self.bytes.len())
     }
 
-    /// As [`push`](Self::push), but one of the names that came lately is kept once.
-    fn push_name(&mut self, name: &[u8]) -> Span {
+    /// As [`push`](Self::push), but what stands at `place` already is not kept again.
+    pub(crate) fn push_at(&mut self, text: &[u8], place: Span) -> Span {
+        if self.text(place) == text { place } else { self.push(text) }
+    }
+
+    /// As [`push_at`](Self::push_at), but one of the names that came lately is kept once.
+    fn push_name(&mut self, name: &[u8], place: Span) -> Span {
         let last = name.last().copied().unwrap_or_default();
-        let place = (name.len() ^ usize::from(last)) % NAMES;
-        if self.text(self.names[place]) != name {
-            self.names[place] = self.push(name);
+        let number = (name.len() ^ usize::from(last)) % NAMES;
+        if self.text(self.names[number]) != name {
+            self.names[number] = self.push_at(name, place);
         }
-        self.names[place]
+        self.names[number]
     }
 
     pub(crate) fn text(&self, span: Span) -> &[u8] {
@@ -262,8 +267,19 @@ impl Store {
 
     /// A name and a value, entered under both of their classes.
     pub(crate) fn add_pair(&mut self, values: Class, names: Class, name: &[u8], value: &[u8]) {
-        let name = self.push_name(name);
-        let value = self.push(value);
+        self.add_pair_at(values, names, (name, Span::default()), (value, Span::default()));
+    }
+
+    /// The same for a name and a value that may stand at these places already.
+    pub(crate) fn add_pair_at(
+        &mut self,
+        values: Class,
+        names: Class,
+        name: (&[u8], Span),
+        value: (&[u8], Span),
+    ) {
+        let name = self.push_name(name.0, name.1);
+        let value = self.push_at(value.0, value.1);
         self.add(values, name, value);
         self.add(names, name, name);
     }

@@ -59,6 +59,12 @@ impl UrlEncoded {
 
     /// Takes the next bytes.
     pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
+        let rest = self.complete_pairs(chunk, sink);
+        self.pending.extend_from_slice(rest);
+    }
+
+    /// Takes the pairs of `chunk` that a separator ends; what is left of it.
+    fn complete_pairs<'a>(&mut self, chunk: &'a [u8], sink: &mut dyn BodySink) -> &'a [u8] {
         self.report.bytes += chunk.len() as u64;
         let mut rest = chunk;
         while let Some(end) = memchr(self.separator, rest) {
@@ -71,7 +77,16 @@ impl UrlEncoded {
             self.pair_start += 1;
             rest = &rest[end + 1..];
         }
-        self.pending.extend_from_slice(rest);
+        rest
+    }
+
+    /// All of the input at once: the last pair need not wait for more.
+    fn whole(mut self, input: &[u8], sink: &mut dyn BodySink) -> Report {
+        let last = self.complete_pairs(input, sink);
+        if !last.is_empty() {
+            self.pair(last, sink);
+        }
+        self.finish(sink)
     }
 
     /// The input is complete.
@@ -128,17 +143,14 @@ impl UrlEncoded {
 
 /// Parses a query string: [`UrlEncoded`] over the bytes behind the `?`.
 pub fn parse_query(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn BodySink) -> Report {
-    let mut parser = UrlEncoded::with_separator(limits.clone(), separator);
-    parser.feed(query, sink);
-    parser.finish(sink)
+    UrlEncoded::with_separator(limits.clone(), separator).whole(query, sink)
 }
 
 /// As [`parse_query`], with second readings.
 pub fn parse_query_twice(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn BodySink) -> Report {
     let mut sink = WithReadings { sink, memory: &mut Memory::default() };
-    let mut parser = UrlEncoded::with_separator(limits.clone(), separator).with_second_readings(true);
-    parser.feed(query, &mut sink);
-    parser.finish(&mut sink)
+    let parser = UrlEncoded::with_separator(limits.clone(), separator).with_second_readings(true);
+    parser.whole(query, &mut sink)
 }
 
 /// `input` decoded; borrowed if there is nothing to decode. Counts percent signs without two hex digits.
