@@ -39,6 +39,7 @@ mod patterns;
 mod plan;
 mod prelude;
 mod prepare;
+mod processors;
 mod rbl;
 mod record;
 mod rewrite;

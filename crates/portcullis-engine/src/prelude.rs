@@ -36,7 +36,7 @@ impl Prelude {
     /// Of a plan that has all the rest.
     pub(crate) fn new(plan: &Plan) -> Prelude {
         let steps = &plan.steps[0];
-        let is_plain = |step: &Step| plan.shortcuts.is_plain(step.rule) && can_be_known(plan, step.rule);
+        let is_plain = |step: &Step| plan.shortcuts.is_setting(step.rule) && can_be_known(plan, step.rule);
         let Some(begin) = steps.iter().position(is_plain) else { return Prelude::default() };
         let end = steps[begin..].iter().position(|step| !is_plain(step)).map_or(steps.len(), |n| begin + n);
         if end - begin < Self::STEPS_MIN || !steps[..begin].iter().all(|step| leaves_tx(plan, step.rule)) {

@@ -11,6 +11,8 @@ use crate::collect::Item;
 use crate::execute::Matched;
 use crate::operator::{Captures, Number, Operator};
 use crate::plan::{Act, Disruption, KeyFilter, Link, Plan, Rule, RuleIndex, SetVarOperation};
+use crate::processors::Processors;
+use crate::sieve::{is_pure, is_switch};
 use crate::slot_acts::SlotAct;
 use crate::store::ValueId;
 use crate::template::{Part, Template};
@@ -33,7 +35,7 @@ pub struct Shortcuts {
 struct OfRule {
     /// What decides whether its first link matches.
     first: Shortcut,
-    /// It has one such link, and a match does no more than be noted and set `TX` keys to what is at hand.
+    /// It has one such link, and a match does no more than be noted and set `TX` keys to what is at hand, or switch something.
     is_plain: bool,
     /// Plain, it matches each time, and does not even set anything.
     is_idle: bool,
@@ -46,7 +48,7 @@ struct OfRule {
 impl Shortcuts {
     /// For the rules of a plan.
     pub(crate) fn new(plan: &Plan) -> Shortcuts {
-        let of_link = |(at, link)| Shortcut::new(link, at, &plan.chains);
+        let of_link = |(at, link)| Shortcut::new(link, at, plan);
         let links: Vec<_> = (0..).zip(&plan.links).map(of_link).collect();
         let is_plain = |rule: &Rule| {
             let first = rule.first_link as usize;
@@ -57,7 +59,9 @@ impl Shortcuts {
                 && rule.pause.is_none()
                 && rule.metadata.severity.is_none()
                 && matches!(rule.disruption, Disruption::Pass)
-                && plan.links[first].acts.iter().all(is_at_hand)
+                && plan.links[first].acts.iter().all(|act| {
+                    is_at_hand(act) || matches!(links[first], Shortcut::Processor(_)) && is_switch(act)
+                })
         };
         let certain = plan.certain.iter().copied().chain(std::iter::repeat(false));
         let mut acts = Vec::new();
@@ -91,8 +95,9 @@ impl Shortcuts {
         self.of(rule).is_some_and(|rule| rule.is_idle)
     }
 
-    pub(crate) fn is_plain(&self, rule: RuleIndex) -> bool {
-        self.of(rule).is_some_and(|rule| rule.is_plain)
+    /// True if it is plain and looks at nothing but `TX`.
+    pub(crate) fn is_setting(&self, rule: RuleIndex) -> bool {
+        self.of(rule).is_some_and(|rule| rule.is_plain && !matches!(rule.first, Shortcut::Processor(_)))
     }
 }
 
@@ -130,6 +135,8 @@ enum Shortcut {
     Values(u32, Compared),
     /// Whether there is a value at all: `TX:/pattern/`. In [`Plan::links`].
     AnyKey(u32),
+    /// `REQBODY_PROCESSOR`.
+    Processor(Processors),
 }
 
 /// The number in a `TX` key, or whether it is set, compared.
@@ -166,7 +173,7 @@ impl Compared {
 
 impl Shortcut {
     /// For `link`, which has this number.
-    fn new(link: &Link, at: u32, chains: &Chains) -> Shortcut {
+    fn new(link: &Link, at: u32, plan: &Plan) -> Shortcut {
         let [target] = link.targets.include.as_slice() else { return Shortcut::None };
         if !link.targets.exclude.is_empty() || link.multi_match {
             return Shortcut::None;
@@ -179,6 +186,10 @@ impl Shortcut {
                 && !is_transformed
                 && !link.negated;
             return if known { Shortcut::Always } else { Shortcut::None };
+        }
+        if target.variable == Variable::ReqbodyProcessor && !is_transformed && !link.capture && is_pure(link)
+        {
+            return Shortcut::Processor(Processors::of(link, &plan.settings));
         }
         let of_tx = target.variable == Variable::Tx;
         if of_tx && target.slot.is_none() && !target.count {
@@ -205,7 +216,7 @@ impl Shortcut {
         match (target.count, is_transformed) {
             (true, false) => Shortcut::Count(comparison),
             (false, false) => Shortcut::Number(comparison),
-            (false, true) if leaves_numbers(link.chain, chains) => Shortcut::WholeNumber(comparison),
+            (false, true) if leaves_numbers(link.chain, &plan.chains) => Shortcut::WholeNumber(comparison),
             (_, true) => Shortcut::None,
         }
     }
@@ -215,7 +226,11 @@ impl Shortcut {
     fn can_say_yes(&self) -> bool {
         match self {
             Shortcut::None | Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) => false,
-            Shortcut::Always | Shortcut::Number(_) | Shortcut::WholeNumber(_) | Shortcut::Count(_) => true,
+            Shortcut::Always
+            | Shortcut::Number(_)
+            | Shortcut::WholeNumber(_)
+            | Shortcut::Count(_)
+            | Shortcut::Processor(_) => true,
         }
     }
 }
@@ -314,7 +329,7 @@ impl Transaction {
     fn may_be_taken_away(&self, plan: &Plan) -> bool {
         self.removed_targets.iter().any(|&removed| {
             let variable = plan.ctl_targets[removed as usize].variable;
-            matches!(variable, Variable::Tx | Variable::RemoteAddr)
+            matches!(variable, Variable::Tx | Variable::RemoteAddr | Variable::ReqbodyProcessor)
         })
     }
 
@@ -349,6 +364,7 @@ impl Transaction {
                 let none = self.tx.dynamic().is_empty() && !slots.iter().any(is_set);
                 return none.then_some(false);
             }
+            Shortcut::Processor(matching) => matching.has(self.body.processor()),
         })
     }
 
@@ -360,7 +376,9 @@ impl Transaction {
     fn only_value(&mut self, plan: &Plan, link: &Link, shortcut: &Shortcut) -> Option<(Item, Span)> {
         let value = ValueId(u32::MAX);
         Some(match shortcut {
-            Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) => return None,
+            Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) | Shortcut::Processor(_) => {
+                return None;
+            }
             Shortcut::None | Shortcut::Always => {
                 let data = self.store.data(self.store.scalar(Variable::RemoteAddr)?);
                 (Item { variable: Variable::RemoteAddr, count: false, key: Span::default(), value }, data)

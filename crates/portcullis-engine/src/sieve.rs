@@ -29,9 +29,11 @@ use std::sync::OnceLock;
 
 use portcullis_match::{FewWords, WordFinder};
 
+pub(crate) use build::is_pure;
 pub(crate) use lanes::{Lanes, Source};
 pub use memo::Memo;
 pub(crate) use sift::Sifted;
+pub(crate) use sure::is_switch;
 
 /// What is known at load time of the rules' first links.
 #[derive(Debug, Default)]

@@ -285,7 +285,7 @@ fn needs_one(link: &Link) -> bool {
 }
 
 /// True if the answer depends on nothing but the value, and giving it changes nothing.
-pub(super) fn is_pure(link: &Link) -> bool {
+pub(crate) fn is_pure(link: &Link) -> bool {
     // What a negated link finds is captured, match or not; and a number is not one of the values that are shown.
     if link.negated && link.capture || link.targets.include.iter().any(|target| target.count) {
         return false;

@@ -65,7 +65,7 @@ fn comes_in(variable: Variable) -> Option<Phase> {
 }
 
 /// True for what neither looks at the match nor ends the phase.
-fn is_switch(act: &Act) -> bool {
+pub(crate) fn is_switch(act: &Act) -> bool {
     matches!(
         act,
         Act::RemoveRules(_) | Act::RemoveTarget(_) | Act::BodyProcessor(_) | Act::ForceRequestBodyVariable(_)
