@@ -138,6 +138,8 @@ struct Candidate {
     step: u32,
     /// The operator can be asked without its rule; if not, the answer is taken for yes.
     is_pure: bool,
+    /// Not [pure](Self::is_pure), since what it finds it captures; where it finds nothing, it matches and changes nothing.
+    captures_misses: bool,
     /// What it hands on decides, too.
     produced: Option<produced::Produced>,
     /// The candidates of other links of the rule, which runs only if all of them match.

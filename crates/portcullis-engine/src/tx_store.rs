@@ -138,8 +138,15 @@ impl TxStore {
 
     /// As [`TxStore::set_slot`], but the value counts as new: rules that go over all keys see it last.
     pub(crate) fn renew_slot(&mut self, slot: TxSlot, value: TxValue) {
-        self.set_slot(slot, TxValue::Unset);
-        self.set_slot(slot, value);
+        let Some(place) = self.slots.get_mut(slot.0 as usize) else { return };
+        place.value = value;
+        if value != TxValue::Unset {
+            self.clock += 1;
+            place.since = self.clock;
+        }
+        if let Some(shown) = self.shown.get_mut(slot.0 as usize) {
+            shown.digits = Span::default();
+        }
     }
 
     /// When the slot's value came to be there: the order in which rules see the keys of `TX`.

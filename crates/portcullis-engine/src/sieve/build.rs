@@ -69,9 +69,16 @@ impl Sieve {
             Some(_) => self.hand_on.push(at as u32),
             None => self.always[usize::from(phase)][step as usize / 64] &= !(1 << (step % 64)),
         }
-        let (is_pure, others) = (is_pure(link), Box::default());
-        let behind = OnceLock::new();
-        self.candidates.push(Candidate { link: number, phase, step, is_pure, produced, others, behind });
+        self.candidates.push(Candidate {
+            link: number,
+            phase,
+            step,
+            is_pure: is_pure(link),
+            captures_misses: captures_misses(link),
+            produced,
+            others: Box::default(),
+            behind: OnceLock::new(),
+        });
         for look in looks {
             let new = || Source::new(look.side, self.width);
             let source = match &look.at {
@@ -140,7 +147,7 @@ fn known_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Look>)> {
         let is_first = number == place.link;
         let looks = looks(plan, link).filter(|looks| is_first || looks.iter().all(Look::is_cheap));
         known.extend(looks.map(|looks| (Place { link: number, ..place }, looks)));
-        if !link.is_quiet() || plan.reads_last_match {
+        if !(link.is_quiet() || captures_misses(link)) || plan.reads_last_match {
             break;
         }
     }
@@ -188,11 +195,12 @@ struct Look {
 }
 
 impl Look {
-    /// True for single headers and the like, and for what is remembered from one request to the next.
+    /// True for single headers and the like, for what is remembered from one request to the next, and for the body that all of a phase
+    /// look at.
     fn is_cheap(&self) -> bool {
         match &self.at {
             LookAt::Class(_, key) => key.is_some(),
-            LookAt::Scalar(variable) => memo::repeats(*variable),
+            LookAt::Scalar(variable) => memo::repeats(*variable) || *variable == Variable::ResponseBody,
         }
     }
 }
@@ -282,6 +290,26 @@ fn needs_one(link: &Link) -> bool {
         && link.operator.is_numeric()
         && link.operator.argument().is_none()
         && link.operator.test_number(0, b"") == link.negated
+}
+
+/// True for a link on one value that never changes, `RESPONSE_STATUS "!@rx ^404$" "capture,..."`, which changes something only where it does
+/// not match: what it finds is captured then.
+fn captures_misses(link: &Link) -> bool {
+    let [target] = link.targets.include.as_slice() else { return false };
+    let is_steady = matches!(
+        target.variable,
+        Variable::RequestMethod
+            | Variable::RequestProtocol
+            | Variable::ResponseProtocol
+            | Variable::ResponseStatus
+    );
+    is_steady
+        && !target.count
+        && link.negated
+        && link.capture
+        && link.acts.is_empty()
+        && matches!(link.operator, Operator::Rx(Pattern::Fixed(_)))
+        && link.operator.answers_only()
 }
 
 /// True if the answer depends on nothing but the value, and giving it changes nothing.

@@ -145,14 +145,14 @@ pub(super) fn repeats(variable: Variable) -> bool {
     )
 }
 
-/// The same for this value: paths repeat, too, if nothing in them can be an identifier.
+/// The same for this value: paths repeat, too, if nothing in them can be an identifier, and so does nothing at all.
 pub(super) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'-' | b'_' | b'.');
     match variable {
         Variable::RequestFilename | Variable::RequestBasename => {
             value.len() <= PATH_BYTES_MAX && value.iter().all(is_plain)
         }
-        variable => repeats(variable),
+        variable => value.is_empty() || repeats(variable),
     }
 }
 
@@ -192,6 +192,7 @@ mod tests {
             assert!(!keeps(path), "{path}");
         }
         assert!(!repeats_as(Variable::RequestUri, b"/products"));
+        assert!(!repeats_as(Variable::ResponseBody, b"x") && repeats_as(Variable::ResponseBody, b""));
         assert!(repeats_as(Variable::RequestMethod, b"GET"));
     }
 }

@@ -309,6 +309,7 @@ impl Transaction {
             let link = &plan.links[candidate.link as usize];
             let argument = link.operator.argument().and_then(|argument| argument.as_literal());
             let argument = argument.unwrap_or_default();
+            let mut must_run = false;
             let matches = texts.iter().enumerate().any(|(number, text)| {
                 let found = lists.get(number * stride..).unwrap_or_default();
                 if !gate.admits(text, found) {
@@ -323,10 +324,19 @@ impl Transaction {
                 if is_open && let Some(decided) = candidate.decided_by_beginning(link, text, bytes, folded) {
                     return decided;
                 }
+                if candidate.captures_misses {
+                    must_run = link.operator.test(bytes, argument, false, captures, &mut self.patterns);
+                    return true;
+                }
                 !candidate.is_pure
                     || link.operator.test(bytes, argument, false, captures, &mut self.patterns)
                         != link.negated
             });
+            if must_run {
+                for &other in &candidate.others {
+                    settle(&mut sifted.run, &mut sifted.settled, sieve, other as usize);
+                }
+            }
             if matches {
                 settle(&mut sifted.run, &mut sifted.settled, sieve, at as usize);
             }
