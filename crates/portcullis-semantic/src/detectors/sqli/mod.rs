@@ -81,7 +81,7 @@ kinds! {
     AFTER_WORD "sqli.after-word" Notice "what follows a word holds as SQL";
     BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
     WHOLE "sqli.whole" Warning "all of the value holds as SQL";
-    WAIT_ALONE "sqli.wait-alone" Error "the value is nothing but a call of a function that waits";
+    CALL_ALONE "sqli.call-alone" Error "the value is nothing but a call that waits or tells about the database";
     ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed behind a quote, and another one opened";
 }
 
@@ -142,11 +142,10 @@ impl Detector for Sqli {
             return;
         }
         let may_be_said = || purpose::is_search(input.location) || purpose::takes_text(input.location);
-        if input.groups.has(b'(')
+        if let Some(span) = value::call(text)
             && !may_be_said()
-            && let Some(span) = value::wait(text)
         {
-            found.add(WAIT_ALONE, span);
+            found.add(CALL_ALONE, span);
         }
         if input.groups.has(b',')
             && !is_file
@@ -211,6 +210,8 @@ const HINTS: &[Hint] = &[
     Hint::text("),("),
     Hint::text("), ("),
     Hint::word("handler"),
+    Hint::text("user()"),
+    Hint::text("database()"),
     Hint::word("union"),
     Hint::word("having"),
     Hint::word("group by"),

@@ -1,4 +1,4 @@
-//! What stands for a value, with no condition and no statement: rows of an INSERT, `x','a@b.example',1),('y`, and calls that wait.
+//! What stands for a value, with no condition and no statement: rows of an INSERT, `x','a@b.example',1),('y`, and calls alone.
 
 use memchr::memmem;
 use portcullis_types::Span;
@@ -22,25 +22,39 @@ pub(super) fn row_break(text: &[u8]) -> Option<Span> {
         .then(|| Span::new(quote, text.len() - next.len() + 1))
 }
 
-/// `sleep(5)`, `pg_sleep(5)`, `benchmark(4000000,md5(1))`: a number to a statement, and what a server waits for.
-pub(super) fn wait(text: &[u8]) -> Option<Span> {
-    is_wait(text.trim_ascii()).then(|| Span::new(0, text.len()))
+/// `sleep(5)`, `benchmark(4000000,md5(1))`, `version()`, `@@version`: a value to a statement, and what a server waits for or tells.
+pub(super) fn call(text: &[u8]) -> Option<Span> {
+    let short = text.trim_ascii();
+    let is_one = short.len() <= CALL_BYTES_MAX
+        && match short.last() {
+            Some(b')') => is_call(short),
+            Some(_) => short.strip_prefix(b"@@").is_some_and(|name| is_word(name, VARIABLES)),
+            None => false,
+        };
+    is_one.then(|| Span::new(0, text.len()))
 }
 
-fn is_wait(text: &[u8]) -> bool {
-    let Some(open) = memchr::memchr(b'(', text).filter(|_| text.len() <= CALL_BYTES_MAX) else {
-        return false;
-    };
-    let arguments = &text[open + 1..];
-    let is_one = |name: &[u8]| text[..open].eq_ignore_ascii_case(name);
-    let is_number = arguments.strip_suffix(b")").is_some_and(|inner| {
-        !inner.is_empty() && inner.iter().all(|b| b.is_ascii_digit() || b" .".contains(b))
-    });
-    is_number && (is_one(b"sleep") || is_one(b"pg_sleep"))
-        || is_one(b"benchmark")
-            && arguments.first().is_some_and(u8::is_ascii_digit)
-            && arguments.ends_with(b"))")
-}
-
-/// A call that is longer does more than wait.
+/// A call that is longer does more.
 const CALL_BYTES_MAX: usize = 48;
+
+const TELLING: &[&[u8]] =
+    &[b"version", b"user", b"database", b"current_user", b"system_user", b"session_user"];
+
+const VARIABLES: &[&[u8]] =
+    &[b"version", b"hostname", b"datadir", b"basedir", b"servername", b"version_comment"];
+
+fn is_call(text: &[u8]) -> bool {
+    let Some(open) = memchr::memchr(b'(', text) else { return false };
+    let (name, arguments) = (&text[..open], &text[open + 1..text.len() - 1]);
+    let is_number =
+        !arguments.is_empty() && arguments.iter().all(|b| b.is_ascii_digit() || b" .".contains(b));
+    is_number && is_word(name, &[b"sleep", b"pg_sleep"])
+        || arguments.is_empty() && is_word(name, TELLING)
+        || is_word(name, &[b"benchmark"])
+            && arguments.first().is_some_and(u8::is_ascii_digit)
+            && arguments.ends_with(b")")
+}
+
+fn is_word(text: &[u8], list: &[&[u8]]) -> bool {
+    list.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
