@@ -141,7 +141,7 @@ impl Analysis {
         }
         let before = self.findings.len();
         let begun = self.work.done().0;
-        self.detect(detectors, location, bytes, groups, Layers::default());
+        self.detect(detectors, location, bytes, groups, Layers::default(), false);
         let is_bytes = is_file_or_text(location.place) && decode::is_bytes(bytes, groups);
         if !is_plain && !is_bytes && location.place.is_value() && !self.work.is_spent() {
             self.forms(detectors, location, bytes, groups, begun);
@@ -276,6 +276,7 @@ impl Analysis {
         text: &[u8],
         groups: ByteGroups,
         layers: Layers,
+        of_json: bool,
     ) {
         if !self.work.charge(text.len()) {
             return;
@@ -284,7 +285,7 @@ impl Analysis {
         if candidates.is_empty() {
             return;
         }
-        let is_json = location.place.is_value() && decode::is_json(text, groups);
+        let is_json = location.place.is_value() && (of_json || decode::is_json(text, groups));
         let is_bytes = is_file_or_text(location.place) && decode::is_bytes(text, groups);
         for number in candidates {
             if is_bytes && !detectors.list[number].reads_bytes() {

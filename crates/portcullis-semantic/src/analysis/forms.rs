@@ -10,6 +10,8 @@ use crate::{ByteGroups, Detectors, Layer, Layers, Location, Place, decode};
 pub(super) struct Form {
     span: Span,
     layers: Layers,
+    /// Made of JSON as a whole: quotes that were escaped in its strings end them now. Its values have forms of their own.
+    of_json: bool,
 }
 
 /// The decoded forms of one value, in the order in which they were made.
@@ -33,7 +35,7 @@ impl Forms {
         // What two ways of decoding lead to has been looked at once, or will be.
         let is_known = || form == value || self.list.iter().any(|known| known.span.of(&self.bytes) == form);
         if self.list.len() < FORMS_MAX && end <= self.bytes_max && !is_known() {
-            self.list.push(Form { span: Span::new(self.bytes.len(), end), layers });
+            self.list.push(Form { span: Span::new(self.bytes.len(), end), layers, of_json: false });
             self.bytes.extend_from_slice(form);
         }
     }
@@ -65,18 +67,24 @@ impl Analysis {
         text.extend_from_slice(bytes);
         let mut next = 0;
         let mut groups = groups;
+        let mut of_json = false;
         loop {
             // What the value brought does not suffice to look at all of such a text in every form.
             let share = bytes.len() as u64 * WORK_SHARE;
             let only_changed =
                 !is_document && text.len() > LONG_BYTES_MIN && self.work.done().0 - begun + once > share;
             if !decode::is_plain(&text, groups) && self.work.charge(text.len() << u8::from(only_changed)) {
-                decode::unwrap(&text, groups, layers, only_changed, &mut spare, &mut |layer, form| {
-                    // Escapes and references of a program or a page are its own.
-                    if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
-                        made.keep(bytes, layers.then(layer), form);
-                    }
-                });
+                let first = made.list.len();
+                of_json |=
+                    decode::unwrap(&text, groups, layers, only_changed, &mut spare, &mut |layer, form| {
+                        // Escapes and references of a program or a page are its own.
+                        if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
+                            made.keep(bytes, layers.then(layer), form);
+                        }
+                    });
+                for form in &mut made.list[first..] {
+                    form.of_json = of_json && form.layers.iter().last().is_some_and(Layer::is_of_signs);
+                }
             }
             let Some(&form) = made.list.get(next).filter(|_| !self.work.is_spent()) else { break };
             next += 1;
@@ -84,8 +92,8 @@ impl Analysis {
             text.clear();
             text.extend_from_slice(form.span.of(&made.bytes));
             groups = ByteGroups::of(&text);
-            layers = form.layers;
-            self.detect(detectors, location, &text, groups, layers);
+            (layers, of_json) = (form.layers, form.of_json);
+            self.detect(detectors, location, &text, groups, layers, of_json);
         }
         self.pieces = text;
         self.spare = spare;

@@ -42,6 +42,11 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Signs of the text stand for others; what it is stays.
+    pub(crate) fn is_of_signs(self) -> bool {
+        matches!(self, Layer::Percent | Layer::Entity | Layer::Escape | Layer::Fold)
+    }
+
     /// The name in events and explanations.
     pub fn name(self) -> &'static str {
         match self {
@@ -60,7 +65,7 @@ impl Layer {
 }
 
 /// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch. With `only_changed`, what decoding
-/// would leave as it is is left out of the forms, but for some hundred bytes around what it changes.
+/// would leave as it is is left out of the forms, but for some hundred bytes around what it changes. True if `text` is JSON.
 pub(crate) fn unwrap(
     text: &[u8],
     groups: ByteGroups,
@@ -68,7 +73,9 @@ pub(crate) fn unwrap(
     only_changed: bool,
     spare: &mut Vec<u8>,
     emit: &mut dyn FnMut(Layer, &[u8]),
-) {
+) -> bool {
+    let is_json =
+        (groups.has(b'{') || groups.has(b'[')) && structured::json(text, &mut |form| emit(Layer::Json, form));
     let came_by = |layer: Layer| layers.iter().last() == Some(layer);
     let mut try_one = |layer: Layer, spare: &mut Vec<u8>, decode: fn(&[u8], &mut Vec<u8>) -> bool| {
         spare.clear();
@@ -76,8 +83,7 @@ pub(crate) fn unwrap(
             Layer::Percent => structured::url_before_query(text).unwrap_or(text),
             _ => text,
         };
-        let is_sign = matches!(layer, Layer::Percent | Layer::Entity | Layer::Escape | Layer::Fold);
-        let changed = (only_changed && is_sign).then(|| excerpt::excerpt(text, decode));
+        let changed = (only_changed && layer.is_of_signs()).then(|| excerpt::excerpt(text, decode));
         let text = changed.as_deref().unwrap_or(text);
         if decode(text, spare) && spare.as_slice() != text {
             emit(layer, spare);
@@ -108,12 +114,10 @@ pub(crate) fn unwrap(
             emit(Layer::Hex, spare);
         }
     }
-    if groups.has(b'{') || groups.has(b'[') {
-        structured::json(text, &mut |form| emit(Layer::Json, form));
-    }
     if groups.has(b'?') || groups.has(b'=') && groups.has(b'&') {
         structured::parameters(text, &mut |form| emit(Layer::Parameter, form));
     }
+    is_json
 }
 
 /// `text` with the character references of HTML decoded, as an attribute's value is.

@@ -318,3 +318,11 @@ fn calls_and_nothing_else() {
         assert!(!at("id", text).contains("call-alone"), "{text}");
     }
 }
+
+/// What escapes stand for in a document does not end its strings: each of them is looked at by itself.
+#[test]
+fn json_in_json() {
+    passes("{\"id\":\"5\",\"more\":\"{\\\"q\\\":\\\"it's = 5\\\",\\\"n\\\":\\\"men's - 5\\\"}\"}");
+    check("{\"id\":\"5\",\"more\":\"{\\\"q\\\":\\\"x' or 1=1#\\\"}\"}", "tautology after-quote");
+    check("{\"id\":\"x\\u0027 or 1=1#\"}", "tautology after-quote");
+}

@@ -322,6 +322,10 @@ impl Walk<'_, '_> {
 
     /// `if (x == "y")`: no dialect that has IF as a statement compares with `==`.
     fn is_code_condition(&self) -> bool {
+        let rest = &self.text[self.lexer.position()..];
+        if memchr::memmem::find(&rest[..rest.len().min(CONDITION_BYTES_MAX)], b"==").is_none() {
+            return false;
+        }
         let mut depth = 0u32;
         for token in self.lexer.clone().take(CONDITION_TOKENS_MAX) {
             match token.kind {
@@ -361,6 +365,7 @@ impl Walk<'_, '_> {
 
 /// How far the condition behind IF is looked at.
 const CONDITION_TOKENS_MAX: usize = 24;
+const CONDITION_BYTES_MAX: usize = 128;
 
 /// What SHOW shows.
 const SHOWN: &[&[u8]] = &[
