@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use portcullis_engine::{Collections, Memo, Plan, RuleEngine};
+use portcullis_engine::{Collections, Plan, RuleEngine};
 use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
 use portcullis_types::RuleId;
 
@@ -20,6 +20,13 @@ pub struct PolicyNames {
     pub generation: u64,
 }
 
+/// What the inspections of one thread remember together; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Memo {
+    engine: portcullis_engine::Memo,
+    semantic: portcullis_semantic::Memo,
+}
+
 /// Buffers of a finished inspection, for the next one of the same thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -33,8 +40,8 @@ impl Scratch {
     /// New buffers of a thread whose inspections remember values together.
     pub fn sharing(memo: &Memo) -> Scratch {
         Scratch {
-            engine: portcullis_engine::Scratch::sharing(memo),
-            semantic: Buffers::default(),
+            engine: portcullis_engine::Scratch::sharing(&memo.engine),
+            semantic: Buffers::sharing(&memo.semantic),
             seen: Vec::new(),
         }
     }

@@ -29,9 +29,9 @@ mod semantic_policy;
 pub use audit::AuditSink;
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use inspection::Inspection;
-pub use inspector::{Inspector, PolicyNames, Scratch};
+pub use inspector::{Inspector, Memo, PolicyNames, Scratch};
 pub use portcullis_engine::{
-    Answer, BodyLimitAction, BodyPlan, Charge, Interruption, KeptFile, Memo, Origin, Question, QuestionId,
+    Answer, BodyLimitAction, BodyPlan, Charge, Interruption, KeptFile, Origin, Question, QuestionId,
     ResponseEdits, Scanner,
 };
 pub use portcullis_http::coding::CodingError;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use portcullis_engine::Interruption;
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
 use portcullis_http::message::{RequestHead, ResponseHead};
-use portcullis_semantic::{Analysis, Detectors, Location, Score};
+use portcullis_semantic::{Analysis, Detectors, Location, Memo, Score};
 use portcullis_types::{Class, Level, Phase, Place, Severity};
 
 use crate::evidence::evidence;
@@ -50,6 +50,13 @@ pub(crate) struct Buffers {
     content_type: Vec<u8>,
     /// The body that is shown, content codings undone: of the request, then of the response.
     body: Vec<u8>,
+}
+
+impl Buffers {
+    /// New buffers of a thread whose analyses remember header fields together.
+    pub(crate) fn sharing(memo: &Memo) -> Buffers {
+        Buffers { analysis: Analysis::sharing(memo), ..Buffers::default() }
+    }
 }
 
 /// The analysis of one exchange.

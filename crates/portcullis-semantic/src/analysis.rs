@@ -3,12 +3,15 @@
 mod forms;
 
 use forms::Form;
+use std::sync::Arc;
+
 use portcullis_types::Span;
 
 use crate::detector::{Detector, Found, Input};
 use crate::detectors::protocol::WORK_LIMIT;
 use crate::gate::{Candidates, Gate};
-use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
+use crate::limits::{FINDINGS_MAX, LOOK_SHARE, NAME_BYTES_MAX};
+use crate::memo::{Known, Memo, Memory, Seen};
 use crate::score::{self, Model, Score};
 use crate::work::Work;
 use crate::{
@@ -25,6 +28,8 @@ pub struct Detectors {
     bases: Vec<u16>,
     /// The one that notes what no text shows, if it is among them.
     protocol: Option<usize>,
+    /// Tells them from others.
+    id: Arc<()>,
 }
 
 impl Detectors {
@@ -48,7 +53,7 @@ impl Detectors {
             models.push(Model::new(detector.as_ref()).map_err(|error| (detector.profile().class, error))?);
         }
         let protocol = list.iter().position(|detector| detector.profile().class == Class::Protocol);
-        Ok(Detectors { list, gate, models, bases, protocol })
+        Ok(Detectors { list, gate, models, bases, protocol, id: Arc::default() })
     }
 
     /// All kinds, with the class and the number of their detector.
@@ -56,6 +61,11 @@ impl Detectors {
         self.list.iter().enumerate().flat_map(|(number, detector)| {
             detector.profile().kinds.iter().map(move |kind| (number, detector.profile().class, kind))
         })
+    }
+
+    /// The same for these detectors only.
+    pub(crate) fn id(&self) -> &Arc<()> {
+        &self.id
     }
 
     /// The number of the detector that has this feature.
@@ -107,12 +117,19 @@ pub struct Analysis {
     spare: Vec<u8>,
     /// Decoded pieces of the message, see `message.rs`.
     pub(crate) pieces: Vec<u8>,
+    /// What is known of header fields; one of its own, made at first use, where none is shared.
+    memo: Option<Memo>,
 }
 
 impl Analysis {
     /// An analysis with nothing in it.
     pub fn new() -> Analysis {
         Analysis::default()
+    }
+
+    /// An analysis that remembers header fields together with others of its thread.
+    pub fn sharing(memo: &Memo) -> Analysis {
+        Analysis { memo: Some(memo.clone()), ..Analysis::default() }
     }
 
     /// Forgets the message before.
@@ -129,6 +146,48 @@ impl Analysis {
     pub fn value(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
         self.work.allow(bytes.len());
         self.look(detectors, location, bytes);
+    }
+
+    /// Where what is known of header fields is kept.
+    pub(crate) fn memo(&mut self) -> Memo {
+        self.memo.get_or_insert_default().clone()
+    }
+
+    /// Looks at a header field of a message that has brought its allowance, by `look`, unless it is known what comes of it.
+    pub(crate) fn look_once(
+        &mut self,
+        known: Option<&mut Known>,
+        (place, name, value): (Place, &[u8], &[u8]),
+        look: impl FnOnce(&mut Analysis),
+    ) {
+        let Some(known) = known else { return look(self) };
+        let (findings, values, dropped) = (self.findings.len(), self.values.len(), self.dropped);
+        let (done, allowed) = self.work.done();
+        let is_new = match known.find(place, name, value) {
+            Memory::Known(seen)
+                if done + seen.work <= allowed && findings + seen.findings.len() <= FINDINGS_MAX =>
+            {
+                self.work.charge(seen.work as usize);
+                self.values.extend_from_slice(&seen.values);
+                let again = seen.findings.iter().cloned();
+                self.findings
+                    .extend(again.map(|found| Finding { value: found.value + values as u32, ..found }));
+                return;
+            }
+            Memory::Known(_) | Memory::New => true,
+            Memory::Again => false,
+        };
+        look(self);
+        if is_new || self.dropped > dropped || self.work.is_spent() {
+            return;
+        }
+        let found = self.findings[findings..].iter().cloned();
+        let seen = Seen {
+            work: self.work.done().0 - done,
+            findings: found.map(|found| Finding { value: found.value - values as u32, ..found }).collect(),
+            values: self.values[values..].into(),
+        };
+        known.enter(place, name, value, seen);
     }
 
     /// Looks at a value of a message that has brought its allowance.

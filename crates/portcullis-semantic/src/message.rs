@@ -32,20 +32,29 @@ impl Analysis {
         detectors: &Detectors,
         fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
+        let memo = self.memo();
+        let mut known = memo.of(detectors);
         for (name, value) in fields {
             self.work.allow(name.len() + value.len());
             if name.eq_ignore_ascii_case(b"cookie") {
                 self.cookies(detectors, value);
             } else {
-                self.look(detectors, Location::new(Place::Header, name), value);
-                // Some servers take the target from there.
-                if overrides_url(name) {
-                    self.target(detectors, value);
-                }
+                let field = (Place::Header, name, value);
+                self.look_once(known.as_deref_mut(), field, |analysis| {
+                    analysis.field(detectors, name, value)
+                });
             }
-            if is_odd_name(name) {
-                self.look(detectors, Location::new(Place::HeaderName, b""), name);
-            }
+        }
+    }
+
+    fn field(&mut self, detectors: &Detectors, name: &[u8], value: &[u8]) {
+        self.look(detectors, Location::new(Place::Header, name), value);
+        // Some servers take the target from there.
+        if overrides_url(name) {
+            self.target(detectors, value);
+        }
+        if is_odd_name(name) {
+            self.look(detectors, Location::new(Place::HeaderName, b""), name);
         }
     }
 
@@ -55,9 +64,14 @@ impl Analysis {
         detectors: &Detectors,
         fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
+        let memo = self.memo();
+        let mut known = memo.of(detectors);
         for (name, value) in fields.filter(|(_, value)| value.len() >= HEADER_BYTES_MIN) {
             self.work.allow(value.len());
-            self.look(detectors, Location::new(Place::ResponseHeader, name), value);
+            let field = (Place::ResponseHeader, name, value);
+            self.look_once(known.as_deref_mut(), field, |analysis| {
+                analysis.look(detectors, Location::new(Place::ResponseHeader, name), value);
+            });
         }
     }
 
@@ -233,6 +247,35 @@ mod tests {
         for header in ["a=1; b=2; theme=dark", "sid=abc%3D; _ga=GA1.2.3.4", "flag; a=b", "v={\"a\":1}; id=5"]
         {
             assert_eq!(verdict("/", header), "", "{header}");
+        }
+    }
+
+    /// What is remembered of fields changes nothing, whatever came before.
+    #[test]
+    fn fields_that_come_again() {
+        let heads: [&[(&str, &str)]; 4] = [
+            &[("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"), ("accept", "*/*"), ("x-page", "1 or 2")],
+            &[
+                ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"),
+                ("accept", "1' or 1=1 -- "),
+                ("x-page", "1 or 2"),
+            ],
+            &[("x-original-url", "/?id=1'+or+1=1--+-"), ("accept", "*/*")],
+            &[("cookie", "a=1;id"), ("accept", "*/*"), ("authorization", "Bearer abc")],
+        ];
+        let memo = crate::Memo::default();
+        let look = |analysis: &mut Analysis, head: &[(&str, &str)]| {
+            let fields = head.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            analysis.clear();
+            analysis.request_head(&DETECTORS, b"GET", b"/", fields.clone());
+            analysis.response_head(&DETECTORS, fields);
+            format!("{:?} {:?} {:?}", analysis.findings(), analysis.values(), analysis.work())
+        };
+        for round in 0..4 {
+            for head in heads {
+                let first = look(&mut Analysis::new(), head);
+                assert_eq!(look(&mut Analysis::sharing(&memo), head), first, "{round}: {head:?}");
+            }
         }
     }
 }
