@@ -324,13 +324,17 @@ impl<'t> Lexer<'t> {
     }
 
     fn name_end(&self, from: usize) -> usize {
-        let rest = self.text.get(from..).unwrap_or_default();
-        let ends = |(at, b): (usize, &u8)| match CLASS[usize::from(*b)] & (IN_NAME | HIGH) {
-            IN_NAME => false,
-            0 => true,
-            _ => self.is_space(from + at),
-        };
-        from + rest.iter().enumerate().position(ends).unwrap_or(rest.len())
+        let mut at = from;
+        while let Some(&b) = self.text.get(at) {
+            match CLASS[usize::from(b)] & (IN_NAME | HIGH) {
+                IN_NAME => {}
+                0 => break,
+                _ if self.is_space(at) => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        at
     }
 
     /// Where the next token begins.

@@ -5,6 +5,7 @@ use super::{
     OUT_OF_BAND_FUNCTION, SCHEMA, TEXT_FUNCTION, TIME_FUNCTION,
 };
 use crate::KindId;
+use crate::detectors::name_filter::NameFilter;
 use crate::detectors::word_table::WordTable;
 
 /// The longest name that is looked up.
@@ -18,6 +19,8 @@ pub(super) struct Names {
     /// First and second bytes of the beginnings.
     first: ByteSet,
     second: ByteSet,
+    /// What stands before the first dot of those that have one.
+    qualifiers: NameFilter,
 }
 
 /// What a name is: a function of some kind, a table with data about the database, or the empty table.
@@ -57,7 +60,16 @@ impl Names {
         }
         let bytes = |at: usize| beginnings.iter().fold(ByteSet::EMPTY, |all, (name, _)| all.with(name[at]));
         let (first, second) = (bytes(0), bytes(1));
-        Names { whole: WordTable::new(whole), beginnings, first, second }
+        let all = whole.iter().chain(&beginnings).map(|(name, _)| *name);
+        let qualifiers = NameFilter::new(all.filter_map(|name| Some(&name[..memchr::memchr(b'.', name)?])));
+        Names { whole: WordTable::new(whole), beginnings, first, second, qualifiers }
+    }
+
+    /// False if no name is known that begins with `first` and a dot.
+    pub fn may_qualify(&self, first: &[u8]) -> bool {
+        let is_of =
+            |set: &ByteSet, at: usize| first.get(at).is_none_or(|b| set.contains(b.to_ascii_lowercase()));
+        self.qualifiers.may_have(first) || is_of(&self.first, 0) && is_of(&self.second, 1)
     }
 
     /// What `name` is, in any case. Spaces around the dots of a qualified name are not expected.
@@ -83,5 +95,28 @@ impl Names {
     /// The kind that a mention of `group` as a table notes.
     pub fn as_table(group: Option<Group>) -> Option<KindId> {
         (group == Some(Group::Schema)).then_some(SCHEMA)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qualifiers_of_all_names() {
+        let names = Names::new();
+        let all =
+            names.beginnings.iter().map(|(name, _)| *name).chain([&b"sys.tables"[..], b"DBMS_LOCK.Sleep"]);
+        for name in all {
+            let (first, goes_on) = name.split_at(memchr::memchr(b'.', name).unwrap_or(name.len()));
+            assert!(names.may_qualify(first), "{}", name.escape_ascii());
+            // What only begins like a known name does may stand before a dot, too.
+            assert!(
+                !goes_on.is_empty() || names.may_qualify(&[first, b"x"].concat()),
+                "{}",
+                name.escape_ascii()
+            );
+        }
+        assert!(!names.may_qualify(b"window") && !names.may_qualify(b"self"));
     }
 }

@@ -217,7 +217,7 @@ impl Walk<'_, '_> {
         });
         let qualified = || {
             // Two parts, as in `mysql.user`, `sys.tables`, `dbms_pipe.receive_message`.
-            if !self.is_before_dot() {
+            if !self.is_before_dot() || !self.names.may_qualify(self.word(span)) {
                 return None;
             }
             let second = self.peeks()[1]?;
