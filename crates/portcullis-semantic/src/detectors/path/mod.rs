@@ -19,10 +19,7 @@ use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
-use target::{
-    is_asset, is_cut_name, is_device, is_elsewhere, is_module, is_program_folder, is_settings,
-    is_shared_program,
-};
+use target::{is_asset, is_cut_name, is_module, is_program_folder, is_settings, share_kind};
 use wrappers::{is_home, is_scheme, wrapper};
 
 kinds! {
@@ -277,12 +274,8 @@ impl PathTraversal {
         }
         if path.root == Root::Share && !is_loose && path.names().len() >= 2 && path.spaces == 0 {
             add(SHARE);
-            if is_shared_program(path.span.of(text)) {
-                add(SHARE_PROGRAM);
-            } else if is_device(path.span.of(text)) {
-                add(DEVICE);
-            } else if input.location.place == Place::Query && is_elsewhere(path.span.of(text)) {
-                add(SHARE_ASKED);
+            if let Some(kind) = share_kind(path.span.of(text), input.location.place) {
+                add(kind);
             }
         }
     }

@@ -3,7 +3,19 @@
 use portcullis_lex::path::Path;
 use portcullis_types::Span;
 
-use crate::{Input, Layer, Place};
+use super::{DEVICE, SHARE_ASKED, SHARE_PROGRAM};
+use crate::{Input, KindId, Layer, Place};
+
+/// What a share is beside one.
+pub(super) fn share_kind(share: &[u8], place: Place) -> Option<KindId> {
+    if is_shared_program(share) {
+        Some(SHARE_PROGRAM)
+    } else if is_device(share) {
+        Some(DEVICE)
+    } else {
+        (place == Place::Query && is_elsewhere(share)).then_some(SHARE_ASKED)
+    }
+}
 
 /// `/usr/local/bin`: the folder as a whole, as instructions for an installation have it.
 pub(super) fn is_program_folder(target: &[u8]) -> bool {
@@ -40,7 +52,7 @@ pub(super) fn is_asset(target: &[u8]) -> bool {
 }
 
 /// `\\192.0.2.1\a\x.dll`: what a machine with a dot in its name gives to load or run. Those of an office have short names.
-pub(super) fn is_shared_program(share: &[u8]) -> bool {
+fn is_shared_program(share: &[u8]) -> bool {
     const PROGRAMS: &[&[u8]] = &[
         b".dll", b".exe", b".scr", b".bat", b".cmd", b".ps1", b".vbs", b".js", b".hta", b".sct", b".cpl",
         b".msi", b".php", b".asp", b".aspx", b".jsp",
@@ -53,12 +65,12 @@ pub(super) fn is_shared_program(share: &[u8]) -> bool {
 }
 
 /// `\\?\\C:\\x`, `\\.\\pipe\\x`: what programs write to reach a device, or a path longer than Windows takes.
-pub(super) fn is_device(share: &[u8]) -> bool {
+fn is_device(share: &[u8]) -> bool {
     matches!(share, [b'\\' | b'/', b'\\' | b'/', b'?' | b'.', b'\\' | b'/', _, ..])
 }
 
 /// `\\a.example\\x`: a machine that the domain or the address names.
-pub(super) fn is_elsewhere(share: &[u8]) -> bool {
+fn is_elsewhere(share: &[u8]) -> bool {
     let mut names = share.split(|b| matches!(b, b'\\' | b'/')).filter(|name| !name.is_empty());
     names.next().is_some_and(|host| memchr::memchr(b'.', host).is_some())
 }
