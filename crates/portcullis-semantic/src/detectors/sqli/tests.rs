@@ -292,6 +292,14 @@ fn conditions_that_are_none_of_sql() {
 }
 
 #[test]
+fn unions_that_end_a_sentence() {
+    passes("1.001,- \u{20ac}\nUnion select the.");
+    passes("5 Union select the.");
+    check("5 union select a.b", "union-select");
+    check("5 union select a from b.", "union-select");
+}
+
+#[test]
 fn passwords() {
     use crate::Class::Sqli;
     for text in ["YS<A?a?54{E)\"Wr(6z'/{M#", "Knt%@jXbg#+=?", "A_}|SJEY##&", ",@Z,Y\")%)[|*:\""] {

@@ -279,7 +279,10 @@ impl Walk<'_, '_> {
             // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
             let begins = self.begins_with_word
                 || self.begins_with_union() && second != Some(TokenKind::Word(Word::From));
-            let in_earnest = in_earnest || next.is_some() && (!begins || behind_open);
+            // `1.001 EUR, Union select the.`: a sentence ends with the value; a column's name would go on behind its dot.
+            let is_sentence = second == Some(TokenKind::Dot)
+                && ahead[1].is_some_and(|dot| self.text[dot.span.end as usize..].trim_ascii().is_empty());
+            let in_earnest = in_earnest || next.is_some() && (!begins || behind_open) && !is_sentence;
             let is_constant = match next {
                 Some(TokenKind::Number | TokenKind::String { .. }) => true,
                 Some(TokenKind::Word(word)) => role(word) == Part::Constant,
