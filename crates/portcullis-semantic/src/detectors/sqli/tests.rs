@@ -295,6 +295,13 @@ fn conditions_that_are_none_of_sql() {
 fn unions_that_end_a_sentence() {
     passes("1.001,- \u{20ac}\nUnion select the.");
     passes("5 Union select the.");
+    passes("Select table union select the. Anne-Marie O'Brien");
+    passes("Union select by; Anne-Marie O'Brien");
+    passes("Select null select?");
+    check("5 union select a. B from b a", "union-select");
+    passes("1.001,- \u{20ac}\nUnion select the!");
+    check("1 union select null;", "union-select");
+    check("1;select 1", "stacked");
     check("5 union select a.b", "union-select");
     check("5 union select a from b.", "union-select");
 }

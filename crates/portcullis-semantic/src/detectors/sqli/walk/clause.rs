@@ -252,9 +252,9 @@ impl Walk<'_, '_> {
                 Some(TokenKind::Dot) => has_member && !self.is_abbreviation(),
                 _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
             },
-            // `Union select null?`, `Union select all!`: a question or a call ends there, and the value with it.
+            // `Union select null?`, `Union select by;`: a question or a call ends there, and the value with it.
             Some(TokenKind::Word(word))
-                if role(word) == Part::Constant
+                if matches!(role(word), Part::Constant | Part::Name)
                     && self.begins_with_union()
                     && self.ends_sentence(ahead[1]) =>
             {
@@ -279,9 +279,7 @@ impl Walk<'_, '_> {
             // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
             let begins = self.begins_with_word
                 || self.begins_with_union() && second != Some(TokenKind::Word(Word::From));
-            // `1.001 EUR, Union select the.`: a sentence ends with the value; a column's name would go on behind its dot.
-            let is_sentence = second == Some(TokenKind::Dot)
-                && ahead[1].is_some_and(|dot| self.text[dot.span.end as usize..].trim_ascii().is_empty());
+            let is_sentence = self.ends_with_sentence(ahead[1]);
             let in_earnest = in_earnest || next.is_some() && (!begins || behind_open) && !is_sentence;
             let is_constant = match next {
                 Some(TokenKind::Number | TokenKind::String { .. }) => true,
@@ -311,6 +309,20 @@ impl Walk<'_, '_> {
     fn begins_with_union(&self) -> bool {
         let union = self.union_at.filter(|_| self.after_union && self.start == Start::Raw);
         union.is_some_and(|at| self.text[..at.start as usize].trim_ascii().is_empty())
+    }
+
+    /// `1.001 EUR, Union select the.`, `... the! Bob O'Brien`: a sign that ends a sentence, and nothing or words behind it. A column's name would go on
+    /// right behind the dot, and a table of it stand behind FROM.
+    fn ends_with_sentence(&self, token: Option<Token>) -> bool {
+        let Some(end) = token.filter(|token| matches!(self.word(token.span), b"." | b"!" | b"?")) else {
+            return false;
+        };
+        let rest = &self.text[end.span.end as usize..];
+        let is_of_words = |b: &u8| b.is_ascii_alphabetic() || !b.is_ascii() || b" \t\r\n'-.!?".contains(b);
+        rest.first().is_none_or(u8::is_ascii_whitespace)
+            && rest.len() <= SENTENCE_BYTES_MAX
+            && rest.iter().all(is_of_words)
+            && !rest.windows(4).any(|word| word.eq_ignore_ascii_case(b"from"))
     }
 
     /// A question mark or the like right behind a word, with which a sentence ends.
@@ -344,6 +356,9 @@ impl Walk<'_, '_> {
         self.only_words = false;
     }
 }
+
+/// A longer text behind a dot is no sentence's end.
+const SENTENCE_BYTES_MAX: usize = 256;
 
 fn ends_table(kind: TokenKind) -> bool {
     use TokenKind as T;

@@ -116,7 +116,10 @@ impl Walk<'_, '_> {
                     && !self.lexer.clone().take(4).any(|token| {
                         !matches!(token.kind, TokenKind::Operator(_) | TokenKind::Word(Word::Not))
                     });
-                let empty = matches!(first_kind, None | Some(TokenKind::Dot)) || is_dash || is_cut;
+                // `Select null select?`
+                let is_asked = second.is_none() && first.is_some_and(|token| self.word(token.span) == b"?");
+                let empty =
+                    matches!(first_kind, None | Some(TokenKind::Dot)) || is_dash || is_cut || is_asked;
                 if !prose && !empty {
                     let is_spoken_case = first_word == Some(Word::Case)
                         && matches!(second_kind, Some(TokenKind::Word(word)) if word != Word::When);
