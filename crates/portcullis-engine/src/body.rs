@@ -47,6 +47,7 @@ pub(crate) struct RequestBody {
     /// The head announces a body, which may be empty.
     announced: bool,
     begun: bool,
+    ended: bool,
     processor: Option<BodyProcessor>,
     forced: bool,
     /// What a rule made of `SecParseXmlIntoArgs`.
@@ -67,6 +68,10 @@ pub(crate) struct RequestBody {
     /// An XML body, where rules search it.
     tree: Option<Box<StoredTree>>,
     ambiguities: Ambiguities,
+    /// It is taken apart as [`Options`] say by default, but for limits on how much.
+    is_usual: bool,
+    /// Its parser came to its end, and nothing was wrong.
+    is_plain: bool,
 }
 
 /// A tree whose texts are in the store, and where they begin there.
@@ -150,8 +155,22 @@ impl RequestBody {
         self.forced = on;
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     pub(crate) fn processor(&self) -> Option<BodyProcessor> {
         self.processor
+    }
+
+    /// What took the body apart, if that is a form or JSON, nothing is wrong with it, and any other reader would have done the same.
+    pub(crate) fn plain_processor(&self) -> Option<BodyProcessor> {
+        let is_shared = |processor: &BodyProcessor| {
+            self.is_usual
+                && self.is_plain
+                && matches!(processor, BodyProcessor::UrlEncoded | BodyProcessor::Json)
+        };
+        self.processor.filter(is_shared)
     }
 
     pub(crate) fn length(&self) -> u64 {
@@ -205,6 +224,11 @@ impl RequestBody {
             doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
         };
         self.begun = true;
+        let usual = Options::default();
+        self.is_usual = options.second_readings
+            && options.separator == usual.separator
+            && options.json_names == usual.json_names
+            && options.limits.json_depth_max == usual.limits.json_depth_max;
         if settings.second_readings {
             self.undeclared = Undeclared::new(self.processor, &self.content_type, &options).map(Box::new);
         }
@@ -223,6 +247,7 @@ impl RequestBody {
         store: &mut Store,
         keep_files: bool,
     ) {
+        self.ended = true;
         // An announced body is parsed even if it is empty, as in ModSecurity 2.
         if self.announced && !self.begun && access {
             self.begin(settings, store);
@@ -237,6 +262,7 @@ impl RequestBody {
         self.files.store_xml(store);
         let mut flags = MultipartFlags::default();
         if let Some(report) = report {
+            self.is_plain = !truncated && report.error.is_none() && report.ambiguities.is_empty();
             flags = self.report(report, truncated, store);
         }
         // As in ModSecurity 2, REQUEST_BODY is there for forms and, by force, where nothing else took the body apart,

@@ -20,6 +20,7 @@
 //! Rule semantics are those of ModSecurity 2.9 on Apache; `docs/` lists where engines disagree.
 
 mod actions;
+mod arguments;
 mod audit;
 mod body;
 mod chains;
@@ -59,6 +60,7 @@ mod tx_use;
 mod uploads;
 mod xml;
 
+pub use arguments::BodyArguments;
 pub use audit::{
     AuditAct, AuditEngine, AuditLogFormat, AuditLogType, AuditParts, AuditSettings, AuditState, Hidden,
     HiddenBytes, HiddenIn, ReachableParts, StatusSet,

@@ -317,13 +317,22 @@ impl Transaction {
         }
     }
 
-    /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
-    pub fn request_end(&mut self, truncated: bool) -> Progress {
+    /// The request body has been shown; what is in it is known from then on. `truncated`: it went on beyond the limit and the rest is
+    /// not inspected. Where nobody asks before phase 2, [`request_end`](Transaction::request_end) alone does the same.
+    pub fn request_body_end(&mut self, truncated: bool) {
+        if self.body.has_ended() {
+            return;
+        }
         self.unescape_path();
         let access = self.request_body_plan() != BodyPlan::Skip;
         let plan = &self.plan;
         self.body.finish(access, truncated, &plan.settings, &mut self.store, plan.reads_file_content);
         self.begin_request_stream();
+    }
+
+    /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
+    pub fn request_end(&mut self, truncated: bool) -> Progress {
+        self.request_body_end(truncated);
         self.run_phase(Phase::RequestBody)
     }
 

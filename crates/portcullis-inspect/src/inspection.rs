@@ -156,8 +156,9 @@ impl Inspection {
         }
         self.request_coding_error(!truncated);
         self.phase = Phase::RequestBody;
+        self.transaction.request_body_end(truncated);
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
-            semantic.request_end(truncated);
+            semantic.request_end(truncated, self.transaction.body_arguments());
         }
         let progress = self.transaction.request_end(truncated);
         self.step(progress)

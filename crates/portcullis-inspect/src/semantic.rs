@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_engine::Interruption;
+use portcullis_engine::{BodyArguments, Interruption};
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
 use portcullis_http::message::{RequestHead, ResponseHead};
-use portcullis_semantic::{Analysis, Detectors, Location, Memo, Score};
+use portcullis_semantic::{Analysis, Detectors, Location, Memo, Parsed, Score};
 use portcullis_types::{Class, Level, Phase, Place, Severity};
 
 use crate::evidence::evidence;
@@ -122,12 +122,20 @@ impl SemanticRun {
         self.buffers.body.len()
     }
 
-    /// The request body has been shown. `truncated`: there is more of it.
-    pub(crate) fn request_end(&mut self, truncated: bool) {
+    /// The request body has been shown. `truncated`: there is more of it. `arguments` are those that the engine found, if nothing
+    /// else is in it.
+    pub(crate) fn request_end(&mut self, truncated: bool, arguments: Option<BodyArguments<'_>>) {
         let Buffers { analysis, content_type, body } = &mut self.buffers;
         let detectors = &self.semantic.detectors;
         match truncated {
-            false => analysis.request_body(detectors, content_type, body),
+            false => match arguments {
+                Some(found) => {
+                    let mut arguments = found.iter();
+                    let parsed = Parsed { processor: found.processor, arguments: &mut arguments };
+                    analysis.parsed_request_body(detectors, content_type, body, parsed);
+                }
+                None => analysis.request_body(detectors, content_type, body),
+            },
             true => analysis.request_body_beginning(detectors, content_type, body),
         }
     }

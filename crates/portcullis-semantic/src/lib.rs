@@ -63,6 +63,7 @@ mod shape;
 mod work;
 
 pub use analysis::{Analysis, Detectors};
+pub use body::Parsed;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
 pub use finding::{Finding, Kind, KindId, Layers, Value};
