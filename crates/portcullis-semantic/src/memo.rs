@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use portcullis_types::Place;
+use portcullis_types::{Place, may_hold_secret};
 
 use crate::{Detectors, Finding, Value};
 
@@ -92,20 +92,13 @@ impl Known {
 
     /// Remembers what came of a field, if it may be kept; forgets what had the same place.
     pub fn enter(&mut self, place: Place, name: &[u8], value: &[u8], seen: Seen) {
-        if is_secret(name) || seen.findings.len() > FINDINGS_MAX {
+        if may_hold_secret(name) || seen.findings.len() > FINDINGS_MAX {
             return;
         }
         let hash = hash(place, name, value);
         let text = [&[place as u8], name, value].concat().into_boxed_slice();
         self.fields[hash as usize % FIELDS] = Field { missed: 0, name_len: name.len() as u32, text, seen };
     }
-}
-
-/// True for names of fields that must not be kept beyond their message.
-fn is_secret(name: &[u8]) -> bool {
-    const WORDS: [&[u8]; 5] = [b"cookie", b"auth", b"token", b"key", b"secret"];
-    let has = |word: &[u8]| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-    WORDS.iter().any(|word| has(word))
 }
 
 /// A bad one costs time, no more: fields are compared.

@@ -3,6 +3,8 @@
 //! What the [memo](super::memo) says of single headers is put together here for those of a head that do not change from one message to the
 //! next, so that one look does for all of them. Nothing is taken for known that is not the same in every byte.
 
+use portcullis_types::may_hold_secret;
+
 use crate::Plan;
 use crate::store::{Class, ValueId};
 use crate::transaction::Transaction;
@@ -169,21 +171,18 @@ fn is_steady(name: &[u8]) -> bool {
         3 => &[b"age"],
         4 => &[b"date", b"etag"],
         5 => &[b"range"],
-        6 => &[b"cookie"],
         7 => &[b"expires", b"referer"],
         8 => &[b"if-match", b"location"],
         9 => &[b"forwarded", b"x-real-ip"],
-        10 => &[b"set-cookie"],
         11 => &[b"traceparent"],
         12 => &[b"x-request-id"],
-        13 => &[b"authorization", b"if-none-match", b"last-modified"],
+        13 => &[b"if-none-match", b"last-modified"],
         14 => &[b"content-length"],
         15 => &[b"x-forwarded-for"],
         17 => &[b"if-modified-since"],
-        19 => &[b"proxy-authorization"],
         _ => &[],
     };
-    !changing.iter().any(|other| name.eq_ignore_ascii_case(other))
+    !changing.iter().any(|other| name.eq_ignore_ascii_case(other)) && !may_hold_secret(name)
 }
 
 #[cfg(test)]

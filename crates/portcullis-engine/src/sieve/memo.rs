@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use portcullis_types::Variable;
+use portcullis_types::{Variable, may_hold_secret};
 
 use crate::Plan;
 use crate::store::Class;
@@ -164,18 +164,7 @@ pub(super) fn repeats_in(class: Class, key: &[u8]) -> bool {
         | Class::RequestHeadersNames
         | Class::RequestCookiesNames
         | Class::ResponseHeadersNames => true,
-        Class::RequestHeaders => !is_secret(key),
-        Class::ResponseHeaders => !key.eq_ignore_ascii_case(b"set-cookie"),
-        _ => false,
-    }
-}
-
-fn is_secret(header: &[u8]) -> bool {
-    let named = |name: &[u8]| header.eq_ignore_ascii_case(name);
-    match header.len() {
-        6 => named(b"cookie"),
-        13 => named(b"authorization"),
-        19 => named(b"proxy-authorization"),
+        Class::RequestHeaders | Class::ResponseHeaders => !may_hold_secret(key),
         _ => false,
     }
 }
