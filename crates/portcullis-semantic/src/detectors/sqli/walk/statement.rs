@@ -323,19 +323,17 @@ impl Walk<'_, '_> {
         holds
     }
 
-    /// `if (x == "y")`: no dialect that has IF as a statement compares with `==`.
+    /// `if (x == "y")`: no dialect that has IF as a statement compares with `==`. Bytes tell, up to the first quote.
     fn is_code_condition(&self) -> bool {
         let rest = &self.text[self.lexer.position()..];
-        if memchr::memmem::find(&rest[..rest.len().min(CONDITION_BYTES_MAX)], b"==").is_none() {
-            return false;
-        }
         let mut depth = 0u32;
-        for token in self.lexer.clone().take(CONDITION_TOKENS_MAX) {
-            match token.kind {
-                TokenKind::Open => depth += 1,
-                TokenKind::Close if depth == 1 => return false,
-                TokenKind::Close => depth = depth.saturating_sub(1),
-                TokenKind::Operator(Operator::Equal) if self.word(token.span) == b"==" => return true,
+        for pair in rest[..rest.len().min(CONDITION_BYTES_MAX)].windows(2) {
+            match pair[0] {
+                b'(' => depth += 1,
+                b')' if depth <= 1 => return false,
+                b')' => depth -= 1,
+                b'\'' | b'"' | b'`' => return false,
+                b'=' if pair[1] == b'=' => return true,
                 _ => {}
             }
         }
@@ -368,7 +366,7 @@ impl Walk<'_, '_> {
 
 /// How far the condition behind IF is looked at.
 const CONDITION_TOKENS_MAX: usize = 24;
-const CONDITION_BYTES_MAX: usize = 128;
+const CONDITION_BYTES_MAX: usize = 96;
 
 /// What SHOW shows.
 const SHOWN: &[&[u8]] = &[
