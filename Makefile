@@ -12,7 +12,7 @@ SEED ?= 1
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
 	@echo 'make test              format, lints, docs, tests, CRS suite'
-	@echo 'make profiled          a release build with profile-guided optimisation, for packages (BINS="portcullis engine-bench")'
+	@echo 'make profiled          a build with profile-guided optimisation, for packages (BINS="portcullis engine-bench")'
 	@echo 'make crs               fetch the pinned CRS to .portcullis/'
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
