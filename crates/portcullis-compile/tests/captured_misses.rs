@@ -1,9 +1,12 @@
 //! A chain that begins with a negated pattern which captures runs only where that pattern finds something, or where the rest of the chain may match.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
@@ -17,14 +20,7 @@ SecRule TX:1 "@streq E" "id:3,phase:4,pass,log"
 
 /// Ids of the rules that match, and the buffers of the transaction.
 fn run(plan: &Arc<Plan>, scratch: Scratch, status: u16, body: &str, trace: bool) -> (Vec<u32>, Scratch) {
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id".to_owned(),
-        epoch_seconds: 0,
-        utc_offset_seconds: 0,
-    };
-    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection);
+    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection());
     if trace {
         transaction.keep_trace(None);
     }

@@ -1,10 +1,13 @@
 //! Parts of the request line that stand in it as they are are not kept again, and those that were encoded are: each is judged by its own bytes,
 //! whatever was remembered of others.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::connection;
 use portcullis_compile::compile;
-use portcullis_engine::{Connection, Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
@@ -26,14 +29,7 @@ SecRule REQUEST_METHOD "@streq PUT" "id:14,phase:1,pass,log"
 
 /// Ids of the rules that match, in order of their numbers, and the buffers of the transaction.
 fn run(plan: &Arc<Plan>, scratch: Scratch, line: &str, trace: bool) -> (Vec<u32>, Scratch) {
-    let connection = Connection {
-        client: "192.0.2.7:4711".parse().unwrap(),
-        server: "192.0.2.1:80".parse().unwrap(),
-        unique_id: "id".to_owned(),
-        epoch_seconds: 0,
-        utc_offset_seconds: 0,
-    };
-    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection);
+    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection());
     if trace {
         transaction.keep_trace(None);
     }
