@@ -14,11 +14,8 @@ seconds=${SECONDS_EACH:-5}
 connections=${CONNECTIONS:-20}
 source scripts/started.sh
 
-# A port that is free now.
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 # CPU clock ticks of a process so far.
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
-until_open() { for _ in $(seq 200); do (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return; sleep 0.05; done; return 1; }
 
 app=$(port)
 cat >"$work/nginx.conf" <<END

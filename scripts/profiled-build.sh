@@ -1,11 +1,20 @@
 #!/usr/bin/env bash
 # A build that knows which of its code is hot (profile-guided optimisation): an instrumented build, a load for it, the build
 # with what it counted. The load is what the benchmarks send, plain and through a proxy in each mode, and the requests that portcullis
-# evaluate is tested with. Loopback only; about a quarter of an hour on two cores.
+# evaluate is tested with. Loopback only; about twenty minutes on two cores.
 #   scripts/profiled-build.sh [BIN]...     portcullis, and engine-bench if it is named; result: target/profiled/bench-quick/BIN
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bins=("${@:-portcullis}")
+packages=() names=()
+for bin in "${bins[@]}"; do
+  case $bin in
+    portcullis) packages+=(-p portcullis) ;;
+    engine-bench) packages+=(-p portcullis-bench) ;;
+    *) echo "profiled-build: no such program: $bin" >&2; exit 2 ;;
+  esac
+  names+=(--bin "$bin")
+done
 tool="$(rustc --print target-libdir)/../bin/llvm-profdata"
 [[ -x $tool ]] || rustup component add llvm-tools
 [[ -x $tool ]] || { echo "profiled-build: llvm-profdata of this compiler is needed: rustup component add llvm-tools" >&2; exit 1; }
@@ -30,8 +39,6 @@ done
 LLVM_PROFILE_FILE=$counted/evaluate-%p.profraw "$instrumented/portcullis" evaluate --mode both --crs .portcullis/crs \
   crates/portcullis-evaluate/tests/held-out >/dev/null
 
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-until_open() { for _ in $(seq 600); do (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return; sleep 0.05; done; return 1; }
 app=$(port)
 "$instrumented/demo-upstream" "127.0.0.1:$app" >/dev/null &
 pids+=($!)
@@ -59,15 +66,6 @@ for kind in engine evaluate proxy; do
 done
 "$tool" merge -o "$target/portcullis.profdata" "$counted"/*.profraw
 unset LLVM_PROFILE_FILE
-packages=() names=()
-for bin in "${bins[@]}"; do
-  case $bin in
-    portcullis) packages+=(-p portcullis) ;;
-    engine-bench) packages+=(-p portcullis-bench) ;;
-    *) echo "profiled-build: no such program: $bin" >&2; exit 2 ;;
-  esac
-  names+=(--bin "$bin")
-done
 CARGO_TARGET_DIR=$target RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-use=$target/portcullis.profdata" \
   cargo build --profile bench-quick --locked "${packages[@]}" "${names[@]}"
 printf '%s\n' "${bins[@]/#/target/profiled/bench-quick/}"

@@ -25,3 +25,9 @@ addresses() {
   cat "$1" >&2
   return 1
 }
+
+# A port that is free now.
+port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# until_open PORT: waits until somebody listens there
+until_open() { for _ in $(seq 600); do (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return; sleep 0.05; done; return 1; }
