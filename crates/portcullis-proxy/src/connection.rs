@@ -181,7 +181,7 @@ impl Connection {
             self.input.consume(head.received_len());
             self.input.rest();
             // Boxed, so that a connection that waits for its next request does not hold the room of one in flight.
-            match Box::pin(exchange::run(self, &generation, *head, refused)).await {
+            match Box::pin(exchange::run(self, &generation, head, refused)).await {
                 Next::Request => {}
                 Next::Close => return self.linger().await,
                 Next::Gone => return,

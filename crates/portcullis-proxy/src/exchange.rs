@@ -43,7 +43,7 @@ pub(crate) enum Next {
 pub(crate) async fn run(
     connection: &mut Connection,
     generation: &Arc<Generation>,
-    head: RequestHead,
+    head: Box<RequestHead>,
     refused: Option<(Refusal, u16)>,
 ) -> Next {
     let found = find(connection, generation, &head);
@@ -168,7 +168,8 @@ async fn serve(
     }
     match step {
         Step::Interrupt(Interruption::Proxy { origin, target }) => {
-            return divert::run(connection, generation, head, transaction, (origin, target), None).await;
+            let diverted = divert::run(connection, generation, head, transaction, (origin, target), None);
+            return Box::pin(diverted).await;
         }
         Step::Interrupt(what) => {
             return answer::interruption(connection, generation, head, transaction, what, bodiless).await;
@@ -213,7 +214,8 @@ async fn serve(
     }
     match step {
         Step::Interrupt(Interruption::Proxy { origin, target }) => {
-            divert::run(connection, generation, head, transaction, (origin, target), Some(body)).await
+            let to = (origin, target);
+            Box::pin(divert::run(connection, generation, head, transaction, to, Some(body))).await
         }
         Step::Interrupt(what) => {
             let read = body.is_read();

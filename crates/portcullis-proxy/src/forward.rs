@@ -28,7 +28,7 @@ use crate::websocket;
 
 /// An answer that has begun.
 pub(crate) struct Answered<'g> {
-    pub(crate) upstream: UpstreamConnection,
+    pub(crate) upstream: Box<UpstreamConnection>,
     pub(crate) lease: Lease<'g>,
     pub(crate) head: ResponseHead,
     /// The whole request has been read from the client and sent.

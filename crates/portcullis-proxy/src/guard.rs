@@ -152,7 +152,7 @@ impl Guarded {
 
     /// The request body that rules made of the one that came.
     pub(crate) fn rewritten_request_body(&mut self) -> Option<Vec<u8>> {
-        self.timed(|inspection| inspection.rewritten_request_body()).flatten()
+        self.call(|inspection| inspection.rewritten_request_body()).flatten()
     }
 
     /// What becomes of the response body.
@@ -212,9 +212,9 @@ impl Guarded {
         self.step(Inspection::resume)
     }
 
-    /// Phase 5, which may ask, too.
-    pub(crate) fn logging(&mut self, duration: Duration) -> Step {
-        self.step(|inspection| inspection.logging(duration))
+    /// Phase 5, which may ask, too. `now` ends the exchange, which took `duration`.
+    pub(crate) fn logging(&mut self, now: Instant, duration: Duration) -> Step {
+        self.step_from(Some(now), |inspection| inspection.logging(duration))
     }
 
     /// Phase 5 unless it has run, and the report; none without a (working) inspection.
@@ -267,7 +267,11 @@ impl Guarded {
     }
 
     fn step(&mut self, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
-        match self.timed(work) {
+        self.step_from(None, work)
+    }
+
+    fn step_from(&mut self, start: Option<Instant>, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
+        match self.timed_from(start, work) {
             Some(step) => step,
             None if self.health() == Health::Broken && self.on_error == OpenOrClosed::Closed => {
                 // Also for a bug in `begin`, or in a step that returns nothing.
@@ -279,10 +283,19 @@ impl Guarded {
 
     /// What takes time, counted as time spent.
     fn timed<T>(&mut self, work: impl FnOnce(&mut Inspection) -> T) -> Option<T> {
+        self.timed_from(None, work)
+    }
+
+    /// The same; `start` is now, if the clock has just been read.
+    fn timed_from<T>(
+        &mut self,
+        start: Option<Instant>,
+        work: impl FnOnce(&mut Inspection) -> T,
+    ) -> Option<T> {
         if !matches!(self.state, State::Running(_)) {
             return None;
         }
-        let start = Instant::now();
+        let start = start.unwrap_or_else(Instant::now);
         let result = self.call(work);
         self.count(start);
         result

@@ -67,6 +67,7 @@ mod budget;
 mod buffer;
 mod check;
 mod client;
+mod clock;
 mod compress;
 mod connection;
 mod divert;

@@ -3,7 +3,6 @@
 mod held;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{
@@ -14,6 +13,7 @@ use portcullis_inspect::{BodyPlan, Step};
 
 use crate::abort::Aborted;
 use crate::agents;
+use crate::clock;
 use crate::compress::{self, Coder};
 use crate::connection::Connection;
 use crate::exchange::{Next, gateway_error, no_memory};
@@ -32,7 +32,7 @@ use crate::{answer, pause, rewrite, tunnel, websocket};
 pub(crate) use held::Held;
 use held::{Bounds, Unheld, hold};
 
-/// Passes the answer on, or blocks it.
+/// Passes the answer on, or blocks it. What few answers need is boxed, so that the others do not hold the room for it.
 pub(crate) async fn pass_on(
     connection: &mut Connection,
     generation: &Arc<Generation>,
@@ -68,46 +68,43 @@ pub(crate) async fn pass_on(
                 }
                 Err(Unheld::Upstream(error)) => {
                     lease.failed(error);
-                    return gateway_error(connection, generation, request, transaction, error, sent_whole)
-                        .await;
+                    let answer =
+                        gateway_error(connection, generation, request, transaction, error, sent_whole);
+                    return Box::pin(answer).await;
                 }
                 Err(Unheld::Refused(status, text)) => {
                     transaction.reject(status, text);
-                    let reusable = sent_whole;
-                    return answer::error(
-                        connection,
-                        generation,
-                        request,
-                        transaction,
-                        status,
-                        text,
-                        reusable,
-                    )
-                    .await;
+                    let answer =
+                        answer::error(connection, generation, request, transaction, status, text, sent_whole);
+                    return Box::pin(answer).await;
                 }
             }
         }
         let cut = held.truncated || !decoder.is_done();
         if let Some(what) = agents::response(transaction, &head, &held.bytes, cut).await {
-            return answer::interruption(connection, generation, request, transaction, what, sent_whole)
-                .await;
+            let answer = answer::interruption(connection, generation, request, transaction, what, sent_whole);
+            return Box::pin(answer).await;
         }
         step = transaction.inspection.response_end(held.truncated);
         step = lookups::settle(&connection.worker, generation, transaction, step).await;
     }
     pause::rest(connection, generation, transaction).await;
     if let Step::Interrupt(what) = step {
-        return answer::interruption(connection, generation, request, transaction, what, sent_whole).await;
+        let answer = answer::interruption(connection, generation, request, transaction, what, sent_whole);
+        return Box::pin(answer).await;
     }
     transaction.status = Some(head.status());
     transaction.sticky_cookie = group.sticky_cookie(request, lease.endpoint, connection.tls);
     if head.status() == 101 {
-        return switch(connection, generation, request, transaction, &head, upstream).await;
+        return Box::pin(switch(connection, generation, request, transaction, &head, *upstream)).await;
     }
     let whole = decoder.is_done();
     let edited = match rewrite::response(transaction, request, &head, framing, &mut held, whole) {
         Ok(edited) => edited,
-        Err(NoMemory) => return no_memory(connection, generation, request, transaction, sent_whole).await,
+        Err(NoMemory) => {
+            let answer = no_memory(connection, generation, request, transaction, sent_whole);
+            return Box::pin(answer).await;
+        }
     };
     let to_client = match framing {
         BodyFraming::None => BodyFraming::None,
@@ -138,7 +135,7 @@ pub(crate) async fn pass_on(
     let streamed = match coder {
         Some(coder) => {
             let body = (decoder, held);
-            compress::stream(sink, group, &mut upstream, transaction, body, &append, coder).await
+            Box::pin(compress::stream(sink, group, &mut upstream, transaction, body, &append, coder)).await
         }
         None => stream(sink, group, &mut upstream, transaction, decoder, held, &append).await,
     };
@@ -148,7 +145,7 @@ pub(crate) async fn pass_on(
             if upstream.input.unread().is_empty() && upstream.stream.tcp().is_some() {
                 let mut pool = connection.worker.pool.borrow_mut();
                 upstream.input.rest();
-                pool.group(group).put(lease.endpoint, upstream, Instant::now());
+                pool.group(group).put(lease.endpoint, upstream, clock::coarse());
             }
         }
         Ok(()) => {}

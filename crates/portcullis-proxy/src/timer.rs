@@ -11,6 +11,8 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::clock;
+
 /// How often deadlines are looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
@@ -60,7 +62,7 @@ impl Timers {
 
     /// Ends the wait of every connection that has no request in flight.
     pub(crate) fn expire_idle(&self) {
-        let now = Instant::now();
+        let now = clock::coarse();
         for slot in self.live.borrow().iter().filter_map(Weak::upgrade) {
             if slot.idle.get() {
                 slot.deadline.set(Some(now));
@@ -74,7 +76,7 @@ impl Timer {
     /// The deadline is `after` from now, whatever it was.
     pub(crate) fn arm(&self, after: Duration) {
         self.slot.idle.set(false);
-        self.slot.deadline.set(Some(Instant::now() + after));
+        self.slot.deadline.set(Some(clock::coarse() + after));
     }
 
     /// As [`arm`](Timer::arm), for a wait that draining cuts short.
@@ -86,7 +88,7 @@ impl Timer {
     /// The deadline is `after` from now, or `limit` if that is earlier.
     pub(crate) fn arm_within(&self, after: Duration, limit: Instant) {
         self.slot.idle.set(false);
-        self.slot.deadline.set(Some((Instant::now() + after).min(limit)));
+        self.slot.deadline.set(Some((clock::coarse() + after).min(limit)));
     }
 
     /// Runs `work` until it is done or the deadline passes. `work` may re-arm the timer.
@@ -108,7 +110,7 @@ impl<T, F: Future<Output = T>> Future for Timed<'_, F> {
             return Poll::Ready(Ok(done));
         }
         let slot = &self.timer.slot;
-        if slot.deadline.get().is_some_and(|deadline| deadline <= Instant::now()) {
+        if slot.deadline.get().is_some_and(|deadline| deadline <= clock::coarse()) {
             return Poll::Ready(Err(Elapsed));
         }
         let mut waker = slot.waker.borrow_mut();

@@ -249,18 +249,19 @@ impl Transaction {
 
     /// Closes the account: phase 5, metrics, and the event if there is something to tell.
     pub(crate) async fn finish(
-        mut self,
+        &mut self,
         connection: &Connection,
         generation: &Generation,
         head: &RequestHead,
         route: Option<&Route>,
     ) {
         let shared = &connection.worker.shared;
-        let duration = self.began.instant.elapsed();
-        let step = self.inspection.logging(duration);
+        let now = Instant::now();
+        let duration = now.saturating_duration_since(self.began.instant);
+        let step = self.inspection.logging(now, duration);
         // The answer is on its way: nothing can be refused any more.
         self.lookup_failure = OpenOrClosed::Open;
-        lookups::settle(&connection.worker, generation, &mut self, step).await;
+        lookups::settle(&connection.worker, generation, self, step).await;
         if self.inspection.health() == Health::Broken {
             let open = route.is_some_and(|route| route.failure.engine_error == OpenOrClosed::Open);
             let policy = if open { ExceptionPolicy::Open } else { ExceptionPolicy::Closed };
@@ -314,7 +315,7 @@ impl Transaction {
                 control: control.as_ref().map(|control| control.by),
                 anomaly: event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
             };
-            jail.judge(self.client.ip(), &deed, shared.clock(Instant::now()));
+            jail.judge(self.client.ip(), &deed, shared.clock(now));
         }
         if let Some(noted) = self.noted.take() {
             if action == Action::Pass {

@@ -2,18 +2,18 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 
-use crate::connection;
 #[cfg(feature = "http3")]
 use crate::http3;
 use crate::listener::{BACKLOG, WorkerSockets};
 use crate::state::{Shared, Worker};
 use crate::timer::TICK;
+use crate::{clock, connection};
 
 /// Old upstream connections are looked for every this many ticks.
 const SWEEP_TICKS: u32 = 20;
@@ -111,7 +111,7 @@ async fn tick(worker: Rc<Worker>) {
     loop {
         interval.tick().await;
         count = count.wrapping_add(1);
-        worker.tick(Instant::now(), count.is_multiple_of(SWEEP_TICKS));
+        worker.tick(clock::coarse(), count.is_multiple_of(SWEEP_TICKS));
     }
 }
 

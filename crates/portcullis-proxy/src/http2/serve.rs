@@ -121,7 +121,9 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
                 };
                 let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
                 tokio::task::spawn_local(async move {
-                    let next = Box::pin(exchange::run(&mut stream, &generation, request_head, refused)).await;
+                    let next =
+                        Box::pin(exchange::run(&mut stream, &generation, Box::new(request_head), refused))
+                            .await;
                     if let (Next::Gone, Stream::Http2(pipe)) = (next, &mut stream.stream) {
                         pipe.give_up(Reason::INTERNAL_ERROR);
                     }

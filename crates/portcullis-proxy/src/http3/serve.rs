@@ -286,7 +286,7 @@ async fn request(place: Place, resolver: Resolver) {
         half_close: false,
         began,
     };
-    let next = Box::pin(exchange::run(&mut stream, &generation, head, refused)).await;
+    let next = Box::pin(exchange::run(&mut stream, &generation, Box::new(head), refused)).await;
     let Stream::Http2(pipe) = &mut stream.stream else { return };
     if let Next::Gone = next {
         pipe.give_up(Reason::INTERNAL_ERROR);

@@ -13,7 +13,7 @@ const REMEMBERED: Duration = Duration::from_secs(30);
 /// What a worker knows of all groups.
 pub(crate) struct Pool {
     /// Few, so that looking through them is faster than hashing.
-    groups: Vec<Local<UpstreamConnection>>,
+    groups: Vec<Local<Box<UpstreamConnection>>>,
     seed: u64,
 }
 
@@ -24,7 +24,7 @@ impl Pool {
     }
 
     /// The worker's part of a group.
-    pub(crate) fn group(&mut self, group: &Arc<Group>) -> &mut Local<UpstreamConnection> {
+    pub(crate) fn group(&mut self, group: &Arc<Group>) -> &mut Local<Box<UpstreamConnection>> {
         let known = self.groups.iter().position(|local| local.id == group.id);
         let index = known.unwrap_or_else(|| self.join(group));
         &mut self.groups[index]

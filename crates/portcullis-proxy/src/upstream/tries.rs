@@ -13,6 +13,7 @@ use portcullis_http::message::RequestHead;
 
 use super::report::{QueueRefusal, Retried};
 use super::{Failed, Group, Lease, UpstreamConnection, connect, key};
+use crate::clock;
 use crate::connection::Connection;
 use crate::timer::Timer;
 
@@ -34,7 +35,7 @@ impl<'g> Tries<'g> {
             key: by.and_then(|by| key::key(by, head, client)),
             preferred: group.sticky.as_ref().and_then(|sticky| sticky.endpoint(head)),
             tried: Vec::new(),
-            deadline: group.settings.total_timeout.map(|timeout| Instant::now() + timeout),
+            deadline: group.settings.total_timeout.map(|timeout| clock::coarse() + timeout),
         }
     }
 
@@ -84,7 +85,7 @@ impl<'g> Tries<'g> {
     pub(crate) fn next(&mut self, connection: &Connection, failed: usize, why: Retried) -> Option<Lease<'g>> {
         let group = self.group;
         self.tried.push(failed);
-        let now = Instant::now();
+        let now = clock::coarse();
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         let is_last = self.tried.len() >= group.connections.len();
         if is_late || is_last || self.tried.len() > group.settings.retry.attempts_max {
@@ -102,7 +103,7 @@ impl<'g> Tries<'g> {
     fn choose(&self, connection: &Connection) -> Result<Lease<'g>, Refused> {
         let group = self.group;
         let (key, preferred) = (self.key, self.preferred);
-        let ask = Ask { now: group.moment(Instant::now()), tried: &self.tried, key, preferred };
+        let ask = Ask { now: group.moment(clock::coarse()), tried: &self.tried, key, preferred };
         let mut pool = connection.worker.pool.borrow_mut();
         let grant = group.endpoints.choose(&mut pool.group(group).rotation, &ask)?;
         Ok(Lease::new(group, grant))
@@ -116,42 +117,71 @@ impl<'g> Tries<'g> {
         lease: &Lease<'g>,
         fresh_only: bool,
         certain: bool,
-    ) -> Result<(UpstreamConnection, bool), UpstreamError> {
-        let group = self.group;
-        let spares = Rc::clone(&connection.worker.spares);
-        let sessions = &connection.worker.sessions;
-        let to = group.connections[lease.endpoint];
-        let opening;
-        let mut only_one = None;
-        if group.settings.protocol != UpstreamProtocol::Http1 && !fresh_only {
-            if let Some(pipe) = sessions.borrow_mut().take(to, Instant::now()) {
-                return Ok((UpstreamConnection::of(pipe, spares), true));
-            }
-            if group.settings.protocol == UpstreamProtocol::Http2 {
-                // While one request connects, others wait for what comes of it.
-                self.arm(&connection.timer, group.settings.connect_timeout);
-                opening = sessions.borrow_mut().opening(to);
-                let locked = connection.timer.run(opening.lock()).await;
-                only_one = Some(locked.map_err(|_| UpstreamError::ConnectTimeout)?);
-                if let Some(pipe) = sessions.borrow_mut().take(to, Instant::now()) {
-                    return Ok((UpstreamConnection::of(pipe, spares), true));
-                }
+    ) -> Result<(Box<UpstreamConnection>, bool), UpstreamError> {
+        if !fresh_only && let Some(kept) = self.kept(connection, lease, certain) {
+            return Ok((kept, true));
+        }
+        // Boxed, so that an exchange on a kept connection does not hold the room for connecting.
+        Box::pin(self.establish(connection, lease, fresh_only)).await
+    }
+
+    /// A stream of a shared connection, or a connection that nobody uses.
+    fn kept(
+        &self,
+        connection: &Connection,
+        lease: &Lease<'g>,
+        certain: bool,
+    ) -> Option<Box<UpstreamConnection>> {
+        if let Some(stream) = self.stream(connection, lease) {
+            return Some(stream);
+        }
+        let mut pool = connection.worker.pool.borrow_mut();
+        let (local, now) = (pool.group(self.group), clock::coarse());
+        while let Some(kept) = local.take(lease.endpoint, now) {
+            if kept.is_usable(certain) {
+                return Some(kept);
             }
         }
-        if !fresh_only {
-            let mut pool = connection.worker.pool.borrow_mut();
-            let (local, now) = (pool.group(group), Instant::now());
-            while let Some(kept) = local.take(lease.endpoint, now) {
-                if kept.is_usable(certain) {
-                    return Ok((kept, true));
-                }
+        None
+    }
+
+    /// A stream of a connection that requests share.
+    fn stream(&self, connection: &Connection, lease: &Lease<'g>) -> Option<Box<UpstreamConnection>> {
+        if self.group.settings.protocol == UpstreamProtocol::Http1 {
+            return None;
+        }
+        let to = self.group.connections[lease.endpoint];
+        let pipe = connection.worker.sessions.borrow_mut().take(to, clock::coarse())?;
+        Some(Box::new(UpstreamConnection::of(pipe, Rc::clone(&connection.worker.spares))))
+    }
+
+    /// A new connection, unless another request opens one meanwhile that can be shared.
+    async fn establish(
+        &self,
+        connection: &Connection,
+        lease: &Lease<'g>,
+        fresh_only: bool,
+    ) -> Result<(Box<UpstreamConnection>, bool), UpstreamError> {
+        let group = self.group;
+        let sessions = &connection.worker.sessions;
+        let opening;
+        let mut only_one = None;
+        if group.settings.protocol == UpstreamProtocol::Http2 && !fresh_only {
+            // While one request connects, others wait for what comes of it.
+            self.arm(&connection.timer, group.settings.connect_timeout);
+            opening = sessions.borrow_mut().opening(group.connections[lease.endpoint]);
+            let locked = connection.timer.run(opening.lock()).await;
+            only_one = Some(locked.map_err(|_| UpstreamError::ConnectTimeout)?);
+            if let Some(stream) = self.stream(connection, lease) {
+                return Ok((stream, true));
             }
         }
         self.arm(&connection.timer, group.settings.connect_timeout);
+        let spares = Rc::clone(&connection.worker.spares);
         let connected = connect(group, lease.endpoint, &connection.timer, spares, sessions).await;
         drop(only_one);
         match connected {
-            Ok(fresh) => Ok((fresh, false)),
+            Ok(fresh) => Ok((Box::new(fresh), false)),
             Err(Failed(why)) => {
                 connection.worker.pool.borrow_mut().group(group).close(lease.endpoint);
                 Err(why)
