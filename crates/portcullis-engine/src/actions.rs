@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use portcullis_types::{Span, Variable};
+use portcullis_types::{Decimal, Span, Variable};
 
 use crate::collect::Item;
 use crate::plan::{Act, KeyFilter, Plan, SetVar, SetVarOperation, Target};
@@ -10,7 +10,7 @@ use crate::record::{ScoreChange, escape_key};
 use crate::template::{Part, Template};
 use crate::trace::Switch;
 use crate::transaction::Transaction;
-use crate::tx_store::{Decimal, TxValue, addend, canonical_int, to_int};
+use crate::tx_store::{TxValue, addend, canonical_int, to_int};
 
 /// What `setvar` does, its macros replaced.
 pub(crate) enum Operand {

@@ -1,13 +1,13 @@
 //! The values that a target stands for.
 
-use portcullis_types::{Span, Variable};
+use portcullis_types::{Decimal, Span, Variable};
 
 use crate::Class;
 use crate::plan::{Exclusion, KeyFilter, Link, Plan, RuleIndex, Target, XmlPath};
 use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
-use crate::tx_store::{Decimal, TxSlot, TxValue};
+use crate::tx_store::{TxSlot, TxValue};
 
 /// A value that a link looks at.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,11 @@ use std::net::IpAddr;
 
 use portcullis_http::body::overrides_url;
 use portcullis_http::cookie::{self, CookieFormat};
-use portcullis_types::{Span, Variable, percent_decode};
+use portcullis_types::{Decimal, Span, Variable, percent_decode};
 
 use crate::body::{parse_query, read_elsewhere};
 use crate::store::Store;
 use crate::transaction::{Connection, RequestLine, Transaction};
-use crate::tx_store::Decimal;
 use crate::{Class, login};
 
 impl Transaction {

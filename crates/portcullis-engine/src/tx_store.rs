@@ -1,4 +1,4 @@
-use portcullis_types::Span;
+use portcullis_types::{Decimal, Span};
 
 /// Number of a `TX` key that some rule names literally. Slots 0 to 9 are the captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -212,41 +212,6 @@ impl TxStore {
     }
 }
 
-/// `number` in decimal digits.
-pub(crate) struct Decimal {
-    /// They stand at the end.
-    text: [u8; 20],
-    from: usize,
-}
-
-impl Decimal {
-    pub(crate) fn new(number: i64) -> Decimal {
-        let (mut text, mut from) = ([0; 20], 20);
-        let mut left = number.unsigned_abs();
-        loop {
-            from -= 1;
-            text[from] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            from -= 1;
-            text[from] = b'-';
-        }
-        Decimal { text, from }
-    }
-}
-
-impl std::ops::Deref for Decimal {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.text[self.from..]
-    }
-}
-
 /// `atoi`: leading blanks, a sign, digits; 0 if there are none. Saturates.
 pub fn to_int(text: &[u8]) -> i64 {
     let blanks = text.iter().take_while(|b| matches!(b, b' ' | 9..=13)).count();
@@ -295,13 +260,6 @@ mod tests {
             ("-", 0),
         ] {
             assert_eq!(to_int(text.as_bytes()), want, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_written_as_they_are_read() {
-        for number in [0, 7, 10, -1, -120, 4096, i64::MAX, i64::MIN] {
-            assert_eq!(&*Decimal::new(number), number.to_string().as_bytes());
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod byte_set;
 mod class;
+mod decimal;
 mod level;
 mod names;
 mod percent;
@@ -19,6 +20,7 @@ mod variable;
 
 pub use byte_set::ByteSet;
 pub use class::Class;
+pub use decimal::Decimal;
 pub use level::Level;
 pub use names::NameTable;
 pub use percent::percent_decode;

@@ -61,8 +61,8 @@ pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&b| class(b) & TOKEN != 0)
 }
 
-/// True if `text` holds a control byte other than HT. Eight bytes at a time; only where a word holds a control byte at all is
-/// it looked at byte by byte.
+/// True if `text` holds a control byte other than HT. Eight bytes at a time, the last eight perhaps twice; only where a word
+/// holds a control byte at all is it looked at byte by byte.
 pub fn has_control(text: &[u8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOPS: u64 = ONES << 7;
@@ -73,8 +73,11 @@ pub fn has_control(text: &[u8]) -> bool {
         ((word.wrapping_sub(ONES * 0x20) & !word) | (delete.wrapping_sub(ONES) & !delete)) & TOPS != 0
     };
     let exact = |bytes: &[u8]| bytes.iter().any(|&b| class(b) & CONTROL != 0 && b != b'\t');
-    let (words, rest) = text.as_chunks::<8>();
-    words.iter().any(|word| suspicious(u64::from_ne_bytes(*word)) && exact(word)) || exact(rest)
+    let in_word = |word: &[u8; 8]| suspicious(u64::from_ne_bytes(*word)) && exact(word);
+    match text.last_chunk() {
+        Some(last) => text.as_chunks().0.iter().any(in_word) || in_word(last),
+        None => exact(text),
+    }
 }
 
 /// True if `text` holds a byte above 0x7f.

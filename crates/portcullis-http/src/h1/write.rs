@@ -2,6 +2,7 @@
 
 use super::bytes::has_control;
 use crate::message::{BodyFraming, Field};
+use portcullis_types::Decimal;
 use std::io::Write;
 
 /// The interim answer that lets a client send its body.
@@ -71,8 +72,7 @@ impl<'o> FieldWriter<'o> {
     }
 
     pub fn number(&mut self, name: &[u8], n: u64) {
-        self.0.extend_from_slice(name);
-        let _ = write!(self.0, ": {n}\r\n");
+        self.field(name, &Decimal::unsigned(n));
     }
 
     pub fn end(self) {

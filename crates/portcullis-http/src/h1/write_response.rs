@@ -1,10 +1,9 @@
 use super::hop::{Named, is_framing, is_hop_by_hop};
-use portcullis_types::reason_phrase;
+use portcullis_types::{Decimal, reason_phrase};
 
 use super::semantics::reads_as;
 use super::write::{FieldWriter, write_framing};
 use crate::message::{BodyFraming, ResponseHead, Version};
-use std::io::Write;
 
 /// What a response says about the client's connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,9 +59,7 @@ pub fn client_framing(received: BodyFraming, version: Version) -> BodyFraming {
 /// Appends the head as it goes to the client to `out`.
 pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut Vec<u8>) {
     out.reserve(head.received_len() + 128);
-    let _ = write!(out, "HTTP/1.1 {:03} ", head.status()); // a Vec takes everything
-    out.extend_from_slice(head.reason());
-    out.extend_from_slice(b"\r\n");
+    write_status_line(head.status(), head.reason(), out);
     let mut fields = FieldWriter::new(out);
     let framing = match how.framing {
         BodyFraming::None if how.describes_length => {
@@ -108,6 +105,15 @@ pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut 
     fields.end();
 }
 
+/// Statuses have three digits.
+fn write_status_line(status: u16, reason: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(&Decimal::unsigned(status.into()));
+    out.push(b' ');
+    out.extend_from_slice(reason);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Appends an answer of our own with a whole `body`. With `head_only` (an answer to HEAD) the body is described, not sent.
 pub fn write_answer(
     status: u16,
@@ -117,7 +123,7 @@ pub fn write_answer(
     head_only: bool,
     out: &mut Vec<u8>,
 ) {
-    let _ = write!(out, "HTTP/1.1 {status:03} {}\r\n", reason_phrase(status));
+    write_status_line(status, reason_phrase(status).as_bytes(), out);
     let mut writer = FieldWriter::new(out);
     for (name, value) in fields {
         writer.field(name.as_bytes(), value);
