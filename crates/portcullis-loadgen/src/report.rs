@@ -150,4 +150,6 @@ pub struct Added {
     pub all: Latency,
     /// The least and the most that a round gave for p99.
     pub p99_rounds_us: [f64; 2],
+    /// The median of the rounds for p99, which a disturbance of some rounds does not change.
+    pub p99_median_us: f64,
 }

@@ -132,7 +132,7 @@ impl Study {
             }
         }
         let left = each.mul_f64(1.0 - WARM_UP - CAPACITY * f64::from(CAPACITY_PASSES));
-        let rounds = if left.as_secs_f64() >= 5.0 { 5 } else { 3 };
+        let rounds = rounds(left);
         for round in 0..rounds {
             say(&format!("measuring, round {} of {rounds}", round + 1));
             let mut order: Vec<usize> = (0..subjects.len()).collect();
@@ -278,14 +278,24 @@ impl<'s> Account<'s> {
     /// What this subject takes longer than another. The spread is that of the rounds.
     fn added(&self, base: &Account<'_>) -> Added {
         let rounds = self.rounds.iter().zip(&base.rounds);
-        let p99: Vec<f64> = rounds
+        let mut p99: Vec<f64> = rounds
             .map(|(own, base)| Latency::of(&own.latency).minus(Latency::of(&base.latency)).p99_us)
             .collect();
-        let least = p99.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = p99.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        p99.sort_by(f64::total_cmp);
+        let at = |place: usize| p99.get(place).copied().unwrap_or_default();
         let all = Latency::of(&self.all().latency).minus(Latency::of(&base.all().latency));
-        Added { all, p99_rounds_us: [least, most] }
+        Added {
+            all,
+            p99_rounds_us: [at(0), at(p99.len().saturating_sub(1))],
+            p99_median_us: at(p99.len() / 2),
+        }
     }
+}
+
+/// How many rounds `left` allows for each subject: of a second or more, if there is time for three. An odd number, which has a
+/// median.
+fn rounds(left: Duration) -> u32 {
+    (left.as_secs_f64() as u32).clamp(3, 25) | 1
 }
 
 /// What a reader must know before he believes the figures.
@@ -337,4 +347,16 @@ fn notes(report: &Report) -> Vec<String> {
         }
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_always_a_median_round() {
+        for (seconds, expected) in [(0.5, 3), (3.9, 3), (4.2, 5), (9.0, 9), (600.0, 25)] {
+            assert_eq!(rounds(Duration::from_secs_f64(seconds)), expected, "{seconds}");
+        }
+    }
 }

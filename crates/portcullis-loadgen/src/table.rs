@@ -69,7 +69,7 @@ fn write_added(
         write!(f, "  {:width$}", row.name)?;
         write_latency(f, &added.all)?;
         let [least, most] = added.p99_rounds_us;
-        writeln!(f, "   p99 of rounds {least:.0} to {most:.0}")?;
+        writeln!(f, "   p99 of rounds {least:.0} to {most:.0}, median {:.0}", added.p99_median_us)?;
     }
     Ok(())
 }
