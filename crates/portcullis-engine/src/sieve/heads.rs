@@ -182,7 +182,8 @@ fn is_steady(name: &[u8]) -> bool {
         17 => &[b"if-modified-since"],
         _ => &[],
     };
-    !changing.iter().any(|other| name.eq_ignore_ascii_case(other)) && !may_hold_secret(name)
+    let is_it = |other: &&[u8]| other[0] == name[0] | 0x20 && name.eq_ignore_ascii_case(other);
+    !changing.iter().any(is_it) && !may_hold_secret(name)
 }
 
 #[cfg(test)]

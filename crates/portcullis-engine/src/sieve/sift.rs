@@ -150,7 +150,7 @@ impl Transaction {
             let seen = &mut sifted.classes_seen[number];
             let from = std::mem::replace(seen, self.store.class_len(class) as u32);
             let new = from as usize..self.store.class_len(class);
-            let mut names = (new.len() > REPEATS_MIN).then_some([Span::default(); NAMES]);
+            let mut names = (new.len() > REPEATS_MIN).then(|| [Span::default(); NAMES]);
             for at in new {
                 let value = self.store.class_value(class, at);
                 let (key, text) = (self.store.key(value), self.store.data(value));
