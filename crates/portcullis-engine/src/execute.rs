@@ -70,10 +70,12 @@ impl Transaction {
         let mut at = place.step;
         loop {
             if self.trace.is_none() {
-                match self.sifted.as_deref().and_then(|sifted| sifted.next(phase, at)) {
-                    Some(next) => at = next,
-                    None => break,
-                }
+                let next = match place.resumed {
+                    true => Some(at),
+                    false => self.run_settings(plan, at),
+                };
+                let Some(next) = next else { break };
+                at = next;
             }
             if let Some(end) = self.take_prelude(plan, at) {
                 at = end;

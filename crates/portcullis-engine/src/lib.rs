@@ -45,6 +45,7 @@ mod rbl;
 mod record;
 mod rewrite;
 mod rule_set;
+mod run_settings;
 mod scalars;
 mod scanner;
 mod settings;

@@ -64,6 +64,11 @@ impl Prelude {
         Prelude { begin, end: at, bytes: store.bytes, tx, matched, matches, changes }
     }
 
+    /// The first step of phase 1 that it stands for.
+    pub(crate) fn begin(&self) -> usize {
+        self.begin
+    }
+
     /// The step of phase 1 behind those.
     pub(crate) fn end(&self) -> usize {
         self.end

@@ -27,22 +27,24 @@ pub struct Shortcuts {
     links: Vec<Shortcut>,
     rules: Vec<OfRule>,
     /// Of plain rules, one behind the other.
-    acts: Vec<SlotAct>,
+    pub(crate) acts: Vec<SlotAct>,
 }
 
 /// What is known of a rule.
 #[derive(Clone, Copy, Debug)]
-struct OfRule {
+pub(crate) struct OfRule {
     /// What decides whether its first link matches.
-    first: Shortcut,
+    pub(crate) first: Shortcut,
     /// It has one such link, and a match does no more than be noted and set `TX` keys to what is at hand, or switch something.
-    is_plain: bool,
-    /// Plain, it matches each time, and does not even set anything.
-    is_idle: bool,
+    pub(crate) is_plain: bool,
+    /// Plain, and it matches each time.
+    pub(crate) is_certain: bool,
+    /// The same, and it does not even set anything.
+    pub(crate) is_idle: bool,
     /// Plain: the first of its acts that set numbers, and how many they are; others are behind them.
-    acts: (u32, u32),
+    pub(crate) acts: (u32, u32),
     /// There are none behind them.
-    is_all_numbers: bool,
+    pub(crate) is_all_numbers: bool,
 }
 
 impl Shortcuts {
@@ -72,12 +74,13 @@ impl Shortcuts {
             if is_plain {
                 acts.extend(all.iter().map_while(SlotAct::new));
             }
-            let is_idle = is_plain && certain && all.is_empty();
+            let is_certain = is_plain && certain;
             let count = acts.len() - from;
             OfRule {
                 first: links[first],
                 is_plain,
-                is_idle,
+                is_certain,
+                is_idle: is_certain && all.is_empty(),
                 acts: (from as u32, count as u32),
                 is_all_numbers: count == all.len(),
             }
@@ -86,7 +89,8 @@ impl Shortcuts {
         Shortcuts { links, rules, acts }
     }
 
-    fn of(&self, rule: RuleIndex) -> Option<&OfRule> {
+    #[inline]
+    pub(crate) fn of(&self, rule: RuleIndex) -> Option<&OfRule> {
         self.rules.get(rule.0 as usize)
     }
 
@@ -118,7 +122,7 @@ fn is_at_hand(act: &Act) -> bool {
 
 /// What decides whether a link matches.
 #[derive(Clone, Copy, Debug)]
-enum Shortcut {
+pub(crate) enum Shortcut {
     /// Values have to be looked at.
     None,
     /// `SecAction`: nothing.
@@ -141,14 +145,14 @@ enum Shortcut {
 
 /// The number in a `TX` key, or whether it is set, compared.
 #[derive(Clone, Copy, Debug)]
-struct Comparison {
+pub(crate) struct Comparison {
     slot: TxSlot,
     with: Compared,
 }
 
 /// What a number is compared with.
 #[derive(Clone, Copy, Debug)]
-struct Compared {
+pub(crate) struct Compared {
     /// Which of less (1), equal (2) and greater (4) are a match.
     wanted: u8,
     than: Than,
@@ -315,26 +319,8 @@ impl Transaction {
         Some(true)
     }
 
-    fn run_plain_acts(&mut self, plan: &Plan, index: RuleIndex, known: &OfRule) {
-        let (from, count) = (known.acts.0 as usize, known.acts.1 as usize);
-        let numbers = plan.shortcuts.acts.get(from..from + count).unwrap_or_default();
-        let done = numbers.iter().take_while(|act| self.run_slot_act(act)).count();
-        if done < count || !known.is_all_numbers {
-            let link = &plan.links[plan.rule(index).first_link as usize];
-            self.run_acts(plan, &link.acts[done..]);
-        }
-    }
-
-    /// True if a `ctl` keeps values of the kind that plain rules look at from some rule.
-    fn may_be_taken_away(&self, plan: &Plan) -> bool {
-        self.removed_targets.iter().any(|&removed| {
-            let variable = plan.ctl_targets[removed as usize].variable;
-            matches!(variable, Variable::Tx | Variable::RemoteAddr | Variable::ReqbodyProcessor)
-        })
-    }
-
     #[inline]
-    fn decide(&self, plan: &Plan, shortcut: &Shortcut) -> Option<bool> {
+    pub(crate) fn decide(&self, plan: &Plan, shortcut: &Shortcut) -> Option<bool> {
         Some(match shortcut {
             Shortcut::None => return None,
             Shortcut::Always => true,
