@@ -10,6 +10,11 @@
 const NAMES: [(&[u8], u8); 5] =
     [(b"quot", b'"'), (b"amp", b'&'), (b"lt", b'<'), (b"gt", b'>'), (b"nbsp", 0xa0)];
 
+/// True if `htmlEntityDecode` changes this text. A query is full of ampersands, of which hardly any begins an entity.
+pub fn has_html_entity(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'&', text).any(|at| entity(&text[at + 1..]).is_some())
+}
+
 pub(crate) fn html_entity_decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(clean);
     let mut rest = rest;
@@ -60,4 +65,31 @@ fn low_byte(digits: &[u8], radix: u32) -> u8 {
         }
     }
     value as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_an_entity_is_changed() {
+        for text in [
+            "a=1&b=2&page=3",
+            "&lt",
+            "x&AMP;y",
+            "&ltx",
+            "&#",
+            "&#9",
+            "&#x",
+            "a&&#xg&#xa",
+            "&",
+            "",
+            "&nbsp1",
+            "&quote&quot",
+        ] {
+            let mut out = Vec::new();
+            let acted = crate::Transformation::HtmlEntityDecode.apply(text.as_bytes(), &mut out);
+            assert_eq!(has_html_entity(text.as_bytes()), acted, "{text}");
+        }
+    }
 }

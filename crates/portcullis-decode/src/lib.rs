@@ -51,5 +51,6 @@ pub mod url;
 mod utf8_to_unicode;
 mod whitespace;
 
+pub use html_entity_decode::has_html_entity;
 pub use transformation::Transformation;
 pub use unicode_map::{UnicodeMap, UnknownCodePage};

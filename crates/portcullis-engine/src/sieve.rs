@@ -19,6 +19,7 @@ mod gates;
 mod heads;
 mod lanes;
 mod memo;
+mod origin;
 mod produced;
 pub(crate) mod sift;
 mod sure;
@@ -40,8 +41,6 @@ pub(crate) use sure::is_switch;
 pub struct Sieve {
     /// Words of a candidate bitset: whole [`Block`]s.
     width: usize,
-    /// The bitset of all of them.
-    all: Vec<u64>,
     candidates: Vec<Candidate>,
     lanes: Lanes,
     /// What matching needs in any text, and in texts of plain bytes only (`classes.rs`).

@@ -11,7 +11,8 @@ use crate::plan::{KeyFilter, Link, Plan, XmlPath};
 use crate::store::Class;
 use crate::{ChainId, Template};
 
-use super::lanes::{ClassLanes, Origin, Source, origin, side};
+use super::lanes::{ClassLanes, Source};
+use super::origin::{Origin, origin, side};
 use super::produced::Produced;
 use super::word_lists::WordLists;
 use super::{BLOCK_BITS, Block, Candidate, Further, GROUPS, Side, Sieve, Without, classes, memo};
@@ -23,8 +24,7 @@ impl Sieve {
         let blocks = looks.len().div_ceil(BLOCK_BITS);
         let not_plain = classes::not_plain();
         let width = blocks * Block::default().len();
-        let (all, settled) = (vec![u64::MAX; width], vec![0; width]);
-        let mut sieve = Sieve { not_plain, width, all, settled, ..Sieve::default() };
+        let mut sieve = Sieve { not_plain, width, settled: vec![0; width], ..Sieve::default() };
         let mut builders = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
         for (phase, steps) in plan.steps.iter().enumerate() {
             let mut bits = vec![0u64; steps.len().div_ceil(64)];

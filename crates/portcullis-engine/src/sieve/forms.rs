@@ -5,6 +5,7 @@ use portcullis_types::Span;
 use crate::Plan;
 use crate::transaction::Transaction;
 
+use super::lanes::Traits;
 use super::sift::{Sifted, Text, Work};
 use super::{Source, classes};
 
@@ -51,8 +52,8 @@ impl Transaction {
 
     /// True if no transformation changes the value but those that change any.
     pub(super) fn is_calm(&self, source: &Source, text: Text) -> bool {
-        let ends_with_dot = || self.store.text(text.span).last() == Some(&b'.');
-        text.classes & source.triggers == 0 && !(source.final_dot && ends_with_dot())
+        text.classes & source.triggers == 0
+            && !Traits::of(self.store.text(text.span), text.classes, source).has_marks()
     }
 
     /// Looks at what these make of a calm value.
@@ -102,7 +103,7 @@ impl Transaction {
         Frame { same, acting }: Frame,
     ) {
         let width = plan.sieve.width;
-        let ends_with_dot = self.store.text(span).last() == Some(&b'.');
+        let traits = Traits::of(self.store.text(span), classes, source);
         let frame = sifted.work.forms.candidates.len();
         sifted.work.forms.candidates.resize(frame + width, 0);
         let mut alive: Option<usize> = None;
@@ -118,15 +119,22 @@ impl Transaction {
                     if span.len() < node.length_min {
                         continue;
                     }
-                    if !node.may_act(classes, ends_with_dot) {
+                    if !node.may_act(traits) {
                         sifted.work.forms.same.push(child);
                         continue;
                     }
-                    let from = *alive.get_or_insert_with(|| sifted.push_alive(plan, classes | source.adds));
-                    let alive = &sifted.work.forms.alive[from..];
-                    if node.adds.is_none()
-                        || node.below.iter().zip(alive).any(|(below, alive)| below & alive != 0)
-                    {
+                    let possible = classes | source.adds;
+                    let may_match = match &node.few_below {
+                        _ if node.adds.is_none() => true,
+                        Some(few) => !plan.sieve.gates(possible).rule_out(few, &sifted.settled, possible),
+                        None => {
+                            let from =
+                                *alive.get_or_insert_with(|| sifted.push_alive(plan, source, possible));
+                            let alive = &sifted.work.forms.alive[from..];
+                            node.below.iter().zip(alive).any(|(below, alive)| below & alive != 0)
+                        }
+                    };
+                    if may_match {
                         sifted.work.forms.acting.push(child);
                     }
                 }
@@ -169,10 +177,10 @@ impl Transaction {
 }
 
 impl Sifted {
-    /// Candidates that may match in texts of these byte classes; where they are in `alive`.
-    fn push_alive(&mut self, plan: &Plan, classes: u64) -> usize {
+    /// Candidates of `source` that may match in texts of these byte classes; where they are in `alive`.
+    fn push_alive(&mut self, plan: &Plan, source: &Source, classes: u64) -> usize {
         let Work { left, forms, .. } = &mut self.work;
-        plan.sieve.gates(classes).left(&plan.sieve.all, &self.settled, classes, left);
+        plan.sieve.gates(classes).left(&source.nodes[0].below, &self.settled, classes, left);
         forms.alive.extend_from_slice(left);
         forms.alive.len() - left.len()
     }

@@ -1,9 +1,9 @@
 //! Which candidates look at which values, and in which forms.
 
-use portcullis_decode::Transformation;
+use portcullis_decode::{Transformation, has_html_entity};
 use portcullis_types::{ByteSet, Variable};
 
-use crate::store::{CLASS_COUNT, Class, Fresh, classes_of, readings_of};
+use crate::store::{CLASS_COUNT, Class, Fresh};
 use crate::{ChainId, Chains};
 
 use super::gates::FEW;
@@ -51,8 +51,10 @@ pub(crate) struct Source {
     pub(super) few_calm: Option<Box<[u16]>>,
     /// A value with none of these byte classes is left alone by all other transformations,
     pub(super) triggers: u64,
-    /// unless it ends with a dot.
+    /// unless it ends with a dot,
     pub(super) final_dot: bool,
+    /// or has an entity of HTML.
+    pub(super) entity: bool,
     /// Byte classes that the forms of nodes with known [`Node::adds`] may have beyond those of the value.
     pub(super) adds: u64,
 }
@@ -68,6 +70,8 @@ pub(super) struct Node {
     pub(super) children: Vec<u16>,
     /// Candidates that look at this form or one that is made of it.
     pub(super) below: Vec<u64>,
+    /// The same, if they are few.
+    pub(super) few_below: Option<Box<[u16]>>,
     /// Byte classes of this form without which all of those are this form; `None`: there are none such.
     pub(super) stirs: Option<u64>,
     /// Byte classes that these forms may have though the parent has none of them; `None`: any.
@@ -76,14 +80,44 @@ pub(super) struct Node {
     triggers: Option<u64>,
     /// A dot that ends it does, too.
     final_dot: bool,
+    /// Or an entity of HTML.
+    entity: bool,
     /// A shorter parent gives nothing that a candidate here or below could match.
     pub(super) length_min: usize,
 }
 
+/// What transformations may act on.
+#[derive(Clone, Copy)]
+pub(super) struct Traits {
+    classes: u64,
+    ends_with_dot: bool,
+    has_entity: bool,
+}
+
+impl Traits {
+    /// Of a text with these byte classes, before `source`.
+    pub(super) fn of(text: &[u8], classes: u64, source: &Source) -> Traits {
+        Traits {
+            classes,
+            ends_with_dot: source.final_dot && text.last() == Some(&b'.'),
+            has_entity: source.entity && classes & classes::AMPERSAND != 0 && has_html_entity(text),
+        }
+    }
+}
+
+impl Traits {
+    /// True if one of those that are not byte classes is there.
+    pub(super) fn has_marks(self) -> bool {
+        self.ends_with_dot || self.has_entity
+    }
+}
+
 impl Node {
-    /// False if the last transformation gives back what it gets, a text with these byte classes.
-    pub(super) fn may_act(&self, classes: u64, ends_with_dot: bool) -> bool {
-        self.triggers.is_none_or(|set| set & classes != 0) || self.final_dot && ends_with_dot
+    /// False if the last transformation gives back what it gets, a text with these traits.
+    pub(super) fn may_act(&self, text: Traits) -> bool {
+        self.triggers.is_none_or(|set| set & text.classes != 0)
+            || self.final_dot && text.ends_with_dot
+            || self.entity && text.has_entity
     }
 }
 
@@ -173,10 +207,12 @@ impl Source {
             candidates: vec![0; width],
             children: Vec::new(),
             below: Vec::new(),
+            few_below: None,
             stirs: None,
             adds: None,
             triggers: Some(0),
             final_dot: false,
+            entity: false,
             length_min: 0,
         };
         let (nodes, calm) = (vec![root], vec![0; width]);
@@ -189,6 +225,7 @@ impl Source {
             few_calm: None,
             triggers: 0,
             final_dot: false,
+            entity: false,
             adds: 0,
         }
     }
@@ -208,9 +245,16 @@ impl Source {
         let parent = self.node(chains, step.parent);
         // Dots stand in every second name; what normalises paths acts on them only beside a slash and at the end.
         let final_dot = matches!(step.last, Transformation::NormalizePath | Transformation::NormalizePathWin);
-        let acting = if final_dot { step.triggers.without(b'.') } else { step.triggers };
+        // Ampersands stand between the arguments of every query.
+        let entity = matches!(step.last, Transformation::HtmlEntityDecode);
+        let acting = match step.last {
+            _ if final_dot => step.triggers.without(b'.'),
+            _ if entity => ByteSet::EMPTY,
+            _ => step.triggers,
+        };
         let triggers = (acting != ByteSet::FULL).then(|| classes::touching(&acting));
         self.final_dot |= final_dot;
+        self.entity |= entity;
         self.triggers |= triggers.unwrap_or(0);
         let at = self.nodes.len();
         let candidates = vec![0; self.calm.len()];
@@ -220,10 +264,12 @@ impl Source {
             candidates,
             children: Vec::new(),
             below: Vec::new(),
+            few_below: None,
             stirs: None,
             adds: None,
             triggers,
             final_dot,
+            entity,
             length_min: 0,
         });
         self.nodes[parent].children.push(at as u16);
@@ -259,8 +305,7 @@ impl Source {
                 }
             }
         }
-        let few: Option<Vec<u16>> = bits(&self.calm).take(FEW + 1).map(|at| at.try_into().ok()).collect();
-        self.few_calm = few.filter(|few| few.len() <= FEW).map(Vec::into_boxed_slice);
+        self.few_calm = few(&self.calm);
         // Children stand behind their parents.
         for at in (0..self.nodes.len()).rev() {
             let node = &self.nodes[at];
@@ -274,99 +319,23 @@ impl Source {
             for child in node.children.iter().map(|&child| &self.nodes[usize::from(child)]) {
                 all.iter_mut().zip(&child.below).for_each(|(all, below)| *all |= below);
                 let triggers = child.triggers.zip(child.stirs).filter(|_| !child.final_dot);
-                stirs = stirs.zip(triggers).map(|(all, (own, below))| all | own | below);
+                let entity = if child.entity { classes::AMPERSAND } else { 0 };
+                stirs = stirs.zip(triggers).map(|(all, (own, below))| all | own | entity | below);
                 adds = adds.zip(child.adds).map(|(own, below)| own | below);
             }
             let length_min = node.last.map_or(needed, |last| last.input_length_min(needed));
             self.adds |= adds.unwrap_or(0);
             let node = &mut self.nodes[at];
-            (node.below, node.stirs, node.adds, node.length_min) = (all, stirs, adds, length_min);
+            (node.stirs, node.adds, node.length_min) = (stirs, adds, length_min);
+            (node.few_below, node.below) = (few(&all), all);
         }
     }
 }
 
-/// Where the values of a variable are that no rule can change.
-pub(super) enum Origin {
-    Classes(Vec<Class>),
-    Scalar,
-    /// Rules can change it, or it is worked out when it is asked for.
-    Unsteady,
-}
-
-pub(super) fn origin(variable: Variable) -> Origin {
-    use Variable::*;
-    match variable {
-        Geo | MatchedVars | MatchedVarsNames => Origin::Unsteady,
-        variable if !classes_of(variable).is_empty() => {
-            Origin::Classes(classes_of(variable).iter().chain(readings_of(variable)).copied().collect())
-        }
-        AuthType
-        | InboundDataError
-        | MultipartBoundaryQuoted
-        | MultipartBoundaryWhitespace
-        | MultipartCrlfLfLines
-        | MultipartCrlfLine
-        | MultipartDataAfter
-        | MultipartDataBefore
-        | MultipartFileLimitExceeded
-        | MultipartHeaderFolding
-        | MultipartInvalidHeaderFolding
-        | MultipartInvalidPart
-        | MultipartInvalidQuoting
-        | MultipartLfLine
-        | MultipartMissingSemicolon
-        | MultipartStrictError
-        | MultipartUnmatchedBoundary
-        | OutboundDataError
-        | PathInfo
-        | QueryString
-        | RemoteAddr
-        | RemoteHost
-        | RemotePort
-        | RemoteUser
-        | ReqbodyAmbiguity
-        | ReqbodyError
-        | ReqbodyErrorMsg
-        | ReqbodyProcessorError
-        | ReqbodyProcessorErrorMsg
-        | RequestBasename
-        | RequestBody
-        | RequestFilename
-        | RequestLine
-        | RequestMethod
-        | RequestProtocol
-        | RequestUri
-        | RequestUriRaw
-        | ResponseBody
-        | ResponseContentLength
-        | ResponseContentType
-        | ResponseProtocol
-        | ResponseStatus
-        | ServerAddr
-        | ServerName
-        | ServerPort
-        | StatusLine
-        | UniqueId
-        | UrlencodedError
-        | UseragentIp => Origin::Scalar,
-        _ => Origin::Unsteady,
-    }
-}
-
-/// The message that a variable belongs to.
-pub(super) fn side(variable: Variable) -> Side {
-    use Variable::*;
-    match variable {
-        ResponseBody
-        | ResponseContentLength
-        | ResponseContentType
-        | ResponseHeaders
-        | ResponseHeadersNames
-        | ResponseProtocol
-        | ResponseStatus
-        | StatusLine => Side::Response,
-        _ => Side::Request,
-    }
+/// These candidates, if they are so few that they are better asked one by one.
+fn few(candidates: &[u64]) -> Option<Box<[u16]>> {
+    let few: Option<Vec<u16>> = bits(candidates).take(FEW + 1).map(|at| at.try_into().ok()).collect();
+    few.filter(|few| few.len() <= FEW).map(Vec::into_boxed_slice)
 }
 
 /// The numbers of the bits that are set.

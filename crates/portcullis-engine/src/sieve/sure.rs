@@ -8,7 +8,7 @@ use crate::transaction::Transaction;
 
 use super::Side;
 use super::build::is_pure;
-use super::lanes::{Origin, origin, side};
+use super::origin::{Origin, origin, side};
 
 impl Plan {
     /// Tells the sieve of the steps with such rules whose match does no more than switch something. To be called once it is known which

@@ -1,0 +1,91 @@
+//! Where the values of variables come from, as far as rules cannot change them.
+
+use portcullis_types::Variable;
+
+use crate::store::{Class, classes_of, readings_of};
+
+use super::Side;
+
+/// Where the values of a variable are that no rule can change.
+pub(super) enum Origin {
+    Classes(Vec<Class>),
+    Scalar,
+    /// Rules can change it, or it is worked out when it is asked for.
+    Unsteady,
+}
+
+pub(super) fn origin(variable: Variable) -> Origin {
+    use Variable::*;
+    match variable {
+        Geo | MatchedVars | MatchedVarsNames => Origin::Unsteady,
+        variable if !classes_of(variable).is_empty() => {
+            Origin::Classes(classes_of(variable).iter().chain(readings_of(variable)).copied().collect())
+        }
+        AuthType
+        | InboundDataError
+        | MultipartBoundaryQuoted
+        | MultipartBoundaryWhitespace
+        | MultipartCrlfLfLines
+        | MultipartCrlfLine
+        | MultipartDataAfter
+        | MultipartDataBefore
+        | MultipartFileLimitExceeded
+        | MultipartHeaderFolding
+        | MultipartInvalidHeaderFolding
+        | MultipartInvalidPart
+        | MultipartInvalidQuoting
+        | MultipartLfLine
+        | MultipartMissingSemicolon
+        | MultipartStrictError
+        | MultipartUnmatchedBoundary
+        | OutboundDataError
+        | PathInfo
+        | QueryString
+        | RemoteAddr
+        | RemoteHost
+        | RemotePort
+        | RemoteUser
+        | ReqbodyAmbiguity
+        | ReqbodyError
+        | ReqbodyErrorMsg
+        | ReqbodyProcessorError
+        | ReqbodyProcessorErrorMsg
+        | RequestBasename
+        | RequestBody
+        | RequestFilename
+        | RequestLine
+        | RequestMethod
+        | RequestProtocol
+        | RequestUri
+        | RequestUriRaw
+        | ResponseBody
+        | ResponseContentLength
+        | ResponseContentType
+        | ResponseProtocol
+        | ResponseStatus
+        | ServerAddr
+        | ServerName
+        | ServerPort
+        | StatusLine
+        | UniqueId
+        | UrlencodedError
+        | UseragentIp => Origin::Scalar,
+        _ => Origin::Unsteady,
+    }
+}
+
+/// The message that a variable belongs to.
+pub(super) fn side(variable: Variable) -> Side {
+    use Variable::*;
+    match variable {
+        ResponseBody
+        | ResponseContentLength
+        | ResponseContentType
+        | ResponseHeaders
+        | ResponseHeadersNames
+        | ResponseProtocol
+        | ResponseStatus
+        | StatusLine => Side::Response,
+        _ => Side::Request,
+    }
+}
