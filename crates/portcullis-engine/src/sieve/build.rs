@@ -269,12 +269,11 @@ fn gates_of<'a>(link: &'a Link, plain: &ByteSet) -> Cow<'a, Gates> {
 fn gate(operator: &Operator) -> Gate {
     let literal = |template: &Template| template.as_literal().map_or_else(Gate::open, Gate::of_text);
     match operator {
-        Operator::Contains(text)
-        | Operator::ContainsWord(text)
-        | Operator::StrMatch(text)
-        | Operator::StrEq(text)
-        | Operator::BeginsWith(text)
-        | Operator::EndsWith(text) => literal(text),
+        Operator::Contains(text) | Operator::ContainsWord(text) | Operator::StrMatch(text) => literal(text),
+        // To compare is cheaper than to look for words.
+        Operator::StrEq(text) | Operator::BeginsWith(text) | Operator::EndsWith(text) => {
+            Gate { words: Vec::new(), ..literal(text) }
+        }
         Operator::DetectSqli => Gate::of_byte(portcullis_libinjection::sqli_needs()),
         Operator::DetectXss => Gate::of_byte(portcullis_libinjection::xss_needs()),
         Operator::ValidateByteRange(allowed) => Gate::of_byte(allowed.complement()),
