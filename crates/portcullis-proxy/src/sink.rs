@@ -15,6 +15,9 @@ use crate::stream::Stream;
 use crate::timer::{Elapsed, Timer};
 use crate::trailers::last_chunk;
 
+/// So much of a body is put behind its head, since the kernel takes a single buffer more cheaply than several.
+const COPIED_BYTES_MAX: usize = 1024;
+
 /// Where one answer goes.
 pub(crate) struct Sink<'c> {
     client: Client<'c>,
@@ -71,8 +74,14 @@ impl<'c> Sink<'c> {
             _ => Cow::Borrowed(&b""[..]),
         };
         let [first, second, third] = pieces;
-        let parts = [&self.head[..], &self.size, first, second, third, after, &last];
-        write_all(self.client.stream, self.timer, self.patience, &mut parts.map(IoSlice::new)).await?;
+        let body = [&self.size[..], first, second, third, after, &last];
+        if !self.head.is_empty() && body.iter().map(|part| part.len()).sum::<usize>() <= COPIED_BYTES_MAX {
+            body.iter().for_each(|part| self.head.extend_from_slice(part));
+            write_all(self.client.stream, self.timer, self.patience, &mut [IoSlice::new(self.head)]).await?;
+        } else {
+            let parts = [&self.head[..], body[0], body[1], body[2], body[3], body[4], body[5]];
+            write_all(self.client.stream, self.timer, self.patience, &mut parts.map(IoSlice::new)).await?;
+        }
         self.head.clear();
         Ok(())
     }

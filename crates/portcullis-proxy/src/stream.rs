@@ -38,6 +38,13 @@ impl Stream {
     }
 }
 
+/// The one that is not empty: `send` costs a tenth of a microsecond less than `writev`.
+fn only<'s>(slices: &'s [io::IoSlice<'_>]) -> Option<&'s [u8]> {
+    let mut filled = slices.iter().filter(|slice| !slice.is_empty());
+    let first = filled.next()?;
+    filled.next().is_none().then_some(first)
+}
+
 impl AsyncRead for Stream {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -67,7 +74,10 @@ impl AsyncWrite for Stream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Stream::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, slices),
+            Stream::Plain(tcp) => match only(slices) {
+                Some(slice) => Pin::new(tcp).poll_write(context, slice),
+                None => Pin::new(tcp).poll_write_vectored(context, slices),
+            },
             Stream::Tls(tls) => Pin::new(tls).poll_write_vectored(context, slices),
             Stream::Http2(pipe) => Pin::new(pipe).poll_write_vectored(context, slices),
         }
