@@ -127,7 +127,7 @@ impl Transformation {
             | Transformation::UrlEncode
             | Transformation::Utf8ToUnicode => 0,
             Transformation::Base64Decode | Transformation::Base64DecodeExt => {
-                length.saturating_add(length / 3)
+                length.saturating_add(length.div_ceil(3))
             }
             _ => length,
         }
@@ -202,5 +202,25 @@ impl Transformation {
 impl std::fmt::Display for Transformation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_shorter_base64_decodes_to_as_much() {
+        for decode in [Transformation::Base64Decode, Transformation::Base64DecodeExt] {
+            for length in 1..40 {
+                let made = |letters: usize| {
+                    let mut out = Vec::new();
+                    decode.apply(&b"QUJD".repeat(20)[..letters], &mut out);
+                    out.len()
+                };
+                let needed = decode.input_length_min(length);
+                assert!(made(needed) >= length && made(needed - 1) < length, "{decode} {length}");
+            }
+        }
     }
 }
