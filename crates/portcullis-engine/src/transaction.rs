@@ -96,7 +96,8 @@ pub struct RequestLine<'a> {
 #[derive(Debug, Default)]
 pub struct Scratch {
     memo: Option<Memo>,
-    store: Box<Store>,
+    /// Made when a transaction begins, if it is not there: buffers without content stand in for those that are in use.
+    store: Option<Box<Store>>,
     tx: TxStore,
     /// Boxed, as it is taken out and put back for each phase.
     sifted: Option<Box<Sifted>>,
@@ -195,14 +196,15 @@ impl Transaction {
         mut scratch: Scratch,
         connection: &Connection,
     ) -> Box<Transaction> {
-        scratch.store.reset(plan.prelude.bytes());
+        let mut store = scratch.store.unwrap_or_default();
+        store.reset(plan.prelude.bytes());
         scratch.tx.reset(plan.tx_names.len());
         let keeps_quiet = plan.settings.audit.reachable.quiet_matches;
         scratch.sifted.get_or_insert_default().reset(&plan.sieve, keeps_quiet);
         let settings = &plan.settings;
         let mut transaction = Box::new(Transaction {
             collections,
-            store: scratch.store,
+            store,
             tx: scratch.tx,
             sifted: scratch.sifted,
             memo: scratch.memo,
@@ -419,7 +421,7 @@ impl Transaction {
             text.clear();
             text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
         }
-        Scratch { memo, store, tx, sifted, matches, changes, items, argument, expansion }
+        Scratch { memo, store: Some(store), tx, sifted, matches, changes, items, argument, expansion }
     }
 
     /// The plan, for as long as rules run; to be [given back](Self::put_back) then.

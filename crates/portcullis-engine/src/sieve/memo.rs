@@ -65,6 +65,9 @@ impl Memo {
 
     fn of_plan<'a>(plans: &'a mut MutexGuard<'_, Vec<OfPlan>>, plan: &Arc<Plan>) -> &'a mut Known {
         let is_it = |known: &OfPlan| std::ptr::eq(known.plan.as_ptr(), Arc::as_ptr(plan));
+        if plans.first().is_some_and(is_it) {
+            return &mut plans[0].known;
+        }
         let at = plans.iter().position(is_it).unwrap_or_else(|| {
             plans.retain(|known| known.plan.strong_count() > 0);
             plans.truncate(PLANS_MAX - 1);
