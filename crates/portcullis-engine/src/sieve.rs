@@ -112,10 +112,14 @@ struct Further {
     length_min: u32,
     /// Byte classes; a text must have all of them.
     needed: u64,
-    /// Byte classes; a text must have one of each set.
+    /// Byte classes; a text must have one of each set: the smallest set, if there is one,
+    first: u64,
+    /// and the others.
     classes: Box<[u64]>,
     /// Word lists; a text must have a word of each.
     lists: Box<[List]>,
+    /// Of a link that matches texts with none of certain words: the list of these.
+    none_of: Option<u16>,
 }
 
 /// Words of which a text must have one.

@@ -37,7 +37,9 @@ impl Sieve {
         let plain = classes::plain_bytes();
         let derived: Vec<Cow<Gates>> =
             looks.iter().map(|(place, _)| gates_of(&plan.links[place.link as usize], &plain)).collect();
-        for ((place, looks), derived) in looks.iter().zip(&derived) {
+        let absent: Vec<Option<Cow<Gates>>> =
+            looks.iter().map(|(place, _)| absent_words(&plan.links[place.link as usize], &plain)).collect();
+        for (((place, looks), derived), absent) in looks.iter().zip(&derived).zip(&absent) {
             let of_response = looks.iter().all(|look| look.side == Side::Response);
             let of_request = looks.iter().all(|look| look.side == Side::Request);
             let link = &plan.links[place.link as usize];
@@ -47,8 +49,9 @@ impl Sieve {
                 // Of both messages: no finder knows all of its values.
                 _ => None,
             };
-            builders[0].enter(Some(&derived.any), side);
-            builders[1].enter(derived.within.as_ref(), side);
+            let absent = absent.as_ref().map(|gates| &gates.any);
+            builders[0].enter(Some(&derived.any), absent, side);
+            builders[1].enter(derived.within.as_ref(), absent, side);
             sieve.enter(plan, place, link, looks);
         }
         sieve.gates = builders.map(GatesBuilder::finish);
@@ -265,6 +268,14 @@ fn gates_of<'a>(link: &'a Link, plain: &ByteSet) -> Cow<'a, Gates> {
     }
 }
 
+/// The gates of the words whose absence is all that `link` asks for, if they can be looked for.
+fn absent_words<'a>(link: &'a Link, plain: &ByteSet) -> Option<Cow<'a, Gates>> {
+    let Operator::Pm(words) = &link.operator else { return None };
+    let gates = Some(words.gates(plain)).filter(|_| link.negated && !link.capture)?;
+    let is_exact = |list: &Vec<Vec<u8>>| list.iter().all(|word| word.len() > 1);
+    (gates.any.words.len() == 1 && gates.any.words.iter().all(is_exact)).then_some(gates)
+}
+
 /// For operators that are neither patterns nor word lists.
 fn gate(operator: &Operator) -> Gate {
     let literal = |template: &Template| template.as_literal().map_or_else(Gate::open, Gate::of_text);
@@ -335,8 +346,8 @@ impl<'a> GatesBuilder<'a> {
         GatesBuilder { gates, words: Default::default() }
     }
 
-    /// The next candidate. `None`: it matches in none of these texts.
-    fn enter(&mut self, gate: Option<&'a Gate>, side: Option<Side>) {
+    /// The next candidate. `None`: it matches in none of these texts. `absent`: what the words have in common whose absence it means.
+    fn enter(&mut self, gate: Option<&'a Gate>, absent: Option<&'a Gate>, side: Option<Side>) {
         let at = self.gates.further.len();
         let Some(gate) = gate else { return self.gates.further.push(Further::default()) };
         let (block, word, bit) = (at / BLOCK_BITS, at % BLOCK_BITS / 64, 1 << (at % 64));
@@ -359,11 +370,17 @@ impl<'a> GatesBuilder<'a> {
                 _ => several.push(touching),
             }
         }
+        several.sort_by_key(|set: &u64| std::cmp::Reverse(set.count_ones()));
+        let mut list_of =
+            |words: &'a Vec<Vec<Vec<u8>>>| self.words[side? as usize].enter(words).first().copied();
+        let none_of = absent.and_then(|gate| list_of(&gate.words)).map(|list| list.number);
         self.gates.further.push(Further {
             length_min: gate.length_min.try_into().unwrap_or(u32::MAX),
             needed,
+            first: several.pop().unwrap_or(0),
             classes: several.into(),
             lists: side.map(|side| self.words[side as usize].enter(&gate.words)).unwrap_or_default(),
+            none_of,
         });
     }
 

@@ -10,7 +10,13 @@ impl Further {
     /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`Gates::left`] leaves.
     #[inline]
     pub(super) fn may_admit(&self, length_max: usize, classes: u64) -> bool {
-        length_max >= self.length_min as usize && self.classes.iter().all(|set| set & classes != 0)
+        length_max >= self.length_min as usize && self.has_one_of_each(classes)
+    }
+
+    /// True if these byte classes have one of each set.
+    #[inline]
+    fn has_one_of_each(&self, classes: u64) -> bool {
+        (self.first == 0 || self.first & classes != 0) && self.classes.iter().all(|set| set & classes != 0)
     }
 
     /// True if words have to be looked for in texts that all have these byte classes.
@@ -32,7 +38,7 @@ impl Further {
     pub(super) fn admits(&self, text: &Text, lists: &[u64]) -> bool {
         text.span.len() >= self.length_min as usize
             && self.needed & !text.classes == 0
-            && self.classes.iter().all(|set| set & text.classes != 0)
+            && self.has_one_of_each(text.classes)
             && self.has_words(text.classes, lists)
     }
 
@@ -43,6 +49,13 @@ impl Further {
             list.classes & classes != 0 || lists[usize::from(list.number) / 64] >> (list.number % 64) & 1 == 1
         };
         self.lists.iter().all(has_word)
+    }
+
+    /// Whether the operator of a negated link on words finds none in a text with words of these lists; `None`: it has to be asked.
+    #[inline]
+    pub(super) fn has_none(&self, lists: &[u64]) -> Option<bool> {
+        let list = usize::from(self.none_of?);
+        Some(lists[list / 64] >> (list % 64) & 1 == 0)
     }
 }
 

@@ -255,11 +255,13 @@ impl Transaction {
         gates.left(candidates, &sifted.settled, classes, left);
         open.clear();
         let mut wordful = 0;
-        for candidate in bits(left) {
-            let Some(gate) = gates.further.get(candidate) else { continue };
-            if gate.may_admit(length_max, classes) {
-                wordful += usize::from(gate.needs_words(common));
-                open.push(candidate as u32);
+        for (at, &word) in left.iter().enumerate() {
+            for bit in bits_of(word) {
+                let Some(gate) = gates.further.get(at * 64 + bit) else { continue };
+                if gate.may_admit(length_max, classes) {
+                    wordful += usize::from(gate.needs_words(common));
+                    open.push((at * 64 + bit) as u32);
+                }
             }
         }
         let finder = &gates.finders[source.side as usize];
@@ -323,6 +325,12 @@ impl Transaction {
                 let is_open = candidate.is_pure && gate.lists.is_empty() && classes & sieve.not_plain == 0;
                 if is_open && let Some(decided) = candidate.decided_by_beginning(link, text, bytes, folded) {
                     return decided;
+                }
+                if candidate.is_pure
+                    && needs_words
+                    && let Some(has_none) = gate.has_none(found)
+                {
+                    return has_none;
                 }
                 if candidate.captures_misses {
                     must_run = link.operator.test(bytes, argument, false, captures, &mut self.patterns);
