@@ -43,6 +43,7 @@ mod length;
 mod normalize_path;
 mod nulls;
 mod parity;
+mod residue;
 mod scan;
 mod transformation;
 mod trim;
@@ -52,5 +53,6 @@ mod utf8_to_unicode;
 mod whitespace;
 
 pub use html_entity_decode::has_html_entity;
+pub use residue::residue;
 pub use transformation::Transformation;
 pub use unicode_map::{UnicodeMap, UnknownCodePage};

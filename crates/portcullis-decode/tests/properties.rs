@@ -1,6 +1,6 @@
 //! What holds for every transformation and any bytes.
 
-use portcullis_decode::Transformation;
+use portcullis_decode::{Transformation, residue};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -102,6 +102,19 @@ proptest! {
                 set.with(*byte).with(byte.to_ascii_lowercase()).with(byte.to_ascii_uppercase())
             });
             prop_assert!(out[6..].iter().all(|&byte| may_have.contains(byte)), "{} adds other bytes", t);
+        }
+    }
+
+    #[test]
+    fn residues_outlive_what_keeps_them(input in any_input(), chain in vec(prop::sample::select(Transformation::ALL), 1..6)) {
+        let (mut left, mut later) = (Vec::new(), Vec::new());
+        let mut text = input;
+        if residue(&text, &mut left) {
+            for t in chain.into_iter().filter(|t| t.keeps_residue()) {
+                text = result(t, &text);
+                prop_assert!(residue(&text, &mut later), "{} makes more", t);
+                prop_assert!(later.eq_ignore_ascii_case(&left), "{} makes another", t);
+            }
         }
     }
 

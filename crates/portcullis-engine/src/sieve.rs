@@ -19,6 +19,7 @@ mod gates;
 mod heads;
 mod lanes;
 mod memo;
+mod noise;
 mod origin;
 mod produced;
 pub(crate) mod sift;
@@ -149,6 +150,8 @@ struct Candidate {
     others: Box<[u32]>,
     /// Of a pattern, worked out when it is first asked for.
     behind: OnceLock<Option<behind::Behind>>,
+    /// What finds the residue of a word that it needs (`noise.rs`), worked out when it is first asked for.
+    residual: OnceLock<Option<FewWords>>,
 }
 
 /// Words of many candidates.
@@ -173,11 +176,13 @@ impl Finder {
     /// What says quickly that no word of this list is in a text, if there is such a thing.
     fn few(&self, list: u16) -> Option<&FewWords> {
         let few = self.few.get(usize::from(list))?;
-        few.get_or_init(|| {
-            let words = (0..self.words.len() as u32).filter(|&word| self.lists_of(word).contains(&list));
-            FewWords::new(&words.map(|word| self.words.word(word)).collect::<Vec<_>>())
-        })
-        .as_ref()
+        few.get_or_init(|| FewWords::new(&self.words_of(list).collect::<Vec<_>>())).as_ref()
+    }
+
+    /// In lower case; those of two bytes and more.
+    fn words_of(&self, list: u16) -> impl Iterator<Item = &[u8]> {
+        let words = (0..self.words.len() as u32).filter(move |&word| self.lists_of(word).contains(&list));
+        words.map(|word| self.words.word(word))
     }
 }
 

@@ -81,6 +81,7 @@ impl Sieve {
             produced,
             others: Box::default(),
             behind: OnceLock::new(),
+            residual: OnceLock::new(),
         });
         for look in looks {
             let new = || Source::new(look.side, self.width);

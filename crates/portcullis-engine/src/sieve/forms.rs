@@ -59,7 +59,9 @@ impl Transaction {
     /// Looks at what these make of a calm value.
     pub(super) fn sift_restless(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
         let long_enough = |node: &&u16| text.span.len() >= source.nodes[usize::from(**node)].length_min;
-        if !source.restless.iter().any(|node| long_enough(&node)) {
+        if !source.restless.iter().any(|node| long_enough(&node))
+            || self.makes_noise(plan, sifted, source, text.span)
+        {
             return;
         }
         let acting = &mut sifted.work.forms.acting;
@@ -69,6 +71,20 @@ impl Transaction {
         }
         sifted.work.forms.same.clear();
         sifted.work.forms.acting.clear();
+    }
+
+    /// True if nothing can match in what transformations that change any value make of this one.
+    fn makes_noise(&self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
+        let mut lasts = source.restless.iter().map(|&node| source.nodes[usize::from(node)].last);
+        let Some((&first, last)) = source.restless.first().zip(lasts.next()) else { return true };
+        if lasts.any(|other| other != last) {
+            return false;
+        }
+        let mut made = std::mem::take(&mut sifted.work.forms.made);
+        let acted = self.transform(plan, source, first, text, &mut made);
+        let is_noise = acted && sifted.is_noise(&plan.sieve, source, &source.restless, &made);
+        sifted.work.forms.made = made;
+        is_noise
     }
 
     /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of this text is in vain. Of most
@@ -145,7 +161,12 @@ impl Transaction {
             let same = sifted.work.forms.take_alike(source, first, acting);
             if acted {
                 let classes = classes::of(&made);
-                if sifted.may_match(plan, source, &sifted.work.forms.same[same..], made.len(), classes) {
+                let nodes = std::mem::take(&mut sifted.work.forms.same);
+                let may_match = sifted.may_match(plan, source, &nodes[same..], made.len(), classes)
+                    && !(source.nodes[usize::from(first)].acts_always()
+                        && sifted.is_noise(&plan.sieve, source, &nodes[same..], &made));
+                sifted.work.forms.same = nodes;
+                if may_match {
                     let span = self.store.push(&made);
                     let acting = sifted.work.forms.acting.len();
                     sifted.work.forms.made = std::mem::take(&mut made);

@@ -76,6 +76,8 @@ pub(super) struct Node {
     pub(super) stirs: Option<u64>,
     /// Byte classes that these forms may have though the parent has none of them; `None`: any.
     pub(super) adds: Option<u64>,
+    /// What is made of this form has no more than its residue.
+    pub(super) keeps_residue: bool,
     /// Byte classes of the parent that let the last transformation act; `None`: always.
     triggers: Option<u64>,
     /// A dot that ends it does, too.
@@ -113,6 +115,11 @@ impl Traits {
 }
 
 impl Node {
+    /// True if the last transformation acts on any text, as those do that decode what nobody may have encoded.
+    pub(super) fn acts_always(&self) -> bool {
+        self.triggers.is_none()
+    }
+
     /// False if the last transformation gives back what it gets, a text with these traits.
     pub(super) fn may_act(&self, text: Traits) -> bool {
         self.triggers.is_none_or(|set| set & text.classes != 0)
@@ -210,6 +217,7 @@ impl Source {
             few_below: None,
             stirs: None,
             adds: None,
+            keeps_residue: false,
             triggers: Some(0),
             final_dot: false,
             entity: false,
@@ -267,6 +275,7 @@ impl Source {
             few_below: None,
             stirs: None,
             adds: None,
+            keeps_residue: false,
             triggers,
             final_dot,
             entity,
@@ -315,9 +324,11 @@ impl Source {
             let adds = node.last.map(Transformation::adds).filter(|adds| *adds != ByteSet::FULL);
             let mut adds = adds.map(|adds| classes::touching(&adds) | classes::UPPER);
             let mut stirs = Some(0);
+            let mut keeps = true;
             let mut all = node.candidates.clone();
             for child in node.children.iter().map(|&child| &self.nodes[usize::from(child)]) {
                 all.iter_mut().zip(&child.below).for_each(|(all, below)| *all |= below);
+                keeps &= child.keeps_residue && child.last.is_some_and(Transformation::keeps_residue);
                 let triggers = child.triggers.zip(child.stirs).filter(|_| !child.final_dot);
                 let entity = if child.entity { classes::AMPERSAND } else { 0 };
                 stirs = stirs.zip(triggers).map(|(all, (own, below))| all | own | entity | below);
@@ -327,7 +338,7 @@ impl Source {
             self.adds |= adds.unwrap_or(0);
             let node = &mut self.nodes[at];
             (node.stirs, node.adds, node.length_min) = (stirs, adds, length_min);
-            (node.few_below, node.below) = (few(&all), all);
+            (node.few_below, node.below, node.keeps_residue) = (few(&all), all, keeps);
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::transaction::Transaction;
 use super::forms::Forms;
 use super::lanes::{bits, bits_of};
 use super::memo::{self, Known};
+use super::noise::Noise;
 use super::{Further, Sieve, Source, classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
@@ -60,6 +61,7 @@ pub(super) struct Work {
     pub(super) head: Vec<u8>,
     captures: Captures,
     pub(super) forms: Forms,
+    pub(super) noise: Noise,
 }
 
 /// What is looked at.

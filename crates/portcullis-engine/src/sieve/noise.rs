@@ -1,0 +1,63 @@
+//! Request time: what `base64Decode` makes of a value that nobody has encoded is noise. In most noise one of white space, `%` and `\` stands,
+//! so that each transformation behind makes a further form of it. That nothing can match in any of these is told by one look at what they
+//! all have in common (`residue`).
+
+use portcullis_decode::residue;
+use portcullis_match::FewWords;
+
+use super::lanes::bits_of;
+use super::sift::Sifted;
+use super::{Candidate, Sieve, Source};
+
+/// Buffers.
+#[derive(Debug, Default)]
+pub(super) struct Noise {
+    residue: Vec<u8>,
+    folded: Vec<u8>,
+}
+
+impl Sifted {
+    /// True if no candidate can match in `made`, the form of these nodes, nor in what is made of it, since no word that one of them needs
+    /// stands in the residue.
+    pub(super) fn is_noise(&mut self, sieve: &Sieve, source: &Source, nodes: &[u16], made: &[u8]) -> bool {
+        let nodes = || nodes.iter().map(|&node| &source.nodes[usize::from(node)]);
+        if !nodes().all(|node| node.keeps_residue) {
+            return false;
+        }
+        let Noise { residue: left, folded } = &mut self.work.noise;
+        if !residue(made, left) {
+            return false;
+        }
+        FewWords::fold(left, folded);
+        nodes().all(|node| {
+            node.below.iter().zip(&self.settled).enumerate().all(|(word, (below, settled))| {
+                bits_of(below & !settled).all(|bit| {
+                    let words = sieve.residual_words(word * 64 + bit, source);
+                    words.is_some_and(|words| !words.may_stand_in(folded))
+                })
+            })
+        })
+    }
+}
+
+impl Sieve {
+    /// What finds the residue of a word that this candidate needs in any text, if there is such a thing.
+    fn residual_words(&self, at: usize, source: &Source) -> Option<&FewWords> {
+        let Candidate { residual, .. } = &self.candidates[at];
+        let words = residual.get_or_init(|| {
+            let gates = &self.gates[0];
+            let finder = &gates.finders[source.side as usize];
+            let lists = gates.further[at].lists.iter().filter(|list| list.classes == 0);
+            lists.map(|list| finder.words_of(list.number)).find_map(|words| {
+                let residue_of = |word| {
+                    let mut left = Vec::new();
+                    residue(word, &mut left);
+                    left
+                };
+                let left: Vec<Vec<u8>> = words.map(residue_of).collect();
+                FewWords::new(&left.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            })
+        });
+        words.as_ref()
+    }
+}
