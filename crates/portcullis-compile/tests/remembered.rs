@@ -27,6 +27,7 @@ type Head = &'static [(&'static [u8], &'static [u8])];
 fn run(
     plan: &Arc<Plan>,
     scratch: Scratch,
+    target: &str,
     request: Head,
     response: Head,
     trace: bool,
@@ -35,7 +36,13 @@ fn run(
     if trace {
         transaction.keep_trace(None);
     }
-    let line = RequestLine { line: b"GET / HTTP/1.1", method: b"GET", target: b"/", protocol: b"HTTP/1.1" };
+    let line = format!("GET {target} HTTP/1.1");
+    let line = RequestLine {
+        line: line.as_bytes(),
+        method: b"GET",
+        target: target.as_bytes(),
+        protocol: b"HTTP/1.1",
+    };
     let _ = transaction.request_head(line, request.iter().copied());
     let _ = transaction.request_end(false);
     let _ = transaction.response_head(b"HTTP/1.1", 200, response.iter().copied());
@@ -43,6 +50,35 @@ fn run(
     let rules = transaction.matches().iter().filter(|found| found.log);
     let ids = rules.map(|found| plan.rule(found.rule).id.0).collect();
     (ids, transaction.into_scratch())
+}
+
+/// Hundreds of names, more than there is place for, between messages with few of them.
+#[test]
+fn more_names_than_are_remembered() {
+    const RULES: &str = r#"SecRuleEngine On
+SecRule ARGS_NAMES "@contains evil" "id:1,phase:1,pass,log"
+SecRule ARGS_NAMES "@rx ^x[0-9]+z$" "id:2,phase:1,pass,log,t:lowercase"
+SecRule ARGS_NAMES:n7 "@rx n" "id:3,phase:1,pass,log"
+"#;
+    let files = MemoryFiles::default();
+    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
+    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let query = |count: usize, others: &[&str]| {
+        let names: Vec<String> = (0..count).map(|n| format!("n{n}=")).collect();
+        format!("/?{}&{}", names.join("&"), others.join("&"))
+    };
+    let memo = Memo::default();
+    let mut scratch = Scratch::sharing(&memo);
+    let few = [query(3, &["evil"]), query(9, &["X1Z", "b"]), query(2, &["b"])];
+    let many = [query(600, &[]), query(300, &["evil", "x22z", "evil", "b"]), query(900, &["X1Z", "anevil1"])];
+    for round in 0..2 {
+        for (target, expected) in few.iter().chain(&many).zip([1, 2, 0, 1, 4, 3]) {
+            let (found, buffers) = run(&plan, scratch, target, &[(b"Host", b"h")], &[], false);
+            scratch = buffers;
+            assert_eq!(found, run(&plan, Scratch::default(), target, &[(b"Host", b"h")], &[], true).0);
+            assert_eq!(found.len(), expected, "round {round}: {} {found:?}", &target[target.len() - 20..]);
+        }
+    }
 }
 
 #[test]
@@ -73,9 +109,13 @@ fn each_message_is_judged_as_if_it_were_the_first() {
     for round in 0..4 {
         for (request, of_request) in requests {
             for (response, of_response) in responses {
-                let (mut found, buffers) = run(&plan, scratch, request, response, false);
+                let (mut found, buffers) = run(&plan, scratch, "/", request, response, false);
                 scratch = buffers;
-                assert_eq!(found, run(&plan, Scratch::default(), request, response, true).0, "{request:?}");
+                assert_eq!(
+                    found,
+                    run(&plan, Scratch::default(), "/", request, response, true).0,
+                    "{request:?}"
+                );
                 let mut expected = [of_request, of_response].concat();
                 found.sort_unstable();
                 expected.sort_unstable();

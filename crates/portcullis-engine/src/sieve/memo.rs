@@ -14,6 +14,8 @@ use super::heads::Heads;
 
 /// Entries for one plan; a power of two.
 const ENTRIES: usize = 512;
+/// More values of one message are not remembered: they would take the places of all others, and of each other before they come again.
+pub(super) const VALUES_MAX: usize = ENTRIES / 2;
 /// Longer texts are not remembered.
 pub(super) const TEXT_BYTES_MAX: usize = 255;
 /// Longer paths are not either.
@@ -90,7 +92,7 @@ impl Known {
     /// What is known of `text` before `source`.
     pub(super) fn find(&self, source: u16, text: &[u8]) -> Option<Found> {
         let entry = &self.texts[place(source, text)];
-        (entry.source == source && *entry.text == *text).then_some(entry.found)
+        (source != 0 && entry.source == source && *entry.text == *text).then_some(entry.found)
     }
 
     /// Remembers that just these candidates match; forgets what had the same place.

@@ -12,7 +12,7 @@ use crate::transaction::Transaction;
 
 use super::forms::Forms;
 use super::lanes::{bits, bits_of};
-use super::memo::{self, Known};
+use super::memo::{self, Found, Known};
 use super::noise::Noise;
 use super::{Further, Sieve, Source, classes};
 
@@ -152,6 +152,7 @@ impl Transaction {
             let seen = &mut sifted.classes_seen[number];
             let from = std::mem::replace(seen, self.store.class_len(class) as u32);
             let new = from as usize..self.store.class_len(class);
+            let too_many = new.len() > memo::VALUES_MAX;
             let mut names = (new.len() > REPEATS_MIN).then(|| [Span::default(); NAMES]);
             for at in new {
                 let value = self.store.class_value(class, at);
@@ -168,8 +169,11 @@ impl Transaction {
                 }
                 let key = self.store.text(key);
                 let Some(source) = lanes.source(key) else { continue };
-                let known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
+                let mut known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
                 let is_any = lanes.any.as_ref().is_some_and(|any| std::ptr::eq(any, source));
+                if too_many && is_any && self.is_known(plan, sifted, known.take().as_deref(), source, text) {
+                    continue;
+                }
                 if known.is_some() || !is_any {
                     self.sift_known(plan, sifted, known, source, text);
                     continue;
@@ -198,10 +202,7 @@ impl Transaction {
         let Some(known) = known.filter(|_| source.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
             return self.sift_value(plan, sifted, source, self.look_at(value));
         };
-        if let Some(found) = known.find(source.number, self.store.text(value)) {
-            for candidate in found.iter() {
-                settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, candidate);
-            }
+        if self.is_known(plan, sifted, Some(&*known), source, value) {
             return;
         }
         // All that match it, not only those that did not match others before.
@@ -213,6 +214,21 @@ impl Transaction {
             settle(&mut sifted.run, &mut settled, &plan.sieve, candidate);
         }
         sifted.settled = settled;
+    }
+
+    /// True if what matches this value is known; it is settled then.
+    fn is_known(
+        &self,
+        plan: &Plan,
+        sifted: &mut Sifted,
+        known: Option<&Known>,
+        source: &Source,
+        value: Span,
+    ) -> bool {
+        let found = known.and_then(|known| known.find(source.number, self.store.text(value)));
+        let candidates = found.iter().flat_map(Found::iter);
+        candidates.for_each(|at| settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, at));
+        found.is_some()
     }
 
     pub(super) fn look_at(&self, span: Span) -> Text {
