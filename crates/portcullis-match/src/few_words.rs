@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aho_corasick::Span;
 use aho_corasick::packed::Searcher;
 
 use crate::gate::frequency;
@@ -11,13 +12,18 @@ const FOLD: u8 = 0x20;
 /// Bytes that words are brought together by; of shorter ones all of them.
 const SHARED_BYTES: usize = 4;
 /// A shorter word is too often in a text to be looked for.
-const WORD_BYTES_MIN: usize = 3;
+const WORD_BYTES_MIN: usize = 2;
 /// More words seldom have so few pieces, and a request would wait while these are looked for.
 const WORDS_MAX: usize = 1_000;
 /// Pieces that are looked for many bytes at a time.
 const PIECES_MAX: usize = 64;
 /// Pieces that begin at more places of a text than this are found so often that looking for them first is in vain.
-const WEIGHT_MAX: f64 = 1e-4;
+const WEIGHT_MAX: f64 = 1e-3;
+/// Words that are compared with a text before it is taken to hold one, and one more for so many of its bytes. A place of a piece counts as
+/// some words.
+const COMPARED_AT_PLACE: usize = 8;
+const COMPARED_MIN: usize = 64;
+const COMPARED_BYTES: usize = 4;
 
 /// Says of most texts, in a fraction of the time that [`WordFinder`](crate::WordFinder) takes, that they hold none of some words that
 /// have few pieces in common.
@@ -29,12 +35,25 @@ const WEIGHT_MAX: f64 = 1e-4;
 /// let words = FewWords::new(&words).unwrap();
 /// let mut folded = Vec::new();
 /// FewWords::fold(b"the powers that be", &mut folded);
-/// assert!(!words.may_stand_in(&folded));
+/// assert!(!words.may_stand_in(b"the powers that be", &folded));
 /// FewWords::fold(b"/BIN/CAT", &mut folded);
-/// assert!(words.may_stand_in(&folded));
+/// assert!(words.may_stand_in(b"/BIN/CAT", &folded));
 /// ```
 #[derive(Debug)]
-pub struct FewWords(Searcher);
+pub struct FewWords {
+    searcher: Searcher,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    /// Folded.
+    text: Vec<u8>,
+    /// The words that it stands in, in lower case, and where.
+    words: Vec<(Box<[u8]>, usize)>,
+    /// The numbers of others that may begin where it does.
+    alike: Vec<usize>,
+}
 
 impl FewWords {
     /// For these words in lower case; `None` if they have too many pieces, or too frequent ones, or this processor has nothing to look for
@@ -46,11 +65,23 @@ impl FewWords {
         let folded: Vec<Vec<u8>> =
             words.iter().map(|word| word.iter().map(|byte| byte | FOLD).collect()).collect();
         let pieces = pieces(&folded);
-        let weight = |piece: &Vec<u8>| piece.iter().map(|&byte| frequency(byte)).product::<f64>();
+        let weight = |(piece, _): &(Vec<u8>, _)| piece.iter().map(|&byte| frequency(byte)).product::<f64>();
         if pieces.len() > PIECES_MAX || pieces.iter().map(weight).sum::<f64>() > WEIGHT_MAX {
             return None;
         }
-        Searcher::new(pieces).map(FewWords)
+        let searcher = Searcher::new(pieces.iter().map(|(text, _)| text))?;
+        let word = |(number, at): (usize, usize)| (words[number].to_ascii_lowercase().into(), at);
+        let alike = |number: usize| {
+            let is_alike =
+                |other: &Vec<u8>| pieces[number].0.starts_with(other) || other.starts_with(&pieces[number].0);
+            (0..pieces.len()).filter(|&other| other != number && is_alike(&pieces[other].0)).collect()
+        };
+        let pieces = pieces.iter().enumerate().map(|(number, (text, users))| {
+            let words = users.iter().map(|&user| word(user)).collect();
+            Piece { text: text.clone(), words, alike: alike(number) }
+        });
+        let pieces = pieces.collect();
+        Some(FewWords { searcher, pieces })
     }
 
     /// Replaces `folded` by `text` as [`FewWords::may_stand_in`] wants it.
@@ -60,14 +91,47 @@ impl FewWords {
         folded.iter_mut().for_each(|byte| *byte |= FOLD);
     }
 
-    /// False if none of the words is in this text, in any ASCII case.
-    pub fn may_stand_in(&self, folded: &[u8]) -> bool {
-        self.0.find(folded).is_some()
+    /// False if none of the words is in this text, in any ASCII case; `folded` is what [`FewWords::fold`] makes of it. True if one is, or if
+    /// that is dear to find out.
+    pub fn may_stand_in(&self, text: &[u8], folded: &[u8]) -> bool {
+        let (mut from, mut compared) = (0, 0);
+        while let Some(found) = self.searcher.find_in(folded, Span { start: from, end: folded.len() }) {
+            // Another piece may begin at the same place, or before this one ends.
+            let here = &folded[found.start()..];
+            compared += COMPARED_AT_PLACE;
+            let first = found.pattern().as_usize();
+            let pieces = std::iter::once(&first).chain(&self.pieces[first].alike).map(|&at| &self.pieces[at]);
+            for piece in pieces.filter(|piece| here.starts_with(&piece.text)) {
+                compared += piece.words.len();
+                if piece.words.iter().any(|(word, at)| stands_at(word, text, found.start(), *at)) {
+                    return true;
+                }
+            }
+            if compared > COMPARED_MIN + text.len() / COMPARED_BYTES {
+                return true;
+            }
+            from = found.start() + 1;
+        }
+        false
     }
 }
 
-/// Texts of which each word holds one: those that most words share, as long as their words agree.
-fn pieces(words: &[Vec<u8>]) -> Vec<Vec<u8>> {
+/// True if `word` stands in `text` so that its byte at `offset` is at `place`.
+fn stands_at(word: &[u8], text: &[u8], place: usize, offset: usize) -> bool {
+    let from = place.checked_sub(offset);
+    let Some(here) = from.and_then(|from| text.get(from..from + word.len())) else { return false };
+    // What stands around the piece, in most texts, is another word.
+    let is_same =
+        |byte: fn(&[u8]) -> Option<&u8>| byte(here).map(u8::to_ascii_lowercase).as_ref() == byte(word);
+    is_same(<[u8]>::first) && is_same(<[u8]>::last) && here.eq_ignore_ascii_case(word)
+}
+
+/// Numbers of words, and where something stands in each.
+type Places = Vec<(usize, usize)>;
+
+/// Texts of which each word holds one: those that most words share, as long as their words agree. With each the numbers of its words, and
+/// where it stands in them.
+fn pieces(words: &[Vec<u8>]) -> Vec<(Vec<u8>, Places)> {
     let windows = |word: &[u8]| word.len().saturating_sub(SHARED_BYTES) + 1;
     let window = |word: &'_ [u8], at: usize| word[at..word.len().min(at + SHARED_BYTES)].to_vec();
     let mut users: HashMap<Vec<u8>, usize> = HashMap::new();
@@ -78,29 +142,33 @@ fn pieces(words: &[Vec<u8>]) -> Vec<Vec<u8>> {
         own.into_iter().for_each(|piece| *users.entry(piece).or_default() += 1);
     }
     // By what they share, the words and where it stands in them.
-    let mut groups: std::collections::BTreeMap<Vec<u8>, Vec<(&[u8], usize)>> = Default::default();
-    for word in words {
+    let mut groups: std::collections::BTreeMap<Vec<u8>, Places> = Default::default();
+    for (number, word) in words.iter().enumerate() {
         let best = (0..windows(word)).max_by_key(|&at| users[&window(word, at)]).unwrap_or(0);
-        groups.entry(window(word, best)).or_default().push((word, best));
+        groups.entry(window(word, best)).or_default().push((number, best));
     }
-    groups.into_iter().map(|(shared, users)| extended(shared, &users)).collect()
+    groups.into_iter().map(|(shared, users)| extended(shared, words, users)).collect()
 }
 
-/// What stands around `shared` in all of these words, it included.
-fn extended(shared: Vec<u8>, users: &[(&[u8], usize)]) -> Vec<u8> {
+/// What stands around `shared` in all of these words, it included, and where that stands in them.
+fn extended(shared: Vec<u8>, words: &[Vec<u8>], mut users: Places) -> (Vec<u8>, Places) {
     let agreed = |byte: &dyn Fn(&[u8], usize) -> Option<u8>| {
-        let first = users.first().and_then(|(word, at)| byte(word, *at))?;
-        users.iter().all(|(word, at)| byte(word, *at) == Some(first)).then_some(first)
+        let first = users.first().and_then(|&(word, at)| byte(&words[word], at))?;
+        users.iter().all(|&(word, at)| byte(&words[word], at) == Some(first)).then_some(first)
     };
     let before = (1..).map_while(|distance| {
         agreed(&|word, at| at.checked_sub(distance).and_then(|place| word.get(place)).copied())
     });
     let behind = (shared.len()..).map_while(|distance| agreed(&|word, at| word.get(at + distance).copied()));
     let mut piece: Vec<u8> = before.collect();
+    let behind: Vec<u8> = behind.collect();
+    for (_, at) in &mut users {
+        *at -= piece.len();
+    }
     piece.reverse();
     piece.extend_from_slice(&shared);
     piece.extend(behind);
-    piece
+    (piece, users)
 }
 
 #[cfg(test)]
@@ -110,14 +178,14 @@ mod tests {
     fn holds(words: &[&[u8]], text: &[u8]) -> Option<bool> {
         let mut folded = b"left over".to_vec();
         FewWords::fold(text, &mut folded);
-        FewWords::new(words).map(|words| words.may_stand_in(&folded))
+        FewWords::new(words).map(|words| words.may_stand_in(text, &folded))
     }
 
     #[test]
     fn pieces_are_what_words_share() {
         let of = |words: &[&str]| -> Vec<String> {
             let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-            pieces(&words).iter().map(|piece| piece.escape_ascii().to_string()).collect()
+            pieces(&words).iter().map(|(piece, _)| piece.escape_ascii().to_string()).collect()
         };
         assert_eq!(of(&["bin/cat", "bin/dash", "dev/tcp"]), ["dev/tcp", "bin/"]);
         assert_eq!(of(&["process.env", "process.main", "xprocess.m"]), ["process."]);
@@ -147,9 +215,36 @@ mod tests {
     }
 
     #[test]
+    fn pieces_alone_are_no_words() {
+        let words: &[&[u8]] = &[b"bin/cat", b"bin/dash", b"in/dash-board", b"ash-bo", b"qzin/dx", b"[q]"];
+        let mut state = 5u64;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut found = [0, 0];
+        for _ in 0..3_000 {
+            let parts: &[&[u8]] = &[
+                b"bin/", b"cat", b"DASH", b"-bo", b"ard", b"qz", b"in/d", b"x", b"[q", b"{Q}", b"]", b" ",
+                b"ash",
+            ];
+            let text: Vec<u8> = (0..next(7)).flat_map(|_| parts[next(parts.len())]).copied().collect();
+            let is_there =
+                |word: &&[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+            let expected = words.iter().any(is_there);
+            let Some(held) = holds(words, &text) else { return };
+            assert_eq!(held, expected, "{}", text.escape_ascii());
+            found[usize::from(expected)] += 1;
+        }
+        assert!(found.iter().all(|&count| count > 100), "{found:?}");
+        // Too much work to be sure.
+        assert_eq!(holds(words, &b"in/d".repeat(200)), Some(true));
+    }
+
+    #[test]
     fn what_is_not_worth_it() {
-        assert!(FewWords::new(&[b"==", b"equ"]).is_none());
-        assert!(FewWords::new(&[b"the"]).is_none());
+        assert!(FewWords::new(&[b"e ", b"equ"]).is_none());
+        assert!(FewWords::new(&[b"th"]).is_none());
         assert!(FewWords::new(&vec![b"bin/cat".as_slice(); 1_001]).is_none());
         let many: Vec<Vec<u8>> = (0..300u32).map(|n| format!("{:x}q", n * 7_919_777).into_bytes()).collect();
         assert!(FewWords::new(&many.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_none());

@@ -50,6 +50,8 @@ type Exact = [[u64; 1 << (TABLE_BITS - 6)]; LENGTHS];
 struct Piece {
     /// Folded bytes, the first one lowest, and zeros, which no folded byte is.
     bytes: u64,
+    /// The same, and more of the word: eight bytes, if it goes on so long.
+    more: u64,
     word: u32,
     /// Where the word begins in `texts`.
     start: u32,
@@ -77,13 +79,15 @@ impl WordFinder {
             let length = text.len().min(PIECE_BYTES_MAX);
             let offset = rarest(text, length, &mut users);
             let bytes = first(load(&text[offset..]) | FOLD, length);
+            let more = load(&text[offset..]) | FOLD;
+            let more = first(more, (text.len() - offset).min(8));
             let (pair, third) = pair_and_third(bytes);
             finder.begins.resize(PAIRS, 0);
             finder.begins[pair] |= if length == 2 { u32::MAX } else { 1 << third };
             let bit = hash(bytes) >> (64 - TABLE_BITS);
             exact[length - 2][bit as usize / 64] |= 1 << (bit % 64);
             let (start, word_length, offset) = (start as u32, text.len() as u32, offset as u32);
-            pieces.push(Piece { bytes, word: number, start, word_length, offset });
+            pieces.push(Piece { bytes, more, word: number, start, word_length, offset });
         }
         finder.exact = (!pieces.is_empty()).then_some(exact);
         finder.sort(&pieces);
@@ -179,10 +183,12 @@ impl WordFinder {
             lengths &= lengths - 1;
             let bucket = bucket(bytes);
             for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
-                if piece.bytes != bytes {
+                let (start, length) = (piece.start as usize, piece.word_length as usize);
+                // Most words that only begin alike are told apart by what has been read already.
+                let known = (length - piece.offset as usize).min(8);
+                if piece.bytes != bytes || piece.more != first(folded, known) {
                     continue;
                 }
-                let (start, length) = (piece.start as usize, piece.word_length as usize);
                 let here =
                     at.checked_sub(piece.offset as usize).and_then(|from| text.get(from..from + length));
                 if here.is_some_and(|here| here.eq_ignore_ascii_case(&self.texts[start..start + length])) {

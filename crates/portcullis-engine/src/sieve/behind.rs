@@ -47,6 +47,6 @@ impl Candidate {
             return None;
         }
         FewWords::fold(bytes, folded);
-        if behind.words.may_stand_in(folded) { None } else { regex.is_match_at_start(bytes) }
+        if behind.words.may_stand_in(bytes, folded) { None } else { regex.is_match_at_start(bytes) }
     }
 }

@@ -33,7 +33,7 @@ impl Sifted {
             node.below.iter().zip(&self.settled).enumerate().all(|(word, (below, settled))| {
                 bits_of(below & !settled).all(|bit| {
                     let words = sieve.residual_words(word * 64 + bit, source);
-                    words.is_some_and(|words| !words.may_stand_in(folded))
+                    words.is_some_and(|words| !words.may_stand_in(left, folded))
                 })
             })
         })

@@ -295,11 +295,15 @@ impl Transaction {
             let wordful = wordful.filter(|gate| gate.needs_words(common));
             if wordful.clone().all(|gate| gate.few(finder, classes).next().is_some()) {
                 FewWords::fold(all, folded);
-                let is_none = |gate: &Further| gate.few(finder, classes).any(|few| !few.may_stand_in(folded));
-                if wordful.clone().all(is_none) {
-                    open.retain(|&at| !gates.further[at as usize].needs_words(common));
-                    needs_words = false;
-                }
+                let is_none =
+                    |gate: &Further| gate.few(finder, classes).any(|few| !few.may_stand_in(all, folded));
+                needs_words = false;
+                open.retain(|&at| {
+                    let gate = &gates.further[at as usize];
+                    let stays = !gate.needs_words(common) || !is_none(gate);
+                    needs_words |= stays && gate.needs_words(common);
+                    stays
+                });
             }
         }
         if needs_words {
