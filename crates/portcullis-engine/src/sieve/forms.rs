@@ -60,7 +60,7 @@ impl Transaction {
     pub(super) fn sift_restless(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
         let long_enough = |node: &&u16| text.span.len() >= source.nodes[usize::from(**node)].length_min;
         if !source.restless.iter().any(|node| long_enough(&node))
-            || self.makes_noise(plan, sifted, source, text.span)
+            || text.span.len() > NOISE_BYTES_MAX && self.makes_noise(plan, sifted, source, text.span)
         {
             return;
         }
