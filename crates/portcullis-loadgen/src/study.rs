@@ -292,7 +292,7 @@ impl<'s> Account<'s> {
     }
 }
 
-/// How many rounds `left` allows for each subject: of a second or more, if there is time for three. An odd number, which has a
+/// How many rounds `left` allows for each subject: of about a second or longer, if there is time for three. An odd number, which has a
 /// median.
 fn rounds(left: Duration) -> u32 {
     (left.as_secs_f64() as u32).clamp(3, 25) | 1
