@@ -25,6 +25,7 @@ mod report;
 mod schedule;
 mod study;
 mod table;
+mod thousand;
 mod timer;
 mod upstream;
 

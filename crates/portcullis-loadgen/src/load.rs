@@ -14,6 +14,7 @@ use crate::client::{Client, Peer};
 use crate::message::Message;
 use crate::schedule::{Schedule, Slot};
 use crate::study::Subject;
+use crate::thousand::Thousand;
 use crate::timer::Timer;
 
 /// How long an answer that is due may take after the last request.
@@ -48,6 +49,9 @@ pub struct Load {
 pub struct Measured {
     /// Nanoseconds from the moment when a request was due to the last byte of its answer.
     pub latency: Histogram<u64>,
+    /// The p99 of each 1,000 answers in a row. A moment in which the machine stands still spoils those in which it falls, and
+    /// leaves the median alone.
+    pub p99s: Histogram<u64>,
     /// Nanoseconds by which the generator sent late although a connection was free.
     pub lag: Histogram<u64>,
     /// Requests with an answer.
@@ -67,6 +71,7 @@ impl Measured {
     pub fn new() -> Measured {
         Measured {
             latency: histogram(),
+            p99s: histogram(),
             lag: histogram(),
             answered: 0,
             unexpected: BTreeMap::new(),
@@ -80,6 +85,7 @@ impl Measured {
     pub fn add(&mut self, other: &Measured) {
         // Both have the same bounds.
         let _ = self.latency.add(&other.latency);
+        let _ = self.p99s.add(&other.p99s);
         let _ = self.lag.add(&other.lag);
         self.answered += other.answered;
         for (status, count) in &other.unexpected {
@@ -131,6 +137,7 @@ async fn run(subject: &Subject, load: &Load) -> Result<Measured, Error> {
         messages: Arc::clone(&load.messages),
         refuses: subject.role.refuses_attacks(),
         measured: RefCell::new(Measured::new()),
+        thousand: RefCell::default(),
         in_flight: Cell::new(0),
     });
     let mut tasks = JoinSet::new();
@@ -183,6 +190,7 @@ struct Driver {
     /// Whether attacks are to be refused, where that is known.
     refuses: Option<bool>,
     measured: RefCell<Measured>,
+    thousand: RefCell<Thousand>,
     in_flight: Cell<u64>,
 }
 
@@ -191,7 +199,7 @@ impl Driver {
         let mut client = Some(client);
         while let Some(slot) = self.schedule.next().await {
             if slot.is_free {
-                record(&mut self.measured.borrow_mut().lag, slot.due.elapsed());
+                self.measured.borrow_mut().lag.saturating_record(nanoseconds(slot.due.elapsed()));
             }
             self.in_flight.set(self.in_flight.get() + 1);
             client = self.exchange(client, slot).await;
@@ -214,7 +222,11 @@ impl Driver {
         let measured = &mut *self.measured.borrow_mut();
         match result {
             Ok((client, answer)) => {
-                record(&mut measured.latency, took);
+                let took = nanoseconds(took);
+                measured.latency.saturating_record(took);
+                if let Some(p99) = self.thousand.borrow_mut().p99_with(took) {
+                    measured.p99s.saturating_record(p99);
+                }
                 measured.answered += 1;
                 if !self.is_expected(message, answer.status) {
                     *measured.unexpected.entry(answer.status).or_default() += 1;
@@ -237,6 +249,6 @@ impl Driver {
     }
 }
 
-fn record(histogram: &mut Histogram<u64>, took: Duration) {
-    histogram.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+fn nanoseconds(took: Duration) -> u64 {
+    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
+
+use crate::load::Measured;
 
 /// Of the JSON form; raised when a field changes its meaning or goes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -123,12 +124,22 @@ pub struct Latency {
     pub p99_us: f64,
     /// 999 in 1000.
     pub p999_us: f64,
+    /// The median of the p99 of each 1,000 answers in a row, which moments in which the machine stands still do not change. None if
+    /// there were fewer answers.
+    pub p99_usual_us: Option<f64>,
 }
 
 impl Latency {
-    pub(crate) fn of(histogram: &Histogram<u64>) -> Latency {
-        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
-        Latency { p50_us: at(0.5), p95_us: at(0.95), p99_us: at(0.99), p999_us: at(0.999) }
+    pub(crate) fn of(measured: &Measured) -> Latency {
+        let at = |quantile| measured.latency.value_at_quantile(quantile) as f64 / 1e3;
+        Latency {
+            p50_us: at(0.5),
+            p95_us: at(0.95),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            p99_usual_us: (!measured.p99s.is_empty())
+                .then(|| measured.p99s.value_at_quantile(0.5) as f64 / 1e3),
+        }
     }
 
     pub(crate) fn minus(self, base: Latency) -> Latency {
@@ -137,6 +148,7 @@ impl Latency {
             p95_us: self.p95_us - base.p95_us,
             p99_us: self.p99_us - base.p99_us,
             p999_us: self.p999_us - base.p999_us,
+            p99_usual_us: self.p99_usual_us.zip(base.p99_usual_us).map(|(own, base)| own - base),
         }
     }
 }

@@ -264,7 +264,7 @@ impl<'s> Account<'s> {
             capacity_cpu_us: self.full_cpu_us,
             answered: all.answered,
             achieved: all.throughput(),
-            latency: Latency::of(&all.latency),
+            latency: Latency::of(&all),
             generator_lag_p99_us: all.lag.value_at_quantile(0.99) as f64 / 1e3,
             cpu_us: self.cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all.answered.max(1) as f64),
             added_by_proxy: by_proxy.map(|base| self.added(base)),
@@ -278,12 +278,11 @@ impl<'s> Account<'s> {
     /// What this subject takes longer than another. The spread is that of the rounds.
     fn added(&self, base: &Account<'_>) -> Added {
         let rounds = self.rounds.iter().zip(&base.rounds);
-        let mut p99: Vec<f64> = rounds
-            .map(|(own, base)| Latency::of(&own.latency).minus(Latency::of(&base.latency)).p99_us)
-            .collect();
+        let mut p99: Vec<f64> =
+            rounds.map(|(own, base)| Latency::of(own).minus(Latency::of(base)).p99_us).collect();
         p99.sort_by(f64::total_cmp);
         let at = |place: usize| p99.get(place).copied().unwrap_or_default();
-        let all = Latency::of(&self.all().latency).minus(Latency::of(&base.all().latency));
+        let all = Latency::of(&self.all()).minus(Latency::of(&base.all()));
         Added {
             all,
             p99_rounds_us: [at(0), at(p99.len().saturating_sub(1))],

@@ -40,10 +40,10 @@ fn write_group(f: &mut Formatter<'_>, group: &Group, load: Option<f64>) -> fmt::
     let width = group.rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(10) + 2;
     writeln!(
         f,
-        "  {:width$}{:>9}{:>9}{:>9}{:>9}{:>13}{:>13}{:>11}",
-        "latency, us", "p50", "p95", "p99", "p99.9", "CPU us/req", "requests/s", "CPU us/req"
+        "  {:width$}{:>9}{:>9}{:>9}{:>9}{:>11}{:>13}{:>13}{:>11}",
+        "latency, us", "p50", "p95", "p99", "p99.9", "usual p99", "CPU us/req", "requests/s", "CPU us/req"
     )?;
-    writeln!(f, "  {:width$}{:>36}{:>13}{:>13}{:>11}", "", "", "at this rate", "at most", "then")?;
+    writeln!(f, "  {:width$}{:>47}{:>13}{:>13}{:>11}", "", "", "at this rate", "at most", "then")?;
     for row in &group.rows {
         write!(f, "  {:width$}", row.name)?;
         write_latency(f, &row.latency)?;
@@ -78,7 +78,8 @@ fn write_latency(f: &mut Formatter<'_>, latency: &Latency) -> fmt::Result {
     for value in [latency.p50_us, latency.p95_us, latency.p99_us, latency.p999_us] {
         write!(f, "{value:>9.0}")?;
     }
-    Ok(())
+    let usual = latency.p99_usual_us.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"));
+    write!(f, "{usual:>11}")
 }
 
 fn tenths(value: Option<f64>) -> String {
