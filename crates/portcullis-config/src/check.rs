@@ -95,6 +95,7 @@ impl<'a> Checker<'a> {
                 }
                 None => cores(),
             },
+            worker_affinity: document.worker_affinity,
             admin,
             reload_on_change: document.reload_on_change,
             listeners,

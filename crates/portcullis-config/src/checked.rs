@@ -25,6 +25,8 @@ pub use site::*;
 pub struct Config {
     /// Worker threads, at least 1.
     pub workers: usize,
+    /// Each keeps to a core, and gets the connections that come to it.
+    pub worker_affinity: bool,
     /// The admin listener.
     pub admin: Option<SocketAddr>,
     /// Changed files are read without being asked to.

@@ -49,6 +49,8 @@ pub struct Flags {
     pub plan_cache: Option<PathBuf>,
     /// `--workers`.
     pub workers: Option<u32>,
+    /// `--worker-affinity`.
+    pub worker_affinity: bool,
     /// `--admin`.
     pub admin: Option<String>,
 }
@@ -102,6 +104,7 @@ impl Config {
         let route = Route::root(0, policy.as_ref().map(|_| 0), Failure::default());
         Ok(Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
+            worker_affinity: flags.worker_affinity,
             admin,
             reload_on_change: false,
             listeners: vec![Listener {

@@ -38,6 +38,9 @@ pub(crate) struct Document {
     /// Worker threads, each with its own listeners, connections and upstream pool. Default: one for each core.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<Spanned<u32>>,
+    /// Each worker keeps to a core of its own and serves the connections whose packets come to that core. Default: `false`.
+    #[serde(default)]
+    pub worker_affinity: bool,
     /// The admin listener: `/metrics` and `/healthz`. Default: none.
     pub admin: Option<Admin>,
     /// Reload when the document, the block page or a file in the folders of rules changes. Default: `false`.

@@ -59,6 +59,8 @@ catalogue! {
         "Attempts to hand the listeners over to a new process; if one failed this process goes on.";
     CONNECTIONS_ACTIVE Gauge "portcullis_connections_active" []
         "Client connections that are open.";
+    WORKER_CONNECTIONS Counter "portcullis_worker_connections_total" ["worker"]
+        "Client connections that each worker accepted, by its number from 0.";
     CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
         "Requests whose client went away before it had the whole answer, or took nothing of it for too long.";
     REQUEST_TRAILERS Counter "portcullis_request_trailers_dropped_total" []

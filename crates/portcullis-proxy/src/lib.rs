@@ -60,6 +60,7 @@ mod abort;
 mod access;
 mod access_log;
 mod acme;
+mod affinity;
 mod agents;
 mod answer;
 mod block_page;

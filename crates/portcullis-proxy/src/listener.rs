@@ -6,10 +6,13 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// Connections that wait to be accepted.
 pub(crate) const BACKLOG: i32 = 4096;
+
+/// What SO_INCOMING_CPU says of a socket that takes connections of all cores: -1.
+const ANY_CORE: usize = usize::MAX;
 
 /// The sockets of one listener: all of them, and which each worker serves.
 pub(crate) struct Sockets {
@@ -40,6 +43,25 @@ impl Sockets {
             by_worker[number % workers].push(all[number % all.len()].try_clone()?);
         }
         Ok(Sockets { address: all[0].local_addr()?, all, by_worker })
+    }
+
+    /// Has each worker get the connections whose packets come to its core (SO_INCOMING_CPU, socket(7)); those of cores without a
+    /// worker go to any. Linux before 6.2 spreads connections as without it. Without `cores`, which are by worker, or if workers
+    /// share sockets, every socket takes all. Tells whether workers get their own.
+    pub(crate) fn steer(&self, cores: Option<&[usize]>) -> io::Result<bool> {
+        let cores = cores.filter(|cores| cores.len() <= self.all.len());
+        for (index, socket) in self.all.iter().enumerate() {
+            let socket = SockRef::from(socket);
+            match cores {
+                Some(cores) => socket.set_cpu_affinity(cores[index % cores.len()])?,
+                // The process that we take over from may have had other settings.
+                None if socket.cpu_affinity().is_ok_and(|core| core != ANY_CORE) => {
+                    socket.set_cpu_affinity(ANY_CORE)?;
+                }
+                None => {}
+            }
+        }
+        Ok(cores.is_some())
     }
 
     /// Those that a worker is to serve.
@@ -106,5 +128,24 @@ mod tests {
             let served: Vec<usize> = (0..workers).map(|number| sockets.of_worker(number).len()).collect();
             assert_eq!(served, expected[..workers]);
         }
+    }
+
+    #[test]
+    fn sockets_are_steered_unless_they_are_shared() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let sockets = Sockets::open(any, 2, &mut Vec::new()).unwrap();
+        let cores = |sockets: &Sockets| {
+            let core = |socket| SockRef::from(socket).cpu_affinity().unwrap();
+            sockets.all.iter().map(core).collect::<Vec<_>>()
+        };
+        assert!(sockets.steer(Some(&[0, 1])).unwrap());
+        assert_eq!(cores(&sockets), [0, 1]);
+        // A successor with one worker more than there are sockets.
+        assert!(!sockets.steer(Some(&[0, 1, 2])).unwrap());
+        assert_eq!(cores(&sockets), [ANY_CORE, ANY_CORE]);
+        assert!(sockets.steer(Some(&[1])).unwrap());
+        assert_eq!(cores(&sockets), [1, 1]);
+        assert!(!sockets.steer(None).unwrap());
+        assert_eq!(cores(&sockets), [ANY_CORE, ANY_CORE]);
     }
 }

@@ -22,7 +22,7 @@ use crate::listener::{Sockets, WorkerSockets};
 use crate::state::{Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
-use crate::{StartError, acme, lookups};
+use crate::{StartError, acme, affinity, lookups};
 
 /// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts after one or two.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -60,12 +60,19 @@ impl Proxy {
     ) -> Result<Proxy, StartError> {
         let origin = Origin::default();
         let generation = Generation::build(config, inspectors, 1, &services, &origin, None)?;
+        let cores = config.worker_affinity.then(|| affinity::cores_of(config.workers)).transpose()?;
         let mut sockets: Vec<Sockets> = Vec::new();
         for listener in &config.listeners {
-            let opened = Sockets::open(listener.address, config.workers, &mut inherited);
-            sockets.push(opened.map_err(|error| {
-                StartError::new(format!("cannot listen on {}: {}", listener.address, explain(&error)))
-            })?);
+            let address = listener.address;
+            let cannot = |error| StartError::new(format!("cannot listen on {address}: {}", explain(&error)));
+            let opened = Sockets::open(address, config.workers, &mut inherited).map_err(cannot)?;
+            let steered = opened.steer(cores.as_deref()).map_err(cannot)?;
+            if cores.is_some() && !steered {
+                (services.say)(&format!(
+                    "workers share the socket that was passed to us for {address}: its connections do not keep to cores"
+                ));
+            }
+            sockets.push(opened);
         }
         for unused in inherited.iter().filter_map(|socket| socket.local_addr().ok()) {
             (services.say)(&format!("a socket on {unused} was passed to us, which no listener serves"));
@@ -112,9 +119,10 @@ impl Proxy {
             let own = own.map(|(listener, sockets)| worker_sockets(listener, sockets, number));
             let own = own.collect::<Result<Vec<_>, _>>()?;
             let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
+            let core = cores.as_ref().map(|cores| cores[number]);
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{number}"))
-                .spawn(move || worker::run(shared, number, own, stopped))
+                .spawn(move || worker::run(shared, number, core, own, stopped))
                 .map_err(|error| StartError::new(format!("cannot start a worker: {error}")))?;
             workers.push(thread);
         }

@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use portcullis_config::Config;
 use portcullis_event::{Event, Redactor, RedactorNames};
 use portcullis_inspect::{KeptFile, Memo, PolicyNames, Scratch};
-use portcullis_metrics::{DataPlane, EnumCounters, Registry, RouteMetrics};
+use portcullis_metrics::{Counter, DataPlane, EnumCounters, Registry, RouteMetrics, catalogue};
 use tokio::sync::Notify;
 
 use crate::access::BanFile;
@@ -113,6 +113,7 @@ pub(crate) struct Worker {
     /// What they remember together.
     memo: Memo,
     connections: Cell<usize>,
+    accepted: Counter,
     /// Told whenever a connection ends.
     pub(crate) ended: Notify,
 }
@@ -121,6 +122,8 @@ impl Worker {
     /// Worker number `number`.
     pub(crate) fn new(shared: Arc<Shared>, number: usize) -> Rc<Self> {
         let budget = Rc::new(Budget::new(shared.current.load().held_body_bytes_max));
+        let accepted =
+            shared.services.registry.counter(&catalogue::WORKER_CONNECTIONS, &[&number.to_string()]);
         Rc::new(Worker {
             shared,
             timers: Timers::default(),
@@ -138,6 +141,7 @@ impl Worker {
             scratch: RefCell::default(),
             memo: Memo::default(),
             connections: Cell::new(0),
+            accepted,
             ended: Notify::new(),
         })
     }
@@ -145,6 +149,7 @@ impl Worker {
     /// Counts a connection for as long as the result lives.
     pub(crate) fn count(self: &Rc<Self>) -> Counted {
         self.connections.set(self.connections.get() + 1);
+        self.accepted.inc();
         self.shared.services.metrics.connections_active.add(1);
         Counted { worker: Rc::clone(self) }
     }

@@ -13,7 +13,7 @@ use crate::http3;
 use crate::listener::{BACKLOG, WorkerSockets};
 use crate::state::{Shared, Worker};
 use crate::timer::TICK;
-use crate::{clock, connection};
+use crate::{affinity, clock, connection};
 
 /// Old upstream connections are looked for every this many ticks.
 const SWEEP_TICKS: u32 = 20;
@@ -29,13 +29,20 @@ pub(crate) struct Stop {
     pub(crate) handed_over: bool,
 }
 
-/// Runs until told to stop through `stopped`. `sockets` are by listener.
+/// Runs until told to stop through `stopped`, on `core` if there is one. `sockets` are by listener.
 pub(crate) fn run(
     shared: Arc<Shared>,
     number: usize,
+    core: Option<usize>,
     sockets: Vec<WorkerSockets>,
     stopped: watch::Receiver<Option<Stop>>,
 ) {
+    if let Some(core) = core
+        && let Err(error) = affinity::keep_to(core)
+    {
+        // It serves as well elsewhere.
+        (shared.services.say)(&format!("worker {number} cannot keep to core {core}: {error}"));
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -17,6 +17,7 @@ use portcullis_testkit::process::{self, Signal};
 use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 use portcullis_testkit::wait::{PATIENCE, until};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// A folder with a document, and an upstream.
 struct Place {
@@ -262,6 +263,79 @@ fn sockets_may_be_passed_by_systemd() {
     let mut answer = String::new();
     between.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// The cores that this thread may use.
+fn cores() -> Vec<usize> {
+    let usable = sched_getaffinity(None).unwrap();
+    (0..CpuSet::MAX_CPU).filter(|core| usable.is_set(*core)).collect()
+}
+
+/// Whether SO_INCOMING_CPU counts among sockets of one port: since Linux 6.2.
+fn kernel_steers() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers =
+        release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(2))
+}
+
+#[test]
+fn workers_keep_to_cores_and_connections_to_workers() {
+    let cores = cores();
+    assert!(cores.len() >= 2, "this test needs two cores");
+    let place = Place::new();
+    place.write("first", "worker_affinity = true");
+    let running = place.start(|_| {});
+    until(|| place.is_served());
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", running.0.id())).unwrap();
+    let mut kept: Vec<(String, String)> = tasks
+        .filter_map(|task| {
+            let status = std::fs::read_to_string(task.unwrap().path().join("status")).ok()?;
+            let field =
+                |name| status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()));
+            Some((field("Name:")?, field("Cpus_allowed_list:")?))
+        })
+        .filter(|(name, _)| name.starts_with("worker-"))
+        .collect();
+    kept.sort();
+    let own = |number: usize| (format!("worker-{number}"), cores[number].to_string());
+    assert_eq!(kept, [own(0), own(1)]);
+
+    let accepted = || {
+        let (_, text) = ask(place.admin, "GET", "/metrics").unwrap();
+        [0, 1].map(|number| {
+            let series = format!("portcullis_worker_connections_total{{worker=\"{number}\"}} ");
+            let value =
+                text.lines().find_map(|line| line.strip_prefix(&series)).expect("the series is there");
+            value.parse::<u64>().unwrap()
+        })
+    };
+    for (number, core) in cores.into_iter().take(2).enumerate() {
+        let (address, mut expected) = (place.address, accepted());
+        let clients = std::thread::spawn(move || {
+            let mut own = CpuSet::new();
+            own.set(core);
+            sched_setaffinity(None, &own).unwrap();
+            (0..10).filter(|_| ask(address, "GET", "/").is_some_and(|(status, _)| status == 200)).count()
+        });
+        assert_eq!(clients.join().unwrap(), 10);
+        expected[number] += 10;
+        let now = accepted();
+        assert_eq!(now.iter().sum::<u64>(), expected.iter().sum::<u64>());
+        assert!(now == expected || !kernel_steers(), "connections of core {core}: {now:?}, not {expected:?}");
+    }
+}
+
+#[test]
+fn affinity_needs_a_core_for_each_worker() {
+    let place = Place::new();
+    place.write("first", "worker_affinity = true");
+    let document = std::fs::read_to_string(place.document()).unwrap();
+    std::fs::write(place.document(), document.replace("workers = 2", "workers = 1024")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    let output = command.arg("run").arg("--config").arg(place.document()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("lower `workers`"), "{said}");
 }
 
 /// Clients that ask without a pause: with new connections, and with kept ones.

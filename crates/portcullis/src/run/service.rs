@@ -228,6 +228,7 @@ fn load(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies) -
 fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> {
     let changed = [
         ("workers", started.workers != now.workers),
+        ("worker_affinity", started.worker_affinity != now.worker_affinity),
         ("store", started.store != now.store),
         ("admin", started.admin != now.admin),
         ("events", started.events != now.events),

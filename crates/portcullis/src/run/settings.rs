@@ -24,7 +24,7 @@ pub struct Args {
         value_name = "FILE",
         conflicts_with_all = [
             "listen", "upstream", "mode", "level", "crs", "paranoia", "detect_only", "setup", "rules", "http_compat", "events",
-            "error_log", "plan_cache", "workers", "admin"
+            "error_log", "plan_cache", "workers", "worker_affinity", "admin"
         ],
         required_unless_present = "upstream",
     )]
@@ -72,6 +72,9 @@ pub struct Args {
     /// Worker threads; by default one for each core
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
+    /// Each worker keeps to a core of its own and serves the connections whose packets come to that core
+    #[arg(long)]
+    worker_affinity: bool,
     /// Address and port of /metrics and /healthz
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
@@ -101,6 +104,7 @@ impl Args {
                 error_log: self.error_log.clone(),
                 plan_cache: self.plan_cache.clone(),
                 workers: self.workers,
+                worker_affinity: self.worker_affinity,
                 admin: self.admin.clone(),
             };
             return Config::from_flags(flags).map_err(Failure::usage);
