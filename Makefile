@@ -25,7 +25,7 @@ help:
 	@echo 'make bench-peers       the same messages through libmodsecurity and Coraza, too (CASES= SECONDS_EACH=1)'
 	@echo 'make bench-proxy       CPU per request of ours and of other proxies and WAFs side by side (ARGS=--latency, --syscalls, --help)'
 	@echo 'make bench-agent       what asking an inspection agent adds to a request (ARGS=--requests 20000)'
-	@echo 'make bench-scaling     what a second worker brings: CPU per request with one and two (nginx, wrk)'
+	@echo 'make bench-scaling     what a second core and worker bring: requests a second (wrk)'
 	@echo 'make reload-soak       1,000 reloads of the CRS under load: nothing lost, memory flat (ARGS=--reloads 100)'
 	@echo 'make bench-worst       a search for the message that costs most per byte (SEARCH=120 seconds)'
 	@echo 'make chaos             faults under load, all of them (ARGS="--only breaker"); chaos-quick: those of CI'
@@ -109,7 +109,7 @@ bench-agent:
 
 bench-scaling: crs
 	$(CARGO) build --release --locked -p portcullis
-	scripts/bench-scaling.sh
+	bench/proxy/bench-scaling.py $(ARGS)
 
 reload-soak: crs
 	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins
