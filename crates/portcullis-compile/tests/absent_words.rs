@@ -4,10 +4,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{NoCollections, Plan, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// The second list keeps the search for words alive where the first has none.
 const RULES: &str = r#"SecRuleEngine On
@@ -32,9 +30,7 @@ fn run(plan: &Arc<Plan>, value: &str, trace: bool) -> Vec<u32> {
 
 #[test]
 fn absence_is_what_the_operator_says() {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let filler = "a page that says nothing of interest to anybody. ".repeat(3);
     for (text, expected) in [
         ("hello", &[1, 2][..]),

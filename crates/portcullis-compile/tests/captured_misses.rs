@@ -4,10 +4,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
 SecResponseBodyAccess On
@@ -38,9 +36,7 @@ fn run(plan: &Arc<Plan>, scratch: Scratch, status: u16, body: &str, trace: bool)
 
 #[test]
 fn captures_are_those_of_all_rules() {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let answers: [(u16, &str, &[u32]); 6] = [
         (200, "<p>Nothing to see.</p>", &[]),
         (200, "<h1>Server Error</h1>", &[1, 3]),

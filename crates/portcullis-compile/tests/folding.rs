@@ -1,18 +1,9 @@
 //! Which rules are dead, and which must not be taken for dead. That folding never changes what a request sees is the
 //! business of the comparison with the reference evaluator, which knows nothing of it.
 
-use portcullis_compile::compile;
-use portcullis_engine::Plan;
-use portcullis_seclang::{MemoryFiles, Root, parse};
+mod common;
 
-fn plan(rules: &str) -> Plan {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.into() }], &files);
-    let compiled = compile(&parsed.document, &parsed.sources, &files);
-    let diagnostics = parsed.diagnostics.iter().chain(&compiled.diagnostics);
-    let shown: Vec<_> = diagnostics.map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
-    compiled.plan.unwrap_or_else(|| panic!("{}", shown.join("\n")))
-}
+use common::plan;
 
 /// `id: why` of each dead rule; no step may hold one of them.
 #[track_caller]

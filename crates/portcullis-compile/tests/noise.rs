@@ -4,11 +4,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_decode::Transformation;
 use portcullis_engine::{NoCollections, Plan, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
 SecRequestBodyAccess On
@@ -85,9 +83,7 @@ fn run(plan: &Arc<Plan>, value: &str, trace: bool) -> Vec<u32> {
 
 #[test]
 fn as_every_form_is_looked_at() {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let mut state = 7u64;
     let mut below = |bound: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -5,12 +5,11 @@ mod common;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan_with};
 use portcullis_engine::{
     Answer, Interruption, NoCollections, Progress, Question, RequestLine, Scratch, Transaction,
 };
-use portcullis_seclang::{MemoryFiles, Root, parse};
+use portcullis_seclang::MemoryFiles;
 use portcullis_testkit::mmdb::{self, Value};
 
 const LISTED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -54,14 +53,8 @@ fn files() -> MemoryFiles {
 }
 
 fn load(rules: &str) -> Result<portcullis_engine::Plan, String> {
-    let text = format!("SecRuleEngine On\nSecRequestBodyAccess On\nSecResponseBodyAccess On\n{rules}\n")
-        .into_bytes();
-    let files = files();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &files);
-    let compiled = compile(&parsed.document, &parsed.sources, &files);
-    let diagnostics = parsed.diagnostics.iter().chain(&compiled.diagnostics);
-    let shown: Vec<_> = diagnostics.map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
-    compiled.plan.filter(|_| !parsed.has_errors()).ok_or(shown.join("\n"))
+    let rules = format!("SecRuleEngine On\nSecRequestBodyAccess On\nSecResponseBodyAccess On\n{rules}\n");
+    plan_with(&rules, &files())
 }
 
 /// What came of one exchange: `?name` for each question when it was asked, and the id of each rule when it matched.

@@ -4,21 +4,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{NoCollections, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// Runs phases 1 and 2 over `GET /?query`.
 fn run(rules: &str, query: &str) -> Box<Transaction> {
-    let text = format!("SecRuleEngine On\n{rules}\n").into_bytes();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &MemoryFiles::default());
-    let compiled = compile(&parsed.document, &parsed.sources, &MemoryFiles::default());
-    let diagnostics: Vec<_> = parsed.diagnostics.iter().chain(&compiled.diagnostics).collect();
-    let shown: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
-    let plan = compiled.plan.unwrap_or_else(|| panic!("{}", shown.join("\n")));
-    let mut transaction =
-        Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection());
+    let plan = plan(&format!("SecRuleEngine On\n{rules}\n"));
+    let mut transaction = Transaction::new(plan, Arc::new(NoCollections), Scratch::default(), &connection());
     let target = format!("/?{query}");
     let line = format!("GET {target} HTTP/1.1");
     let request = RequestLine {

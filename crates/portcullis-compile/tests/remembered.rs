@@ -4,10 +4,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
 SecRule REQUEST_HEADERS "@contains evil" "id:1,phase:1,pass,log"
@@ -60,9 +58,7 @@ SecRule ARGS_NAMES "@contains evil" "id:1,phase:1,pass,log"
 SecRule ARGS_NAMES "@rx ^x[0-9]+z$" "id:2,phase:1,pass,log,t:lowercase"
 SecRule ARGS_NAMES:n7 "@rx n" "id:3,phase:1,pass,log"
 "#;
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let query = |count: usize, others: &[&str]| {
         let names: Vec<String> = (0..count).map(|n| format!("n{n}=")).collect();
         format!("/?{}&{}", names.join("&"), others.join("&"))
@@ -83,9 +79,7 @@ SecRule ARGS_NAMES:n7 "@rx n" "id:3,phase:1,pass,log"
 
 #[test]
 fn each_message_is_judged_as_if_it_were_the_first() {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let requests: [(Head, &[u32]); 9] = [
         (&[(b"Host", b"h"), (b"User-Agent", b"browser"), (b"Accept", b"*/*")], &[]),
         (&[(b"Host", b"h"), (b"User-Agent", b"curl/8"), (b"Accept", b"*/*")], &[2]),

@@ -5,10 +5,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 const RULES: &str = r#"SecRuleEngine On
 SecRule REQUEST_URI "@rx select.+from" "id:1,phase:1,pass,log,t:lowercase"
@@ -48,9 +46,7 @@ fn run(plan: &Arc<Plan>, scratch: Scratch, line: &str, trace: bool) -> (Vec<u32>
 
 #[test]
 fn parts_of_the_line_are_judged_as_if_each_came_alone() {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let lines: [(&str, &[u32]); 18] = [
         ("GET / HTTP/1.1", &[12]),
         ("GET /p?category=books&sort=price&page=17 HTTP/1.1", &[12]),

@@ -5,10 +5,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan_with};
 use portcullis_engine::{Interruption, NoCollections, Progress, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
+use portcullis_seclang::MemoryFiles;
 
 /// What came of one request.
 struct Seen {
@@ -30,15 +29,10 @@ impl Seen {
 type Request<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 fn run(rules: &str, (line, headers, body): Request<'_>) -> Seen {
-    let text = format!("SecRuleEngine On\nSecRequestBodyAccess On\n{rules}\n").into_bytes();
+    let text = format!("SecRuleEngine On\nSecRequestBodyAccess On\n{rules}\n");
     let mut files = MemoryFiles::default();
     files.0.insert("words.data".into(), b"# comment\nalpha\nbeta gamma\n".to_vec());
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &files);
-    let compiled = compile(&parsed.document, &parsed.sources, &files);
-    let diagnostics: Vec<_> = parsed.diagnostics.iter().chain(&compiled.diagnostics).collect();
-    let shown: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
-    let plan =
-        compiled.plan.filter(|_| !parsed.has_errors()).unwrap_or_else(|| panic!("{}", shown.join("\n")));
+    let plan = plan_with(&text, &files).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let mut transaction =
         Transaction::new(Arc::new(plan), Arc::new(NoCollections), Scratch::default(), &connection());
     transaction.keep_quiet_matches();

@@ -5,17 +5,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{NoCollections, Plan, Progress, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
-
-fn plan(rules: &str) -> Arc<Plan> {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.into() }], &files);
-    let compiled = compile(&parsed.document, &parsed.sources, &files);
-    Arc::new(compiled.plan.unwrap_or_else(|| panic!("{:?}\n{rules}", compiled.diagnostics)))
-}
 
 /// Keys and values.
 type Tx = Vec<(Vec<u8>, Vec<u8>)>;
