@@ -6,9 +6,10 @@ use std::sync::Arc;
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde::{Serialize, Serializer};
 
+use crate::coverage::Coverage;
 use crate::{
     Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
-    FindingOutcome, NotInspected, Timestamp, UpstreamError,
+    FindingOutcome, Timestamp, UpstreamError,
 };
 
 /// Version of the JSON form, the `schema` member of every event.
@@ -491,25 +492,6 @@ pub struct Exception {
     pub cause: ExceptionCause,
     /// What was done.
     pub policy: ExceptionPolicy,
-}
-
-/// How many bytes were looked at and how many were not.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Coverage {
-    /// Bytes of heads and bodies that rules could see.
-    pub bytes_inspected: u64,
-    /// Bytes they could not, by reason; reasons without bytes are left out.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub bytes_not_inspected: BTreeMap<NotInspected, u64>,
-}
-
-impl Coverage {
-    /// Adds `bytes` to those not inspected for `reason`.
-    pub fn not_inspected(&mut self, reason: NotInspected, bytes: u64) {
-        if bytes > 0 {
-            *self.bytes_not_inspected.entry(reason).or_default() += bytes;
-        }
-    }
 }
 
 fn is_zero(n: &u32) -> bool {

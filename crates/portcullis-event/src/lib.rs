@@ -29,6 +29,7 @@
 //! ```
 
 mod access;
+mod coverage;
 mod event;
 pub mod limits;
 mod modsecurity;
@@ -39,9 +40,10 @@ mod text;
 mod time;
 
 pub use access::AccessRecord;
+pub use coverage::{ByReason, Coverage};
 pub use event::{
-    AgentWord, Client, Control, Coverage, Event, Exception, Finding, Header, Request, Response, RuleInfo,
-    RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
+    AgentWord, Client, Control, Event, Exception, Finding, Header, Request, Response, RuleInfo, RuleMatch,
+    SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
 pub use modsecurity::{
     SEMANTIC_ID, modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message,

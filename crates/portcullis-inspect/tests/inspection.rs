@@ -107,7 +107,7 @@ fn what_is_not_inspected_is_counted() {
     let outcome = Outcome { request_body_bytes: 100, ..Outcome::default() };
     let unseen = |rules: &str, extra: &str, body: &[u8]| {
         let (_, report) = run(rules, &post(extra), body, &outcome);
-        report.coverage.bytes_not_inspected.into_iter().collect::<Vec<_>>()
+        report.coverage.bytes_not_inspected.iter().collect::<Vec<_>>()
     };
     assert_eq!(unseen("", "", &[b'a'; 100]), []);
     assert_eq!(unseen("", "", &[b'a'; 60]), [(NotInspected::OverLimit, 40)]);

@@ -350,9 +350,9 @@ impl Transaction {
         }
         let counters = &shared.services.metrics;
         counters.bytes_inspected.add(coverage.bytes_inspected);
-        for (reason, bytes) in &coverage.bytes_not_inspected {
-            counters.bytes_not_inspected.add(*reason as usize, *bytes);
-            counters.exchanges_not_inspected.inc(*reason as usize);
+        for (reason, bytes) in coverage.bytes_not_inspected.iter() {
+            counters.bytes_not_inspected.add(reason as usize, bytes);
+            counters.exchanges_not_inspected.inc(reason as usize);
         }
         if let Some(refusal) = self.refusal {
             counters.refused_requests.inc(refusal as usize);
