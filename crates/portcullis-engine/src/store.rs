@@ -259,10 +259,15 @@ impl Store {
 
     pub(crate) fn add(&mut self, class: Class, key: Span, data: Span) -> ValueId {
         let id = self.temporary(key, data);
+        self.enter(class, id);
+        id
+    }
+
+    #[inline]
+    fn enter(&mut self, class: Class, id: ValueId) {
         self.classes[class as usize].push(id.0);
         self.news += u32::from(!matches!(class, Class::MatchedVars | Class::MatchedVarsNames));
         self.fresh.classes |= 1 << class as u32;
-        id
     }
 
     /// A name and a value, entered under both of their classes.
@@ -280,8 +285,11 @@ impl Store {
     ) {
         let name = self.push_name(name.0, name.1);
         let value = self.push_at(value.0, value.1);
-        self.add(values, name, value);
-        self.add(names, name, name);
+        let id = self.values.len() as u32;
+        let entry = |data| Value { key: name, data, forms: NONE };
+        self.values.extend_from_slice(&[entry(value), entry(name)]);
+        self.enter(values, ValueId(id));
+        self.enter(names, ValueId(id + 1));
     }
 
     pub(crate) fn class(&self, class: Class) -> impl ExactSizeIterator<Item = ValueId> + '_ {

@@ -67,22 +67,25 @@ fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
 }
 
 /// A percent sign, a byte above 0x7F or an escape is in it. Each name and value is asked, and most are short.
+#[inline]
 fn may_read_otherwise(value: &[u8]) -> bool {
     const SHORT: usize = 64;
+    const ONES: u64 = u64::MAX / 255;
     if value.len() > SHORT {
         return !value.is_ascii() || memchr::memchr2(b'%', 0x1B, value).is_some();
     }
-    let Some(last) = value.last_chunk::<8>() else {
-        return value.iter().any(|b| matches!(b, b'%' | 0x1B | 0x80..));
-    };
-    const ONES: u64 = u64::MAX / 255;
     // The high bit of a byte is set if the byte is zero, and perhaps of those above it.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let (blocks, _) = value.as_chunks::<8>();
-    let marks = blocks.iter().chain([last]).fold(0, |marks, block| {
-        let word = u64::from_le_bytes(*block);
-        marks | word | zero(word ^ (ONES * b'%' as u64)) | zero(word ^ (ONES * 0x1B))
-    });
+    let marks = |word: u64| word | zero(word ^ (ONES * b'%' as u64)) | zero(word ^ (ONES * 0x1B));
+    let marks = if let Some(last) = value.last_chunk::<8>() {
+        let (blocks, _) = value.as_chunks::<8>();
+        let blocks = blocks.iter().chain([last]).map(|block| u64::from_le_bytes(*block));
+        blocks.fold(0, |all, block| all | marks(block))
+    } else if let (Some(first), Some(last)) = (value.first_chunk::<4>(), value.last_chunk::<4>()) {
+        marks(u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)))
+    } else {
+        return value.iter().any(|b| matches!(b, b'%' | 0x1B | 0x80..));
+    };
     marks & (ONES << 7) != 0
 }
 
@@ -196,6 +199,9 @@ impl BodySink for WithReadings<'_> {
             self.memory.charset = by_label(arg.value).or(self.memory.charset);
         }
         let charset = self.memory.part_charset.take().or(self.memory.charset);
+        if charset.is_none() && !may_read_otherwise(arg.name) && !may_read_otherwise(arg.value) {
+            return;
+        }
         if let Some(name) = second_reading(arg.name, charset) {
             self.sink.name_reading(&name);
         }

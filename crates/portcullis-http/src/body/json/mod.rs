@@ -13,6 +13,7 @@
 //! A body that needs a lenient reader is an error. Nothing recurses: open containers are a stack of a few words each.
 
 mod names;
+mod scalar;
 mod string;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ mod tests;
 pub use names::JsonNames;
 use names::Names;
 use portcullis_types::Span;
+use scalar::{is_number, is_scalar_byte};
 
 use super::{Ambiguity, Arg, BodyError, BodyErrorKind, BodySink, Byte, JsonError as Error, Limits, Report};
 
@@ -81,8 +83,8 @@ impl StringToken {
     }
 }
 
-/// An error and its offset.
-type Failure = (BodyErrorKind, u64);
+/// An error and its offset. Boxed, so that results of what succeeds nearly always fit into registers.
+type Failure = Box<(BodyErrorKind, u64)>;
 
 impl Json {
     /// A parser that names values as ModSecurity 2 does.
@@ -111,7 +113,7 @@ impl Json {
         if !self.failed
             && let Err(failure) = self.chunk(chunk, base, sink)
         {
-            self.fail(failure);
+            self.fail(*failure);
         }
     }
 
@@ -121,13 +123,13 @@ impl Json {
         if !self.failed
             && let Err(failure) = self.end(end, sink)
         {
-            self.fail(failure);
+            self.fail(*failure);
         }
         self.report.no_files_bytes = end;
         self.report
     }
 
-    fn fail(&mut self, (kind, position): Failure) {
+    fn fail(&mut self, (kind, position): (BodyErrorKind, u64)) {
         self.failed = true;
         self.report.error = Some(BodyError { kind, position });
     }
@@ -143,52 +145,46 @@ impl Json {
     }
 
     fn chunk(&mut self, chunk: &[u8], base: u64, sink: &mut dyn BodySink) -> Result<(), Failure> {
-        let mut at = 0;
-        while at < chunk.len() {
-            at = match self.token {
-                Some(Token::String(token)) => self.string_bytes(token, chunk, at, base, sink)?,
-                Some(Token::Scalar { start }) => self.scalar_bytes(start, chunk, at, sink)?,
-                None => {
-                    let byte = chunk[at];
-                    match byte {
-                        b' ' | b'\t' | b'\n' | b'\r' => at + 1,
-                        b'"' if self.expect < Expect::Colon => {
-                            let is_key = self.expect >= Expect::Key;
-                            let start = base + at as u64 + 1;
-                            self.string_bytes(StringToken::new(start, is_key), chunk, at + 1, base, sink)?
-                        }
-                        _ if self.structure(byte, base + at as u64)? => at + 1,
-                        _ => at,
-                    }
-                }
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let mut at = match self.token {
+            Some(Token::String(token)) => self.go_on(token, chunk, base, sink)?,
+            Some(Token::Scalar { start }) => self.scalar_bytes(start, chunk, 0, sink)?,
+            None => 0,
+        };
+        while let Some(&byte) = chunk.get(at) {
+            at = match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => at + 1,
+                b'"' if self.expect < Expect::Colon => self.string_at(chunk, at + 1, base, sink)?,
+                _ if self.structure(byte, base + at as u64)? => at + 1,
+                _ => self.scalar_bytes(base + at as u64, chunk, at, sink)?,
             };
         }
         Ok(())
     }
 
-    /// A byte outside strings. False if it is the first of a number or word, which looks at it again.
+    /// A byte outside strings. False if it is the first of a number or word.
+    #[inline]
     fn structure(&mut self, byte: u8, position: u64) -> Result<bool, Failure> {
         use Expect::*;
-        match (byte, self.expect) {
-            (b'{', Value | ValueOrEnd) => {
+        match byte {
+            b':' if self.expect == Colon => self.expect = Value,
+            b',' if self.expect == CommaOrEnd => {
+                self.expect = if self.names.in_object() { Key } else { Value };
+            }
+            b'{' if self.expect <= ValueOrEnd => {
                 self.open(true, position)?;
                 self.expect = KeyOrEnd;
             }
-            (b'[', Value | ValueOrEnd) => {
+            b'[' if self.expect <= ValueOrEnd => {
                 self.open(false, position)?;
                 self.expect = ValueOrEnd;
             }
-            (b'}', KeyOrEnd | CommaOrEnd) if self.names.in_object() => self.close(),
-            (b']', ValueOrEnd | CommaOrEnd) if !self.names.in_object() => self.close(),
-            (b':', Colon) => self.expect = Value,
-            (b',', CommaOrEnd) => {
-                self.expect = if self.names.in_object() { Key } else { Value };
-            }
-            (_, Value | ValueOrEnd) if is_scalar_byte(byte) => {
-                self.token = Some(Token::Scalar { start: position });
-                return Ok(false);
-            }
-            (_, Nothing) => return fail(Error::TrailingData, position),
+            b'}' if matches!(self.expect, KeyOrEnd | CommaOrEnd) && self.names.in_object() => self.close(),
+            b']' if matches!(self.expect, ValueOrEnd | CommaOrEnd) && !self.names.in_object() => self.close(),
+            _ if self.expect <= ValueOrEnd && is_scalar_byte(byte) => return Ok(false),
+            _ if self.expect == Nothing => return fail(Error::TrailingData, position),
             _ => return fail(Error::Unexpected(Byte(byte)), position),
         }
         Ok(true)
@@ -217,23 +213,52 @@ impl Json {
         if self.names.path().len() > max { fail(Error::PathLength(max), position) } else { Ok(()) }
     }
 
-    /// Bytes of a string, from `chunk[at]`. Returns where it goes on after the string, or the chunk's end.
-    fn string_bytes(
+    /// A string whose first byte is at `chunk[at]`. Returns where it goes on after the string, or the chunk's end.
+    #[inline]
+    fn string_at(
         &mut self,
-        mut token: StringToken,
         chunk: &[u8],
         at: usize,
         base: u64,
         sink: &mut dyn BodySink,
     ) -> Result<usize, Failure> {
-        let mut next = at;
-        if token.in_escape {
-            token.in_escape = false;
-            token.has_high |= chunk[at] >= 0x80;
-            next += 1;
+        let mut token = StringToken::new(base + at as u64, self.expect >= Expect::Key);
+        let end = at + string::plain_len(&chunk[at..], &mut token.has_high);
+        if chunk.get(end) != Some(&b'"') || token.has_high {
+            return self.string_bytes(token, chunk, (at, end), base, sink);
         }
+        // As nearly all are: without anything to judge.
+        let raw = &chunk[at..end];
+        self.text(token, raw, raw.len(), sink)?;
+        Ok(end + 1)
+    }
+
+    /// The rest of a string that began in an earlier chunk.
+    fn go_on(
+        &mut self,
+        mut token: StringToken,
+        chunk: &[u8],
+        base: u64,
+        sink: &mut dyn BodySink,
+    ) -> Result<usize, Failure> {
+        let escaped = usize::from(token.in_escape);
+        token.has_high |= token.in_escape && chunk[0] >= 0x80;
+        token.in_escape = false;
+        let next = escaped + string::plain_len(&chunk[escaped..], &mut token.has_high);
+        self.string_bytes(token, chunk, (0, next), base, sink)
+    }
+
+    /// Bytes of a string, from `chunk[at]`; up to `next` there is no quote, no further backslash and no control character. Returns where it
+    /// goes on after the string, or the chunk's end.
+    fn string_bytes(
+        &mut self,
+        mut token: StringToken,
+        chunk: &[u8],
+        (at, mut next): (usize, usize),
+        base: u64,
+        sink: &mut dyn BodySink,
+    ) -> Result<usize, Failure> {
         loop {
-            next += string::plain_len(&chunk[next..], &mut token.has_high);
             match chunk.get(next) {
                 Some(b'"') => break,
                 Some(b'\\') => {
@@ -250,6 +275,7 @@ impl Json {
                     return Ok(chunk.len());
                 }
             }
+            next += string::plain_len(&chunk[next..], &mut token.has_high);
         }
         self.token = None;
         if self.pending.is_empty() {
@@ -269,30 +295,40 @@ impl Json {
         if token.has_high && std::str::from_utf8(raw).is_err() {
             return fail(Error::Utf8, token.start);
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let text = if token.has_escape {
-            scratch.clear();
-            let unescaped = string::unescape(raw, &mut scratch, &mut self.report.ambiguities);
-            unescaped.or_else(|at| fail(Error::Escape, token.start + at as u64))?;
-            if memchr::memchr(0, &scratch).is_some() {
-                self.report.ambiguities.insert(Ambiguity::NulCharacter);
-            }
-            scratch.as_slice()
-        } else {
-            raw
-        };
-        if token.is_key {
-            self.names.key(text);
-            self.check_path(token.start)?;
-            self.expect = Expect::Colon;
-        } else {
-            self.value(text, token.start, raw.len(), sink)?;
+        if !token.has_escape {
+            return self.text(token, raw, raw.len(), sink);
         }
-        self.scratch = scratch;
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        let unescaped = string::unescape(raw, &mut text, &mut self.report.ambiguities);
+        unescaped.or_else(|at| fail(Error::Escape, token.start + at as u64))?;
+        if memchr::memchr(0, &text).is_some() {
+            self.report.ambiguities.insert(Ambiguity::NulCharacter);
+        }
+        self.text(token, &text, raw.len(), sink)?;
+        self.scratch = text;
         Ok(())
     }
 
-    /// Bytes of a number or word, from `chunk[at]`.
+    /// What a string says; `raw_len` bytes did.
+    #[inline]
+    fn text(
+        &mut self,
+        token: StringToken,
+        text: &[u8],
+        raw_len: usize,
+        sink: &mut dyn BodySink,
+    ) -> Result<(), Failure> {
+        if !token.is_key {
+            return self.value(text, token.start, raw_len, sink);
+        }
+        self.names.key(text);
+        self.check_path(token.start)?;
+        self.expect = Expect::Colon;
+        Ok(())
+    }
+
+    /// Bytes of a number or word that began at offset `start`, from `chunk[at]`.
     fn scalar_bytes(
         &mut self,
         start: u64,
@@ -300,18 +336,18 @@ impl Json {
         at: usize,
         sink: &mut dyn BodySink,
     ) -> Result<usize, Failure> {
-        let len = chunk[at..].iter().take_while(|&&b| is_scalar_byte(b)).count();
-        let bytes = &chunk[at..at + len];
-        if at + len == chunk.len() {
-            self.pending.extend_from_slice(bytes);
+        let rest = &chunk[at..];
+        let Some(len) = rest.iter().position(|&b| !is_scalar_byte(b)) else {
+            self.pending.extend_from_slice(rest);
+            self.token = Some(Token::Scalar { start });
             return Ok(chunk.len());
-        }
+        };
         self.token = None;
         if self.pending.is_empty() {
-            self.scalar(bytes, start, sink)?;
+            self.scalar(&rest[..len], start, sink)?;
         } else {
             let mut text = std::mem::take(&mut self.pending);
-            text.extend_from_slice(bytes);
+            text.extend_from_slice(&rest[..len]);
             self.scalar(&text, start, sink)?;
             text.clear();
             self.pending = text;
@@ -321,15 +357,18 @@ impl Json {
 
     fn scalar(&mut self, text: &[u8], start: u64, sink: &mut dyn BodySink) -> Result<(), Failure> {
         let value = match text {
-            b"true" | b"false" => text,
-            b"null" => b"",
-            [b'a'..=b'z' | b'A'..=b'Z', ..] => return fail(Error::Word, start),
+            [b'a'..=b'z' | b'A'..=b'Z', ..] => match text {
+                b"true" | b"false" => text,
+                b"null" => b"",
+                _ => return fail(Error::Word, start),
+            },
             _ if is_number(text) => text,
             _ => return fail(Error::Number, start),
         };
         self.value(value, start, text.len(), sink)
     }
 
+    #[inline]
     fn value(
         &mut self,
         value: &[u8],
@@ -340,7 +379,7 @@ impl Json {
         self.names.before_value();
         self.check_path(start)?;
         if self.report.arguments >= self.limits.arguments_max {
-            return Err((BodyErrorKind::ArgumentsLimit(self.limits.arguments_max), start));
+            return Err(Box::new((BodyErrorKind::ArgumentsLimit(self.limits.arguments_max), start)));
         }
         self.report.arguments += 1;
         let raw_value = Span::new(start as usize, start as usize + raw_len);
@@ -350,42 +389,7 @@ impl Json {
     }
 }
 
+#[cold]
 fn fail<T>(error: Error, position: u64) -> Result<T, Failure> {
-    Err((BodyErrorKind::Json(error), position))
-}
-
-/// Bytes that numbers and words are made of, so that `1x` is one malformed token.
-fn is_scalar_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
-}
-
-/// `-? (0 | [1-9][0-9]*) (\. [0-9]+)? ([eE] [+-]? [0-9]+)?`
-fn is_number(text: &[u8]) -> bool {
-    let digits = |text: &mut &[u8]| {
-        let count = text.iter().take_while(|b| b.is_ascii_digit()).count();
-        *text = &text[count..];
-        count
-    };
-    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
-    let leading_zero = rest.first() == Some(&b'0');
-    let whole = digits(&mut rest);
-    if whole == 0 || leading_zero && whole > 1 {
-        return false;
-    }
-    if let Some(fraction) = rest.strip_prefix(b".") {
-        rest = fraction;
-        if digits(&mut rest) == 0 {
-            return false;
-        }
-    }
-    if let [b'e' | b'E', exponent @ ..] = rest {
-        rest = exponent;
-        if let [b'+' | b'-', unsigned @ ..] = rest {
-            rest = unsigned;
-        }
-        if digits(&mut rest) == 0 {
-            return false;
-        }
-    }
-    rest.is_empty()
+    Err(Box::new((BodyErrorKind::Json(error), position)))
 }

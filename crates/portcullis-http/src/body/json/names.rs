@@ -74,8 +74,15 @@ impl Names {
     }
 
     /// A value starts: names it if it is an element of an array.
+    #[inline]
     pub(super) fn before_value(&mut self) {
-        let Some(container) = self.open.last_mut().filter(|container| !container.object) else { return };
+        if !self.in_object() {
+            self.before_element();
+        }
+    }
+
+    fn before_element(&mut self) {
+        let Some(container) = self.open.last_mut() else { return };
         let index = container.count;
         container.count += 1;
         match self.style {
