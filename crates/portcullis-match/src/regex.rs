@@ -48,6 +48,7 @@ use regex_automata::meta;
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::Hir;
+use regex_syntax::hir::literal::Extractor;
 
 /// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
 /// half a megabyte.
@@ -123,6 +124,7 @@ impl Regex {
         let config = meta::Config::new()
             .utf8_empty(false)
             .nfa_size_limit(Some(nfa_bytes_max))
+            .auto_prefilter(!begins_anywhere(hir))
             .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
         let engine = meta::Builder::new().configure(config).build_from_hir(hir).map_err(|error| {
             let message = match error.size_limit() {
@@ -206,6 +208,17 @@ impl std::fmt::Debug for Regex {
     }
 }
 
+/// True if a match begins with one of many texts, of which some are a single byte: looking for them first, with an automaton, costs more than
+/// the pattern's own automaton does, which is then run from nearly everywhere.
+fn begins_anywhere(hir: &Hir) -> bool {
+    /// So many bytes are looked for in vector code.
+    const FEW: usize = 3;
+    let mut prefixes = Extractor::new().extract(hir);
+    prefixes.optimize_for_prefix_by_preference();
+    let texts = prefixes.literals().unwrap_or_default();
+    !prefixes.is_exact() && texts.len() > FEW && texts.iter().any(|text| text.len() == 1)
+}
+
 fn fill(out: &mut Captures, found: bool, slots: &[Option<NonMaxUsize>; 20]) -> bool {
     for (span, pair) in out.iter_mut().zip(slots.chunks_exact(2)) {
         *span = match (pair[0], pair[1]) {
@@ -232,5 +245,29 @@ mod tests {
         assert!(regex.captures(&hay, &mut out));
         assert_eq!(out[0].unwrap().of(&hay), b"w399abx");
         assert_eq!(out[1], None);
+    }
+
+    /// Without a first look for how a match may begin, the same is found.
+    #[test]
+    fn patterns_that_begin_anywhere() {
+        let pattern = br"(?i)(?:[/\\;]|%(?:2f|5c))[^b](\.|%2e)[/\\]";
+        let hir = Regex::syntax(pattern, RegexFlags::default()).unwrap();
+        assert!(begins_anywhere(&hir));
+        let plain = meta::Builder::new().build_from_hir(&hir).unwrap();
+        let regex = Regex::new(pattern, RegexFlags::default()).unwrap();
+        let pieces = ["/", "\\", ";", "%2F", "%5c", ".", "%2e", "a", "%"];
+        for number in 0..pieces.len().pow(5) {
+            let text: String =
+                (0..5).map(|at| pieces[number / pieces.len().pow(at) % pieces.len()]).collect();
+            let mut found = Captures::default();
+            regex.captures(text.as_bytes(), &mut found);
+            let place = found[0].map(|span| span.start as usize..span.end as usize);
+            assert_eq!(place, plain.find(text.as_bytes()).map(|found| found.range()), "{text}");
+            assert_eq!(regex.is_match(text.as_bytes()), place.is_some(), "{text}");
+        }
+        for others in [&br"(?i)select|union|insert|drop"[..], br"[abc]x", br"^(?:a|b|c|d)x"] {
+            let hir = Regex::syntax(others, RegexFlags::default()).unwrap();
+            assert!(!begins_anywhere(&hir), "{}", others.escape_ascii());
+        }
     }
 }
