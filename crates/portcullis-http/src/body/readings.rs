@@ -15,7 +15,7 @@
 //! percent sign makes another. Ordinary text has none: it costs one scan for `%` and bytes above 0x7F.
 
 use encoding_rs::Encoding;
-use memchr::memchr;
+use memchr::{memchr, memmem};
 
 use super::charset::Charset;
 use super::{Arg, BodySink, content_type, transcode};
@@ -28,6 +28,9 @@ pub enum Declared {
     /// Not even ASCII is itself.
     Transcoded(transcode::Foreign),
 }
+
+/// The argument that says how all are to be read.
+const CHARSET: &[u8] = b"_charset_";
 
 /// The second reading of `value`, sent in `charset`; `None` if it reads the same.
 pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>> {
@@ -44,6 +47,11 @@ pub fn second_reading(value: &[u8], charset: Option<Declared>) -> Option<Vec<u8>
         return (text != value).then_some(text);
     }
     undone(value, charset)
+}
+
+/// True if no value of a query string has a second reading.
+pub(super) fn is_read_alike(query: &[u8]) -> bool {
+    !may_read_otherwise(query) && memchr(b'_', query).is_none_or(|_| memmem::find(query, CHARSET).is_none())
 }
 
 fn undone(value: &[u8], charset: Option<&'static Encoding>) -> Option<Vec<u8>> {
@@ -195,7 +203,7 @@ pub(super) struct WithReadings<'s> {
 impl BodySink for WithReadings<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
         self.sink.arg(arg);
-        if arg.name == b"_charset_" {
+        if arg.name == CHARSET {
             self.memory.charset = by_label(arg.value).or(self.memory.charset);
         }
         let charset = self.memory.part_charset.take().or(self.memory.charset);

@@ -4,7 +4,7 @@ use memchr::{memchr, memchr2};
 use portcullis_decode::url::decode_form;
 use portcullis_types::Span;
 
-use super::readings::{Memory, WithReadings, without_stray_percent};
+use super::readings::{Memory, WithReadings, is_read_alike, without_stray_percent};
 use super::{Arg, BodyError, BodyErrorKind, BodySink, Limits, Report};
 
 /// Parses `name=value&name=value`, as ModSecurity 2.9.7 does.
@@ -23,6 +23,8 @@ pub struct UrlEncoded {
     pair_start: u64,
     scratch: Scratch,
     second_readings: bool,
+    /// Nothing is encoded anywhere in the input.
+    is_literal: bool,
     report: Report,
 }
 
@@ -47,6 +49,7 @@ impl UrlEncoded {
             pair_start: 0,
             scratch: Scratch::default(),
             second_readings: false,
+            is_literal: false,
             report: Report::default(),
         }
     }
@@ -82,6 +85,7 @@ impl UrlEncoded {
 
     /// All of the input at once: the last pair need not wait for more.
     fn whole(mut self, input: &[u8], sink: &mut dyn BodySink) -> Report {
+        self.is_literal = !is_encoded(input);
         let last = self.complete_pairs(input, sink);
         if !last.is_empty() {
             self.pair(last, sink);
@@ -117,6 +121,11 @@ impl UrlEncoded {
             Some(at) => (&pair[..at], &pair[at + 1..], at + 1),
             None => (pair, &pair[pair.len()..], pair.len()),
         };
+        let raw_value = Span::new(start as usize + value_at, start as usize + pair.len());
+        if self.is_literal {
+            self.report.arguments += 1;
+            return sink.arg(Arg { name, value, raw_value });
+        }
         let raw = (name, value);
         let before = self.report.invalid_encodings;
         let invalid = &mut self.report.invalid_encodings;
@@ -124,7 +133,6 @@ impl UrlEncoded {
         let value = decode(value, &mut self.scratch.value, invalid);
         let stray = *invalid > before;
         self.report.arguments += 1;
-        let raw_value = Span::new(start as usize + value_at, start as usize + pair.len());
         sink.arg(Arg { name, value, raw_value });
         if stray && self.second_readings {
             let raw = (without_stray_percent(raw.0), without_stray_percent(raw.1));
@@ -148,6 +156,9 @@ pub fn parse_query(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn 
 
 /// As [`parse_query`], with second readings.
 pub fn parse_query_twice(query: &[u8], separator: u8, limits: &Limits, sink: &mut dyn BodySink) -> Report {
+    if is_read_alike(query) {
+        return parse_query(query, separator, limits, sink);
+    }
     let mut sink = WithReadings { sink, memory: &mut Memory::default() };
     let parser = UrlEncoded::with_separator(limits.clone(), separator).with_second_readings(true);
     parser.whole(query, &mut sink)
@@ -155,12 +166,16 @@ pub fn parse_query_twice(query: &[u8], separator: u8, limits: &Limits, sink: &mu
 
 /// `input` decoded; borrowed if there is nothing to decode. Counts percent signs without two hex digits.
 fn decode<'a>(input: &'a [u8], out: &'a mut Vec<u8>, invalid: &mut u64) -> &'a [u8] {
-    if memchr2(b'%', b'+', input).is_none() {
+    if !is_encoded(input) {
         return input;
     }
     out.clear();
     *invalid += decode_form(input, out) as u64;
     out
+}
+
+fn is_encoded(input: &[u8]) -> bool {
+    memchr2(b'%', b'+', input).is_some()
 }
 
 #[cfg(test)]
@@ -242,6 +257,21 @@ mod tests {
     }
 
     proptest! {
+        /// The short ways for a query in which nothing is encoded find what the long one does.
+        #[test]
+        fn queries_twice(query in "(_charset_=(utf-16|utf-7|shift_jis)&)?[ab%3C4=&+~\u{1b}é＜]{0,80}") {
+            let (mut short, mut long) = (Recorder::default(), Recorder::default());
+            let report = parse_query_twice(query.as_bytes(), b'&', &Limits::default(), &mut short);
+            let mut sink = WithReadings { sink: &mut long, memory: &mut Memory::default() };
+            let mut parser = UrlEncoded::new(Limits::default()).with_second_readings(true);
+            for piece in query.as_bytes().chunks(3) {
+                parser.feed(piece, &mut sink);
+            }
+            prop_assert_eq!(report, parser.finish(&mut sink));
+            prop_assert_eq!(short.events, long.events);
+            prop_assert_eq!(short.raw_values, long.raw_values);
+        }
+
         #[test]
         fn any_chunking(body in "[a%4=&+]{0,24}", cuts in proptest::collection::vec(1usize..6, 0..8)) {
             assert_chunking_is_irrelevant(
