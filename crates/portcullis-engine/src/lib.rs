@@ -53,6 +53,7 @@ mod shortcut;
 mod sieve;
 mod slot_acts;
 mod store;
+mod stretches;
 mod template;
 mod trace;
 mod transaction;
@@ -91,6 +92,7 @@ pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs
 pub use shortcut::Shortcuts;
 pub use sieve::{Memo, Sieve};
 pub use store::Class;
+pub use stretches::Stretches;
 pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};

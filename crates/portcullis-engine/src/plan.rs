@@ -7,8 +7,8 @@ use portcullis_types::{Phase, RuleId, Severity, Variable};
 
 use crate::template::Part;
 use crate::{
-    ChainId, Chains, Diversion, Operator, Prelude, RuleSet, Settings, Shortcuts, Sieve, Template, TxIndex,
-    TxSlot,
+    ChainId, Chains, Diversion, Operator, Prelude, RuleSet, Settings, Shortcuts, Sieve, Stretches, Template,
+    TxIndex, TxSlot,
 };
 
 /// Position of a rule in [`Plan::rules`].
@@ -52,6 +52,8 @@ pub struct Plan {
     pub shortcuts: Shortcuts,
     /// What the first rules of every request come to.
     pub prelude: Prelude,
+    /// What rules on scores come to where nothing is found.
+    pub stretches: Stretches,
     /// By rule: it matches each time that its turn comes.
     pub certain: Vec<bool>,
     /// True if some rule begins with the last match of another: `MATCHED_VAR`.
@@ -482,5 +484,6 @@ impl Plan {
         self.sieve = Sieve::new(self);
         self.sift_unset();
         self.find_sure();
+        self.stretches = Stretches::new(self);
     }
 }

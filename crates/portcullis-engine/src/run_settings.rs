@@ -22,6 +22,10 @@ impl Transaction {
             if !is_simple || phase == Phase::RequestHeaders && at == plan.prelude.begin() {
                 return Some(at);
             }
+            if let Some(end) = self.take_stretch(plan, at) {
+                at = end;
+                continue;
+            }
             let step = steps.get(at)?;
             let Some(rule) = plan.shortcuts.of(step.rule) else { return Some(at) };
             if !rule.is_certain {
@@ -44,10 +48,9 @@ impl Transaction {
 
     /// What a plain rule does.
     pub(crate) fn run_plain_acts(&mut self, plan: &Plan, index: RuleIndex, known: &OfRule) {
-        let (from, count) = (known.acts.0 as usize, known.acts.1 as usize);
-        let numbers = plan.shortcuts.acts.get(from..from + count).unwrap_or_default();
+        let numbers = plan.shortcuts.acts_of(known);
         let done = numbers.iter().take_while(|act| self.run_slot_act(act)).count();
-        if done < count || !known.is_all_numbers {
+        if done < numbers.len() || !known.is_all_numbers {
             let link = &plan.links[plan.rule(index).first_link as usize];
             self.run_acts(plan, &link.acts[done..]);
         }

@@ -27,7 +27,7 @@ pub struct Shortcuts {
     links: Vec<Shortcut>,
     rules: Vec<OfRule>,
     /// Of plain rules, one behind the other.
-    pub(crate) acts: Vec<SlotAct>,
+    acts: Vec<SlotAct>,
 }
 
 /// What is known of a rule.
@@ -42,7 +42,7 @@ pub(crate) struct OfRule {
     /// The same, and it does not even set anything.
     pub(crate) is_idle: bool,
     /// Plain: the first of its acts that set numbers, and how many they are; others are behind them.
-    pub(crate) acts: (u32, u32),
+    acts: (u32, u32),
     /// There are none behind them.
     pub(crate) is_all_numbers: bool,
 }
@@ -92,6 +92,13 @@ impl Shortcuts {
     #[inline]
     pub(crate) fn of(&self, rule: RuleIndex) -> Option<&OfRule> {
         self.rules.get(rule.0 as usize)
+    }
+
+    /// The acts of a plain rule that set numbers.
+    #[inline]
+    pub(crate) fn acts_of(&self, rule: &OfRule) -> &[SlotAct] {
+        let (from, count) = (rule.acts.0 as usize, rule.acts.1 as usize);
+        self.acts.get(from..from + count).unwrap_or_default()
     }
 
     /// True if nothing is different when the rule does not run, but that its match is not remembered.
@@ -227,6 +234,22 @@ impl Shortcut {
 }
 
 impl Shortcut {
+    /// The `TX` keys that the answer depends on; `None` if it depends on other things, too.
+    pub(crate) fn slots(&self) -> Option<impl Iterator<Item = TxSlot>> {
+        let comparison = match self {
+            Shortcut::Always => None,
+            Shortcut::Number(comparison)
+            | Shortcut::WholeNumber(comparison)
+            | Shortcut::Count(comparison) => Some(comparison),
+            _ => return None,
+        };
+        let than = comparison.and_then(|comparison| match comparison.with.than {
+            Than::Slot(slot) => Some(slot),
+            Than::Constant(_) => None,
+        });
+        Some(comparison.map(|comparison| comparison.slot).into_iter().chain(than))
+    }
+
     fn can_say_yes(&self) -> bool {
         match self {
             Shortcut::None | Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) => false,

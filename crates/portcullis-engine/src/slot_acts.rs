@@ -39,6 +39,22 @@ impl SlotAct {
         };
         Some(SlotAct { slot, operation })
     }
+
+    /// The slot that it sets.
+    pub(crate) fn slot(&self) -> TxSlot {
+        self.slot
+    }
+
+    /// The slots that what it sets depends on.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = TxSlot> {
+        let (itself, other) = match self.operation {
+            Operation::Set(_) => (None, None),
+            Operation::Copy(from) => (None, Some(from)),
+            Operation::Add(_) => (Some(self.slot), None),
+            Operation::AddSlot(from) | Operation::SubtractSlot(from) => (Some(self.slot), Some(from)),
+        };
+        itself.into_iter().chain(other)
+    }
 }
 
 fn only_slot(text: &Template) -> Option<TxSlot> {

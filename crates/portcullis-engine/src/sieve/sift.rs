@@ -104,6 +104,11 @@ impl Sifted {
         })
     }
 
+    /// Which of 64 steps have to run.
+    pub(crate) fn runs(&self, phase: Phase, word: usize) -> u64 {
+        self.run[usize::from(phase.number()) - 1].get(word).copied().unwrap_or_default()
+    }
+
     /// The first step of `phase` at `from` or behind it that has to run.
     pub(crate) fn next(&self, phase: Phase, from: usize) -> Option<usize> {
         let steps = &self.run[usize::from(phase.number()) - 1];
