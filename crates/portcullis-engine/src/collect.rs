@@ -40,6 +40,18 @@ impl Transaction {
         }
     }
 
+    /// The last value that a link looks at, if it looks at all of one collection and leaves nothing out.
+    pub(crate) fn last_of_class(&self, link: &Link) -> Option<Item> {
+        let [target] = link.targets.include.as_slice() else { return None };
+        if target.count || !link.targets.exclude.is_empty() || !matches!(target.filter, KeyFilter::All) {
+            return None;
+        }
+        let variable = target.variable;
+        let classes = classes_of(variable).iter().chain(readings_of(variable)).rev();
+        let value = classes.filter_map(|&class| self.store.class(class).next_back()).next()?;
+        Some(Item { variable, count: false, key: self.store.key(value), value })
+    }
+
     /// What a rule itself leaves out are values; a count of them stays.
     fn take_away(
         &mut self,

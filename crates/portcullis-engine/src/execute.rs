@@ -356,21 +356,26 @@ impl Transaction {
     /// All that is left of a rule whose first link matches in vain.
     fn capture_last(&mut self, plan: &Plan, rule: RuleIndex) {
         let link = &plan.links_of(plan.rule(rule))[0];
+        if self.last_of_class(link).is_some_and(|item| self.capture(plan, rule, link, &item)) {
+            return;
+        }
         let mut items = std::mem::take(&mut self.items);
         items.clear();
         self.collect_link(plan, rule, link, 0, &mut items);
-        let mut captures = Captures::default();
-        for item in items.iter().rev() {
-            let form = self.store.form(&plan.chains, item.value, link.chain);
-            captures.clear();
-            if !self.is_taken_away(plan, rule, 0, item)
-                && self.test_form(link, item, form, b"", &mut captures) == Some(true)
-            {
-                self.set_captures(form, &captures);
-                break;
-            }
-        }
+        items.iter().rev().find(|item| self.capture(plan, rule, link, item));
         self.items = items;
+    }
+
+    /// True if the first link of the rule matches the value; its captures are left behind then.
+    fn capture(&mut self, plan: &Plan, rule: RuleIndex, link: &Link, item: &Item) -> bool {
+        let form = self.store.form(&plan.chains, item.value, link.chain);
+        let mut captures = Captures::default();
+        let is_match = !self.is_taken_away(plan, rule, 0, item)
+            && self.test_form(link, item, form, b"", &mut captures) == Some(true);
+        if is_match {
+            self.set_captures(form, &captures);
+        }
+        is_match
     }
 
     /// `TX:0` to `TX:9`. Groups before the last one that took part are set, if only to the empty text; those behind

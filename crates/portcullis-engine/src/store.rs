@@ -174,6 +174,8 @@ pub(crate) struct Store {
     pub(crate) bytes: Vec<u8>,
     values: Vec<Value>,
     classes: [Vec<u32>; CLASS_COUNT],
+    /// Classes that have had a value, a bit for each.
+    used: u64,
     scalars: [u32; Variable::ALL.len()],
     forms: Vec<Form>,
     scratch: Vec<u8>,
@@ -190,6 +192,7 @@ impl Default for Store {
             bytes: Vec::new(),
             values: Vec::new(),
             classes: std::array::from_fn(|_| Vec::new()),
+            used: 0,
             scalars: [NONE; Variable::ALL.len()],
             forms: Vec::new(),
             scratch: Vec::new(),
@@ -211,9 +214,11 @@ impl Store {
         self.bytes.extend_from_slice(bytes);
         self.values.clear();
         self.values.shrink_to(Self::KEPT_BYTES_MAX / 32);
-        for class in &mut self.classes {
+        while self.used != 0 {
+            let class = &mut self.classes[self.used.trailing_zeros() as usize];
             class.clear();
             class.shrink_to(4096);
+            self.used &= self.used - 1;
         }
         self.scalars.fill(NONE);
         self.forms.clear();
@@ -268,6 +273,7 @@ impl Store {
         self.classes[class as usize].push(id.0);
         self.news += u32::from(!matches!(class, Class::MatchedVars | Class::MatchedVarsNames));
         self.fresh.classes |= 1 << class as u32;
+        self.used |= 1 << class as u32;
     }
 
     /// A name and a value, entered under both of their classes.
@@ -292,7 +298,10 @@ impl Store {
         self.enter(names, ValueId(id + 1));
     }
 
-    pub(crate) fn class(&self, class: Class) -> impl ExactSizeIterator<Item = ValueId> + '_ {
+    pub(crate) fn class(
+        &self,
+        class: Class,
+    ) -> impl ExactSizeIterator<Item = ValueId> + DoubleEndedIterator + '_ {
         self.classes[class as usize].iter().map(|&id| ValueId(id))
     }
 
