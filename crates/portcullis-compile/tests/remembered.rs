@@ -30,16 +30,28 @@ fn run(
     response: Head,
     trace: bool,
 ) -> (Vec<u32>, Scratch) {
+    run_line(plan, scratch, ["GET", target, "HTTP/1.1"], request, response, trace)
+}
+
+/// The same with any request line.
+fn run_line(
+    plan: &Arc<Plan>,
+    scratch: Scratch,
+    [method, target, protocol]: [&str; 3],
+    request: Head,
+    response: Head,
+    trace: bool,
+) -> (Vec<u32>, Scratch) {
     let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection());
     if trace {
         transaction.keep_trace(None);
     }
-    let line = format!("GET {target} HTTP/1.1");
+    let line = format!("{method} {target} {protocol}");
     let line = RequestLine {
         line: line.as_bytes(),
-        method: b"GET",
+        method: method.as_bytes(),
         target: target.as_bytes(),
-        protocol: b"HTTP/1.1",
+        protocol: protocol.as_bytes(),
     };
     let _ = transaction.request_head(line, request.iter().copied());
     let _ = transaction.request_end(false);
@@ -117,4 +129,57 @@ fn each_message_is_judged_as_if_it_were_the_first() {
             }
         }
     }
+}
+
+/// Methods and protocols are remembered with heads, names of arguments in their order: any mix of them, most of which come again.
+#[test]
+fn request_lines_and_names_of_arguments() {
+    const RULES: &str = r#"SecRuleEngine On
+SecRule REQUEST_METHOD "!@within GET HEAD" "id:1,phase:1,pass,log"
+SecRule REQUEST_METHOD "@rx ^get" "id:2,phase:1,pass,log"
+SecRule REQUEST_PROTOCOL "!@within HTTP/1.1 HTTP/2.0" "id:3,phase:1,pass,log"
+SecRule ARGS_GET_NAMES "@contains evil" "id:4,phase:2,pass,log"
+SecRule ARGS_NAMES:n7 "@rx n" "id:5,phase:2,pass,log"
+SecRule REQUEST_METHOD|REQUEST_HEADERS|ARGS_NAMES "@rx x[0-9]z" "id:6,phase:2,pass,log,t:lowercase"
+SecRule REQUEST_HEADERS:Host "@streq g" "id:7,phase:1,pass,log,chain"
+SecRule REQUEST_METHOD "@streq GET"
+SecRule REMOTE_PORT "@eq 4711" "id:8,phase:1,pass,log"
+SecRule SERVER_ADDR "!@streq 192.0.2.7" "id:9,phase:2,pass,log"
+SecRule REQBODY_AMBIGUITY "!@streq x" "id:10,phase:2,pass,log"
+"#;
+    let files = MemoryFiles::default();
+    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
+    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let long = "X".repeat(40);
+    let methods = ["GET", "POST", "getter", "GETH", "X1Z", long.as_str()];
+    let protocols = ["HTTP/1.1", "TTP/1.1", "HTTP/1.0", "HTTP/2.0"];
+    let queries =
+        ["", "?a=1", "?a=1&evil=2", "?b=1&a=2", "?n7&a", "?a&n7=", "?ev&il", "?evil&", "?X1Z=&b=", "?A1&b=3"];
+    let heads: [Head; 5] = [
+        &[(b"Host", b"h"), (b"Accept", b"*/*")],
+        &[(b"Host", b"g"), (b"Accept", b"*/*")],
+        &[(b"Cookie", b"a=1"), (b"Authorization", b"x7z")],
+        &[(b"Host", b"g")],
+        &[],
+    ];
+    let memo = Memo::default();
+    let mut scratch = Scratch::sharing(&memo);
+    let mut seed = 7u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let mut matches = 0;
+    for _ in 0..6000 {
+        // The first of each most of the time.
+        let mut often = |count: usize| random(count) * usize::from(random(3) == 0);
+        let (method, protocol) = (methods[often(methods.len())], protocols[often(protocols.len())]);
+        let (query, head) = (queries[often(queries.len())], heads[often(heads.len())]);
+        let line = [method, &format!("/{query}"), protocol];
+        let (found, buffers) = run_line(&plan, scratch, line, head, &[], false);
+        scratch = buffers;
+        assert_eq!(found, run_line(&plan, Scratch::default(), line, head, &[], true).0, "{line:?} {head:?}");
+        matches += found.len();
+    }
+    assert!(matches > 20_000, "{matches}");
 }

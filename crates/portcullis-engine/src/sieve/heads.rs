@@ -3,7 +3,7 @@
 //! What the [memo](super::memo) says of single headers is put together here for those of a head that do not change from one message to the
 //! next, so that one look does for all of them. Nothing is taken for known that is not the same in every byte.
 
-use portcullis_types::may_hold_secret;
+use portcullis_types::{Variable, may_hold_secret};
 
 use crate::Plan;
 use crate::store::{Class, ValueId};
@@ -13,8 +13,8 @@ use super::lanes::bits;
 use super::memo::{self, Known};
 use super::sift::{Sifted, settle};
 
-/// Heads for one plan; a power of two.
-const HEADS: usize = 64;
+/// Heads, and lists of names, for one plan; a power of two.
+const HEADS: usize = 128;
 /// What does not fit is looked at header by header.
 const HEAD_BYTES_MAX: usize = 1024;
 /// Heads that more candidates match are not remembered.
@@ -22,6 +22,14 @@ const FOUND_MAX: usize = 64;
 
 /// Names with their values; two classes whose values stand side by side.
 type Pair = (Class, Class);
+
+/// What stands before the headers of a request is remembered with them,
+pub(super) const BEFORE: [Variable; 2] = [Variable::RequestMethod, Variable::RequestProtocol];
+/// if it is no longer than this.
+const BEFORE_BYTES_MAX: usize = 32;
+
+/// Names of arguments, too, come again and again in the same order: up to so many are looked for as one text.
+const ARGUMENTS_MAX: usize = 32;
 
 const PAIRS: [Pair; 2] = [
     (Class::RequestHeaders, Class::RequestHeadersNames),
@@ -67,23 +75,80 @@ impl Heads {
 }
 
 impl Transaction {
-    /// Looks at the heads that are new, as far as they are worth remembering.
-    pub(super) fn sift_heads(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known) {
-        for (values, names) in PAIRS {
-            let count = self.store.class_len(values);
-            let is_new = sifted.seen(values) == 0 && sifted.seen(names) == 0;
-            if is_new && count > 1 && self.store.class_len(names) == count {
-                self.sift_head(plan, sifted, known, (values, names), count);
-                sifted.see(values, count);
-                sifted.see(names, count);
-            }
-        }
+    /// True if there is a head that [`sift_heads`](Self::sift_heads) looks at, with what stands before it.
+    pub(super) fn has_new_head(&self, sifted: &Sifted) -> bool {
+        let is_short = |&variable: &Variable| {
+            let value = self.store.scalar(variable);
+            value.is_some_and(|value| self.store.data(value).len() <= BEFORE_BYTES_MAX)
+        };
+        self.new_head(sifted, PAIRS[0]).is_some() && BEFORE.iter().all(is_short)
     }
 
-    fn sift_head(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, pair: Pair, count: usize) {
+    /// The number of headers of a head that nobody has looked at, if they are more than one.
+    fn new_head(&self, sifted: &Sifted, (values, names): Pair) -> Option<usize> {
+        let count = self.store.class_len(values);
+        let is_new = sifted.seen(values) == 0 && sifted.seen(names) == 0;
+        (is_new && count > 1 && self.store.class_len(names) == count).then_some(count)
+    }
+
+    /// Looks at the heads that are new, as far as they are worth remembering; `before`: at what stands before that of a request, too.
+    pub(super) fn sift_heads(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, before: bool) {
+        for pair in PAIRS {
+            if let Some(count) = self.new_head(sifted, pair) {
+                let before = if before && pair == PAIRS[0] { &BEFORE[..] } else { &[] };
+                self.sift_head(plan, sifted, known, (pair, before), count);
+                sifted.see(pair.0, count);
+                sifted.see(pair.1, count);
+            }
+        }
+        self.sift_arguments(plan, sifted, known);
+    }
+
+    /// Looks at the names of the arguments of the query, if they are new and not too many.
+    fn sift_arguments(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known) {
+        const NAMES: Class = Class::ArgsGetNames;
+        let count = self.store.class_len(NAMES);
+        if sifted.seen(NAMES) != 0 || !(2..=ARGUMENTS_MAX).contains(&count) {
+            return;
+        }
+        let mut text = std::mem::take(&mut sifted.work.head);
+        text.clear();
+        text.push(NAMES as u8);
+        let fits = (0..count).all(|at| {
+            let name = self.store.text(self.store.data(self.store.class_value(NAMES, at)));
+            let fits = name.len() <= memo::TEXT_BYTES_MAX && text.len() + 1 + name.len() <= HEAD_BYTES_MAX;
+            if fits {
+                text.push(name.len() as u8);
+                text.extend_from_slice(name);
+            }
+            fits
+        });
+        if fits {
+            self.sift_as_one(plan, sifted, known, &text, |transaction, sifted, known| {
+                (0..count).for_each(|at| transaction.sift_entry(plan, sifted, known, NAMES, at));
+            });
+            sifted.see(NAMES, count);
+        }
+        sifted.work.head = text;
+    }
+
+    fn sift_head(
+        &mut self,
+        plan: &Plan,
+        sifted: &mut Sifted,
+        known: &mut Known,
+        (pair, before): (Pair, &[Variable]),
+        count: usize,
+    ) {
         let mut text = std::mem::take(&mut sifted.work.head);
         text.clear();
         text.push(pair.0 as u8);
+        for value in before.iter().filter_map(|&variable| self.store.scalar(variable)) {
+            let value = self.store.text(self.store.data(value));
+            text.push(value.len() as u8);
+            text.extend_from_slice(value);
+        }
+        let headers_at = text.len();
         let mut others = 0;
         for at in 0..count {
             let value = self.store.class_value(pair.0, at);
@@ -92,40 +157,48 @@ impl Transaction {
                 others += 1;
             }
         }
-        if others < count {
-            match known.heads.find(&text) {
-                Ok(found) => found.iter().for_each(|&candidate| {
-                    settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, candidate.into());
-                }),
-                Err(is_worth_it) => {
-                    self.sift_steady(plan, sifted, known, pair, &text, is_worth_it);
+        if others < count || !before.is_empty() {
+            self.sift_as_one(plan, sifted, known, &text, |transaction, sifted, known| {
+                for looked_at in
+                    before.iter().filter_map(|&variable| plan.sieve.lanes.scalar(variable as usize))
+                {
+                    transaction.sift_scalar(plan, sifted, Some(known), looked_at);
                 }
-            }
+                let mut length = headers_at;
+                for at in 0..count {
+                    let value = transaction.store.class_value(pair.0, at);
+                    if let Some(size) = transaction.size(value, length) {
+                        length += size;
+                        transaction.sift_header(plan, sifted, known, pair, at);
+                    }
+                }
+            });
         }
         sifted.work.head = text;
     }
 
-    /// Looks at the headers that `text` is made of, and remembers what came of it.
-    fn sift_steady(
+    /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came of it if the text has
+    /// come before.
+    fn sift_as_one(
         &mut self,
         plan: &Plan,
         sifted: &mut Sifted,
         known: &mut Known,
-        pair: Pair,
         text: &[u8],
-        remember: bool,
+        look: impl FnOnce(&mut Self, &mut Sifted, &mut Known),
     ) {
+        let remember = match known.heads.find(text) {
+            Ok(found) => {
+                return found.iter().for_each(|&candidate| {
+                    settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, candidate.into());
+                });
+            }
+            Err(has_come) => has_come,
+        };
         // All that match, not only those that did not match others before.
         let mut settled = std::mem::take(&mut sifted.settled);
         sifted.settled.resize(plan.sieve.width, 0);
-        let mut length = 1;
-        for at in 0..self.store.class_len(pair.0) {
-            let value = self.store.class_value(pair.0, at);
-            if let Some(size) = self.size(value, length) {
-                length += size;
-                self.sift_header(plan, sifted, known, pair, at);
-            }
-        }
+        look(self, sifted, known);
         if remember {
             known.heads.enter(text, bits(&sifted.settled));
         }
@@ -137,12 +210,16 @@ impl Transaction {
 
     fn sift_header(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, pair: Pair, at: usize) {
         for class in [pair.0, pair.1] {
-            let value = self.store.class_value(class, at);
-            let key = self.store.text(self.store.key(value));
-            let Some(source) = plan.sieve.lanes.of_class(class).source(key) else { continue };
-            let known = Some(&mut *known).filter(|_| memo::repeats_in(class, key));
-            self.sift_known(plan, sifted, known, source, self.store.data(value));
+            self.sift_entry(plan, sifted, known, class, at);
         }
+    }
+
+    fn sift_entry(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, class: Class, at: usize) {
+        let value = self.store.class_value(class, at);
+        let key = self.store.text(self.store.key(value));
+        let Some(source) = plan.sieve.lanes.of_class(class).source(key) else { return };
+        let known = Some(known).filter(|_| memo::repeats_in(class, key));
+        self.sift_known(plan, sifted, known, source, self.store.data(value));
     }
 
     /// Appends a header to `head`, if it is one of those that are the same each time and there is room.

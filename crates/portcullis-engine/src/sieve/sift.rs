@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_match::FewWords;
-use portcullis_types::{Phase, Span};
+use portcullis_types::{Phase, Span, Variable};
 
 use crate::Plan;
 use crate::operator::Captures;
@@ -11,6 +11,7 @@ use crate::store::{CLASS_COUNT, Class, Fresh};
 use crate::transaction::Transaction;
 
 use super::forms::Forms;
+use super::heads::BEFORE;
 use super::lanes::{bits, bits_of};
 use super::memo::{self, Found, Known};
 use super::noise::Noise;
@@ -142,15 +143,14 @@ impl Transaction {
 
     fn sift_new(&mut self, plan: &Plan, sifted: &mut Sifted, mut known: Option<&mut Known>, fresh: Fresh) {
         let lanes = &plan.sieve.lanes;
-        for number in bits(&fresh.scalars) {
-            let Some((variable, source)) = lanes.scalar(number) else { continue };
-            let Some(value) = self.store.scalar(variable) else { continue };
-            let text = self.store.data(value);
-            let known = known.as_deref_mut().filter(|_| memo::repeats_as(variable, self.store.text(text)));
-            self.sift_known(plan, sifted, known, source, text);
+        let has_head = known.is_some() && self.has_new_head(sifted);
+        for (variable, source) in bits(&fresh.scalars).filter_map(|number| lanes.scalar(number)) {
+            if !has_head || !BEFORE.contains(&variable) {
+                self.sift_scalar(plan, sifted, known.as_deref_mut(), (variable, source));
+            }
         }
         if let Some(known) = known.as_deref_mut() {
-            self.sift_heads(plan, sifted, known);
+            self.sift_heads(plan, sifted, known, has_head);
         }
         for number in bits_of(fresh.classes) {
             let (class, lanes) = (Class::ALL[number], &lanes.classes[number]);
@@ -193,6 +193,19 @@ impl Transaction {
                 self.sift_group(plan, sifted, any);
             }
         }
+    }
+
+    pub(super) fn sift_scalar(
+        &mut self,
+        plan: &Plan,
+        sifted: &mut Sifted,
+        known: Option<&mut Known>,
+        (variable, source): (Variable, &Source),
+    ) {
+        let Some(value) = self.store.scalar(variable) else { return };
+        let text = self.store.data(value);
+        let known = known.filter(|_| memo::repeats_as(variable, self.store.text(text)));
+        self.sift_known(plan, sifted, known, source, text);
     }
 
     /// As [`sift_value`](Self::sift_value), with the answer in `known` if it is there, or afterwards.
