@@ -290,7 +290,9 @@ impl RequestBody {
             ));
         }
         let names: Vec<&str> = self.ambiguities.iter().map(|ambiguity| ambiguity.name()).collect();
-        store.set_scalar(Variable::ReqbodyAmbiguity, names.join(" ").as_bytes());
+        if !names.is_empty() {
+            store.set_scalar(Variable::ReqbodyAmbiguity, names.join(" ").as_bytes());
+        }
         set_flag(store, Variable::InboundDataError, truncated || self.over_no_files_limit);
         set_flags(store, &flags);
         if settings.modsecurity3 && flags.unmatched_boundary() {

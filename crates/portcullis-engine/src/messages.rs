@@ -18,11 +18,20 @@ impl Transaction {
         for variable in [Variable::RemoteAddr, Variable::RemoteHost, Variable::UseragentIp] {
             store.set_scalar_span(variable, client);
         }
-        let server = push_address(store, connection.server.ip());
-        store.set_scalar_span(Variable::ServerAddr, server);
-        store.set_scalar(Variable::RemotePort, &Decimal::new(connection.client.port().into()));
-        store.set_scalar(Variable::ServerPort, &Decimal::new(connection.server.port().into()));
         store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
+        // Few rules look at these; where none does that the sieve asks beforehand, they are worked out for whoever asks.
+        let lanes = &self.plan.sieve.lanes;
+        if lanes.looks_at(Variable::ServerAddr) {
+            let server = push_address(store, connection.server.ip());
+            store.set_scalar_span(Variable::ServerAddr, server);
+        }
+        for (variable, address) in
+            [(Variable::RemotePort, connection.client), (Variable::ServerPort, connection.server)]
+        {
+            if lanes.looks_at(variable) {
+                store.set_scalar(variable, &Decimal::new(address.port().into()));
+            }
+        }
     }
 
     pub(crate) fn ingest_request_head<'a>(

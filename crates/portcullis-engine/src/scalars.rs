@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use portcullis_types::{Phase, Span, Variable};
+use portcullis_types::{Decimal, Phase, Span, Variable};
 
 use crate::Class;
 use crate::store::ValueId;
@@ -55,6 +55,10 @@ impl Transaction {
             }
             variable if is_flag(variable) || variable == Variable::ResponseStatus => Some(b"0".to_vec()),
             Variable::ReqbodyErrorMsg | Variable::ReqbodyProcessorErrorMsg => Some(Vec::new()),
+            Variable::ReqbodyAmbiguity => self.body.has_ended().then(Vec::new),
+            Variable::RemotePort => Some(Decimal::new(self.client_port.into()).to_vec()),
+            Variable::ServerPort => Some(Decimal::new(self.server.port().into()).to_vec()),
+            Variable::ServerAddr => Some(self.server.ip().to_string().into_bytes()),
             Variable::Webappid => Some(self.plan().settings.web_app_id.clone()),
             // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
             Variable::ModsecBuild => Some(b"020907900".to_vec()),

@@ -43,7 +43,7 @@ pub struct Sieve {
     /// Words of a candidate bitset: whole [`Block`]s.
     width: usize,
     candidates: Vec<Candidate>,
-    lanes: Lanes,
+    pub(crate) lanes: Lanes,
     /// What matching needs in any text, and in texts of plain bytes only (`classes.rs`).
     gates: [Gates; 2],
     /// Byte classes that no text of the second kind has.

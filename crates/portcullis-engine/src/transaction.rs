@@ -130,6 +130,8 @@ pub struct Transaction {
     pub(crate) body: RequestBody,
     pub(crate) patterns: Patterns,
     pub(crate) phase: Phase,
+    pub(crate) client_port: u16,
+    pub(crate) server: SocketAddr,
     pub(crate) epoch_seconds: i64,
     pub(crate) utc_offset_seconds: i32,
     /// `ENV`: what `setenv` set.
@@ -211,6 +213,8 @@ impl Transaction {
             body: RequestBody::new(settings.audit.reachable.request_body),
             patterns: Patterns::new(settings),
             phase: Phase::RequestHeaders,
+            client_port: connection.client.port(),
+            server: connection.server,
             epoch_seconds: connection.epoch_seconds,
             utc_offset_seconds: connection.utc_offset_seconds,
             env: Vec::new(),

@@ -43,19 +43,20 @@ impl Inspection {
     pub(crate) fn new(
         inspector: Arc<Inspector>,
         names: PolicyNames,
-        connection: Connection,
+        mut connection: Connection,
         scratch: Box<Scratch>,
     ) -> Box<Inspection> {
         let about = portcullis_engine::Connection {
             client: connection.client,
             server: connection.server,
-            unique_id: connection.request_id.clone(),
+            unique_id: std::mem::take(&mut connection.request_id),
             epoch_seconds: (connection.epoch_millis / 1000) as i64,
             utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
         let Scratch { engine, semantic: mut spare, seen } = *scratch;
         let mut transaction = Transaction::new(plan, collections, engine, &about);
+        connection.request_id = about.unique_id;
         for (name, value) in &connection.environment {
             transaction.add_environment(name, value.as_bytes());
         }

@@ -160,6 +160,11 @@ impl Lanes {
         Some((*variable, source))
     }
 
+    /// True if anybody looks at it.
+    pub(crate) fn looks_at(&self, variable: Variable) -> bool {
+        self.scalar(variable as usize).is_some()
+    }
+
     /// Once all sources are in: puts what is looked up in order, and gives each source its number.
     pub(super) fn finish(&mut self) {
         self.scalar_places = vec![None; Variable::ALL.len()];

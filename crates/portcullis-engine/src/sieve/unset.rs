@@ -10,6 +10,8 @@ impl Plan {
     /// Tells the sieve what comes of such scalars. One that is given a value later is looked at again.
     pub(crate) fn sift_unset(&mut self) {
         let mut run = Transaction::of_nobody();
+        // Some have such a value once the body has been read.
+        run.request_body_end(false);
         let mut sifted = Sifted::default();
         sifted.reset(&self.sieve, true);
         for (variable, source) in &self.sieve.lanes.scalars {
