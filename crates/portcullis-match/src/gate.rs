@@ -151,7 +151,7 @@ pub(crate) fn frequency(byte: u8) -> f64 {
     FREQUENCIES[usize::from(byte)]
 }
 
-const FREQUENCIES: [f64; 256] = {
+static FREQUENCIES: [f64; 256] = {
     const LETTERS: [f64; 26] = [
         0.065, 0.012, 0.022, 0.034, 0.10, 0.018, 0.016, 0.049, 0.056, 0.003, 0.008, 0.032, 0.019, 0.054,
         0.060, 0.015, 0.002, 0.048, 0.051, 0.073, 0.022, 0.008, 0.019, 0.003, 0.016, 0.002,

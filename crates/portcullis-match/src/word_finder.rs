@@ -254,9 +254,10 @@ fn bucket(bytes: u64) -> usize {
 /// a text of `bin/` would cost hundreds of them each time.
 fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
     let (mut least, mut best, mut user) = (f64::INFINITY, 0, 0);
-    for (at, window) in text.windows(length).enumerate() {
-        let place = users.place(window);
-        let begin = window.iter().take(3).fold(1.0, |all, &byte| all * crate::gate::frequency(byte));
+    for at in 0..=text.len() - length {
+        let piece = &text[at..];
+        let place = users.place(first(load(piece), length));
+        let begin = piece[..length.min(3)].iter().fold(1.0, |all, &byte| all * crate::gate::frequency(byte));
         let weight = begin * f64::from(1 + users.0[place]);
         if weight < least {
             (least, best, user) = (weight, at, place);
@@ -271,8 +272,8 @@ struct Users(Vec<u32>);
 
 impl Users {
     /// The number of places is a power of two.
-    fn place(&self, piece: &[u8]) -> usize {
-        (hash(load(piece)) >> 32) as usize & (self.0.len() - 1)
+    fn place(&self, piece: u64) -> usize {
+        (hash(piece) >> 32) as usize & (self.0.len() - 1)
     }
 }
 

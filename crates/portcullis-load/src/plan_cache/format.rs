@@ -1,7 +1,7 @@
 //! The bytes of the file.
 //!
 //! ```text
-//! magic, SHA-256 of the rest, version
+//! magic, CRC-32 of the rest, version
 //! patterns:  count, then each: flags, text, groups, gates
 //! lists:     count, then each: words, gates
 //! ```
@@ -13,11 +13,12 @@ use std::sync::Arc;
 use portcullis_compile::{Remembered, Used};
 use portcullis_match::{FACTS_VERSION, Facts, Gate, Gates, RegexFlags};
 use portcullis_types::ByteSet;
-use sha2::{Digest, Sha256};
 
 use super::PlanCacheError;
 
-const MAGIC: &[u8; 8] = b"PLANFCT1";
+const SUM_BYTES: usize = 4;
+/// The file's kind, and the version of what stands before the body.
+const MAGIC: &[u8; 8] = b"PLANFCT2";
 
 pub(super) fn encode(used: &Used) -> Vec<u8> {
     let mut regexes: Vec<_> = used.regexes.iter().filter_map(|regex| Some((regex, regex.facts()?))).collect();
@@ -43,17 +44,20 @@ pub(super) fn encode(used: &Used) -> Vec<u8> {
         body.words(list.words());
         body.facts(&facts);
     }
-    let sum = Sha256::digest(&body.0);
+    let sum = crc32fast::hash(&body.0).to_le_bytes();
     [MAGIC.as_slice(), &sum, &body.0].concat()
 }
 
 pub(super) fn decode(content: &[u8]) -> Result<Remembered, PlanCacheError> {
     let damaged = PlanCacheError::Damaged;
-    let Some((head, body)) = content.split_at_checked(MAGIC.len() + 32) else {
+    let Some((head, body)) = content.split_at_checked(MAGIC.len() + SUM_BYTES) else {
         return Err(damaged("it ends too early"));
     };
-    let Some(sum) = head.strip_prefix(MAGIC) else { return Err(damaged("it is no plan cache")) };
-    if Sha256::digest(body)[..] != *sum {
+    let Some(sum) = head.strip_prefix(MAGIC) else {
+        let is_one = head.starts_with(&MAGIC[..MAGIC.len() - 1]);
+        return Err(if is_one { PlanCacheError::OtherVersion } else { damaged("it is no plan cache") });
+    };
+    if crc32fast::hash(body).to_le_bytes() != *sum {
         return Err(damaged("its checksum is wrong"));
     }
     let mut reader = Reader(body);
