@@ -147,9 +147,7 @@ SecRule REMOTE_PORT "@eq 4711" "id:8,phase:1,pass,log"
 SecRule SERVER_ADDR "!@streq 192.0.2.7" "id:9,phase:2,pass,log"
 SecRule REQBODY_AMBIGUITY "!@streq x" "id:10,phase:2,pass,log"
 "#;
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+    let plan = plan(RULES);
     let long = "X".repeat(40);
     let methods = ["GET", "POST", "getter", "GETH", "X1Z", long.as_str()];
     let protocols = ["HTTP/1.1", "TTP/1.1", "HTTP/1.0", "HTTP/2.0"];
