@@ -24,31 +24,52 @@ static VALUES: [u8; 256] = {
     values
 };
 const OTHER: u8 = 255;
+/// The same, with a bit for what is no letter that four letters together do not reach, wherever among them it stands.
+static WIDE: [u64; 256] = {
+    let mut wide = [WIDE_OTHER; 256];
+    let mut i = 0;
+    while i < 64 {
+        wide[ALPHABET[i] as usize] = i as u64;
+        i += 1;
+    }
+    wide
+};
+const WIDE_OTHER: u64 = 1 << 24;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// Groups of four letters whose bytes are written together.
+const GROUPS: usize = 16;
+
 pub(crate) fn decode(input: &[u8], out: &mut Vec<u8>) {
-    let (groups, _) = input.as_chunks::<4>();
-    let start = out.len();
-    out.resize(start + 3 * groups.len(), 0);
-    let mut whole = 0;
-    for (letters, bytes) in groups.iter().zip(out[start..].as_chunks_mut::<3>().0) {
-        let values = letters.map(|byte| VALUES[usize::from(byte)]);
-        if values[0] | values[1] | values[2] | values[3] > 63 {
-            break;
+    let (groups, rest) = input.as_chunks::<4>();
+    for block in groups.chunks(GROUPS) {
+        let mut bytes = [0; 3 * GROUPS];
+        let mut whole = 0;
+        for (letters, bytes) in block.iter().zip(bytes.as_chunks_mut::<3>().0) {
+            let bits = letters.iter().fold(0, |bits, &byte| bits << 6 | WIDE[usize::from(byte)]);
+            if bits >= WIDE_OTHER {
+                break;
+            }
+            *bytes = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
+            whole += 1;
         }
-        let bits = values.iter().fold(0, |bits, &value| bits << 6 | u32::from(value));
-        *bytes = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
-        whole += 1;
+        out.extend_from_slice(&bytes[..3 * whole]);
+        if let Some(last) = block.get(whole) {
+            return decode_last(last, out);
+        }
     }
-    out.truncate(start + 3 * whole);
-    let whole = whole * 4;
-    let mut group = Group::default();
-    for &byte in &input[whole..] {
-        let value = VALUES[usize::from(byte)];
-        if value == OTHER {
-            return;
-        }
-        group.push(value, out);
+    decode_last(rest, out);
+}
+
+/// The first letters of a group that has less than four.
+fn decode_last(group: &[u8], out: &mut Vec<u8>) {
+    let values = group.iter().map(|&byte| VALUES[usize::from(byte)]).take_while(|&value| value != OTHER);
+    let (mut bits, mut count) = (0u32, 0);
+    values.for_each(|value| (bits, count) = (bits << 6 | u32::from(value), count + 1));
+    match count {
+        2 => out.push((bits >> 4) as u8),
+        3 => out.extend_from_slice(&[(bits >> 10) as u8, (bits >> 2) as u8]),
+        _ => {}
     }
 }
 
@@ -99,6 +120,39 @@ impl Group {
             3 => out.push((self.bits >> 2) as u8),
             0 => out.push(self.bits as u8),
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Group, OTHER, VALUES, decode};
+
+    /// Letter by letter.
+    fn plainly(text: &[u8]) -> Vec<u8> {
+        let (mut out, mut group) = (Vec::new(), Group::default());
+        let values = text.iter().map(|&byte| VALUES[usize::from(byte)]);
+        values.take_while(|&value| value != OTHER).for_each(|value| group.push(value, &mut out));
+        out
+    }
+
+    #[test]
+    fn groups_are_what_their_letters_are() {
+        let mut state = 9u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..20_000 {
+            let rare = 1 + round % 150;
+            let bytes = (0..next(200)).map(|_| match next(rare) {
+                0 => next(256) as u8,
+                n => b"aZ09+/qwMN"[n as usize % 10],
+            });
+            let text: Vec<u8> = bytes.collect();
+            let mut out = b"before".to_vec();
+            decode(&text, &mut out);
+            assert_eq!(out, [b"before", plainly(&text).as_slice()].concat(), "{}", text.escape_ascii());
         }
     }
 }
