@@ -15,7 +15,7 @@ use super::lanes::{ClassLanes, Source};
 use super::origin::{Origin, origin, side};
 use super::produced::Produced;
 use super::word_lists::WordLists;
-use super::{BLOCK_BITS, Block, Candidate, Further, GROUPS, Side, Sieve, Without, classes, memo};
+use super::{BLOCK_BITS, Block, Candidate, Finder, Further, GROUPS, Side, Sieve, Without, classes, memo};
 
 impl Sieve {
     /// For the rules of `plan`.
@@ -57,7 +57,12 @@ impl Sieve {
         sieve.gates = builders.map(GatesBuilder::finish);
         sieve.join_links();
         let Sieve { lanes, gates, .. } = &mut sieve;
-        lanes.complete(plan, |candidate| gates[0].further[candidate].length_min as usize);
+        let digits = gates[1].finders.each_ref().map(Finder::lists_of_digits);
+        lanes.complete(
+            plan,
+            |candidate| gates[0].further[candidate].length_min as usize,
+            |side, candidate| gates[1].digits_min(candidate, &digits[side as usize]),
+        );
         sieve
     }
 
@@ -160,7 +165,12 @@ fn known_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Look>)> {
 
 impl super::Lanes {
     /// Who looks at any key looks at those that others name, too.
-    fn complete(&mut self, plan: &Plan, length_min: impl Fn(usize) -> usize) {
+    fn complete(
+        &mut self,
+        plan: &Plan,
+        length_min: impl Fn(usize) -> usize,
+        digits_min: impl Fn(Side, usize) -> Option<usize>,
+    ) {
         for ClassLanes { any, keyed, .. } in &mut self.classes {
             for (_, source) in keyed.iter_mut() {
                 if let Some(any) = any {
@@ -168,10 +178,10 @@ impl super::Lanes {
                 }
             }
             let sources = keyed.iter_mut().map(|(_, source)| source).chain(any);
-            sources.for_each(|source| source.finish(&length_min));
+            sources.for_each(|source| source.finish(&length_min, &digits_min));
         }
         for (_, source) in &mut self.scalars {
-            source.finish(&length_min);
+            source.finish(&length_min, &digits_min);
         }
         self.finish();
     }

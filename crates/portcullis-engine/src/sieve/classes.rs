@@ -6,7 +6,8 @@ use portcullis_types::ByteSet;
 pub(super) const UPPER: u64 = 1 << 27;
 /// The class of `&`.
 pub(super) const AMPERSAND: u64 = TABLE[b'&' as usize];
-const DIGIT: u64 = 1 << 26;
+/// The class of digits.
+pub(super) const DIGIT: u64 = 1 << 26;
 const BLANK: u64 = 1 << 28;
 const CONTROL: u64 = 1 << 29;
 const HIGH: u64 = 1 << 30;

@@ -59,7 +59,7 @@ impl Transaction {
     /// Looks at what these make of a calm value.
     pub(super) fn sift_restless(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
         let long_enough = |node: &&u16| text.span.len() >= source.nodes[usize::from(**node)].length_min;
-        if !source.restless.iter().any(|node| long_enough(&node))
+        if text.span.len() < source.restless_min
             || text.span.len() > NOISE_BYTES_MAX && self.makes_noise(plan, sifted, source, text.span)
         {
             return;
@@ -91,20 +91,23 @@ impl Transaction {
     /// values they make noise.
     fn any_may_match(&self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
         let mut made = std::mem::take(&mut sifted.work.forms.made);
+        let acting = std::mem::take(&mut sifted.work.forms.acting);
         // The last that was made, of what.
         let mut last = None;
         let mut may_match = false;
-        for &node in &sifted.work.forms.acting {
+        for &node in &acting {
             let of = source.nodes[usize::from(node)].last;
             if last.is_none_or(|(known, _)| known != of) {
                 let acted = self.transform(plan, source, node, text, &mut made);
                 last = Some((of, acted.then(|| classes::of(&made))));
             }
             let classes = last.and_then(|(_, classes)| classes);
-            may_match |=
-                classes.is_none_or(|classes| sifted.may_match(plan, source, &[node], made.len(), classes));
+            may_match |= classes.is_none_or(|classes| {
+                sifted.may_match(plan, source, &[node], made.len(), classes)
+                    && !sifted.is_noise(&plan.sieve, source, &[node], &made)
+            });
         }
-        sifted.work.forms.made = made;
+        (sifted.work.forms.made, sifted.work.forms.acting) = (made, acting);
         may_match
     }
 

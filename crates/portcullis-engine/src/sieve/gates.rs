@@ -4,7 +4,7 @@ use portcullis_match::FewWords;
 
 use super::lanes::bits_of;
 use super::sift::Text;
-use super::{BLOCK_BITS, Block, Finder, Further, GROUPS, Gates, List, Sieve, Without};
+use super::{BLOCK_BITS, Block, Finder, Further, GROUPS, Gates, List, Sieve, Without, classes};
 
 impl Further {
     /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`Gates::left`] leaves.
@@ -124,6 +124,22 @@ impl Gates {
             }
         }
         true
+    }
+}
+
+impl Gates {
+    /// How many digits this candidate matches at least; `None`: it matches no text of digits only. `lists` are the word lists with words of
+    /// digits.
+    pub(super) fn digits_min(&self, candidate: usize, lists: &[bool]) -> Option<usize> {
+        let gate = &self.further[candidate];
+        let has_number = |list: &List| list.classes & classes::DIGIT != 0 || lists[usize::from(list.number)];
+        let is_possible =
+            self.possible[candidate / BLOCK_BITS][candidate % BLOCK_BITS / 64] >> (candidate % 64) & 1 == 1;
+        let may_match = is_possible
+            && gate.needed & !classes::DIGIT == 0
+            && gate.has_one_of_each(classes::DIGIT)
+            && gate.lists.iter().all(has_number);
+        may_match.then_some(gate.length_min as usize)
     }
 }
 

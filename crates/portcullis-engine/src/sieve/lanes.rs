@@ -45,6 +45,10 @@ pub(crate) struct Source {
     /// Where the transformation of no node on the way acts, only these forms may differ from the value: those of nodes that act on any
     /// value.
     pub(super) restless: Vec<u16>,
+    /// What is made of shorter values there is nothing that a candidate could match.
+    pub(super) restless_min: usize,
+    /// No candidate matches fewer digits than this, nor what is made of them.
+    pub(super) digits_min: usize,
     /// The candidates that look at the value itself then.
     pub(super) calm: Vec<u64>,
     /// The same, if they are few.
@@ -234,6 +238,8 @@ impl Source {
             number: 0,
             nodes,
             restless: Vec::new(),
+            restless_min: usize::MAX,
+            digits_min: 0,
             calm,
             few_calm: None,
             triggers: 0,
@@ -300,8 +306,12 @@ impl Source {
         }
     }
 
-    /// Once all candidates are in; `length_min` says what each needs.
-    pub(super) fn finish(&mut self, length_min: impl Fn(usize) -> usize) {
+    /// Once all candidates are in; `length_min` says what each needs, `digits_min` how many digits, if digits may be all.
+    pub(super) fn finish(
+        &mut self,
+        length_min: impl Fn(usize) -> usize,
+        digits_min: impl Fn(Side, usize) -> Option<usize>,
+    ) {
         let mut calm = vec![true; self.nodes.len()];
         for at in 0..self.nodes.len() {
             if at > 0 && self.nodes[at].triggers.is_none() {
@@ -344,6 +354,12 @@ impl Source {
             let node = &mut self.nodes[at];
             (node.stirs, node.adds, node.length_min) = (stirs, adds, length_min);
             (node.few_below, node.below, node.keeps_residue) = (few(&all), all, keeps);
+        }
+        let least = self.restless.iter().map(|&node| self.nodes[usize::from(node)].length_min).min();
+        self.restless_min = least.unwrap_or(usize::MAX);
+        if self.triggers & classes::DIGIT == 0 {
+            let least = bits(&self.calm).filter_map(|candidate| digits_min(self.side, candidate)).min();
+            self.digits_min = self.restless_min.min(least.unwrap_or(usize::MAX));
         }
     }
 }

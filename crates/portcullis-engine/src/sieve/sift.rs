@@ -184,6 +184,9 @@ impl Transaction {
                     continue;
                 }
                 let text = self.look_at(text);
+                if text.classes & !classes::DIGIT == 0 && text.span.len() < source.digits_min {
+                    continue;
+                }
                 match self.may_be_grouped(plan, source, text) {
                     true => sifted.work.group.push(text),
                     false => self.sift_value(plan, sifted, source, text),
@@ -265,7 +268,7 @@ impl Transaction {
         let mut group = std::mem::take(&mut sifted.work.group);
         for texts in group.chunks(GROUP_MAX) {
             self.sift_texts(plan, sifted, source, &source.calm, texts);
-            for &text in texts {
+            for &text in texts.iter().filter(|text| text.span.len() >= source.restless_min) {
                 self.sift_restless(plan, sifted, source, text);
             }
         }

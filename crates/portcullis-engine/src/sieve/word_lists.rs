@@ -73,6 +73,17 @@ impl<'a> WordLists<'a> {
     }
 }
 
+impl Finder {
+    /// By list: whether it has a word of digits, of two bytes or more.
+    pub(super) fn lists_of_digits(&self) -> Vec<bool> {
+        let mut lists = vec![false; self.list_count];
+        let numbers =
+            (0..self.words.len() as u32).filter(|&word| self.words.word(word).iter().all(u8::is_ascii_digit));
+        numbers.flat_map(|word| self.lists_of(word)).for_each(|&list| lists[usize::from(list)] = true);
+        lists
+    }
+}
+
 /// Byte classes that the words of a single byte have.
 pub(super) fn byte_classes(list: &[Vec<u8>]) -> u64 {
     let bytes = list.iter().filter(|word| word.len() == 1).flatten();
