@@ -1,5 +1,6 @@
 //! Byte classes: what of a text's bytes rules care for, in one word.
 
+use portcullis_decode::Transformation;
 use portcullis_types::ByteSet;
 
 /// Upper-case letters have this class and that of their letter.
@@ -55,6 +56,24 @@ pub(super) fn of(text: &[u8]) -> u64 {
     all[0] | all[1] | all[2] | all[3] | rest
 }
 
+/// The classes of what `last` makes of a text with these: those, or a few more. `None` where its bytes have to be looked at.
+pub(super) fn after(last: Transformation, classes: u64) -> Option<u64> {
+    const SPACE: u64 = TABLE[b' ' as usize];
+    const STOPS: u64 = TABLE[b',' as usize] | TABLE[b';' as usize];
+    const DROPPED: u64 = TABLE[b'"' as usize] | TABLE[b'\'' as usize] | TABLE[b'\\' as usize];
+    // Of these classes `cmdLine` changes some bytes only.
+    const MIXED: u64 = BLANK | TABLE[b'^' as usize];
+    match last {
+        Transformation::Lowercase => Some(classes & !UPPER),
+        Transformation::RemoveWhitespace => Some(classes & !(SPACE | BLANK | HIGH_BLANK)),
+        Transformation::CmdLine if classes & MIXED == 0 => {
+            let space = if classes & STOPS == 0 { 0 } else { SPACE };
+            Some(classes & !(UPPER | STOPS | DROPPED) | space)
+        }
+        _ => None,
+    }
+}
+
 /// Classes of which a text with a byte of `set` has one.
 pub(super) fn touching(set: &ByteSet) -> u64 {
     let class = |byte: u8| match byte {
@@ -98,6 +117,33 @@ mod tests {
         assert_eq!(not_plain() & of(b"Some text, 1/2 of it: a@b.c"), 0);
         assert!(plain_bytes().complement().iter().all(|byte| not_plain() & of(&[byte]) != 0));
         assert_eq!(touching(&ByteSet::EMPTY.with(b'<')) & of(b"abc XYZ 123 >/"), 0);
+    }
+
+    #[test]
+    fn classes_of_what_is_made() {
+        let mut state = 3u64;
+        let mut below = |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        let mut known = 0;
+        for round in 0..20_000 {
+            let bytes = &b"aZ09 ,;\t\r\n\x0b\x0c\"'\\^~/(\xa0\xe9\0\x1b=<"[..4 + round % 22];
+            let text: Vec<u8> = (0..below(12)).map(|_| bytes[below(bytes.len())]).collect();
+            for &last in Transformation::ALL {
+                let Some(classes) = after(last, of(&text)) else { continue };
+                let mut made = Vec::new();
+                if !last.apply(&text, &mut made) {
+                    made.clone_from(&text);
+                }
+                assert_eq!(of(&made) & !classes, 0, "{last} {}", text.escape_ascii());
+                // A blank before a slash goes.
+                let more = if last == Transformation::CmdLine { TABLE[b' ' as usize] } else { 0 };
+                assert_eq!(classes & !of(&made) & !more, 0, "{last} {}", text.escape_ascii());
+                known += 1;
+            }
+        }
+        assert!(known > 40_000, "{known}");
     }
 
     #[test]

@@ -163,7 +163,9 @@ impl Transaction {
             let acted = self.transform(plan, source, first, span, &mut made);
             let same = sifted.work.forms.take_alike(source, first, acting);
             if acted {
-                let classes = classes::of(&made);
+                let last = source.nodes[usize::from(first)].last;
+                let classes = last.and_then(|last| classes::after(last, classes));
+                let classes = classes.unwrap_or_else(|| classes::of(&made));
                 let nodes = std::mem::take(&mut sifted.work.forms.same);
                 let may_match = sifted.may_match(plan, source, &nodes[same..], made.len(), classes)
                     && !(source.nodes[usize::from(first)].acts_always()
