@@ -4,10 +4,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::connection;
-use portcullis_compile::compile;
+use common::{connection, plan};
 use portcullis_engine::{NoCollections, Plan, RequestLine, Scratch, Transaction};
-use portcullis_seclang::{MemoryFiles, Root, parse};
 
 /// Each of these alone.
 const OPERATORS: &[&str] = &[
@@ -61,7 +59,6 @@ fn run(plan: &Arc<Plan>, body: &str, trace: bool) -> usize {
 
 #[test]
 fn as_every_number_is_looked_at() {
-    let files = MemoryFiles::default();
     let mut state = 7u64;
     let mut below = |bound: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -75,8 +72,7 @@ fn as_every_number_is_looked_at() {
                  SecRule REQUEST_HEADERS:Content-Type \"@contains json\" \"id:1,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON\"\n\
                  SecRule ARGS \"{operator}\" \"id:2,phase:2,pass,log,{transformations}\"\n"
             );
-            let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.into() }], &files);
-            let plan = Arc::new(compile(&parsed.document, &parsed.sources, &files).plan.unwrap());
+            let plan = plan(&rules);
             for _ in 0..12 {
                 let count = 1 + below(4);
                 let numbers = (0..count).map(|_| match below(8) {
