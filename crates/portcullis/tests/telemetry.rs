@@ -137,6 +137,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_upstream_requests_queued", "portcullis-proxy/tests/upstreams.rs"),
     ("portcullis_upstream_resolutions_total", "portcullis-proxy/tests/names.rs"),
     ("portcullis_upstream_retries_denied_total", "portcullis-proxy/tests/upstreams.rs"),
+    ("portcullis_worker_connections_total", "portcullis/tests/operations.rs"),
 ];
 
 #[test]
