@@ -23,6 +23,8 @@ const RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HE
 
 struct Running {
     process: Process,
+    /// What it writes to its standard output and error.
+    output: PathBuf,
     address: SocketAddr,
     admin: SocketAddr,
     /// Requests that it has answered.
@@ -65,15 +67,17 @@ impl Running {
         let output = folder.join(format!("{}.output", address.port()));
         let mut process = Process::start(&program, &arguments, &output).unwrap();
         process.wait_for(address, PATIENCE).unwrap();
-        Running { process, address, admin, answered: AtomicI64::new(0) }
+        Running { process, output, address, admin, answered: AtomicI64::new(0) }
     }
 
     fn get(&self, target: &str, client: &str) -> u16 {
         let request =
             format!("GET {target} HTTP/1.1\r\nHost: a\r\nX-Client: {client}\r\nConnection: close\r\n\r\n");
-        let status = exchange(self.address, None, request.as_bytes(), PATIENCE).unwrap().status;
+        let answer = exchange(self.address, None, request.as_bytes(), PATIENCE);
+        let said = || std::fs::read_to_string(&self.output).unwrap_or_default();
+        let answer = answer.unwrap_or_else(|failure| panic!("{failure}; it said: {}", said()));
         self.answered.fetch_add(1, Relaxed);
-        status
+        answer.status
     }
 
     /// One request after the other, each once the one before has been stored, which happens after its answer is out.
