@@ -27,10 +27,12 @@ const OTHER: u8 = 255;
 /// The same, with a bit for what is no letter that four letters together do not reach, wherever among them it stands.
 static WIDE: [u64; 256] = {
     let mut wide = [WIDE_OTHER; 256];
-    let mut i = 0;
-    while i < 64 {
-        wide[ALPHABET[i] as usize] = i as u64;
-        i += 1;
+    let mut byte = 0;
+    while byte < 256 {
+        if VALUES[byte] != OTHER {
+            wide[byte] = VALUES[byte] as u64;
+        }
+        byte += 1;
     }
     wide
 };
