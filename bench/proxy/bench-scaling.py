@@ -10,7 +10,7 @@ same cores, so that what is compared is all of a core against all of two. Three 
   two, spread   two workers without it: half of all connections have the worker on one core and the client on the other
 
 The last one has also what the kernel takes to pass packets from core to core on loopback."""
-import argparse, os, pathlib, re, statistics, subprocess, sys, tempfile
+import argparse, os, pathlib, re, signal, statistics, subprocess, sys, tempfile
 
 sys.dont_write_bytecode = True
 from peers import Running, found, free_port
@@ -24,14 +24,11 @@ address = "127.0.0.1:{port}"
 [[sites]]
 name = "application"
 hosts = ["*"]
-upstream = "none"
 mode = "off"
 [[sites.routes]]
 name = "hello"
 path = "/"
 respond = {{ status = 200, body = "hello from the application\\n", content_type = "text/plain" }}
-[upstreams.none]
-endpoints = ["http://127.0.0.1:9"]
 """
 
 
@@ -92,6 +89,8 @@ def main():
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:
         sys.exit("bench-scaling: two cores are needed")
+    # So that `finally` stops what was started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     ways = []
     with tempfile.TemporaryDirectory(prefix="bench-scaling.") as folder:
         work = pathlib.Path(folder)
