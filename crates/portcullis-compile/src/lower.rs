@@ -79,7 +79,8 @@ pub fn compile_sharing(
     plan.reads_file_content = reads(&plan, Variable::FilesTmpContent)
         || reads(&plan, Variable::FilesTmpnames)
         || plan.settings.keep_files != KeepFiles::Off;
-    plan.searches_xml = plan.links.iter().any(searches_xml);
+    plan.searches_xml = plan.links.iter().any(searches_xml)
+        || plan.ctl_targets.iter().any(|target| is_search(&target.filter));
     plan.streams_request = plan.settings.stream_request_body && reads(&plan, Variable::StreamInputBody);
     plan.streams_response = plan.settings.stream_response_body && reads(&plan, Variable::StreamOutputBody);
     plan.reads_response_body = !plan.steps[3].is_empty() || reads(&plan, Variable::ResponseBody);
@@ -88,8 +89,12 @@ pub fn compile_sharing(
 }
 
 fn searches_xml(link: &Link) -> bool {
-    let searches = |filter: &KeyFilter| matches!(filter, KeyFilter::Xml(XmlPath::Search(_)));
-    link.targets.include.iter().any(|target| searches(&target.filter))
+    link.targets.include.iter().any(|target| is_search(&target.filter))
+        || link.targets.exclude.iter().any(|exclusion| is_search(&exclusion.filter))
+}
+
+fn is_search(filter: &KeyFilter) -> bool {
+    matches!(filter, KeyFilter::Xml(XmlPath::Search(_)))
 }
 
 fn reads(plan: &Plan, variable: Variable) -> bool {

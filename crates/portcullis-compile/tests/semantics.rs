@@ -501,3 +501,48 @@ SecRule ARGS:x "@rx ." "id:2,phase:2,pass,setvar:tx.score=+%{tx.critical},setvar
     let view = seen.transaction.view(&seen.transaction.matches()[1]);
     assert_eq!(view.changes, [(b"score".as_slice(), 5), (b"sqli".as_slice(), 1)]);
 }
+
+/// `ctl:ruleRemoveTarget...` with a path takes away what it selects: rule 901181 of the CRS leaves attributes out for all
+/// of its rules. ModSecurity 2.9.7 compares names there and takes nothing away, or by `SecRuleUpdateTarget...` all of XML.
+#[test]
+fn an_excluded_path_takes_away_what_it_selects() {
+    let headers: &[(&str, &str)] = &[("Host", "h"), ("Content-Type", "text/xml")];
+    let body = r#"<a x="1" y="evil"><b>evil</b><c z="evil">fine</c></a>"#;
+    let rule =
+        "SecRule XML:/*|XML://@*|XML://b|XML://@z \"@contains evil\" \"id:1,phase:2,pass,msg:'m',tag:'t'\"\n";
+    let all = ["1 XML=evilfine", "1 XML=evil", "1 XML=evil", "1 XML=evil", "1 XML=evil"];
+    let seen = |rules: String| {
+        let processor = "SecAction \"id:9,phase:1,pass,nolog,ctl:requestBodyProcessor=XML\"\n";
+        run(&format!("{processor}{rules}"), ("POST /", headers, body)).matches
+    };
+    assert_eq!(seen(rule.to_owned()), all);
+    // Path; how many of text, attributes, `//b`, `//@z` are left.
+    for (path, left) in [
+        ("XML", [0, 0, 0, 0]),
+        ("XML:/*", [0, 2, 1, 1]),
+        ("XML:/a", [0, 2, 1, 1]),
+        ("XML://@*", [1, 0, 1, 0]),
+        ("XML:/a/@*", [1, 1, 1, 1]),
+        ("XML://@z", [1, 1, 1, 0]),
+        ("XML://b", [1, 2, 0, 1]),
+        ("XML:/a/*", [1, 2, 0, 1]),
+        ("XML://none", [1, 2, 1, 1]),
+    ] {
+        let mut want = vec!["1 XML=evilfine"; left[0]];
+        want.resize(left.iter().sum(), "1 XML=evil");
+        for ctl in ["ruleRemoveTargetById=1", "ruleRemoveTargetByTag=t", "ruleRemoveTargetByMsg=m"] {
+            let remove = format!("SecAction \"id:2,phase:1,pass,nolog,ctl:{ctl};{path}\"\n");
+            assert_eq!(seen(format!("{remove}{rule}")), want, "{ctl};{path}");
+        }
+        for update in ["ById 1", "ByTag t", "ByMsg m"] {
+            let update = format!("SecRuleUpdateTarget{update} \"!{path}\"\n");
+            assert_eq!(seen(format!("{rule}{update}")), want, "{update}");
+        }
+        let written = rule.replace("//@z", &format!("//@z|!{path}"));
+        assert_eq!(seen(written), want, "!{path} in the rule");
+    }
+    // Other readings of the text go with it, and only with it.
+    let tagged = "SecRule XML:/* \"@contains evil\" \"id:1,phase:2,pass,ctl:ruleRemoveTargetById=3;XML:/*\"\n\
+                  SecRule XML:/*|XML://@* \"@contains evil\" \"id:3,phase:2,pass\"";
+    assert_eq!(seen(tagged.to_owned()), ["1 XML=evilfine", "3 XML=evil", "3 XML=evil"]);
+}

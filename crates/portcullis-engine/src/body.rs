@@ -103,15 +103,20 @@ impl RequestBody {
         self.files.tree = Some(Box::new(Builder::new()));
     }
 
-    /// The values of the nodes that `path` selects.
-    pub(crate) fn search(&self, path: &XPath) -> Vec<Span> {
+    /// The nodes that `path` selects, with their values.
+    pub(crate) fn search(&self, path: &XPath) -> Vec<(u32, Span)> {
         let Some(StoredTree { tree, text, bytes }) = self.tree.as_deref() else { return Vec::new() };
         let selected = tree.select(path).into_iter().map(|node| {
             let (_, span, in_text) = tree.value(node);
             let base = if in_text { text } else { bytes };
-            Span { start: base + span.start, end: base + span.end }
+            (node, Span { start: base + span.start, end: base + span.end })
         });
         selected.collect()
+    }
+
+    /// The document, where rules search it.
+    pub(crate) fn tree(&self) -> Option<&Tree> {
+        self.tree.as_deref().map(|stored| &stored.tree)
     }
 
     pub(crate) fn is_over_no_files_limit(&self) -> bool {

@@ -8,6 +8,7 @@ use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
 use crate::tx_store::{TxSlot, TxValue};
+use crate::xml::XmlOrigin;
 
 /// A value that a link looks at.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,15 @@ pub(crate) struct Item {
     pub(crate) count: bool,
     pub(crate) key: Span,
     pub(crate) value: ValueId,
+    /// Of `XML` targets with a path: the node.
+    pub(crate) node: XmlOrigin,
+}
+
+impl Item {
+    /// A value that is no count, of anything but a node of an XML body.
+    pub(crate) fn new(variable: Variable, key: Span, value: ValueId) -> Item {
+        Item { variable, count: false, key, value, node: XmlOrigin::None }
+    }
 }
 
 impl Transaction {
@@ -38,6 +48,9 @@ impl Transaction {
         for exclusion in exclusions {
             self.take_away(plan, rule, at, exclusion, items);
         }
+        if at == 0 && !self.removed_targets.is_empty() {
+            self.take_away_removed_nodes(plan, rule, items);
+        }
     }
 
     /// The last value that a link looks at, if it looks at all of one collection and leaves nothing out.
@@ -49,7 +62,7 @@ impl Transaction {
         let variable = target.variable;
         let classes = classes_of(variable).iter().chain(readings_of(variable)).rev();
         let value = classes.filter_map(|&class| self.store.class(class).next_back()).next()?;
-        Some(Item { variable, count: false, key: self.store.key(value), value })
+        Some(Item::new(variable, self.store.key(value), value))
     }
 
     /// What a rule itself leaves out are values; a count of them stays.
@@ -61,6 +74,9 @@ impl Transaction {
         exclusion: &Exclusion,
         items: &mut Vec<Item>,
     ) {
+        if let KeyFilter::Xml(path) = &exclusion.filter {
+            return self.take_away_nodes(plan, rule, at, path, items);
+        }
         items.retain(|item| {
             let gone = !item.count && self.is_named(item, exclusion.variable, &exclusion.filter);
             if gone {
@@ -70,7 +86,8 @@ impl Transaction {
         });
     }
 
-    /// True if an exclusion of `variable` and `filter` means `item`.
+    /// True if an exclusion of `variable` and `filter` means `item`. One with an XML path is not asked here: it takes away
+    /// nodes, when a link begins (`take_away_nodes`).
     pub(crate) fn is_named(&self, item: &Item, variable: Variable, filter: &KeyFilter) -> bool {
         let key = self.store.text(item.key);
         // Exclusions go by name, and a matched variable has the name it was matched under.
@@ -83,7 +100,8 @@ impl Transaction {
         };
         variable.name().as_bytes() == name
             && match filter {
-                KeyFilter::All | KeyFilter::Xml(_) => true,
+                KeyFilter::All => true,
+                KeyFilter::Xml(_) => false,
                 // A count goes by the bare name.
                 filter => !item.count && filter.accepts(key),
             }
@@ -104,7 +122,7 @@ impl Transaction {
                 if self.is_open(variable) {
                     self.collect_open(variable, &target.filter, items);
                 } else if let Some(value) = self.scalar(variable) {
-                    items.push(Item { variable, count: false, key: Span::default(), value });
+                    items.push(Item::new(variable, Span::default(), value));
                 }
             }
         }
@@ -117,7 +135,8 @@ impl Transaction {
             };
             let data = self.store.push(&Decimal::new(count as i64));
             let value = self.store.temporary(key, data);
-            items.push(Item { variable: target.variable, count: true, key, value });
+            let item = Item::new(target.variable, key, value);
+            items.push(Item { count: true, ..item });
         }
     }
 
@@ -145,7 +164,7 @@ impl Transaction {
         }
         self.collect_classes(target.variable, readings_of(target.variable), &target.filter, items);
         if matches!(target.filter, KeyFilter::Xml(XmlPath::Text)) {
-            self.collect_classes(Variable::Xml, &[Class::XmlReadings], &KeyFilter::All, items);
+            self.collect_xml_readings(items);
         }
     }
 
@@ -160,7 +179,7 @@ impl Transaction {
             for value in self.store.class(class) {
                 let key = self.store.key(value);
                 if matches!(filter, KeyFilter::All) || filter.accepts(self.store.text(key)) {
-                    items.push(Item { variable, count: false, key, value });
+                    items.push(Item::new(variable, key, value));
                 }
             }
         }
@@ -171,7 +190,7 @@ impl Transaction {
             if self.tx.slot(slot) != TxValue::Unset {
                 let (key, data) = self.tx_shown(plan, slot);
                 let value = self.store.temporary(key, data);
-                items.push(Item { variable: Variable::Tx, count: false, key, value });
+                items.push(Item::new(Variable::Tx, key, value));
             }
             return;
         }
@@ -192,7 +211,7 @@ impl Transaction {
         found.sort_unstable_by_key(|entry| entry.0);
         for (_, key, data) in found {
             let value = self.store.temporary(key, data);
-            items.push(Item { variable: Variable::Tx, count: false, key, value });
+            items.push(Item::new(Variable::Tx, key, value));
         }
     }
 
@@ -206,31 +225,6 @@ impl Transaction {
             TxValue::Unset => Span::default(),
             TxValue::Text(span) => span,
             TxValue::Int(number) => self.store.push(&Decimal::new(number)),
-        }
-    }
-
-    fn collect_xml(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
-        let class = match filter {
-            KeyFilter::Xml(XmlPath::Attributes) => Class::XmlAttributes,
-            KeyFilter::Xml(XmlPath::Text) => Class::XmlText,
-            KeyFilter::Xml(XmlPath::Search(path)) => {
-                for data in self.body.search(path) {
-                    let value = self.store.temporary(Span::default(), data);
-                    items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });
-                }
-                return;
-            }
-            // As in ModSecurity 2, where operators that take the document itself look at this.
-            _ if self.store.class_len(Class::XmlText) > 0 => {
-                let data = self.store.push(b"[XML document tree]");
-                let value = self.store.temporary(Span::default(), data);
-                items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });
-                return;
-            }
-            _ => return,
-        };
-        for value in self.store.class(class) {
-            items.push(Item { variable: Variable::Xml, count: false, key: Span::default(), value });
         }
     }
 
@@ -259,7 +253,7 @@ impl Transaction {
             // Under the bare name, as ModSecurity 2 has it.
             let data = self.store.push(&text);
             let value = self.store.temporary(Span::default(), data);
-            items.push(Item { variable: Variable::Rule, count: false, key: Span::default(), value });
+            items.push(Item::new(Variable::Rule, Span::default(), value));
         }
     }
 
@@ -268,7 +262,7 @@ impl Transaction {
             let (key, data) = self.env[at];
             if filter.accepts(self.store.text(key)) {
                 let value = self.store.temporary(key, data);
-                items.push(Item { variable: Variable::Env, count: false, key, value });
+                items.push(Item::new(Variable::Env, key, value));
             }
         }
     }

@@ -184,7 +184,7 @@ impl Transaction {
             if filter.accepts(self.store.text(key)) {
                 let data = self.tx_text(value);
                 let value = self.store.temporary(key, data);
-                items.push(Item { variable, count: false, key, value });
+                items.push(Item::new(variable, key, value));
             }
         }
     }

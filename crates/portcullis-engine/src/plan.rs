@@ -62,7 +62,7 @@ pub struct Plan {
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
     pub reads_response_body: bool,
-    /// True if some target searches XML bodies, so that a tree is made of them.
+    /// True if some target or exclusion searches XML bodies, so that a tree is made of them.
     pub searches_xml: bool,
     /// True if `STREAM_INPUT_BODY` has a value: a rule reads it, and it is switched on.
     pub streams_request: bool,

@@ -390,18 +390,18 @@ impl Transaction {
             }
             Shortcut::None | Shortcut::Always => {
                 let data = self.store.data(self.store.scalar(Variable::RemoteAddr)?);
-                (Item { variable: Variable::RemoteAddr, count: false, key: Span::default(), value }, data)
+                (Item::new(Variable::RemoteAddr, Span::default(), value), data)
             }
             Shortcut::Number(comparison) | Shortcut::WholeNumber(comparison) => {
                 let (key, data) = self.tx_shown(plan, comparison.slot);
-                (Item { variable: Variable::Tx, count: false, key, value }, data)
+                (Item::new(Variable::Tx, key, value), data)
             }
             Shortcut::Count(comparison) => {
                 let KeyFilter::Key(name) = &link.targets.include.first()?.filter else { return None };
                 let is_set = self.tx.slot(comparison.slot) != TxValue::Unset;
                 let key = self.store.push(name);
                 let data = self.store.push(if is_set { b"1" } else { b"0" });
-                (Item { variable: Variable::Tx, count: true, key, value }, data)
+                (Item { count: true, ..Item::new(Variable::Tx, key, value) }, data)
             }
         })
     }

@@ -17,6 +17,7 @@
 //! - `pause` delays what its rule does and lets the rules after it run. The original lets the transaction pass if `pause`
 //!   comes last, does not wait if another action comes last, and crashes if there is no other.
 //! - `ctl:ruleRemoveTarget...` takes `/regex/` selectors, as version 3 does.
+//! - An exclusion of `XML` with a path takes away the nodes that the path selects; version 2 compares names.
 //! - A counter that one transaction sets and then adds to is stored as it was left; ModSecurity stores what was there
 //!   before, plus the addition.
 //! - Bodies are whole: what happens above a body limit is not a matter of rules.

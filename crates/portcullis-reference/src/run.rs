@@ -15,7 +15,7 @@ use crate::outside::{self, Told};
 use crate::rules::{Chain, Disruptive, Item, Link, LoadedTarget, Select};
 use crate::text::{atoi, escape_key};
 use crate::transaction::{Chosen, Transaction, Value, set, unset};
-use crate::variables::{second_readings, values};
+use crate::variables::{second_readings, values, xml_nodes};
 use crate::{Interruption, Match, Outcome, Reference, Request, body};
 
 pub(crate) fn run(reference: &Reference, request: &Request, database: &mut Database) -> Outcome {
@@ -54,6 +54,8 @@ struct Candidate {
     full_name: BString,
     /// As `MATCHED_VAR_NAME` has it: `ARGS` for a count.
     value: Value,
+    /// Of a target of XML with a path: the node.
+    node: Option<usize>,
 }
 
 /// What came of a link or a chain.
@@ -190,7 +192,8 @@ impl Run<'_> {
     }
 
     /// The values that the targets of a link stand for. An exclusion takes away what stands before it (apr_table_unset in
-    /// msre_rule_process_normal), in libmodsecurity wherever it stands.
+    /// msre_rule_process_normal), in libmodsecurity wherever it stands. One of XML with a path takes away the nodes that it
+    /// selects, unlike in either, and so does one of `ctl`, as the link begins.
     fn candidates(&self, chain: &Chain, link: &Link) -> Vec<Candidate> {
         let mut out: Vec<Candidate> = Vec::new();
         let mut targets: Vec<&LoadedTarget> = link.targets.iter().collect();
@@ -205,15 +208,25 @@ impl Run<'_> {
             }
             match target.kind {
                 TargetKind::Values => {
-                    out.extend(
-                        found.into_iter().map(|value| Candidate { full_name: value.name.clone(), value }),
-                    );
+                    let nodes = xml_nodes(&self.transaction, &target.select);
+                    // Other readings of the text are those of the root element.
+                    let node = |at: usize| match target.select {
+                        Select::XmlText => nodes.first().copied(),
+                        _ => nodes.get(at).copied(),
+                    };
+                    out.extend(found.into_iter().enumerate().map(|(at, value)| Candidate {
+                        full_name: value.name.clone(),
+                        node: node(at),
+                        value,
+                    }));
                 }
                 TargetKind::Count => {
                     let name: BString = target.variable.name().into();
                     let value = found.len().to_string().into();
-                    out.push(Candidate { full_name: count_name(target), value: Value { name, value } });
+                    let value = Value { name, value };
+                    out.push(Candidate { full_name: count_name(target), node: None, value });
                 }
+                TargetKind::Exclude if is_path(&target.select) => self.take_away_nodes(target, &mut out),
                 TargetKind::Exclude => {
                     let is_excluded = |c: &Candidate| {
                         found.iter().any(|value| value.name.eq_ignore_ascii_case(&c.value.name))
@@ -222,7 +235,17 @@ impl Run<'_> {
                 }
             }
         }
+        for (chosen, target) in &self.transaction.removed_targets {
+            if is_path(&target.select) && is_chosen(chosen, link) {
+                self.take_away_nodes(target, &mut out);
+            }
+        }
         out
+    }
+
+    fn take_away_nodes(&self, target: &LoadedTarget, candidates: &mut Vec<Candidate>) {
+        let nodes = xml_nodes(&self.transaction, &target.select);
+        candidates.retain(|candidate| candidate.node.is_none_or(|node| !nodes.contains(&node)));
     }
 
     /// Follows `execute_operator`.
@@ -291,7 +314,7 @@ impl Run<'_> {
             self.transaction.streams_changed.1 = true;
         }
         let value = Value { name: candidate.value.name.clone(), value: changed };
-        Some(Candidate { full_name: candidate.full_name.clone(), value })
+        Some(Candidate { full_name: candidate.full_name.clone(), node: None, value })
     }
 
     /// `TX:0` to `TX:9`.
@@ -365,6 +388,11 @@ fn count_name(target: &LoadedTarget) -> BString {
         Select::Key(key) => format!("&{variable}:{}", escape_key(key)).into(),
         _ => format!("&{variable}").into(),
     }
+}
+
+/// True for a path into an XML body.
+fn is_path(select: &Select) -> bool {
+    matches!(select, Select::XmlText | Select::XmlAttributes | Select::XPath(..))
 }
 
 /// True if a `ctl:ruleRemoveTarget...` means the variable called `name`. Follows `fetch_target_exception`.

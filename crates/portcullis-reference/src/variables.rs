@@ -150,6 +150,18 @@ fn xml(transaction: &Transaction<'_>, select: &Select) -> Vec<Value> {
     }
 }
 
+/// The nodes that the values of `XML` with a path are the texts of, one for each.
+pub(crate) fn xml_nodes(transaction: &Transaction<'_>, select: &Select) -> Vec<usize> {
+    let Some((_, _, document)) = &transaction.xml else { return Vec::new() };
+    let nodes = match select {
+        Select::XmlText => document.nodes("/*", &[]),
+        Select::XmlAttributes => document.nodes("//@*", &[]),
+        Select::XPath(path, spaces) => document.nodes(path, spaces),
+        Select::All | Select::Key(_) | Select::Regex(_) => return Vec::new(),
+    };
+    nodes.unwrap_or_default()
+}
+
 fn rule(select: &Select, chain: &Chain) -> Vec<Value> {
     use portcullis_seclang::ast::Action;
     let Select::Key(key) = select else { return Vec::new() };

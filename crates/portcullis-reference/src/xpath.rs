@@ -128,11 +128,20 @@ impl Document {
         expression: &str,
         spaces: &[(BString, BString)],
     ) -> Result<Vec<BString>, String> {
+        Ok(self.nodes(expression, spaces)?.into_iter().map(|node| self.text_of(node)).collect())
+    }
+
+    /// The same, as nodes.
+    pub(crate) fn nodes(
+        &self,
+        expression: &str,
+        spaces: &[(BString, BString)],
+    ) -> Result<Vec<usize>, String> {
         let mut found = BTreeSet::new();
         for path in expression.split('|') {
             found.extend(self.path(path.trim(), spaces)?);
         }
-        Ok(found.into_iter().map(|node| self.text_of(node)).collect())
+        Ok(found.into_iter().collect())
     }
 
     fn path(&self, mut path: &str, spaces: &[(BString, BString)]) -> Result<BTreeSet<usize>, String> {

@@ -77,6 +77,8 @@ impl Random {
     }
 }
 
+const XML_EXCLUSIONS: &[&str] =
+    &["XML", "XML:/*", "XML://@*", "XML://b", "XML:/a", "XML://@x", "XML://b/text()", "XML:/a/*[1]"];
 const TARGETS: &[&str] = &[
     "ARGS",
     "ARGS:a",
@@ -283,7 +285,14 @@ fn rules(random: &mut Random) -> String {
 
 fn update(random: &mut Random, text: &mut String, count: usize) {
     let id = 1 + random.below(count);
-    let _ = match random.below(5) {
+    let _ = match random.below(7) {
+        5 => writeln!(text, "SecRuleUpdateTargetById {id} \"!{}\"", random.pick(XML_EXCLUSIONS)),
+        6 => writeln!(
+            text,
+            "SecRuleUpdateTargetByTag t{} \"!{}\"",
+            random.below(3),
+            random.pick(XML_EXCLUSIONS)
+        ),
         0 => writeln!(text, "SecRuleRemoveById {id}"),
         1 => writeln!(text, "SecRuleRemoveByTag t{}", random.below(3)),
         2 => writeln!(text, "SecRuleUpdateTargetById {id} \"!ARGS:a\""),
@@ -394,7 +403,9 @@ fn acts(random: &mut Random, actions: &mut Vec<String>, count: usize) {
     }
     if random.chance(10) {
         let id = 1 + random.below(count);
-        let ctl = match random.below(5) {
+        let ctl = match random.below(7) {
+            5 => format!("ruleRemoveTargetById={id};{}", random.pick(XML_EXCLUSIONS)),
+            6 => format!("ruleRemoveTargetByTag=t{};{}", random.below(3), random.pick(XML_EXCLUSIONS)),
             0 => format!("ruleRemoveById={id}"),
             1 => format!("ruleRemoveTargetById={id};ARGS:a"),
             2 => format!("ruleRemoveTargetById={id};REQUEST_COOKIES"),

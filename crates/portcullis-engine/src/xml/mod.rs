@@ -8,8 +8,10 @@
 //! Nodes, namespaces in scope and the sum of all elements' texts are limited; a document beyond a limit is an error of
 //! the body (`REQBODY_ERROR`), never half a tree that looks whole.
 
+mod nodes;
 mod path;
 mod tree;
 
+pub(crate) use nodes::XmlOrigin;
 pub use path::{Name, NodeTest, Predicate, Step, XPath};
 pub(crate) use tree::{Builder, Tree};

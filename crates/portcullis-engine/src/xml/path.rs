@@ -4,6 +4,7 @@
 use portcullis_types::Span;
 
 use super::tree::{Kind, Node, Tree};
+use crate::plan::XmlPath;
 
 /// Paths of which each selects nodes: `/a/b | //c/@d`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,35 @@ impl Tree {
             all.dedup();
         }
         all
+    }
+
+    /// The same for any path.
+    pub(crate) fn select_path(&self, path: &XmlPath) -> Vec<u32> {
+        match path {
+            XmlPath::Text => self.roots().collect(),
+            XmlPath::Attributes => self.attributes().collect(),
+            XmlPath::Search(path) => self.select(path),
+        }
+    }
+
+    /// All attributes, in document order.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.nodes).filter(|(_, node)| node.kind == Kind::Attribute).map(|(at, _)| at)
+    }
+
+    /// True if `node` is the element that holds all others.
+    pub(crate) fn is_root(&self, node: u32) -> bool {
+        self.roots().any(|root| root == node)
+    }
+
+    fn roots(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut at = 1;
+        std::iter::from_fn(move || {
+            let node = at;
+            at = self.nodes.get(node as usize)?.end;
+            Some(node)
+        })
+        .filter(|&node| self.nodes[node as usize].kind == Kind::Element)
     }
 
     /// The text of a node: in [`Tree::text`], or for an attribute in [`Tree::bytes`].
