@@ -7,8 +7,8 @@
 Logistic regression over the features of each value, with three twists:
 
 * The prior of a weight is what the kind's severity says, not zero: data moves a weight only as far as it speaks.
-* Kinds never count against an attack (their weights are at or above zero) and contexts only a little: nobody may hide an
-  attack by adding something to it.
+* Neither kinds nor contexts count against an attack (their weights are at or above zero): nobody may hide one by adding
+  something to it.
 * Sources count by the square root of their size, so that one long list does not decide alone.
 
 The thresholds are the lowest ones that keep every benign set within its limit (LIMITS). Standard library only.
@@ -20,12 +20,12 @@ import sys
 from collections import defaultdict
 
 PRIORS = {"CRITICAL": 4.0, "ERROR": 2.5, "WARNING": 1.2, "NOTICE": 0.3}
-LOOSE = 0.3
+MENTIONED = 0.3
 BIAS = -3.5
 PRIOR_STRENGTH = 0.3
-# How far a context may move the score. Where attacks stood when they were recorded is not known (bare values are placed
-# somewhere by the evaluation), so places do not count, files aside.
-CONTEXT_BOUNDS = {"text:": (-1.0, 0.0), "at:file": (-2.0, 0.0), "at:": (0.0, 0.0), "via:": (0.0, 0.0)}
+# How far a context may move the score, never below zero: nobody may hide an attack by where it is put. Where attacks stood when
+# they were recorded is not known (bare values are placed somewhere by the evaluation), so places do not count at all.
+CONTEXT_BOUNDS = {"at:": (0.0, 0.0)}
 # Share of samples of a benign set that may be flagged: set or (set, tier), balanced, strict.
 LIMITS = [
     ("synthetic-requests.jsonl", ("easy", "medium"), 0.0005, 0.003),
@@ -71,7 +71,7 @@ def prior_of(name, kinds):
     if name == "bias":
         return BIAS
     if name.endswith("~"):
-        return kinds.get(name[:-1], 0.0) * LOOSE
+        return kinds.get(name[:-1], 0.0) * MENTIONED
     return kinds.get(name, 0.0)
 
 
@@ -167,7 +167,7 @@ def main():
     (balanced, why_balanced), (strict, why_strict) = calibrate(samples, weights, args.floor)
     strict = min(strict, balanced)
     print(f"# Weights of the {args.cls} detector. Made by tools/semantic/train.py; do not edit by hand, train.")
-    print("# A name ending in ~ is a loose finding. Kinds never seen in training keep the weight of their severity.")
+    print("# A name ending in ~ is a finding that is only mentioned. Kinds never seen in training keep the weight of their severity.")
     print(f"# thresholds are set by: balanced {why_balanced.strip()}; strict {why_strict.strip()}")
     print(f"bias\t{weights['bias']:.2f}")
     print(f"threshold.balanced\t{balanced:.2f}")

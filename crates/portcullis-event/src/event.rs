@@ -447,9 +447,9 @@ pub struct Finding {
     pub span: Option<Span>,
     /// Those bytes; see [`text`](crate::text()).
     pub evidence: String,
-    /// It stands in text that is not of its language otherwise, and weighs less.
+    /// It is quoted or named in a field that is for text, and weighs less.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub loose: bool,
+    pub mentioned: bool,
     /// What it adds to the score of its class.
     #[serde(serialize_with = "hundredths")]
     pub points: f32,

@@ -122,7 +122,7 @@ fn full() -> Event {
         decoded: vec!["base64"],
         span: Some(Span::new(2, 14)),
         evidence: "union select".into(),
-        loose: true,
+        mentioned: true,
         points: 4.875,
         reason: "the result of another SELECT is added by UNION",
         reference: "https://owasp.org/www-community/attacks/SQL_Injection",

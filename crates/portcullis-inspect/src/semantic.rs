@@ -6,7 +6,7 @@ use std::time::Duration;
 use portcullis_engine::{BodyArguments, Interruption};
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
 use portcullis_http::message::{RequestHead, ResponseHead};
-use portcullis_semantic::{Analysis, Detectors, Location, Memo, Parsed, Score};
+use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score};
 use portcullis_types::{Class, Level, Phase, Place, Severity};
 
 use crate::evidence::evidence;
@@ -102,6 +102,10 @@ impl SemanticRun {
 
     pub(crate) fn request_head(&mut self, head: &RequestHead) {
         self.elsewhere = self.semantic.policy.elsewhere(head.path());
+        if !self.semantic.policy.exclusions.is_empty() {
+            let (policy, elsewhere) = (Arc::clone(&self.semantic.policy), self.elsewhere.clone());
+            self.buffers.analysis.judge_by(Arc::new(Actions { policy, elsewhere }));
+        }
         let Buffers { analysis, content_type, .. } = &mut self.buffers;
         analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
@@ -301,7 +305,7 @@ impl SemanticRun {
             decoded: found.layers.iter().map(|layer| layer.name()).collect(),
             span: Some(found.span),
             evidence: text(&found.evidence, limits::VALUE_BYTES_MAX),
-            loose: found.loose,
+            mentioned: found.mentioned,
             points: self.semantic.detectors.points(found),
             reason: found.kind.reason,
             reference: found.kind.reference,
@@ -360,11 +364,29 @@ impl SemanticRun {
 
     fn is_severe(&self, score: &Score) -> bool {
         let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
-        findings.any(|found| !found.loose && found.kind.severity == Severity::Critical)
+        findings.any(|found| !found.mentioned && found.kind.severity == Severity::Critical)
     }
 
     fn place(&self, score: &Score) -> Place {
         self.buffers.analysis.values()[score.value as usize].place
+    }
+}
+
+/// Values for which the policy says the same: those that are excluded push no other ones out of the findings.
+#[derive(Debug)]
+struct Actions {
+    policy: Arc<SemanticPolicy>,
+    elsewhere: Vec<bool>,
+}
+
+impl Judge for Actions {
+    fn group(&self, class: Class, place: Place, name: &[u8]) -> u8 {
+        match self.policy.action(class, place, name, &self.elsewhere) {
+            None => 0,
+            Some(ClassAction::Block) => 1,
+            Some(ClassAction::Log) => 2,
+            Some(ClassAction::Off) => 3,
+        }
     }
 }
 

@@ -64,7 +64,7 @@ fn inspected(content_type: &str, body: &[u8]) -> (Vec<String>, bool) {
     drop(inspection.finish(&Outcome::default()));
     let found = values.iter().flat_map(|value| &value.findings).map(|found| {
         let place = (found.place, &found.name);
-        format!("{} {place:?} {:?} {:?} {}", found.kind, found.span, found.evidence, found.loose)
+        format!("{} {place:?} {:?} {:?} {}", found.kind, found.span, found.evidence, found.mentioned)
     });
     (sorted(found), is_shared)
 }
@@ -77,7 +77,7 @@ fn analysed(content_type: &str, body: &[u8]) -> Vec<String> {
         let value = &analysis.values()[found.value as usize];
         let place = (value.place, text(&value.name, limits::TARGET_NAME_BYTES_MAX));
         let evidence = text(&found.evidence, limits::VALUE_BYTES_MAX);
-        format!("{} {place:?} {:?} {evidence:?} {}", found.kind.id, Some(found.span), found.loose)
+        format!("{} {place:?} {:?} {evidence:?} {}", found.kind.id, Some(found.span), found.mentioned)
     });
     sorted(found)
 }

@@ -1,6 +1,7 @@
 //! One message: values in, findings and scores out.
 
 mod forms;
+mod thin;
 
 use forms::Form;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use portcullis_types::Span;
 use crate::detector::{Detector, Found, Input};
 use crate::detectors::protocol::WORK_LIMIT;
 use crate::gate::{Candidates, Gate};
-use crate::limits::{FINDINGS_MAX, LOOK_SHARE, NAME_BYTES_MAX};
+use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
 use crate::memo::{Known, Memo, Memory, Seen};
 use crate::score::{self, Model, Score};
 use crate::work::Work;
@@ -76,7 +77,7 @@ impl Detectors {
     /// What `finding` adds to the score of its class.
     pub fn points(&self, finding: &Finding) -> f32 {
         let detector = self.number_of(finding.feature);
-        self.models[detector].weight(usize::from(finding.feature - self.bases[detector]), finding.loose)
+        self.models[detector].weight(usize::from(finding.feature - self.bases[detector]), finding.mentioned)
     }
 
     /// The model of detector number `detector`.
@@ -106,6 +107,10 @@ impl Default for Detectors {
 pub struct Analysis {
     findings: Vec<Finding>,
     dropped: u32,
+    /// Findings from which on only the worst are kept; grows with those that must be.
+    findings_max: usize,
+    /// What sets values apart, of which the worst are kept each.
+    judge: Option<Arc<dyn Judge>>,
     /// Bytes of files that were not looked at.
     pub(crate) left_out: u64,
     pub(crate) work: Work,
@@ -135,6 +140,8 @@ impl Analysis {
     /// Forgets the message before.
     pub fn clear(&mut self) {
         self.findings.clear();
+        self.findings_max = 0;
+        self.judge = None;
         self.values.clear();
         self.dropped = 0;
         self.left_out = 0;
@@ -156,17 +163,17 @@ impl Analysis {
     /// Looks at a header field of a message that has brought its allowance, by `look`, unless it is known what comes of it.
     pub(crate) fn look_once(
         &mut self,
+        detectors: &Detectors,
         known: Option<&mut Known>,
         (place, name, value): (Place, &[u8], &[u8]),
         look: impl FnOnce(&mut Analysis),
     ) {
         let Some(known) = known else { return look(self) };
+        self.thin(detectors);
         let (findings, values, dropped) = (self.findings.len(), self.values.len(), self.dropped);
         let (done, allowed) = self.work.done();
         let is_new = match known.find(place, name, value) {
-            Memory::Known(seen)
-                if done + seen.work <= allowed && findings + seen.findings.len() <= FINDINGS_MAX =>
-            {
+            Memory::Known(seen) if done + seen.work <= allowed => {
                 self.work.charge(seen.work as usize);
                 self.values.extend_from_slice(&seen.values);
                 let again = seen.findings.iter().cloned();
@@ -198,6 +205,7 @@ impl Analysis {
         if is_word && !may_be_command(location.name, bytes) {
             return;
         }
+        self.thin(detectors);
         let before = self.findings.len();
         let begun = self.work.done().0;
         self.detect(detectors, location, bytes, groups, Layers::default(), false);
@@ -209,12 +217,12 @@ impl Analysis {
             self.cut = self.cut.saturating_add(bytes.len() as u64);
             if let Some(number) = detectors.protocol {
                 let span = Span::new(0, bytes.len());
-                self.found(detectors, number, bytes, Layers::default()).add(WORK_LIMIT, span);
+                self.found(detectors, number, location, bytes, Layers::default()).add(WORK_LIMIT, span);
             }
         }
         if self.findings.len() > before {
             let name = &location.name[..location.name.len().min(NAME_BYTES_MAX)];
-            let contexts = score::contexts(location.place, bytes);
+            let contexts = score::contexts(location.place);
             self.values.push(Value { place: location.place, name: name.into(), contexts });
         }
     }
@@ -232,10 +240,12 @@ impl Analysis {
         else {
             return;
         };
+        self.thin(detectors);
         let before = self.findings.len();
-        self.found(detectors, number, evidence, Layers::default()).add(kind, Span::new(0, evidence.len()));
+        let span = Span::new(0, evidence.len());
+        self.found(detectors, number, location, evidence, Layers::default()).add(kind, span);
         if self.findings.len() > before {
-            let contexts = score::contexts(location.place, b"");
+            let contexts = score::contexts(location.place);
             self.values.push(Value { place: location.place, name: location.name.into(), contexts });
         }
     }
@@ -245,7 +255,8 @@ impl Analysis {
         &self.findings
     }
 
-    /// Findings that were not kept.
+    /// Findings that were not kept: beyond [`FINDINGS_MAX`](crate::limits::FINDINGS_MAX), only those of the values that score
+    /// highest are, for each detector and each group of its [`Judge`].
     pub fn findings_dropped(&self) -> u32 {
         self.dropped
     }
@@ -313,17 +324,12 @@ impl Analysis {
     pub fn terms(&self, detectors: &Detectors, score: &Score) -> Vec<(String, f32)> {
         let model = &detectors.models[score.detector];
         let mut terms = vec![("bias".to_owned(), model.bias())];
-        let mut decoded = false;
         for finding in self.findings_of(detectors, score) {
-            let mark = if finding.loose { "~" } else { "" };
+            let mark = if finding.mentioned { "~" } else { "" };
             terms.push((format!("{}{mark}", finding.kind.id), detectors.points(finding)));
-            decoded |= score::is_decoded(finding.layers);
         }
         if let Some(value) = self.values.get(score.value as usize) {
             terms.extend(model.context_terms(value));
-        }
-        if decoded {
-            terms.push(("via:decoded".to_owned(), model.decoded()));
         }
         terms
     }
@@ -355,7 +361,7 @@ impl Analysis {
             }
             let is_telling = telling.has(number);
             let input = Input { text, groups, location, layers, is_json, is_telling };
-            let mut found = self.found(detectors, number, text, layers);
+            let mut found = self.found(detectors, number, location, text, layers);
             detectors.list[number].detect(&input, &mut found);
         }
     }
@@ -364,6 +370,7 @@ impl Analysis {
         &'a mut self,
         detectors: &Detectors,
         number: usize,
+        location: Location<'a>,
         text: &'a [u8],
         layers: Layers,
     ) -> Found<'a> {
@@ -373,13 +380,20 @@ impl Analysis {
             kinds: detector.profile().kinds,
             base: detectors.bases[number],
             value: self.values.len() as u32,
+            location,
+            may_mention: None,
             text,
             layers,
             findings: &mut self.findings,
-            dropped: &mut self.dropped,
             work: &mut self.work,
         }
     }
+}
+
+/// Sets values apart for which something else is done: a flood of values that do not count must not push those out that do.
+pub trait Judge: std::fmt::Debug + Send + Sync {
+    /// The group of a value of this name for findings of `class`; of each group the worst are kept.
+    fn group(&self, class: Class, place: Place, name: &[u8]) -> u8;
 }
 
 /// Places of contents that may be no text.

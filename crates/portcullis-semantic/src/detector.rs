@@ -2,7 +2,8 @@
 
 use portcullis_types::Span;
 
-use crate::limits::{EVIDENCE_BYTES_MAX, FINDINGS_MAX, READING_BYTES, TOKEN_BYTES};
+use crate::detectors::purpose;
+use crate::limits::{EVIDENCE_BYTES_MAX, READING_BYTES, TOKEN_BYTES};
 use crate::work::Work;
 use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 
@@ -130,22 +131,27 @@ pub struct Found<'a> {
     /// Feature number of the detector's first kind.
     pub(crate) base: u16,
     pub(crate) value: u32,
+    pub(crate) location: Location<'a>,
+    /// Whether the site made the field for what is found, once somebody asked.
+    pub(crate) may_mention: Option<bool>,
     pub(crate) text: &'a [u8],
     pub(crate) layers: Layers,
     pub(crate) findings: &'a mut Vec<Finding>,
-    pub(crate) dropped: &'a mut u32,
     pub(crate) work: &'a mut Work,
 }
 
 impl Found<'_> {
-    /// Something found at `span`, in a structure that holds from where the fragment begins.
+    /// Something found at `span` that is live wherever it stands.
     pub fn add(&mut self, kind: KindId, span: Span) {
         self.push(kind, span, false);
     }
 
-    /// Something found at `span`, in the middle of text that is not of the language: a weaker feature of its own.
-    pub fn add_loose(&mut self, kind: KindId, span: Span) {
-        self.push(kind, span, true);
+    /// Something found at `span` that its own neighbourhood shows to be quoted or named. Where the site made the field for
+    /// text it is a weaker feature of its own; elsewhere it counts in full, for the sender chose the text around it.
+    pub fn mention(&mut self, kind: KindId, span: Span) {
+        let (class, location) = (self.class, self.location);
+        let may_mention = *self.may_mention.get_or_insert_with(|| purpose::may_mention(class, location));
+        self.push(kind, span, may_mention);
     }
 
     /// Charges `bytes` that are read beyond the first reading of the text: behind a quote, once more in another way. False if the
@@ -160,7 +166,7 @@ impl Found<'_> {
         self.work.charge(bytes.max(tokens.saturating_mul(TOKEN_BYTES)) + READING_BYTES)
     }
 
-    fn push(&mut self, kind: KindId, span: Span, loose: bool) {
+    fn push(&mut self, kind: KindId, span: Span, mentioned: bool) {
         let Some(about) = self.kinds.get(usize::from(kind.0)) else {
             debug_assert!(false, "a kind that is not in the detector's list");
             return;
@@ -169,23 +175,19 @@ impl Found<'_> {
         // The same thing twice in a value says no more than once.
         let of_value = self.findings.iter_mut().rev().take_while(|old| old.value == self.value);
         if let Some(old) = of_value.into_iter().find(|old| old.feature == feature) {
-            if old.loose && !loose {
-                old.loose = false;
+            if old.mentioned && !mentioned {
+                old.mentioned = false;
                 old.layers = self.layers;
                 old.span = span;
                 old.evidence = evidence(self.text, span);
             }
             return;
         }
-        if self.findings.len() >= FINDINGS_MAX {
-            *self.dropped = self.dropped.saturating_add(1);
-            return;
-        }
         self.findings.push(Finding {
             class: self.class,
             kind: about,
             feature,
-            loose,
+            mentioned,
             value: self.value,
             layers: self.layers,
             span,

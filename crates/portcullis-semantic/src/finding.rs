@@ -57,8 +57,8 @@ pub struct Finding {
     pub kind: &'static Kind,
     /// Its number in the scorer's table.
     pub(crate) feature: u16,
-    /// The structure around it was broken: it may stand in the middle of prose.
-    pub loose: bool,
+    /// It is quoted or named in a field that is for text, and weighs less.
+    pub mentioned: bool,
     /// Number of the value in the message, see [`Analysis::values`](crate::Analysis::values).
     pub value: u32,
     /// How the bytes that `span` counts in came from the value.

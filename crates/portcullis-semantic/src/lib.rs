@@ -34,9 +34,9 @@
 //! 2. Add its line to [`detectors::all`].
 //! 3. [`Profile::needs`] (bytes of which one must be there) and [`Profile::hints`] (words of which one must be there) are
 //!    its gate: a value that passes neither costs nothing. Hints that occur in every second value are no gate.
-//! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What is found where the
-//!    structure held from the fragment's beginning is [`Found::add`]; what stands somewhere in foreign text is
-//!    [`Found::add_loose`], a feature with a weight of its own.
+//! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What the fragment
+//!    does is [`Found::add`], whatever stands around it; what its own neighbourhood shows to be quoted or named is
+//!    [`Found::mention`], which weighs less where the site made the field for text, and in full elsewhere.
 //! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice is context).
 //!    When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`, which
 //!    [`Profile::weights`] holds.
@@ -62,7 +62,7 @@ mod score;
 mod shape;
 mod work;
 
-pub use analysis::{Analysis, Detectors};
+pub use analysis::{Analysis, Detectors, Judge};
 pub use body::Parsed;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};

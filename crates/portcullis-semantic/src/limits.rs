@@ -26,8 +26,10 @@ pub const LOOK_SHARE: usize = 4;
 pub const TOKEN_BYTES: usize = 8;
 /// What beginning such a reading counts as, beside what is read.
 pub const READING_BYTES: usize = 32;
-/// Findings of one message; further ones are counted, not kept.
+/// Findings of one message; beyond them only those of the worst values are kept ([`WORST_VALUES_MAX`]), the others are counted.
 pub const FINDINGS_MAX: usize = 256;
+/// Values that are kept for each detector, the highest scores first, when a message has more than [`FINDINGS_MAX`] findings.
+pub const WORST_VALUES_MAX: usize = 4;
 /// Bytes of a finding's evidence that are kept.
 pub const EVIDENCE_BYTES_MAX: usize = 160;
 /// Bytes of a value's name that are kept.

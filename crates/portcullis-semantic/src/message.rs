@@ -40,7 +40,7 @@ impl Analysis {
                 self.cookies(detectors, value);
             } else {
                 let field = (Place::Header, name, value);
-                self.look_once(known.as_deref_mut(), field, |analysis| {
+                self.look_once(detectors, known.as_deref_mut(), field, |analysis| {
                     analysis.field(detectors, name, value)
                 });
             }
@@ -69,7 +69,7 @@ impl Analysis {
         for (name, value) in fields.filter(|(_, value)| value.len() >= HEADER_BYTES_MIN) {
             self.work.allow(value.len());
             let field = (Place::ResponseHeader, name, value);
-            self.look_once(known.as_deref_mut(), field, |analysis| {
+            self.look_once(detectors, known.as_deref_mut(), field, |analysis| {
                 analysis.look(detectors, Location::new(Place::ResponseHeader, name), value);
             });
         }

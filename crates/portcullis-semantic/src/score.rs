@@ -1,16 +1,19 @@
 //! From findings to a score: small tables of weights, one for each detector.
 //!
 //! A value's score for a detector is the logarithm of the odds that it is an attack:
-//! `bias + sum of the weights of its features`. Features are the kinds found (a loose finding has a weight of its own,
-//! written `kind~`), and what the value looks like ([`CONTEXTS`]). Weights come from the detector's table; a kind that is
-//! not in it has the weight of its severity, so that a new detector works before it is trained.
+//! `bias + sum of the weights of its features`. Features are the kinds found (one that is only mentioned in a field for text
+//! has a weight of its own, written `kind~`), and the place where the value stands ([`CONTEXTS`]). Weights come from the
+//! detector's table; a kind that is not in it has the weight of its severity, so that a new detector works before it is trained.
+//!
+//! No weight of a kind or a context is below zero, and nothing that the sender chooses is a context: neither the text around
+//! a finding nor its length, lines or encoding. So nothing that is added to a message lowers a score.
 
 use portcullis_types::{Level, Severity};
 
 use crate::detector::Detector;
-use crate::{Class, Finding, Layers, Place, Value};
+use crate::{Class, Finding, Place, Value};
 
-/// What a value looks like, beside what was found in it.
+/// The groups of places, see [`Place::group`]. Nothing else about a value counts: the rest is the sender's choice.
 pub const CONTEXTS: &[&str] = &[
     "at:line",
     "at:path",
@@ -26,43 +29,12 @@ pub const CONTEXTS: &[&str] = &[
     "at:cookie",
     "at:text",
     "at:response",
-    "text:short",
-    "text:long",
-    "text:prose",
-    "text:lines",
-    "via:decoded",
 ];
 
-/// The contexts of a value, as bits of [`CONTEXTS`]; `via:decoded` comes with the findings.
-pub(crate) fn contexts(place: Place, text: &[u8]) -> u32 {
-    let bit = |name: &str| match CONTEXTS.iter().position(|known| *known == name) {
-        Some(at) => 1 << at,
-        None => 0,
-    };
-    let place_bit = |group: &str| {
-        CONTEXTS.iter().position(|known| known.strip_prefix("at:") == Some(group)).map_or(0, |at| 1 << at)
-    };
-    let mut found = place_bit(place.group());
-    if text.len() <= 32 {
-        found |= bit("text:short");
-    }
-    if text.len() >= 400 {
-        found |= bit("text:long");
-    }
-    if memchr::memchr_iter(b'\n', text).take(4).count() == 4 {
-        found |= bit("text:lines");
-    }
-    let head = &text[..text.len().min(4_096)];
-    let mut words = head.split(|b| b.is_ascii_whitespace()).filter(|word| is_plain_word(word));
-    if words.nth(11).is_some() {
-        found |= bit("text:prose");
-    }
-    found
-}
-
-fn is_plain_word(word: &[u8]) -> bool {
-    let word = word.strip_suffix(b",").or(word.strip_suffix(b".")).unwrap_or(word);
-    (2..=16).contains(&word.len()) && word[1..].iter().all(|b| b.is_ascii_lowercase())
+/// The contexts of a value that stands at `place`, as bits of [`CONTEXTS`].
+pub(crate) fn contexts(place: Place) -> u32 {
+    let is_of = |name: &&str| name.strip_prefix("at:") == Some(place.group());
+    CONTEXTS.iter().position(is_of).map_or(0, |at| 1 << at)
 }
 
 /// A mistake in a table of weights.
@@ -82,7 +54,7 @@ pub struct Model {
     bias: f32,
     balanced: f32,
     strict: f32,
-    /// For each kind: its weight, and its weight where it is loose.
+    /// For each kind: its weight, and its weight where it is only mentioned.
     kinds: Vec<[f32; 2]>,
     contexts: Vec<f32>,
 }
@@ -113,7 +85,12 @@ impl Model {
                 line.split_once('\t').ok_or_else(|| wrong("a line is a name, a tab and a number".into()))?;
             let weight: f32 =
                 number.trim().parse().map_err(|_| wrong(format!("`{number}` is not a number")))?;
-            let (plain, loose) = match name.strip_suffix('~') {
+            if weight < 0.0 && !matches!(name, "bias" | "threshold.balanced" | "threshold.strict") {
+                return Err(wrong(format!(
+                    "`{name}` weighs less than nothing: nobody may hide an attack by adding to it"
+                )));
+            }
+            let (plain, mentioned) = match name.strip_suffix('~') {
                 Some(plain) => (plain, 1),
                 None => (name, 0),
             };
@@ -123,7 +100,7 @@ impl Model {
                 ("bias", _, _) => model.bias = weight,
                 ("threshold.balanced", _, _) => model.balanced = weight,
                 ("threshold.strict", _, _) => model.strict = weight,
-                (_, Some(kind), _) => model.kinds[kind][loose] = weight,
+                (_, Some(kind), _) => model.kinds[kind][mentioned] = weight,
                 (_, _, Some(context)) => model.contexts[context] = weight,
                 _ => return Err(wrong(format!("`{name}` is neither a kind of this detector nor a context"))),
             }
@@ -145,8 +122,8 @@ impl Model {
             + contexts.filter(|(at, _)| value.contexts >> at & 1 == 1).map(|(_, weight)| weight).sum::<f32>()
     }
 
-    pub(crate) fn weight(&self, kind: usize, loose: bool) -> f32 {
-        self.kinds.get(kind).map_or(0.0, |weights| weights[usize::from(loose)])
+    pub(crate) fn weight(&self, kind: usize, mentioned: bool) -> f32 {
+        self.kinds.get(kind).map_or(0.0, |weights| weights[usize::from(mentioned)])
     }
 
     pub(crate) fn bias(&self) -> f32 {
@@ -159,10 +136,6 @@ impl Model {
         named
             .filter(move |(at, _)| contexts >> at & 1 == 1)
             .map(|(_, (name, weight))| ((*name).to_owned(), *weight))
-    }
-
-    pub(crate) fn decoded(&self) -> f32 {
-        self.contexts.last().copied().unwrap_or(0.0)
     }
 }
 
@@ -209,11 +182,6 @@ impl Score {
     }
 }
 
-/// True if a finding's bytes were decoded from the value.
-pub(crate) fn is_decoded(layers: Layers) -> bool {
-    !layers.is_empty()
-}
-
 /// The findings of one value for one detector, whose features begin at `base`.
 pub(crate) fn score(
     model: &Model,
@@ -228,16 +196,15 @@ pub(crate) fn score(
         finding.value == number && (base as usize..end).contains(&usize::from(finding.feature))
     };
     let mut points = 0.0;
-    let (mut any, mut decoded) = (false, false);
+    let mut any = false;
     for finding in findings.iter().filter(of_this) {
-        points += model.weight(usize::from(finding.feature - base), finding.loose);
-        decoded |= is_decoded(finding.layers);
+        points += model.weight(usize::from(finding.feature - base), finding.mentioned);
         any = true;
     }
     if !any {
         return None;
     }
-    points += model.start(value) + if decoded { model.decoded() } else { 0.0 };
+    points += model.start(value);
     Some(Score {
         class: model.class,
         detector,

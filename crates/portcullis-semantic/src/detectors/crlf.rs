@@ -51,7 +51,7 @@ impl Detector for Crlf {
         // Many lines are a text; the headers of a mail or a log in it are quoted.
         let lines = memchr::memchr_iter(b'\n', text).take(20).count();
         let is_pasted = lines >= PASTED_LINES_MIN && purpose::takes_text(input.location);
-        let is_loose = !is_one_line && lines > 12 || is_pasted;
+        let is_mention = !is_one_line && lines > 12 || is_pasted;
         let mut breaks = 0;
         let mut at = 0;
         while at < text.len() && breaks < LINES_MAX {
@@ -60,8 +60,8 @@ impl Detector for Crlf {
             breaks += 1;
             let mut add = |kind: KindId, to: usize| {
                 let span = Span::new(start, to.min(text.len()));
-                match is_loose {
-                    true => found.add_loose(kind, span),
+                match is_mention {
+                    true => found.mention(kind, span),
                     false => found.add(kind, span),
                 }
             };

@@ -56,22 +56,22 @@ impl Detector for Ldap {
             found.add(SIGNS, Span::new(0, text.len()));
             return;
         }
-        let mut scan = Scan { text, is_loose: !is_value || is_setting, found };
+        let mut scan = Scan { text, is_mention: !is_value || is_setting, found };
         scan.run(first);
     }
 }
 
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
-    is_loose: bool,
+    is_mention: bool,
     found: &'s mut Found<'f>,
 }
 
 impl Scan<'_, '_, '_> {
     fn add(&mut self, kind: KindId, from: usize, to: usize) {
         let span = Span::new(from, to.min(self.text.len()));
-        match self.is_loose {
-            true => self.found.add_loose(kind, span),
+        match self.is_mention {
+            true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }

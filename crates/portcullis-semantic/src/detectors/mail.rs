@@ -18,6 +18,7 @@ kinds! {
     RETRIEVE "mail.retrieve" Error "a line that is a command of POP3";
     SESSION "mail.session" Critical "several lines that are commands of a mail server";
     HEADER "mail.header" Critical "a line that adds a header field to a mail";
+    HEADER_LINE "mail.header-line" Notice "a line like a header field of a mail, in a field that is for none";
     FIELD "mail.field" Warning "the value is for a mail: an address, or a field named so";
 }
 
@@ -190,14 +191,14 @@ impl Detector for Mail {
             let Some(what) = classify(line) else { continue };
             let span = Span::new(start, start + line.len());
             // A header field counts where the value is for a mail; elsewhere many texts have lines like it.
-            let is_firm = fits && (what != HEADER || is_field);
             match what {
                 HEADER => headers += 1,
                 _ => (commands, last) = (commands + 1, span),
             }
-            match is_firm {
-                true => found.add(what, span),
-                false => found.add_loose(what, span),
+            match what {
+                HEADER if !is_field => found.add(HEADER_LINE, span),
+                _ if fits => found.add(what, span),
+                _ => found.mention(what, span),
             }
         }
         if fits && commands > 1 {
@@ -354,7 +355,7 @@ mod tests {
             ("body", "On Monday you wrote:\n> From: joe@a.example\n> To: ann@b.example\nI agree."),
             ("text", "Forwarded mail\nFrom: joe@a.example\nTo: ann@b.example\nSubject: the plan\n\nHi Ann"),
             (
-                "raw",
+                "message",
                 "From: Ann <ann@a.example>\r\nTo: Bob <bob@a.example>\r\nSubject: Re: order\r\n\r\n> text",
             ),
             ("emails", "joe@a.example\nann@b.example\n"),

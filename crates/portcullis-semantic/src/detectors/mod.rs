@@ -18,7 +18,7 @@ pub mod nosql;
 pub mod path;
 pub mod protocol;
 pub mod prototype;
-mod purpose;
+pub(crate) mod purpose;
 pub mod remote_file;
 mod scan;
 pub mod scanner;

@@ -3,7 +3,7 @@
 //! A name proves nothing: these are the few cases in which the same text is an attack in one field and the reason for
 //! another. Only bodies count where a form or an API edits settings; what comes in a query string is for the page.
 
-use crate::{Location, Place};
+use crate::{Class, Location, Place};
 
 /// The field takes whole SQL statements: the editor of a database, a report or an alert.
 pub(super) fn takes_statements(location: Location<'_>) -> bool {
@@ -30,6 +30,27 @@ pub(super) fn takes_conditions(location: Location<'_>) -> bool {
     const NAMES: &[&[u8]] = &[b"$filter", b"$search", b"where"];
     is_of_field(location.place) && (has_word(part, LANGUAGES) || NAMES.contains(&part))
 }
+
+/// What is quoted or named there is no attack of `class`: the site made the field for text or for such things, or it is a
+/// document by itself: a file, or what the site answers.
+pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
+    if location.place == Place::FileContent || location.place.is_response() {
+        return true;
+    }
+    location.name.len() <= NAME_BYTES_MAX
+        && (takes_text(location)
+            || match class {
+                Class::Sqli => {
+                    takes_statements(location) || takes_conditions(location) || takes_password(location)
+                }
+                Class::Ldap => takes_filters(location),
+                Class::Xss => takes_code(location) || quotes_code(location),
+                _ => false,
+            })
+}
+
+/// No form has longer names.
+const NAME_BYTES_MAX: usize = 512;
 
 /// The field takes texts of several lines, in which people quote what they saw.
 pub(super) fn takes_text(location: Location<'_>) -> bool {

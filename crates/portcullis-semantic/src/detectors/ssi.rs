@@ -34,11 +34,11 @@ impl Detector for Ssi {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
-        let is_loose = text.len() > 600 && input.location.place != Place::RawBody;
+        let is_mention = text.len() > 600 && input.location.place != Place::RawBody;
         let mut add = |kind, from: usize, to: usize| {
             let span = Span::new(from, to.min(text.len()));
-            match is_loose {
-                true => found.add_loose(kind, span),
+            match is_mention {
+                true => found.mention(kind, span),
                 false => found.add(kind, span),
             }
         };

@@ -6,7 +6,7 @@ use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
 
-/// The kinds of `class` found in `text`, loose ones with `~`, and whether `balanced` blocks by any class.
+/// The kinds of `class` found in `text`, mentioned ones with `~`, and whether `balanced` blocks by any class.
 pub(crate) fn look(class: Class, place: Place, name: &str, text: &[u8]) -> (String, bool) {
     let mut analysis = Analysis::new();
     analysis.value(&DETECTORS, Location::new(place, name.as_bytes()), text);
@@ -14,7 +14,7 @@ pub(crate) fn look(class: Class, place: Place, name: &str, text: &[u8]) -> (Stri
     let names: Vec<String> = of_class
         .map(|finding| {
             let id = finding.kind.id.split_once('.').map_or(finding.kind.id, |(_, id)| id);
-            format!("{id}{}", if finding.loose { "~" } else { "" })
+            format!("{id}{}", if finding.mentioned { "~" } else { "" })
         })
         .collect();
     let worst = analysis.worst(&DETECTORS, Level::Balanced);

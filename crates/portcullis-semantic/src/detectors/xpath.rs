@@ -49,7 +49,7 @@ impl Detector for Xpath {
         let is_path = matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
             || names_function(text, first)
             || loads(text, first);
-        let mut scan = Scan { text, is_loose: break_out.is_none() && !is_path, count: 0, found };
+        let mut scan = Scan { text, is_mention: break_out.is_none() && !is_path, count: 0, found };
         if let Some(end) = break_out {
             scan.operand(end);
         }
@@ -68,7 +68,7 @@ impl Detector for Xpath {
 
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
-    is_loose: bool,
+    is_mention: bool,
     count: usize,
     found: &'s mut Found<'f>,
 }
@@ -77,8 +77,8 @@ impl Scan<'_, '_, '_> {
     fn add(&mut self, kind: KindId, from: usize, to: usize) {
         self.count += 1;
         let span = Span::new(from, to.min(self.text.len()));
-        match self.is_loose {
-            true => self.found.add_loose(kind, span),
+        match self.is_mention {
+            true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }

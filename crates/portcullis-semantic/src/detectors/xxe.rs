@@ -52,7 +52,7 @@ impl Detector for Xxe {
         let start = skip_space(text, 0);
         let is_document = matches!(text.get(start), Some(b'<' | b'"' | b'\'' | b']' | 0xEF))
             || matches!(input.location.place, Place::XmlDoctype | Place::RawBody);
-        let mut scan = Scan { text, is_loose: !is_document, found };
+        let mut scan = Scan { text, is_mention: !is_document, found };
         for at in memchr::memchr_iter(b'<', text) {
             match text.get(at + 1) {
                 Some(b'!') => scan.declaration(at),
@@ -71,15 +71,15 @@ const REFERENCE_BYTES_MAX: usize = 4_096;
 
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
-    is_loose: bool,
+    is_mention: bool,
     found: &'s mut Found<'f>,
 }
 
 impl Scan<'_, '_, '_> {
     fn add(&mut self, kind: crate::KindId, from: usize, to: usize) {
         let span = Span::new(from, to.min(self.text.len()));
-        match self.is_loose {
-            true => self.found.add_loose(kind, span),
+        match self.is_mention {
+            true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }

@@ -65,8 +65,8 @@ impl Value {
         };
         let _ = writeln!(out, "\n{} in {at}", score.class.title());
         for finding in &self.findings {
-            let loose = if finding.loose { ", loose" } else { "" };
-            let _ = writeln!(out, "    {}{loose}: {}", finding.kind, finding.reason);
+            let mentioned = if finding.mentioned { ", mentioned" } else { "" };
+            let _ = writeln!(out, "    {}{mentioned}: {}", finding.kind, finding.reason);
             let span =
                 finding.span.map_or(String::new(), |span| format!("bytes {} to {}: ", span.start, span.end));
             let _ = writeln!(out, "        evidence {span}{}", shorten(&one_line(&finding.evidence)));

@@ -47,7 +47,7 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             if is_firm {
                 found.add(kind, span)
             } else {
-                found.add_loose(kind, span)
+                found.mention(kind, span)
             }
             // A block of PHP and nothing else.
             if kind == PHP_TAG && is_firm && at <= 4 && text.trim_ascii_end().ends_with(b"?>") {

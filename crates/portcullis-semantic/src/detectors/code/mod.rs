@@ -148,7 +148,7 @@ impl Code {
                 .get_or_insert_with(|| begins_as_code(&text[..span.start as usize]) && !is_spoken(text, span))
             {
                 true => found.add(kind, span),
-                false => found.add_loose(kind, span),
+                false => found.mention(kind, span),
             }
             if is_first && is_whole(text, span) {
                 found.add(WHOLE, Span::new(0, text.len()));

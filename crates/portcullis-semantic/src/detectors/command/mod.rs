@@ -179,14 +179,14 @@ impl Command {
                 continue;
             }
             let mut add = |kind: KindId, span: Span| {
-                if firm { found.add(kind, span) } else { found.add_loose(kind, span) }
+                if firm { found.add(kind, span) } else { found.mention(kind, span) }
             };
             let is_sure = position.is_sure(text, call.end)
                 || call.group == Group::Recon
                     && position.follows_word(text, call.end)
                     && purpose::takes_single_name(input.location);
             if call.is_bare_name() && !is_sure {
-                found.add_loose(BARE_WORD, call.span());
+                found.mention(BARE_WORD, call.span());
                 continue;
             }
             if call.group == Group::Tool {

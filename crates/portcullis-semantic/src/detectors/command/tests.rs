@@ -8,12 +8,12 @@ fn with(text: &str, check: impl FnOnce(&Analysis, &Detectors)) {
     check(&analysis, &detectors);
 }
 
-/// The kinds found in `text`, loose ones with `~`.
+/// The kinds found in `text`, mentioned ones with `~`.
 fn kinds(text: &str) -> String {
     let mut names = Vec::new();
     with(text, |analysis, _| {
         for f in analysis.findings().iter().filter(|f| f.kind.id.starts_with("command.")) {
-            names.push(format!("{}{}", &f.kind.id["command.".len()..], if f.loose { "~" } else { "" }));
+            names.push(format!("{}{}", &f.kind.id["command.".len()..], if f.mentioned { "~" } else { "" }));
         }
     });
     names.join(" ")

@@ -28,7 +28,7 @@ pub(super) fn detect(text: &[u8], found: &mut Found<'_>) {
         let Some(len) = object(&text[at..]) else { continue };
         let is_begin = at <= 24 || matches!(before, Some(b'{' | b';' | b'|' | b'}'));
         let span = Span::new(at, at + len);
-        if is_begin { found.add(PHP_OBJECT, span) } else { found.add_loose(PHP_OBJECT, span) }
+        if is_begin { found.add(PHP_OBJECT, span) } else { found.mention(PHP_OBJECT, span) }
     }
     let array = text.strip_prefix(b"a:").and_then(|rest| count(rest));
     if let Some((_, rest)) = array

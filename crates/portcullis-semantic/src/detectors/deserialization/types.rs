@@ -154,7 +154,7 @@ pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
         if input.location.place == Place::Json {
             found.add(GADGET_VALUE, span)
         } else {
-            found.add_loose(GADGET_VALUE, span)
+            found.mention(GADGET_VALUE, span)
         }
     }
 }

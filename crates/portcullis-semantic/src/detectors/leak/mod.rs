@@ -147,7 +147,7 @@ impl Detector for Leak {
             let span = Span::new(hit.start, hit.end);
             match is_sure && !page.quotes(hit.start) {
                 true => found.add(kind, span),
-                false => found.add_loose(kind, span),
+                false => found.mention(kind, span),
             }
         }
         if input.location.place == Place::ResponseBody {

@@ -65,13 +65,13 @@ impl Detector for NoSql {
         let first = skip_space(text, 0);
         if input.location.place == Place::RawBody {
             let is_json = matches!(text.get(first), Some(b'{' | b'['));
-            Scan { text, is_loose: !is_json, found }.empty_operands();
+            Scan { text, is_mention: !is_json, found }.empty_operands();
             return;
         }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
-        let is_loose =
+        let is_mention =
             !opens && (text.len() > 160 || is_said(text)) || input.location.place == Place::FileContent;
-        let mut scan = Scan { text, is_loose, found };
+        let mut scan = Scan { text, is_mention, found };
         if input.location.place == Place::Name {
             scan.name();
         }
@@ -88,15 +88,15 @@ impl Detector for NoSql {
 
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
-    is_loose: bool,
+    is_mention: bool,
     found: &'s mut Found<'f>,
 }
 
 impl Scan<'_, '_, '_> {
     fn add(&mut self, kind: KindId, from: usize, to: usize) {
         let span = Span::new(from, to.min(self.text.len()));
-        match self.is_loose {
-            true => self.found.add_loose(kind, span),
+        match self.is_mention {
+            true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }
@@ -360,7 +360,7 @@ impl Scan<'_, '_, '_> {
                 if begins {
                     self.add(SCRIPT_CONDITION, at, right + 1);
                 } else {
-                    self.found.add_loose(SCRIPT_CONDITION, Span::new(at, right));
+                    self.found.mention(SCRIPT_CONDITION, Span::new(at, right));
                 }
             }
         }

@@ -179,17 +179,17 @@ impl PathTraversal {
         }
     }
 
-    fn note(&self, input: &Input<'_>, path: &Path, found: &mut Found<'_>, is_loose: bool) {
+    fn note(&self, input: &Input<'_>, path: &Path, found: &mut Found<'_>, is_mention: bool) {
         let text = input.text;
-        let mut add = |kind: KindId| match is_loose {
-            true => found.add_loose(kind, path.span),
+        let mut add = |kind: KindId| match is_mention {
+            true => found.mention(kind, path.span),
             false => found.add(kind, path.span),
         };
         let mut buffer = [0; 160];
         let len = path.target(text, &mut buffer);
         let target = &buffer[..len];
         let file = self.names.file(target);
-        if path.ups == 0 && !is_loose && is_settings(target) && purpose::asks_for_file(input.location) {
+        if path.ups == 0 && !is_mention && is_settings(target) && purpose::asks_for_file(input.location) {
             add(SETTINGS);
         }
         let is_request_path = matches!(input.location.place, Place::Path | Place::PathSegment);
@@ -209,7 +209,7 @@ impl PathTraversal {
                 1 => add(CLIMB_ONE),
                 2 => add(CLIMB_TWO),
                 3..=8
-                    if (is_asset(target) || is_loose && is_module(text, path.span))
+                    if (is_asset(target) || is_mention && is_module(text, path.span))
                         && path.ups_encoded + path.ups_broken == 0 =>
                 {
                     add(CLIMB_ASSET)
@@ -272,7 +272,7 @@ impl PathTraversal {
         if is_cut_name(input, path) {
             add(NUL);
         }
-        if path.root == Root::Share && !is_loose && path.names().len() >= 2 && path.spaces == 0 {
+        if path.root == Root::Share && !is_mention && path.names().len() >= 2 && path.spaces == 0 {
             add(SHARE);
             if let Some(kind) = share_kind(path.span.of(text), input.location.place) {
                 add(kind);
@@ -292,7 +292,7 @@ impl PathTraversal {
             // A page that somebody saved and opened says so.
             let is_document = kind == FILE_URL && is_home(rest);
             if begin != start || is_document {
-                found.add_loose(kind, span);
+                found.mention(kind, span);
                 continue;
             }
             is_whole = true;
@@ -306,7 +306,7 @@ impl PathTraversal {
                 && words.clone().count() >= 2
                 && words.clone().all(|word| word.iter().all(u8::is_ascii_alphabetic));
             match is_said {
-                true => found.add_loose(kind, span),
+                true => found.mention(kind, span),
                 false => found.add(kind, span),
             }
             if file == Some(Group::File) {
@@ -321,7 +321,7 @@ impl PathTraversal {
             let span = Span::new(at, text.len());
             match at == start || is_whole {
                 true => found.add(FILTERS, span),
-                false => found.add_loose(FILTERS, span),
+                false => found.mention(FILTERS, span),
             }
         }
         is_whole

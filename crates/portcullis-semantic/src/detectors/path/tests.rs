@@ -20,6 +20,16 @@ fn passes(text: &str) {
     assert!(!blocks, "{text}: {have}");
 }
 
+/// `text` passes where the site made the field for text, and nowhere else.
+#[track_caller]
+fn passes_in_texts(text: &str) {
+    let at = |place, name| testing::look(Class::Path, place, name, text.as_bytes());
+    let (have, blocks) = at(Place::Form, "comment");
+    assert!(!blocks, "{text}: {have}");
+    let (have, blocks) = at(Place::Query, "q");
+    assert!(blocks, "{text}: {have}");
+}
+
 #[test]
 fn traversal() {
     check("../../../../etc/passwd", "climb target-system file");
@@ -89,7 +99,7 @@ fn ordinary() {
     passes("./a/b.js");
     passes("webpack:///./src/index.js");
     passes("../../node_modules/react/index.js");
-    passes("Open ../README.md, then edit /etc/hosts on your machine.");
+    passes_in_texts("Open ../README.md, then edit /etc/hosts on your machine.");
     passes("Home / Products / Shoes");
     passes("C:\\Users\\Ann\\Documents\\report.docx would not open");
     passes("https://a.example/x/../y/z.html?q=a%2fb");
@@ -135,7 +145,7 @@ fn grammar_of_ordinary_paths() {
 fn prose_that_begins_with_a_path() {
     passes("/etc/ is a directory");
     passes("/etc/ and /var/ belong to root");
-    passes("/etc/hosts file");
+    passes_in_texts("/etc/hosts file");
     let (have, blocks) = look(Place::Query, b"/etc/init.d/some file.conf/x");
     assert!(blocks, "{have}");
 }
@@ -177,21 +187,19 @@ fn files_in_odd_places() {
     {
         assert!(at(name, text).1, "{text}: {}", at(name, text).0);
     }
-    for (name, text) in [
-        ("q", "config/internal.properties"),
-        ("file", "reports/q1.pdf"),
-        ("q", "file:///home not opening"),
-        ("q", "wait. / then go"),
-    ] {
+    for (name, text) in
+        [("q", "config/internal.properties"), ("file", "reports/q1.pdf"), ("q", "wait. / then go")]
+    {
         assert!(!at(name, text).1, "{text}: {}", at(name, text).0);
     }
+    passes_in_texts("file:///home not opening");
 }
 
 #[test]
 fn what_programs_and_pages_name() {
     passes("import { a } from '../../../lib/a'; // TODO: fix");
     passes("jest.mock('../../../api/client')");
-    check("x '../../../../etc/passwd'", "climb~ file~");
+    check("x '../../../../etc/passwd'", "climb file");
     passes("/usr/local/bin");
     let (have, blocks) = testing::look(Class::Path, Place::Query, "filename", b"../images/logo.png");
     assert!(!blocks, "{have}");

@@ -1,7 +1,7 @@
 use crate::detectors::testing;
 use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
-/// The kinds found in `text`, loose ones with `~`, sorted by nothing: in the order of the list.
+/// The kinds found in `text`, mentioned ones with `~`, sorted by nothing: in the order of the list.
 fn kinds(text: &str) -> String {
     let detectors = Detectors::new();
     let mut analysis = Analysis::new();
@@ -9,7 +9,7 @@ fn kinds(text: &str) -> String {
     let names: Vec<String> = analysis
         .findings()
         .iter()
-        .map(|f| format!("{}{}", f.kind.id.trim_start_matches("sqli."), if f.loose { "~" } else { "" }))
+        .map(|f| format!("{}{}", f.kind.id.trim_start_matches("sqli."), if f.mentioned { "~" } else { "" }))
         .collect();
     names.join(" ")
 }

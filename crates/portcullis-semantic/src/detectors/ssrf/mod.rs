@@ -117,10 +117,10 @@ impl Detector for Ssrf {
             if !found.may_read(url.span.len()) {
                 return;
             }
-            let is_loose = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
+            let is_mention = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
             // Where a page is, a browser says in one way; a setting may say it in any.
             let may_be_local = is_service || is_page && is_web(scheme) && is_as_browsers_write(text, &url);
-            self.note(text, &url, may_be_local, is_loose, found);
+            self.note(text, &url, may_be_local, is_mention, found);
             urls += 1;
             if urls == URLS_MAX {
                 return;
@@ -133,9 +133,9 @@ impl Detector for Ssrf {
 }
 
 impl Ssrf {
-    fn note(&self, text: &[u8], url: &Url, is_page: bool, is_loose: bool, found: &mut Found<'_>) {
-        let mut add = |kind: KindId| match is_loose {
-            true => found.add_loose(kind, url.span),
+    fn note(&self, text: &[u8], url: &Url, is_page: bool, is_mention: bool, found: &mut Found<'_>) {
+        let mut add = |kind: KindId| match is_mention {
+            true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
         };
         let scheme = url.scheme.of(text);

@@ -54,9 +54,13 @@ fn tricks() {
 fn ordinary() {
     passes(Place::Query, "redirect_uri", "http://localhost:3000/callback");
     passes(Place::Query, "url", "https://www.example.com/a?b=c&d=https://cdn.example.org/x.png");
-    passes(Place::Query, "q", "how do I open http://localhost:8080 on my router at http://192.168.1.1 ?");
-    passes(Place::Query, "q", "http://localhost:8080 doesn't work");
-    passes(Place::Query, "q", "http://localhost:8080/health returns 404");
+    for text in [
+        "how do I open http://localhost:8080 on my router at http://192.168.1.1 ?",
+        "http://localhost:8080 doesn't work",
+        "http://localhost:8080/health returns 404",
+    ] {
+        passes(Place::Form, "comment", text);
+    }
     passes(Place::Query, "urlref", "http://localhost:3000/");
     passes(Place::Json, "homepage", "http://localhost:3000");
     // {"iss":"http://localhost:8080/realms/a"}

@@ -152,7 +152,7 @@ impl Detector for Template {
                 code::begins_as_code(text.get(last_end..expression.span.start as usize).unwrap_or_default())
             });
             let mut add = |kind: KindId, span: Span| {
-                if firm { found.add(kind, span) } else { found.add_loose(kind, span) }
+                if firm { found.add(kind, span) } else { found.mention(kind, span) }
             };
             for kind in (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1) {
                 add(kind, expression.span);

@@ -24,7 +24,7 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
         if is_short {
             found.add(SMARTY, span)
         } else {
-            found.add_loose(SMARTY, span)
+            found.mention(SMARTY, span)
         }
         if is_short && memmem::find(text, b"{$smarty.get").is_none() {
             found.add(super::WHOLE, span);

@@ -30,8 +30,9 @@ impl Xss {
             found.may_walk(whole.bytes_read, whole.tokens as usize);
             // The editor of a page's scripts takes a dialog that says something.
             let is_message = whole.is_demo && purpose::takes_code(input.location);
-            let is_loose = is_text || is_message || is_question(text) || purpose::quotes_code(input.location);
-            self.note_code(0, &whole, found, if is_loose { Reading::Lines } else { Reading::Whole });
+            let is_mention =
+                is_text || is_message || is_question(text) || purpose::quotes_code(input.location);
+            self.note_code(0, &whole, found, if is_mention { Reading::Lines } else { Reading::Whole });
         }
         self.between_quotes(text, found);
         if !may_have_sinks && is_text {
@@ -96,7 +97,7 @@ impl Xss {
                     found.add(JS_WHOLE, span);
                     found.add(JS_EXECUTE, span);
                 } else {
-                    found.add_loose(JS_EXECUTE, span);
+                    found.mention(JS_EXECUTE, span);
                 }
             }
             return;
@@ -104,9 +105,9 @@ impl Xss {
         let sinks = effects.any(Effects::SINKS);
         let telling = effects.any(Effects::TELLING);
         let ends = outcome.ends_in_comment || outcome.ends_in_string;
-        let is_loose = reading == Reading::Lines;
+        let is_mention = reading == Reading::Lines;
         let mut note =
-            |kind: KindId| if is_loose { found.add_loose(kind, span) } else { found.add(kind, span) };
+            |kind: KindId| if is_mention { found.mention(kind, span) } else { found.add(kind, span) };
         match reading {
             Reading::Whole if outcome.is_worded => return,
             Reading::Whole | Reading::Lines if sinks => note(JS_WHOLE),

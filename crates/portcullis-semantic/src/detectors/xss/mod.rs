@@ -237,15 +237,17 @@ impl Xss {
         match scheme {
             Scheme::Image => {}
             Scheme::Data if at == 0 => found.add(DATA_URL, span),
-            Scheme::Data => found.add_loose(DATA_URL, span),
+            Scheme::Data => found.mention(DATA_URL, span),
             Scheme::Script => {
                 let outcome = walk_code(text, at + from, &self.names);
                 let kind = script_url(&outcome);
                 let is_mention = outcome.is_demo && is_sentence(&text[..at]);
                 let sinks = outcome.effects.any(Effects::SINKS);
-                match (sinks || outcome.holds) && !is_mention {
+                match sinks || outcome.holds {
+                    true if is_mention => found.mention(kind, span),
                     true => found.add(kind, span),
-                    false => found.add_loose(kind, span),
+                    // What stops in the middle and calls nothing does nothing: `javascript: void(0) error`.
+                    false => found.add(SCRIPT_URL_INERT, span),
                 }
             }
         }

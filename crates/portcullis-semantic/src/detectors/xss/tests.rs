@@ -4,7 +4,7 @@ use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
 
-/// The kinds found in `text`, loose ones with `~`.
+/// The kinds found in `text`, mentioned ones with `~`.
 fn kinds(text: &str) -> String {
     let mut analysis = Analysis::new();
     analysis.value(&DETECTORS, Location::new(Place::Query, b"q"), text.as_bytes());
@@ -12,7 +12,7 @@ fn kinds(text: &str) -> String {
         .findings()
         .iter()
         .filter(|f| f.kind.id.starts_with("xss."))
-        .map(|f| format!("{}{}", f.kind.id.trim_start_matches("xss."), if f.loose { "~" } else { "" }))
+        .map(|f| format!("{}{}", f.kind.id.trim_start_matches("xss."), if f.mentioned { "~" } else { "" }))
         .collect();
     names.join(" ")
 }
@@ -118,14 +118,14 @@ fn text_passes() {
         "<p>Some <b>bold</b> and <a href=\"https://a.example/?a=1&amp;b=2\" target=\"_blank\">link</a></p>",
     );
     passes("<img src=\"https://a.example/x.png\" alt=\"a > b\" class=\"wide\"><br/><hr />");
-    passes("how to prevent <script>alert(1)</script>");
+    check("how to prevent <script>alert(1)</script>", "script-sink");
     passes("<script> tag in html meaning");
     passes("javascript: void(0) error");
     passes("a < b and c > d, <3 you");
     passes("onclick vs addEventListener");
     passes("Vec<String> and HashMap<K, V>");
     passes("alert me when in stock (price < $50)");
-    passes("alert() in javascript");
+    crate::detectors::testing::passes_at(Class::Xss, Place::Form, "comment", "alert() in javascript");
     passes("const x = async () => { await fetch(\"/api\"); };");
     passes("function add(a,b){return a+b;}");
     passes("console.log(`v=${v}`)");
@@ -184,7 +184,8 @@ fn what_filters_leave() {
 #[test]
 fn programs_and_articles_pass() {
     passes("\"use strict\";\nObject.defineProperty(exports, \"__esModule\", { value: true });");
-    passes("# Usage\n\nCall it:\n\n```js\nconst x = require('x');\ndocument.write('a');\n```\n");
+    let article = "# Usage\n\nCall it:\n\n```js\nconst x = require('x');\ndocument.write('a');\n```\n";
+    crate::detectors::testing::passes_at(Class::Xss, Place::Form, "body", article);
     passes("alert: system (down)");
     passes("prompt (optional)");
     passes("setTimeout(() => {}, 100)");

@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
         if self.clean_facts.kinds | self.loose_facts.kinds == 0 {
             return;
         }
-        let is_loose = is_literal || self.is_quoted_example();
+        let is_mention = is_literal || self.is_quoted_example();
         let telling = kinds_in(self.clean_facts.kinds)
             .any(|kind| !matches!(kind, WHOLE | BARE_TAIL | UNBALANCED | LIMIT | COMMENT_TAIL));
         if telling {
@@ -231,9 +231,9 @@ impl Walk<'_, '_> {
         let is_prose = self.start == Start::Raw && !is_statement && self.begins_as_prose();
         for id in kinds_in(self.clean_facts.kinds | self.loose_facts.kinds) {
             match (self.clean_facts.get(id), self.loose_facts.get(id)) {
-                (Some(span), _) if is_loose => found.add_loose(id, span),
+                (Some(span), _) if is_mention => found.mention(id, span),
                 (Some(span), _) if telling || self.start != Start::Raw => found.add(id, span),
-                (_, Some(span)) if self.start == Start::Raw && !is_prose => found.add_loose(id, span),
+                (_, Some(span)) if self.start == Start::Raw && !is_prose => found.mention(id, span),
                 _ => {}
             }
         }

@@ -29,7 +29,7 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     names: &'a Names,
     pub found: &'f mut Found<'x>,
     /// All is loose: a file, which nobody pastes into a page.
-    is_loose: bool,
+    is_mention: bool,
     walks: usize,
     /// Tokens that were read.
     pub tokens: usize,
@@ -84,9 +84,9 @@ impl Element {
 }
 
 impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
-    pub fn new(text: &'t [u8], names: &'a Names, found: &'f mut Found<'x>, is_loose: bool) -> Self {
+    pub fn new(text: &'t [u8], names: &'a Names, found: &'f mut Found<'x>, is_mention: bool) -> Self {
         let element = Element::new(Span::new(0, 0), None);
-        Reader { text, names, found, is_loose, walks: 0, tokens: 0, element, runs: false, is_quoted: false }
+        Reader { text, names, found, is_mention, walks: 0, tokens: 0, element, runs: false, is_quoted: false }
     }
 
     /// The text as it stands between tags. True if there is something in it that a second reading may see otherwise.
@@ -342,8 +342,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     }
 
     fn add(&mut self, kind: KindId, span: Span, loose: bool) {
-        match loose || self.is_loose {
-            true => self.found.add_loose(kind, span),
+        match loose || self.is_mention {
+            true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }
