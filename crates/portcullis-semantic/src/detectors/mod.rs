@@ -19,6 +19,7 @@ pub mod path;
 pub mod protocol;
 pub mod prototype;
 pub(crate) mod purpose;
+mod quotation;
 pub mod remote_file;
 mod scan;
 pub mod scanner;

@@ -16,8 +16,8 @@ pub(super) struct Arguments {
     pub count: usize,
     shapes: u16,
     pub first: Option<Shape>,
-    /// The second argument is a word.
-    pub first_rest_is_word: bool,
+    /// The second argument is a word for a time.
+    pub second_is_unit: bool,
     pub plain_words: usize,
     pub named_subcommand: bool,
     /// A URL of the web.
@@ -43,7 +43,7 @@ impl Arguments {
                 .any(|known| !known.is_empty() && word.eq_ignore_ascii_case(known.as_bytes()));
         }
         if self.count == 1 {
-            self.first_rest_is_word = shape == Shape::Word;
+            self.second_is_unit = shape == Shape::Word && is_unit(word);
         }
         self.count += 1;
         self.has_url |= shape == Shape::Host
@@ -65,6 +65,19 @@ impl Arguments {
     pub fn has(&self, shape: Shape) -> bool {
         self.shapes >> shape as u16 & 1 == 1
     }
+}
+
+/// `hours`, `min`, `nights`
+fn is_unit(word: &[u8]) -> bool {
+    const UNITS: &[&[u8]] = &[
+        b"s", b"sec", b"second", b"m", b"min", b"minute", b"h", b"hr", b"hour", b"day", b"night", b"week",
+        b"time",
+    ];
+    let word = &word[..word.iter().take_while(|b| b.is_ascii_alphabetic()).count()];
+    UNITS.iter().any(|unit| {
+        word.get(..unit.len()).is_some_and(|head| head.eq_ignore_ascii_case(unit))
+            && matches!(&word[unit.len()..], b"" | b"s" | b"S")
+    })
 }
 
 /// Notes what a single argument tells.

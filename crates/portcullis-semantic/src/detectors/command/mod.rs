@@ -15,6 +15,7 @@ mod names;
 mod positions;
 mod shape;
 mod special;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 
@@ -25,9 +26,11 @@ use self::call::Reader;
 pub use self::field::CommandField;
 use self::names::Group;
 pub(super) use self::names::Names;
-use self::positions::{Position, Positions, Sign};
+use self::positions::{Positions, Sign};
+use self::surroundings::Surroundings;
 use super::purpose;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, kinds};
+use super::quotation::may_quote;
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
@@ -54,6 +57,7 @@ kinds! {
     PATH "command.path" Warning "its argument is a path";
     HOST "command.host" Warning "its argument is a host or URL";
     FETCH "command.fetch" Notice "loads from a URL";
+    INSTALL "command.install" Error "a package manager installs what a URL names";
     OPTION "command.option" Notice "its argument is an option";
     NUMBER "command.number" Notice "its argument is a number";
     TEXT "command.text" Warning "its argument is a quoted text with signs in it";
@@ -82,13 +86,6 @@ kinds! {
     SPREADSHEET "command.spreadsheet" Critical "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
-
-/// Positions whose commands are read further; a text with more is read no further.
-const CALLS_MAX: usize = 48;
-
-/// A text before the first command with more words than this is no fragment of a command line but prose or code.
-const PREFIX_WORDS_MAX: usize = 4;
-const PREFIX_BYTES_MAX: usize = 96;
 
 /// See the module.
 #[derive(Debug)]
@@ -145,70 +142,82 @@ impl Command {
             && (!memchr::memchr_iter(b' ', text).any(parts_words)
                 || memchr::memmem::find(text, b"|+").is_some());
         let mut variables = Variables::default();
-        let mut chain = Chain::default();
-        let mut calls = 0;
-        let mut said_until = 0;
+        let is_file = input.location.place == Place::FileContent;
+        let may_quote = may_quote(input.location);
+        let takes_code = purpose::takes_code(input.location);
+        let mut surroundings = Surroundings::new(text, &self.names);
+        let mut pipe: Option<Span> = None;
+        let mut was_mentioned = false;
+        // Where the commands end with which the value begins, if none of them tells anything.
+        let mut plain_until = None;
         for position in Positions::new(text, input.groups) {
-            if calls >= CALLS_MAX {
-                return;
-            }
             if !self.names.may_begin(&text[position.at..]) {
                 continue;
             }
+            // What has line ends is no form that nobody has decoded, but lines of Base64, say.
+            let plus = (plus || text.get(position.at) == Some(&b'+')) && position.sign != Sign::Newline;
             let mut reader = Reader::new(text, &position, &self.names, &mut variables, plus);
-            reader.after_pipe = position.sign == Sign::Pipe && chain.end == Some(position.start);
+            reader.after_pipe =
+                position.sign == Sign::Pipe && pipe.is_some_and(|call| call.end as usize == position.start);
+            let after_pipe = reader.after_pipe;
             let call = reader.read();
             if !found.may_walk(reader.bytes_read(), reader.words_read()) {
                 return;
             }
             let Some(call) = call else { continue };
-            calls += 1;
-            // `ping a.example` is also what people write; with options it is a call.
             let is_begin = position.sign == Sign::Begin;
+            // `more and more of it`, `ping a.example`: what people write, and no more than that.
             let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
-            said_until = said_until.max(position.said_until(text));
-            let firm = !is_said
-                && !call.is_prose
-                && (position.start >= said_until || call.is_telling())
-                && chain.holds(text, &position)
-                && position.ends_well(text, call.end)
-                && (!(is_begin || chain.begins_plainly) || call.is_telling());
-            if is_begin && !call.stands_alone() {
-                // `ls | grep x; echo done`: what follows is of the line that somebody pasted.
-                chain.begins_plainly |= !call.is_telling();
+            // What developers run is no attack where it is all of a value: `node server.js`.
+            let goes_on = plain_until == Some(position.start);
+            let is_plain = !call.is_telling() && (call.is_prose || is_begin || goes_on);
+            if is_plain && (is_begin || goes_on) {
+                plain_until = Some(call.end);
+            }
+            if is_said || is_plain || is_begin && !call.stands_alone() {
                 continue;
             }
-            let mut add = |kind: KindId, span: Span| {
-                if firm { found.add(kind, span) } else { found.mention(kind, span) }
-            };
-            let is_sure = position.is_sure(text, call.end)
+            let is_sure = position.is_sure(text, &call)
                 || call.group == Group::Recon
                     && position.follows_word(text, call.end)
                     && purpose::takes_single_name(input.location);
             if call.is_bare_name() && !is_sure {
-                found.mention(BARE_WORD, call.span());
                 continue;
             }
-            if call.group == Group::Tool {
-                // What developers paste: it says nothing by itself, and what follows it little.
+            let start = pipe.filter(|_| after_pipe).map_or(position.start, |call| call.start as usize);
+            // A call in another's arguments does not end that one.
+            if pipe.is_none_or(|call| call.end as usize <= position.start) {
+                pipe = Some(Span::new(start, call.end));
+            }
+            // A pipe goes on as the command before it began.
+            let is_mentioned = takes_code
+                || may_quote
+                    && (if after_pipe { was_mentioned } else { surroundings.mention(&position, &call) });
+            was_mentioned = is_mentioned;
+            if is_mentioned && is_file {
+                continue;
+            }
+            let mut add = |kind: KindId, span: Span| {
+                if is_mentioned { found.mention(kind, span) } else { found.add(kind, span) }
+            };
+            if call.group == Group::Tool && !call.has(INSTALL) {
+                // What developers paste: it says nothing by itself.
                 add(TOOL, call.span());
-                chain.begins_plainly |= is_begin;
-                chain.extend(&position, &call, false);
                 continue;
             }
             add(position.sign.kind(), Span::new(position.start, call.end));
-            if position.breaks_quote(text) {
-                add(QUOTE_BREAK, Span::new(0, position.start));
-            }
             for kind in call.kinds() {
                 add(kind, call.span());
             }
             let runs_input = matches!(call.group, Group::Shell | Group::Code) && reader_takes_pipe(&call);
-            if position.sign == Sign::Pipe && runs_input && chain.end == Some(position.start) {
-                add(PIPED_TO_SHELL, Span::new(chain.start, call.end));
+            if after_pipe && runs_input {
+                add(PIPED_TO_SHELL, Span::new(start, call.end));
             }
-            chain.begins_plainly |= is_begin && !call.is_telling();
-            chain.extend(&position, &call, firm);
+            if position.may_break_quote(text) && found.may_read(position.start) && position.breaks_quote(text)
+            {
+                let span = Span::new(0, position.start);
+                if is_mentioned { found.mention(QUOTE_BREAK, span) } else { found.add(QUOTE_BREAK, span) }
+            }
         }
     }
 }
@@ -218,53 +227,10 @@ fn reader_takes_pipe(call: &call::Call) -> bool {
     call.has(BARE) || call.has(BARE_WORD) || call.has(OPTION) && !call.has(CODE_ARGUMENT)
 }
 
-/// The commands that were read one after the other.
-#[derive(Debug, Default)]
-struct Chain {
-    start: usize,
-    /// Where the last call ended.
-    end: Option<usize>,
-    firm: bool,
-    /// The value begins with a command as developers paste it: what follows is of the same sort, if it does not tell.
-    begins_plainly: bool,
-}
-
-impl Chain {
-    /// The structure holds from the value's beginning to this position: little stands before it, or a call that held.
-    fn holds(&self, text: &[u8], position: &Position) -> bool {
-        match self.end {
-            Some(end) if self.firm => position.start <= end + 2 || is_short(&text[end..position.start]),
-            _ => is_short(&text[..position.start]),
-        }
-    }
-
-    fn extend(&mut self, position: &Position, call: &call::Call, firm: bool) {
-        // A call in another's arguments does not end that one.
-        if self.end.is_none_or(|end| end <= position.start) {
-            self.start = position.start;
-        }
-        self.end = Some(self.end.map_or(call.end, |end| if position.start < end { end } else { call.end }));
-        self.firm = firm;
-    }
-}
-
-/// A few words on a line.
-fn is_short(before: &[u8]) -> bool {
-    before.len() <= PREFIX_BYTES_MAX
-        && !before.trim_ascii_end().contains(&b'\n')
-        && before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() <= PREFIX_WORDS_MAX
-}
-
 /// Signs that stand in commands whose name cannot be read without a shell.
 const HINTS: &[Hint] = &[
-    Hint::text("$("),
+    Hint::text("$"),
     Hint::text("`"),
-    Hint::text("${"),
-    Hint::text("$@"),
-    Hint::text("$*"),
-    Hint::text("$0"),
-    Hint::text("$'"),
-    Hint::text("$ifs"),
     Hint::text("''"),
     Hint::text("\"\""),
     Hint::text("'"),
@@ -289,7 +255,6 @@ const HINTS: &[Hint] = &[
     Hint::text("-oqueue"),
     Hint::text(".exe"),
     Hint::text("for /f"),
-    Hint::text("$env:"),
     Hint::text("|'"),
     Hint::text("ext::"),
 ];

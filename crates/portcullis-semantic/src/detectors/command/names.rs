@@ -122,6 +122,14 @@ impl Names {
     /// False if no command begins at `text`: a plain word stands there that is none.
     pub(super) fn may_begin(&self, text: &[u8]) -> bool {
         let text = text.trim_ascii_start();
+        // A name, or what names are made up of.
+        let begins = |b: &u8| b.is_ascii_alphanumeric() || b"_/.\\'\"$`({%^@[?*<>!:+~".contains(b);
+        match text {
+            [quote @ (b'\'' | b'"'), next, ..] if next == quote || begins(next) => {}
+            [b'\'' | b'"', ..] | [] => return false,
+            [first, ..] if begins(first) => {}
+            _ => return false,
+        }
         let is_plain_byte = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         let len = text.iter().take(NAME_BYTES_MAX).take_while(is_plain_byte).count();
         let ends =

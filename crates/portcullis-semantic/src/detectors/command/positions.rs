@@ -1,6 +1,7 @@
 //! Where a shell would begin a command.
 
-use super::{AMPERSAND, LOGICAL, NEWLINE, PIPE, SEMICOLON, SUBSTITUTION, WHOLE};
+use super::call::Call;
+use super::{AMPERSAND, BARE_WORD, LOGICAL, NEWLINE, PIPE, SEMICOLON, SUBSTITUTION, WHOLE};
 use crate::detectors::scan::find_in;
 use crate::{ByteGroups, KindId};
 
@@ -43,69 +44,74 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// The sign follows a quote that nothing in the text opened: `x';id`.
+    /// A quote stands before the sign: `x';id`.
+    pub fn may_break_quote(&self, text: &[u8]) -> bool {
+        matches!(text[..self.start].trim_ascii_end().last(), Some(b'\'' | b'"'))
+    }
+
+    /// Nothing in the text opened that quote. Reads all that stands before.
     pub fn breaks_quote(&self, text: &[u8]) -> bool {
         let before = text[..self.start].trim_ascii_end();
-        match before.last() {
-            Some(&quote @ (b'\'' | b'"')) => {
-                // Not the apostrophe of `it's`.
-                let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
-                let is_mark =
-                    |at: &usize| !(is_letter(before[..*at].last()) && is_letter(before.get(at + 1)));
-                memchr::memchr_iter(quote, before).filter(is_mark).count() % 2 == 1
-            }
-            _ => false,
-        }
+        let Some(quote) = before.last() else { return false };
+        // Not the apostrophe of `it's`.
+        let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
+        let is_mark = |at: &usize| !(is_letter(before[..*at].last()) && is_letter(before.get(at + 1)));
+        memchr::memchr_iter(*quote, before).filter(is_mark).count() % 2 == 1
     }
 
-    /// Where the back-ticks end that stand in a sentence, as people write `code`; the beginning of the text if they do not.
-    pub fn said_until(&self, text: &[u8]) -> usize {
-        match self.sign == Sign::Backtick && self.is_behind_word(text) {
-            true => memchr::memchr(b'`', &text[self.at..]).map_or(text.len(), |len| self.at + len),
-            false => 0,
-        }
-    }
-
-    /// A word and a space stand before `code` in prose, a value or a sign before a substitution.
-    fn is_behind_word(&self, text: &[u8]) -> bool {
-        matches!(&text[..self.start], [.., last, b' '] if last.is_ascii_alphanumeric() || matches!(last, b',' | b':'))
-    }
-
-    /// What follows the command is no prose: `code` in back-ticks and lines of a listing stand in texts.
-    pub fn ends_well(&self, text: &[u8], end: usize) -> bool {
-        if self.sign == Sign::Backtick && self.is_behind_word(text) {
-            return false;
-        }
-        let may_be_listing = matches!(self.sign, Sign::Begin | Sign::Backtick | Sign::Newline);
-        !may_be_listing || super::is_short(&text[end.min(text.len())..])
+    /// What stands between the sign and the one before it, and false if that is longer than the items of lists are.
+    fn item_before<'t>(&self, text: &'t [u8]) -> (&'t [u8], bool) {
+        let window = &text[self.start.saturating_sub(ITEM_BYTES_MAX)..self.start];
+        let parted = window.iter().rposition(|b| matches!(b, b';' | b'|' | b'&' | b'\n' | b'\r'));
+        let item = &window[parted.map_or(0, |at| at + 1)..];
+        (item.trim_ascii(), parted.is_some() || window.len() == self.start)
     }
 
     /// `test|id`, `x;id`: one word, the sign or a line end, and the name that ends at `end`, with nothing behind it.
     pub fn follows_word(&self, text: &[u8], end: usize) -> bool {
-        let before = text[..self.start].trim_ascii_end();
+        let (item, is_whole) = self.item_before(text);
         matches!(self.sign, Sign::Pipe | Sign::Semicolon | Sign::Newline)
-            && !before.is_empty()
-            && before.iter().all(u8::is_ascii_alphanumeric)
+            && is_whole
+            && !item.is_empty()
+            && item.iter().all(u8::is_ascii_alphanumeric)
             && text[end..].trim_ascii().is_empty()
     }
 
-    /// A name without arguments that ends at `end` is a command and not one of a list of words (`name|id|type`): what stands
-    /// before it is no word, or nothing does.
-    pub fn is_sure(&self, text: &[u8], end: usize) -> bool {
+    /// A name without arguments is a command and not one of a list of words (`name|id|type`): no item of a list stands before
+    /// it, and none behind it.
+    pub fn is_sure(&self, text: &[u8], call: &Call) -> bool {
+        // `|born={{birth date|..`
+        if call.has(BARE_WORD) && text[self.at..call.start()].contains(&b'=') {
+            return false;
+        }
         if matches!(self.sign, Sign::Substitution | Sign::Backtick | Sign::Logical) {
             return true;
         }
-        let is_item =
-            |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' ' | b';' | b'|' | b',' | b'&');
-        let before = text[..self.start].trim_ascii_end();
-        let is_list = before.iter().all(is_item) && before.iter().any(u8::is_ascii_alphabetic);
-        // A list that goes on behind it with words, and letters before it.
-        let after = text[end..].trim_ascii();
-        let goes_on =
-            after.len() > 1 && after[1..].trim_ascii_start().first().is_some_and(u8::is_ascii_alphanumeric);
-        !(is_list || goes_on)
+        let (item, is_whole) = self.item_before(text);
+        let is_word_byte = |b: &u8| b.is_ascii_alphabetic() || b"_-', ".contains(b);
+        let is_words = item.iter().all(is_word_byte) && item.iter().any(u8::is_ascii_alphabetic);
+        let mut words = item.split(|b| *b == b' ').filter(|word| !word.is_empty());
+        let is_parted = self.at < call.start();
+        let is_item = is_whole
+            && match words.by_ref().take(2).count() {
+                0 => false,
+                // `a=1&id`
+                1 => is_words || self.sign == Sign::Ampersand && memchr::memchr2(b'=', b'?', item).is_some(),
+                // Words that no space parts from the sign are no sentence's.
+                _ => is_words && (self.sign == Sign::Newline || is_parted),
+            };
+        // A list that goes on behind it with words.
+        let after = text[call.end..].trim_ascii_start();
+        let after = &after[..after.len().min(ITEM_BYTES_MAX)];
+        let goes_on = (is_words || is_parted && !item.is_empty())
+            && after.len() > 1
+            && after[1..].trim_ascii_start().first().is_some_and(u8::is_ascii_alphanumeric);
+        !(is_item || goes_on)
     }
 }
+
+/// No item of a list of words is longer.
+const ITEM_BYTES_MAX: usize = 40;
 
 /// The positions of a text, in order.
 #[derive(Debug)]
@@ -114,30 +120,13 @@ pub(super) struct Positions<'t> {
     at: usize,
     begun: bool,
     has_signs: bool,
-    has_amp: bool,
     in_backticks: bool,
-    /// `&` joins pairs in it (`a=1&id`), and `;` ends what `&` begins.
-    is_pairs: bool,
 }
 
 impl<'t> Positions<'t> {
     pub fn new(text: &'t [u8], groups: ByteGroups) -> Positions<'t> {
         const SIGNS: ByteGroups = ByteGroups::of(b";|&\n`$<>\\");
-        let pair = || {
-            let amp = memchr::memchr(b'&', text)?;
-            let equals = memchr::memchr2(b'=', b'?', &text[..amp])?;
-            Some(!text[..equals].iter().any(|b| b.is_ascii_whitespace()))
-        };
-        let is_pairs = groups.has(b'&') && pair().unwrap_or(false);
-        Positions {
-            text,
-            at: 0,
-            begun: false,
-            has_signs: groups.intersects(SIGNS),
-            has_amp: groups.has(b'&'),
-            in_backticks: false,
-            is_pairs,
-        }
+        Positions { text, at: 0, begun: false, has_signs: groups.intersects(SIGNS), in_backticks: false }
     }
 
     /// Where the value begins, less a quote that closes the literal it is pasted into.
@@ -160,14 +149,6 @@ impl<'t> Positions<'t> {
             _ => 0,
         };
         Position { sign, start: 0, at: lead + quote }
-    }
-
-    /// `&amp;`, `&#39;`: the semicolon at `at` ends a character reference.
-    fn ends_entity(&self, at: usize) -> bool {
-        let from = at.saturating_sub(10);
-        let name =
-            self.text[from..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
-        name > 1 && at > name && self.text[at - name - 1] == b'&'
     }
 }
 
@@ -254,12 +235,12 @@ impl Iterator for Positions<'_> {
             let next = text.get(start + 1).copied().unwrap_or(0);
             self.at = start + 1;
             let found = match text[start] {
-                b';' if !(self.has_amp && self.ends_entity(start)) => Some((Sign::Semicolon, 1)),
+                b';' => Some((Sign::Semicolon, 1)),
                 b'|' if next == b'|' => Some((Sign::Logical, 2)),
                 b'|' => Some((Sign::Pipe, 1 + usize::from(next == b'&'))),
                 b'&' if next == b'&' => Some((Sign::Logical, 2)),
                 b'&' if next == b'>' || start > 0 && matches!(text[start - 1], b'>' | b'<') => None,
-                b'&' if !self.is_pairs || next == b' ' => Some((Sign::Ampersand, 1)),
+                b'&' => Some((Sign::Ampersand, 1)),
                 b'\n' | b'\r' if !matches!(next, b'\n' | b'\r') => Some((Sign::Newline, 1)),
                 // A line end that was written as an escape and not decoded.
                 b'\\' if matches!(next, b'n' | b'r') && text.get(start + 2) == Some(&b'/') => {
@@ -276,7 +257,8 @@ impl Iterator for Positions<'_> {
                 }
                 b'`' => {
                     self.in_backticks = !self.in_backticks;
-                    self.in_backticks.then_some((Sign::Backtick, 1))
+                    // One before it may be the end of none: what follows at once may be a command, too.
+                    (self.in_backticks || next > b' ').then_some((Sign::Backtick, 1))
                 }
                 _ => None,
             };

@@ -75,15 +75,25 @@ impl Reader<'_, '_> {
                 || call.has(REVERSE_SHELL)
                 || call.has(ENCODED_POWERSHELL);
         }
+        // What tells about the system is called so by nobody who means something else.
+        let is_no_word = command.group == Group::Recon
+            && command.is_distinctive
+            && !command.is_word
+            && takes(b'.')
+            && self.sign != Sign::Begin;
+        fits |= is_no_word;
         // Words that the command does not take make it prose: `find / replace all of them`.
         let wordy = if command.is_word { 1 } else { 2 };
-        let is_sure = [SENSITIVE_FILE, CODE_ARGUMENT, HOST, EXEC_ARGUMENT].iter().any(|kind| call.has(*kind));
+        let is_sure = [SENSITIVE_FILE, CODE_ARGUMENT, HOST, EXEC_ARGUMENT].iter().any(|kind| call.has(*kind))
+            || self.sign != Sign::Begin
+                && (call.reaches_out || command.group == Group::Delay && seen.first == Some(Shape::Number));
         let takes_words =
             takes(b'w') || takes(b'c') || takes(b's') || matches!(command.group, Group::Code | Group::Shell);
-        if seen.plain_words > wordy && !takes_words && !is_sure {
+        if seen.plain_words > wordy && !takes_words && !is_sure && !is_no_word {
             return None;
         }
-        if takes(b'n') && command.group == Group::Delay && seen.count > 1 && seen.first_rest_is_word {
+        // `sleep 8 hours`
+        if takes(b'n') && command.group == Group::Delay && seen.second_is_unit {
             return None;
         }
         if !fits {
@@ -104,7 +114,11 @@ impl Reader<'_, '_> {
         if !call.has(BARE_WORD) {
             call.note(kind);
         }
-        if command.group == Group::Net && command.is_distinctive && seen.has_url && seen.count == 1 {
+        if command.group == Group::Net
+            && command.is_distinctive
+            && seen.has_url
+            && seen.first == Some(Shape::Host)
+        {
             call.note(FETCH);
         }
         if command.group == Group::Shell && seen.reads_text {

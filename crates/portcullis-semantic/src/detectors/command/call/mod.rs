@@ -51,6 +51,11 @@ impl Call {
         Span::new(self.start, self.end)
     }
 
+    /// Where its name begins.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
     pub fn has(&self, kind: KindId) -> bool {
         self.facts >> kind.0 & 1 == 1
     }
@@ -315,6 +320,10 @@ impl<'r, 't> Reader<'r, 't> {
                         call.note(SPLIT_NAME);
                     }
                     call.end = token.span.end as usize;
+                    // What follows a quote that opens here stands in the application's text.
+                    if marks.has(Marks::UNCLOSED) {
+                        break;
+                    }
                 }
                 // `more <b>of` is markup.
                 TokenKind::Redirect if is_tag(&self.text[token.span.start as usize..]) => {
