@@ -45,6 +45,7 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                 }
                 Class::Ldap => takes_filters(location),
                 Class::Xss => takes_code(location) || quotes_code(location),
+                Class::Command | Class::Code => takes_code(location),
                 _ => false,
             })
 }

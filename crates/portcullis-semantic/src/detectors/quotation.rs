@@ -3,19 +3,11 @@
 //! What stands so is shown to readers. That tells something only in a field for texts; elsewhere whoever sends an attack may
 //! put quotation marks of any kind around it.
 
-use super::purpose;
-use crate::{Location, Place};
-
 /// How far the end of a quotation in back-ticks is looked for.
 const TICKS_BYTES_MAX: usize = 400;
 
 /// Elements in which pages show code.
 const ELEMENTS: &[&[u8]] = &[b"code", b"pre", b"kbd", b"samp", b"blockquote", b"tt"];
-
-/// What is quoted is only shown: the site made the field for texts, or it is a file.
-pub(super) fn may_quote(location: Location<'_>) -> bool {
-    location.place == Place::FileContent || purpose::takes_text(location)
-}
 
 /// The quotations of a text, read once from its beginning up to where somebody last asked.
 #[derive(Debug)]

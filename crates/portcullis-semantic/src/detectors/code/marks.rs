@@ -4,20 +4,21 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, MODULE, OGNL, PHP_TAG, PROBE,
-    RENDER_ARRAY, SCRIPT_TAG, SHELL_ARGUMENT, TEXT_CALL, WHOLE, begins_as_code,
+    BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, MODULE, OGNL, PHP_BLOCK, PHP_TAG, PROBE,
+    RENDER_ARRAY, SCRIPT_TAG, SHELL_ARGUMENT, TEXT_CALL,
 };
 use crate::Place;
-use crate::detectors::command;
-use crate::{Found, Input};
-
-/// Tags of one text that are looked at.
-const TAGS_MAX: usize = 16;
+use crate::detectors::quotation::Quotation;
+use crate::detectors::{command, purpose};
+use crate::{Class, Found, Input};
 
 pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Found<'_>) {
     let text = input.text;
+    let (takes_code, takes_text) =
+        (purpose::takes_code(input.location), purpose::may_mention(Class::Code, input.location));
+    let mut quotation = Quotation::new(text);
     if input.groups.has(b'<') {
-        for at in memchr::memchr_iter(b'<', text).take(TAGS_MAX * 4) {
+        for at in memchr::memchr_iter(b'<', text) {
             let rest = &text[at + 1..];
             let kind = match rest {
                 [b'?', rest @ ..] if is_php(rest) => PHP_TAG,
@@ -43,19 +44,24 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
                 _ => continue,
             };
             let span = Span::new(at, text.len().min(at + 24));
-            let is_firm = begins_as_code(&text[..at]);
-            if is_firm {
-                found.add(kind, span)
-            } else {
-                found.mention(kind, span)
+            // Documents and posts show how PHP begins: in a quotation, behind a word.
+            let is_shown = kind == PHP_TAG
+                && (takes_code
+                    || takes_text
+                        && (quotation.holds(at)
+                            || matches!(text[..at], [.., before, b' '] if before.is_ascii_alphabetic())));
+            let mut add = |kind| if is_shown { found.mention(kind, span) } else { found.add(kind, span) };
+            add(kind);
+            if kind != PHP_TAG {
+                continue;
             }
-            // A block of PHP and nothing else.
-            if kind == PHP_TAG && is_firm && at <= 4 && text.trim_ascii_end().ends_with(b"?>") {
-                found.add(WHOLE, span);
+            let block = &rest[..rest.len().min(BLOCK_BYTES_MAX)];
+            if memmem::find(block, b"?>").is_some() || memchr::memchr(b';', block).is_some() {
+                add(PHP_BLOCK);
             }
             // `<?=`...`` runs what stands in back-ticks, whatever that is made of.
-            if kind == PHP_TAG && is_firm && rest.iter().take(12).any(|b| *b == b'`') {
-                found.add(BACKTICK, span);
+            if rest.iter().take(12).any(|b| *b == b'`') {
+                add(BACKTICK);
             }
         }
     }
@@ -73,17 +79,32 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(OGNL, Span::new(at, at + 9));
         }
     }
-    if is_product(text) {
-        found.add(PROBE, Span::new(0, text.len()));
+    if input.groups.has(b'*') {
+        for at in memmem::find_iter(text, b"echo ").chain(memmem::find_iter(text, b"print ")) {
+            if is_product(&text[at..]) {
+                found.add(PROBE, Span::new(at, text.len().min(at + 24)));
+            }
+        }
     }
-    if input.groups.has(b'.') && uses_module(text) {
-        found.add(MODULE, Span::new(0, text.len()));
-    }
-    if input.groups.has(b'{') && is_interpolated_call(text) {
-        found.add(TEXT_CALL, Span::new(0, text.len()));
-    }
-    if input.groups.has(b'(') && text.len() <= LOOP_BYTES_MAX && is_endless(text) {
-        found.add(ENDLESS, Span::new(0, text.len()));
+    if input.groups.has(b'(') {
+        for at in memmem::find_iter(text, b"require(") {
+            if uses_module(&text[at + 8..]) {
+                let span = Span::new(at, text.len().min(at + 40));
+                let is_shown =
+                    takes_code || takes_text && (is_followed_by_word(&text[at..]) || quotation.holds(at));
+                if is_shown { found.mention(MODULE, span) } else { found.add(MODULE, span) }
+            }
+        }
+        for at in memmem::find_iter(text, b"{${") {
+            if let Some(len) = interpolated_call(&text[at + 3..]) {
+                found.add(TEXT_CALL, Span::new(at, at + 3 + len));
+            }
+        }
+        for at in memmem::find_iter(text, b"while(").chain(memmem::find_iter(text, b"for(;;)")) {
+            if is_endless(&text[at..]) {
+                found.add(ENDLESS, Span::new(at, text.len().min(at + 12)));
+            }
+        }
     }
     if input.groups.has(b'{') && input.groups.has(b':') {
         lookups(text, found);
@@ -111,7 +132,7 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
 
 /// `require('fs').readdirSync('.')`: a module of Node that reaches files, other machines or the system, and at once a call of it, is
 /// all of the value.
-fn uses_module(text: &[u8]) -> bool {
+fn uses_module(inner: &[u8]) -> bool {
     const MODULES: &[&[u8]] = &[
         b"fs",
         b"net",
@@ -125,45 +146,57 @@ fn uses_module(text: &[u8]) -> bool {
         b"cluster",
         b"worker_threads",
     ];
-    let text = text.trim_ascii();
-    let head = text.iter().take_while(|b| b" '\";)+-(".contains(b)).count();
-    let Some(inner) = text[head..].strip_prefix(b"require(") else { return false };
     let [b'\'' | b'"' | b'`', inner @ ..] = inner else { return false };
     let name = inner.strip_prefix(b"node:").unwrap_or(inner);
     let len = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     let rest = &name[len..];
-    MODULES.contains(&&name[..len])
-        && matches!(rest, [b'\'' | b'"' | b'`', b')', b'.', first, ..] if first.is_ascii_alphabetic())
-        && rest[3..].contains(&b'(')
-        && matches!(text.last(), Some(b')' | b';' | b'}' | b'/' | b'\'' | b'"'))
-}
-
-/// `{${system(id)}}`: PHP calls what stands so in a text.
-fn is_interpolated_call(text: &[u8]) -> bool {
-    let Some(inner) = text.trim_ascii().strip_prefix(b"{${").and_then(|text| text.strip_suffix(b"}}")) else {
-        return false;
+    let called = match rest {
+        [b'\'' | b'"' | b'`', b')', b'.', member @ ..] => member,
+        _ => return false,
     };
-    let inner = inner.strip_prefix(b"@").unwrap_or(inner);
-    let name = inner.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    name > 1 && inner.get(name) == Some(&b'(') && inner.ends_with(b")")
+    let member = called.iter().take(32).take_while(|b| b.is_ascii_alphanumeric()).count();
+    MODULES.contains(&&name[..len])
+        && called.first().is_some_and(u8::is_ascii_alphabetic)
+        && called.get(member) == Some(&b'(')
 }
 
-/// What is longer says more than a loop.
-const LOOP_BYTES_MAX: usize = 48;
+/// Behind the call that begins `text` a sentence goes on.
+fn is_followed_by_word(text: &[u8]) -> bool {
+    let line = &text[..text.len().min(80)];
+    memchr::memrchr(b')', line)
+        .is_some_and(|end| matches!(line[end + 1..], [b' ', letter, ..] if letter.is_ascii_alphabetic()))
+}
 
-/// `while(1){}`, `';for(;;);//`: so that a server hangs where code is run.
+/// `{${system(id)}}`: PHP calls what stands so in a text. The length of what stands behind `{${`.
+fn interpolated_call(text: &[u8]) -> Option<usize> {
+    let at = usize::from(text.first() == Some(&b'@'));
+    let name = text[at..].iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    if name < 2 || text.get(at + name) != Some(&b'(') {
+        return None;
+    }
+    let end = memmem::find(&text[..text.len().min(BLOCK_BYTES_MAX)], b")}}")?;
+    Some(end + 3)
+}
+
+/// How far a block or call is looked through for its end.
+const BLOCK_BYTES_MAX: usize = 400;
+
+/// `while(1){}`, `for(;;);//`: so that a server hangs where code is run. Nothing stands in it.
 fn is_endless(text: &[u8]) -> bool {
-    let is_before = |b: &u8| b" \t'\";)}".contains(b);
-    let text = &text[text.iter().take_while(|b| is_before(b)).count()..];
     const LOOPS: &[&[u8]] = &[b"while(1)", b"while(true)", b"while(!0)", b"for(;;)"];
     let Some(rest) = LOOPS.iter().find_map(|head| text.strip_prefix(*head)) else { return false };
-    matches!(rest.trim_ascii_start().first(), Some(b'{' | b';'))
-        && rest.iter().all(|b| b.is_ascii_whitespace() || b"{};'\"/()".contains(b))
+    match rest.trim_ascii_start() {
+        [b';', ..] => true,
+        [b'{', rest @ ..] => {
+            let body = rest.iter().take(16).take_while(|b| b.is_ascii_whitespace() || **b == b';').count();
+            rest.get(body) == Some(&b'}')
+        }
+        _ => false,
+    }
 }
 
 /// `echo 98989*443131;`, `print 7777*8888//`: numbers that nobody multiplies, and the sign that ends a statement.
 fn is_product(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
     let Some(rest) =
         [&b"echo "[..], b"print "].iter().find(|word| starts(text, word)).map(|word| &text[word.len()..])
     else {
@@ -174,7 +207,8 @@ fn is_product(text: &[u8]) -> bool {
     let Some(rest) = rest[first..].trim_ascii_start().strip_prefix(b"*") else { return false };
     let rest = rest.trim_ascii_start();
     let second = number(rest);
-    first > 3 && second > 3 && matches!(rest[second..].trim_ascii(), b";" | b"//" | b";//")
+    let rest = rest[second..].trim_ascii_start();
+    first > 3 && second > 3 && (rest.first() == Some(&b';') || rest.starts_with(b"//"))
 }
 
 /// `a[#post_render][]`: the name of a parameter, or a path of keys in JSON.
@@ -195,7 +229,7 @@ fn render_array(input: &Input<'_>, found: &mut Found<'_>) {
     if input.location.place != Place::Name {
         return;
     }
-    for at in memchr::memchr_iter(b'#', input.text).take(8) {
+    for at in memchr::memchr_iter(b'#', input.text) {
         let begins = at.checked_sub(1).is_none_or(|before| matches!(input.text[before], b'[' | b'.' | b'/'));
         let name = &input.text[at + 1..];
         let end = name.iter().position(|b| !b.is_ascii_lowercase() && *b != b'_').unwrap_or(name.len());
@@ -207,7 +241,7 @@ fn render_array(input: &Input<'_>, found: &mut Found<'_>) {
 
 /// `${script:javascript:...}`, `${dns:address|host}`, `${url:UTF-8:http://...}`
 fn lookups(text: &[u8], found: &mut Found<'_>) {
-    for at in memmem::find_iter(text, b"${").take(16) {
+    for at in memmem::find_iter(text, b"${") {
         let rest = &text[at + 2..];
         let inner =
             &rest[..memchr::memchr(b'}', &rest[..rest.len().min(400)]).unwrap_or(rest.len().min(400))];
@@ -222,7 +256,7 @@ fn lookups(text: &[u8], found: &mut Found<'_>) {
 
 /// `%x(id)` of Ruby and `qx/id/` of Perl: the text between the delimiters is a command.
 fn quoted_commands(shell: &command::Names, text: &[u8], found: &mut Found<'_>) {
-    for at in memchr::memchr_iter(b'x', text).take(32) {
+    for at in memchr::memchr_iter(b'x', text) {
         let Some(before) = at.checked_sub(1).filter(|before| matches!(text[*before], b'%' | b'q')) else {
             continue;
         };
@@ -240,7 +274,7 @@ fn quoted_commands(shell: &command::Names, text: &[u8], found: &mut Found<'_>) {
         };
         let rest = &text[at + 2..];
         let Some(end) = memchr::memchr(close, &rest[..rest.len().min(200)]) else { continue };
-        if is_mark && shell.is_command_line(&rest[..end]) && begins_as_code(&text[..before]) {
+        if is_mark && found.may_read(end) && shell.is_command_line(&rest[..end]) {
             found.add(EXECUTE, Span::new(before, at + 3 + end));
             found.add(SHELL_ARGUMENT, Span::new(at + 2, at + 2 + end));
         }
@@ -250,13 +284,21 @@ fn quoted_commands(shell: &command::Names, text: &[u8], found: &mut Found<'_>) {
 /// `php`, `=`, or white space with code behind it; not `xml`.
 fn is_php(rest: &[u8]) -> bool {
     match rest {
-        [b'=', ..] => true,
+        [b'=', rest @ ..] => is_output(rest),
         [b'p' | b'P', b'h' | b'H', b'p' | b'P', after, ..] => {
             after.is_ascii_whitespace() || matches!(after, b'/' | b'(' | b'@')
         }
         [b' ' | b'\n' | b'\t', rest @ ..] => rest.iter().take(200).any(|b| matches!(b, b'(' | b'$' | b'`')),
         _ => false,
     }
+}
+
+/// What `<?=` puts out: a variable, call or text, and nothing that no source has (archives have the three signs by chance).
+fn is_output(rest: &[u8]) -> bool {
+    let head = &rest[..rest.len().min(12)];
+    let is_text = head.iter().all(|b| (b' '..0x7F).contains(b) || b.is_ascii_whitespace());
+    let window = &rest[..rest.len().min(200)];
+    is_text && (window.iter().any(|b| b"$(`'\"".contains(b)) || memmem::find(window, b"?>").is_some())
 }
 
 fn starts(text: &[u8], start: &[u8]) -> bool {
@@ -276,5 +318,5 @@ fn has_request(text: &[u8]) -> bool {
 
 fn find_any_case(text: &[u8], part: &[u8]) -> Option<usize> {
     let first = part[0];
-    memchr::memchr_iter(first, text).take(256).find(|&at| starts(&text[at..], part))
+    memchr::memchr_iter(first, text).find(|&at| starts(&text[at..], part))
 }

@@ -20,9 +20,10 @@ use portcullis_types::Span;
 
 use self::names::{Group, Names};
 use self::scan::{Fact, Scan};
+use super::quotation::Quotation;
 use super::scan::is_one_of;
 use super::{command, purpose};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Location, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Code_Injection";
@@ -53,6 +54,7 @@ kinds! {
     VARIABLE_CALL "code.variable-call" Warning "calls what a variable names";
     TEXT_CALL "code.text-call" Critical "calls a function by a text that is put together";
     PHP_TAG "code.php-tag" Error "begins PHP";
+    PHP_BLOCK "code.php-block" Warning "a statement or an end stands behind the beginning of PHP";
     SCRIPT_TAG "code.script-tag" Critical "begins a script that runs on the server";
     CLASS_PATH "code.class-path" Critical "a property path from an object to its class loader";
     WHOLE "code.whole" Warning "all of the value is one expression";
@@ -102,12 +104,7 @@ impl Detector for Code {
         }
         marks::detect(&self.shell, input, found);
         self.names_alone(input, found);
-        self.walk(input.text, 0, found);
-        for quote in [b'\'', b'"'] {
-            if let Some(at) = break_out(input.text, quote) {
-                self.walk(input.text, at, found);
-            }
-        }
+        self.walk(input.text, input.location, found);
     }
 }
 
@@ -137,24 +134,25 @@ impl Code {
         }
     }
 
-    /// Reads the text from byte `at` on.
-    fn walk(&self, text: &[u8], at: usize, found: &mut Found<'_>) {
-        let mut firm = None;
-        let mut scan = Scan::from(text, at, &self.names, &self.shell);
+    /// Reads the text.
+    fn walk(&self, text: &[u8], location: Location<'_>, found: &mut Found<'_>) {
+        let (takes_code, takes_text) =
+            (purpose::takes_code(location), purpose::may_mention(Class::Code, location));
+        let mut quotation = Quotation::new(text);
+        let mut is_first = true;
+        let mut scan = Scan::new(text, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
-            let is_first = firm.is_none();
-            match *firm
-                .get_or_insert_with(|| begins_as_code(&text[..span.start as usize]) && !is_spoken(text, span))
-            {
-                true => found.add(kind, span),
-                false => found.mention(kind, span),
+            let mut is_shown = || takes_text && quotation.holds(span.start as usize);
+            match takes_code || is_spoken(text, span) || is_shown() {
+                true => found.mention(kind, span),
+                false => found.add(kind, span),
             }
-            if is_first && is_whole(text, span) {
+            if std::mem::take(&mut is_first) && !takes_code && is_whole(text, span) {
                 found.add(WHOLE, Span::new(0, text.len()));
             }
         }
-        found.may_walk(text.len() - at, scan.tokens());
+        found.may_walk(scan.bytes_read(), scan.tokens());
     }
 }
 
@@ -194,24 +192,6 @@ fn is_spoken(text: &[u8], span: Span) -> bool {
     follows_words && (word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!']))
 }
 
-/// How far into a value a quote that ends the literal around it is looked for.
-const BREAK_OUT_BYTES_MAX: usize = 96;
-
-/// Behind the first `quote`, if it could end the literal that the value was pasted into: an operator follows.
-fn break_out(text: &[u8], quote: u8) -> Option<usize> {
-    let at = memchr::memchr(quote, &text[..text.len().min(BREAK_OUT_BYTES_MAX)])?;
-    let after = text[at + 1..].trim_ascii_start();
-    let is_sign = |b: &u8| {
-        matches!(b, b'.' | b';' | b',' | b')' | b'+' | b'|' | b'&' | b'}' | b']' | b'-' | b'*' | b'^' | b'?')
-    };
-    let first = after.first().filter(|b| is_sign(b))?;
-    // The dot joins texts there; what it stands before is no member.
-    let joins = usize::from(
-        matches!(first, b'.') && after.get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_'),
-    );
-    Some(text.len() - after.len() + joins)
-}
-
 fn kind_of(fact: Fact) -> KindId {
     match fact {
         Fact::Execute => EXECUTE,
@@ -242,13 +222,6 @@ fn kind_of(fact: Fact) -> KindId {
         Fact::TextCall => TEXT_CALL,
         Fact::Backtick => BACKTICK,
     }
-}
-
-/// What stands before code that is pasted somewhere: little, on one line; not prose, not a listing.
-pub(super) fn begins_as_code(before: &[u8]) -> bool {
-    let words =
-        before.split(u8::is_ascii_whitespace).filter(|word| word.iter().any(u8::is_ascii_alphabetic)).count();
-    before.len() <= 200 && words <= 5 && before.trim_ascii().iter().filter(|&&b| b == b'\n').count() <= 1
 }
 
 const HINTS: &[Hint] = &[

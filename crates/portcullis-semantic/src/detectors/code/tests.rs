@@ -234,7 +234,7 @@ fn names_as_values() {
     assert!(
         !blocked(Place::Query, "q", "call_user_func_array") && !blocked(Place::Json, "function", "__call")
     );
-    attack("<? echo('<scr)';echo('ipt>x</script>'); ?>", "php-tag whole");
+    attack("<? echo('<scr)';echo('ipt>x</script>'); ?>", "php-tag php-block");
 }
 
 #[test]

@@ -29,7 +29,6 @@ pub(super) use self::names::Names;
 use self::positions::{Positions, Sign};
 use self::surroundings::Surroundings;
 use super::purpose;
-use super::quotation::may_quote;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -143,7 +142,7 @@ impl Command {
                 || memchr::memmem::find(text, b"|+").is_some());
         let mut variables = Variables::default();
         let is_file = input.location.place == Place::FileContent;
-        let may_quote = may_quote(input.location);
+        let may_quote = purpose::may_mention(Class::Command, input.location);
         let takes_code = purpose::takes_code(input.location);
         let mut surroundings = Surroundings::new(text, &self.names);
         let mut pipe: Option<Span> = None;

@@ -6,13 +6,10 @@ use super::types::{Language, Types};
 use super::{XML_CLASS, XML_GADGET, XML_PROXY, YAML_OBJECT, YAML_PLAIN};
 use crate::Found;
 
-/// Tags of one text that are looked at.
-const TAGS_MAX: usize = 128;
-
 /// `!!python/object/apply:os.system`, `!ruby/object:Gem::Installer`, `!!javax.script.ScriptEngineManager [`, and the long form
 /// `!<tag:yaml.org,2002:...>`.
 pub(super) fn yaml(types: &Types, text: &[u8], found: &mut Found<'_>) {
-    for at in memchr::memchr_iter(b'!', text).take(TAGS_MAX) {
+    for at in memchr::memchr_iter(b'!', text) {
         let rest = &text[at + 1..];
         let tag = rest
             .strip_prefix(b"!")
@@ -63,15 +60,19 @@ fn yaml_tag(types: &Types, tag: &[u8]) -> Option<crate::KindId> {
 
 /// Elements called like classes, `class="..."` and `type="..."` of classes, and the elements that XStream and XMLDecoder write.
 pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
-    for at in memchr::memchr_iter(b'<', text).take(TAGS_MAX) {
+    let mut has_packet = None;
+    for at in memchr::memchr_iter(b'<', text) {
         let rest = &text[at + 1..];
         let rest = &rest[..rest.len().min(400)];
         let end = rest
             .iter()
-            .position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/'))
+            .position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/' | b'<'))
             .unwrap_or(rest.len());
         let (name, attributes) = rest.split_at(end);
         let attributes = &attributes[..memchr::memchr(b'>', attributes).unwrap_or(attributes.len())];
+        if !found.may_read(end + attributes.len()) {
+            return;
+        }
         let span = Span::new(at, at + 1 + end);
         let local = name.rsplit(|&b| b == b':').next().unwrap_or(name);
         if matches!(local, b"ObjectDataProvider" | b"ExpandedWrapper")
@@ -92,7 +93,8 @@ pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
             found.add(XML_GADGET, span);
         }
         // WDDX of ColdFusion writes a class between two letters.
-        let is_struct = name == b"struct" && memchr::memmem::find(text, b"wddxPacket").is_some();
+        let is_struct = name == b"struct"
+            && *has_packet.get_or_insert_with(|| memchr::memmem::find(text, b"wddxPacket").is_some());
         for key in [&b"class="[..], b"type=", b"Type="] {
             let Some(found_at) = memchr::memmem::find(attributes, key) else { continue };
             let value = &attributes[found_at + key.len()..];

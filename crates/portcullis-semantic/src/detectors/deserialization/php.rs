@@ -5,18 +5,11 @@ use portcullis_types::Span;
 use super::{PHP_OBJECT, PHP_PLAIN};
 use crate::Found;
 
-/// Objects that are looked at in one text.
-const OBJECTS_MAX: usize = 32;
-
 pub(super) fn detect(text: &[u8], found: &mut Found<'_>) {
-    let mut seen = 0;
     for colon in memchr::memchr_iter(b':', text) {
         let Some(at) = colon.checked_sub(1).filter(|at| matches!(text[*at], b'O' | b'C' | b'o')) else {
             continue;
         };
-        if seen >= OBJECTS_MAX {
-            break;
-        }
         // It stands where a value may: at the beginning, behind another value, or behind a quote or `=`.
         let before = text[..at].last();
         if before.is_some_and(|b| {
@@ -24,11 +17,8 @@ pub(super) fn detect(text: &[u8], found: &mut Found<'_>) {
         }) {
             continue;
         }
-        seen += 1;
         let Some(len) = object(&text[at..]) else { continue };
-        let is_begin = at <= 24 || matches!(before, Some(b'{' | b';' | b'|' | b'}'));
-        let span = Span::new(at, at + len);
-        if is_begin { found.add(PHP_OBJECT, span) } else { found.mention(PHP_OBJECT, span) }
+        found.add(PHP_OBJECT, Span::new(at, at + len));
     }
     let array = text.strip_prefix(b"a:").and_then(|rest| count(rest));
     if let Some((_, rest)) = array

@@ -9,7 +9,7 @@ use crate::Found;
 /// Protocol 0 as text: `cMODULE\nNAME\n(`, or `(iMODULE\nNAME\n`; and the call `R` or the end `.` behind it.
 pub(super) fn text(types: &Types, text: &[u8], found: &mut Found<'_>) {
     let mut line_start = 0;
-    for end in memchr::memchr_iter(b'\n', text).take(64) {
+    for end in memchr::memchr_iter(b'\n', text) {
         let line = &text[line_start..end];
         let start = line_start;
         line_start = end + 1;
@@ -52,7 +52,7 @@ fn ends_as_pickle(text: &[u8]) -> bool {
 pub(super) fn binary(types: &Types, bytes: &[u8], found: &mut Found<'_>) {
     let add = |found: &mut Found<'_>| found.add(PICKLE, Span::new(0, bytes.len().min(64)));
     // `c MODULE \n NAME \n`
-    for at in memchr::memchr_iter(b'c', bytes).take(32) {
+    for at in memchr::memchr_iter(b'c', bytes) {
         let rest = &bytes[at + 1..];
         let Some(end) = memchr::memchr(b'\n', &rest[..rest.len().min(40)]) else { continue };
         if types.has(Language::Python, &rest[..end]) {
@@ -60,7 +60,7 @@ pub(super) fn binary(types: &Types, bytes: &[u8], found: &mut Found<'_>) {
         }
     }
     // `\x8c LENGTH MODULE \x94 \x8c LENGTH NAME \x94 \x93`
-    for at in memchr::memchr_iter(0x8C, bytes).take(64) {
+    for at in memchr::memchr_iter(0x8C, bytes) {
         let Some(&len) = bytes.get(at + 1) else { continue };
         let Some(module) = bytes.get(at + 2..at + 2 + usize::from(len)) else { continue };
         if types.has(Language::Python, module) && bytes[at..].contains(&0x93) {

@@ -27,9 +27,6 @@ pub(super) enum Language {
 /// The longest name of a type.
 const NAME_BYTES_MAX: usize = 160;
 
-/// Names of types in one text that are looked at.
-const NAMES_MAX: usize = 32;
-
 impl Types {
     pub fn new() -> Types {
         let mut types = Types { whole: HashSet::new(), beginnings: Vec::new(), ends: Vec::new() };
@@ -68,21 +65,22 @@ impl Types {
 
 /// `"@type":"..."`, `'$type':'...'`, `"@class":"..."` in a text that is JSON or a piece of it.
 pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
-    for at in memchr::memmem::find_iter(text, b"\"py/").take(NAMES_MAX) {
+    for at in memchr::memmem::find_iter(text, b"\"py/") {
         let rest = &text[at + 4..];
         if [&b"object\""[..], b"reduce\"", b"type\"", b"function\""].iter().any(|key| rest.starts_with(key)) {
             found.add(GADGET_TYPE, Span::new(at, at + 10));
         }
     }
-    for at in memchr::memmem::find_iter(text, b"type").take(NAMES_MAX) {
+    for at in memchr::memmem::find_iter(text, b"type") {
         let is_key = text[..at].ends_with(b"\"__") && text[at + 4..].first() == Some(&b'"');
-        let value = text[at + 4..].splitn(4, |b| *b == b'"').nth(2).filter(|_| is_key);
+        let window = &text[at + 4..text.len().min(at + 4 + PAIR_BYTES_MAX)];
+        let value = window.splitn(4, |b| *b == b'"').nth(2).filter(|_| is_key);
         if let Some(value) = value.filter(|value| class_name(value).is_some_and(|name| types.is_gadget(name)))
         {
             found.add(GADGET_TYPE, Span::new(at, text.len().min(at + 4 + value.len())));
         }
     }
-    for at in memchr::memchr2_iter(b'@', b'$', text).take(NAMES_MAX) {
+    for at in memchr::memchr2_iter(b'@', b'$', text) {
         if !at.checked_sub(1).is_some_and(|before| matches!(text[before], b'"' | b'\'')) {
             continue;
         }
@@ -102,7 +100,7 @@ pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
 
 /// False if [`pairs_in_json`] would find nothing: no array begins with a text that has a dot.
 pub(super) fn may_have_pairs(text: &[u8]) -> bool {
-    memchr::memmem::find_iter(text, b"[\"").take(NAMES_MAX).any(|at| {
+    memchr::memmem::find_iter(text, b"[\"").any(|at| {
         let window = &text[at + 2..text.len().min(at + 2 + PAIR_BYTES_MAX)];
         memchr::memchr2(b'"', b'.', window).is_some_and(|found| window[found] == b'.')
     })
@@ -113,7 +111,7 @@ const PAIR_BYTES_MAX: usize = 200;
 
 /// Jackson's `["a.b.Class", {...}]` or `["a.b.Class", "http://..."]`: a class and what it is made of.
 pub(super) fn pairs_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
-    for at in memchr::memmem::find_iter(text, b"[\"").take(NAMES_MAX) {
+    for at in memchr::memmem::find_iter(text, b"[\"") {
         let rest = &text[at + 2..];
         let Some(end) = memchr::memchr(b'"', &rest[..rest.len().min(PAIR_BYTES_MAX)]) else { continue };
         let Some(after) = rest[end + 1..].trim_ascii_start().strip_prefix(b",") else { continue };

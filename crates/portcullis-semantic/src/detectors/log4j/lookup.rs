@@ -1,10 +1,13 @@
 //! A small evaluator of lookups.
 
-/// Lookups open at once; deeper ones are read as text.
+/// Lookups open at once; where there are more the outermost is forgotten.
 const DEPTH_MAX: usize = 24;
 
-/// Bytes of resolved text that are kept; more of a lookup's text tells nothing new.
-const TEXT_BYTES_MAX: usize = 512;
+/// Bytes of a lookup's resolved text that are kept; more tells nothing new.
+const LOOKUP_BYTES_MAX: usize = 160;
+
+/// Bytes of all of them.
+const TEXT_BYTES_MAX: usize = DEPTH_MAX * LOOKUP_BYTES_MAX;
 
 /// Something that resolving showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +64,10 @@ impl<'t> Resolver<'t> {
             }
             let Some(&b) = self.text.get(self.at) else { return self.unclosed() };
             match b {
-                b'$' if self.text.get(self.at + 1) == Some(&b'{') && self.depth < DEPTH_MAX => {
+                b'$' if self.text.get(self.at + 1) == Some(&b'{') => {
+                    if self.depth == DEPTH_MAX {
+                        self.forget_outermost();
+                    }
                     self.open[self.depth] = Frame { start: self.len, at: self.at, given: 0 };
                     self.depth += 1;
                     self.at += 2;
@@ -82,7 +88,20 @@ impl<'t> Resolver<'t> {
         }
     }
 
+    fn forget_outermost(&mut self) {
+        let start = self.open[1].start;
+        self.open.copy_within(1.., 0);
+        self.depth -= 1;
+        self.open[..self.depth].iter_mut().for_each(|frame| frame.start -= start);
+        self.resolved.copy_within(start..self.len, 0);
+        self.len -= start;
+    }
+
     fn push(&mut self, b: u8) {
+        let start = self.depth.checked_sub(1).map_or(0, |innermost| self.open[innermost].start);
+        if self.len - start >= LOOKUP_BYTES_MAX {
+            return;
+        }
         if let Some(place) = self.resolved.get_mut(self.len) {
             *place = b;
             self.len += 1;

@@ -5,8 +5,11 @@ use portcullis_types::Span;
 /// How far the end of an expression is looked for; what does not end there is looked at as far.
 const INNER_BYTES_MAX: usize = 600;
 
-/// Expressions without an end that are looked at: each takes in those behind it.
+/// Expressions without an end that are looked at so far: each takes in those behind it.
 const UNCLOSED_MAX: usize = 12;
+
+/// How far further ones are looked at.
+const FURTHER_BYTES_MAX: usize = 64;
 
 /// What an expression is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +153,8 @@ impl Iterator for Delimiters<'_> {
             };
             let from = (start + open).min(self.text.len());
             let end = self.closing(from, close);
-            let inner_end = end.unwrap_or(self.text.len().min(from + INNER_BYTES_MAX));
+            let window = if self.unclosed < UNCLOSED_MAX { INNER_BYTES_MAX } else { FURTHER_BYTES_MAX };
+            let inner_end = end.unwrap_or(self.text.len().min(from + window));
             self.at = match end {
                 Some(end) => end + close.len(),
                 None => from,
@@ -160,9 +164,6 @@ impl Iterator for Delimiters<'_> {
                 continue;
             }
             self.unclosed += usize::from(end.is_none());
-            if self.unclosed > UNCLOSED_MAX {
-                return None;
-            }
             let (mut from, mut inner_end) = (from, inner_end);
             let end = end.map_or(inner_end, |end| end + close.len());
             if matches!(form, Form::Braces | Form::Statement | Form::Script) {

@@ -16,11 +16,9 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
-use portcullis_types::Span;
-
 use self::delimiters::{Delimiters, Form};
 use super::code::names::Names;
-use super::code::{self, scan::Fact};
+use super::code::scan::Fact;
 use super::command;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
@@ -50,11 +48,8 @@ kinds! {
     COMMENT_PROBE "template.comment-probe" Critical "a comment of a template engine stands inside a word";
     POLYGLOT "template.polyglot" Critical "delimiters of several engines, one in the other";
     METHOD "template.method" Error "a method of a variable is called, and the value is that expression";
-    WHOLE "template.whole" Notice "the value is one expression, or a few";
+    WHOLE "template.whole" Notice "the value is one expression, or a few, or a parameter of a page";
 }
-
-/// Expressions of one text that are looked at.
-const EXPRESSIONS_MAX: usize = 64;
 
 /// An expression is read as one of a template, each token with the next one, and as code.
 const READINGS: usize = 3;
@@ -136,38 +131,44 @@ impl Detector for Template {
             return;
         }
         other::detect(self, input, found);
-        let mut firm = None;
-        let mut last_end = 0;
-        for expression in Delimiters::new(text).take(EXPRESSIONS_MAX) {
+        // A page's query has no templates; elsewhere a value that is more than an expression may be one.
+        let is_parameter = matches!(
+            input.location.place,
+            Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment
+        );
+        for expression in Delimiters::new(text) {
             let inner = expression.inner.of(text);
-            if !found.may_read(inner.len() * READINGS) {
+            if expression.form == Form::Brackets && is_table(inner) {
+                continue;
+            }
+            // Of braces that hold no call the beginning is read.
+            let is_read = expression.form != Form::Single || memchr::memchr2(b'(', b'*', inner).is_some();
+            if !found.may_read(if is_read { inner.len() * READINGS } else { inner.len() / 8 }) {
                 return;
             }
             let facts = expression::facts(self, inner, expression.form);
             if facts == 0 {
-                last_end = expression.span.end as usize;
                 continue;
             }
-            let firm = *firm.get_or_insert_with(|| {
-                code::begins_as_code(text.get(last_end..expression.span.start as usize).unwrap_or_default())
-            });
-            let mut add = |kind: KindId, span: Span| {
-                if firm { found.add(kind, span) } else { found.mention(kind, span) }
-            };
             for kind in (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1) {
-                add(kind, expression.span);
+                found.add(kind, expression.span);
             }
             let rest = text.len() - expression.span.len();
             let calls = facts >> CALL.0 & 1 == 1 && input.location.place != Place::Json;
-            if calls && rest == 0 && is_method(inner) {
-                add(METHOD, expression.span);
+            if calls && (is_parameter || rest == 0) && is_method(inner) {
+                found.add(METHOD, expression.span);
             }
-            if rest <= 24 && text.len() <= 512 {
-                add(WHOLE, expression.span);
+            if is_parameter || rest <= 24 && text.len() <= 512 {
+                found.add(WHOLE, expression.span);
             }
-            last_end = expression.span.end as usize;
         }
     }
+}
+
+/// `[[1, 2], [3, 4]]`: values with commas between them, and nothing called.
+fn is_table(inner: &[u8]) -> bool {
+    memchr::memchr2(b',', b'(', inner).is_some_and(|at| inner[at] == b',')
+        && memchr::memchr(b'(', inner).is_none()
 }
 
 /// `name.method()`: no filter, no argument of words.

@@ -7,8 +7,8 @@ use super::{CODE, COMMENT_PROBE, PHP_BLOCK, POLYGLOT, PREPROCESSING, SMARTY, Tem
 use crate::detectors::code::scan::{Fact, Scan};
 use crate::{Found, Input};
 
-/// A value that tries several engines at once is short.
-const POLYGLOT_BYTES_MAX: usize = 96;
+/// Who tries several engines at once writes them one behind the other.
+const POLYGLOT_BYTES_MAX: usize = 48;
 
 pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'_>) {
     let text = input.text;
@@ -19,14 +19,9 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
         found.add(PHP_BLOCK, Span::new(at, at + 5));
     }
     if let Some(at) = memmem::find(text, b"{$smarty.") {
-        let is_short = text.len() <= 160;
         let span = Span::new(at, text.len().min(at + 40));
-        if is_short {
-            found.add(SMARTY, span)
-        } else {
-            found.mention(SMARTY, span)
-        }
-        if is_short && memmem::find(text, b"{$smarty.get").is_none() {
+        found.add(SMARTY, span);
+        if memmem::find(text, b"{$smarty.get").is_none() {
             found.add(super::WHOLE, span);
             found.add(super::OBJECT, span);
         }
@@ -34,22 +29,33 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
     comment_probe(text, found);
     polyglot(text, found);
     // Velocity has no delimiters: `$class.inspect("java.lang.Runtime")`, `$x.getClass()`.
-    if input.groups.has(b'$')
-        && text.len() <= 4_096
-        && memmem::find(text, b"#set").or_else(|| memmem::find(text, b"$class.")).is_some()
-    {
-        let mut scan = Scan::new(text, &detector.names, &detector.shell);
+    if !input.groups.has(b'$') {
+        return;
+    }
+    let mut read = 0;
+    for at in memmem::find_iter(text, b"#set").chain(memmem::find_iter(text, b"$class.")) {
+        if at < read {
+            continue;
+        }
+        read = text.len().min(at + STATEMENT_BYTES_MAX);
+        if !found.may_read(read - at) {
+            return;
+        }
+        let mut scan = Scan::new(&text[at..read], &detector.names, &detector.shell);
         while let Some((fact, span)) = scan.next_fact() {
             if matches!(fact, Fact::Reflection | Fact::Type | Fact::Execute) {
-                found.add(CODE, span);
+                found.add(CODE, Span::new(at + span.start as usize, at + span.end as usize));
             }
         }
     }
 }
 
+/// How far a statement of Velocity is read.
+const STATEMENT_BYTES_MAX: usize = 1_024;
+
 /// `a{*comment*}b`: Smarty and Latte take it out of the word.
 fn comment_probe(text: &[u8], found: &mut Found<'_>) {
-    for at in memmem::find_iter(text, b"{*").take(8) {
+    for at in memmem::find_iter(text, b"{*") {
         let rest = &text[at + 2..];
         let Some(end) = memmem::find(&rest[..rest.len().min(40)], b"*}") else { continue };
         let before = at.checked_sub(1).is_some_and(|i| text[i].is_ascii_alphanumeric());
@@ -62,9 +68,22 @@ fn comment_probe(text: &[u8], found: &mut Found<'_>) {
 
 /// `${{<%[%'"}}%\`
 fn polyglot(text: &[u8], found: &mut Found<'_>) {
-    if text.len() > POLYGLOT_BYTES_MAX {
-        return;
+    let mut read = 0;
+    for at in memmem::find_iter(text, b"<%")
+        .chain(memmem::find_iter(text, b"{{"))
+        .chain(memmem::find_iter(text, b"{%"))
+    {
+        let window =
+            Span::new(at.saturating_sub(POLYGLOT_BYTES_MAX / 2), text.len().min(at + POLYGLOT_BYTES_MAX / 2));
+        if at >= read && is_polyglot(window.of(text)) {
+            found.add(POLYGLOT, window);
+            return;
+        }
+        read = at + 8;
     }
+}
+
+fn is_polyglot(text: &[u8]) -> bool {
     let openings = [&b"${"[..], b"{{", b"<%", b"#{", b"[%", b"{%", b"@(", b"[["];
     // `#{{ order.id }}`, `${{ github.ref }}`: a sign before the braces of one engine.
     let is_there = |mark: &&&[u8]| {
@@ -73,8 +92,5 @@ fn polyglot(text: &[u8], found: &mut Found<'_>) {
     };
     // `{{ .. }}` and `{% .. %}` are one engine's.
     let both = memmem::find(text, b"{{").is_some() && memmem::find(text, b"{%").is_some();
-    let count = openings.iter().filter(is_there).count() - usize::from(both);
-    if count >= 3 {
-        found.add(POLYGLOT, Span::new(0, text.len()));
-    }
+    openings.iter().filter(is_there).count() - usize::from(both) >= 3
 }

@@ -68,18 +68,17 @@ pub(in crate::detectors) struct Scan<'n, 't> {
     pending: [Option<(Fact, Span)>; 3],
     has_pending: bool,
     tokens: usize,
+    /// Where reading goes on, if not behind the last token.
+    pub(super) restart: Option<usize>,
+    /// Bytes of texts that were read as code, too.
+    pub(super) read_again: usize,
 }
 
 impl<'n, 't> Scan<'n, 't> {
     pub fn new(text: &'t [u8], names: &'n Names, shell: &'n command::Names) -> Scan<'n, 't> {
-        Scan::from(text, 0, names, shell)
-    }
-
-    /// Starts at byte `at`.
-    pub fn from(text: &'t [u8], at: usize, names: &'n Names, shell: &'n command::Names) -> Scan<'n, 't> {
         Scan {
             text,
-            lexer: Lexer::new(text, at),
+            lexer: Lexer::new(text, 0),
             names,
             shell,
             last: None,
@@ -92,6 +91,8 @@ impl<'n, 't> Scan<'n, 't> {
             pending: [None; 3],
             has_pending: false,
             tokens: 0,
+            restart: None,
+            read_again: 0,
         }
     }
 
@@ -112,9 +113,19 @@ impl<'n, 't> Scan<'n, 't> {
                 TokenKind::Sign(sign) => self.sign(sign, token),
                 TokenKind::Number => self.only_texts = false,
             }
-            self.before_last = self.last;
-            self.last = Some(token);
+            match self.restart.take() {
+                Some(at) => {
+                    self.lexer = self.lexer.go_on_at(at);
+                    (self.before_last, self.last) = (None, None);
+                }
+                None => (self.before_last, self.last) = (self.last, Some(token)),
+            }
         }
+    }
+
+    /// Bytes that were read.
+    pub fn bytes_read(&self) -> usize {
+        self.text.len() + self.read_again
     }
 
     /// Tokens that were read.

@@ -45,6 +45,13 @@ impl<'t> Scan<'_, 't> {
         self.texts = self.texts.saturating_add(1);
         self.in_call = false;
         let inner = token.inner(self.text);
+        if may_be_code(self.text, token.span.start as usize, inner) {
+            // What joins texts is no member's dot.
+            let joins = inner.len() - inner.trim_ascii_start().len();
+            let is_joint = inner[joins..].starts_with(b".");
+            self.restart = Some(token.span.start as usize + 1 + if is_joint { joins + 1 } else { 0 });
+            self.read_again += inner.len();
+        }
         let next = self.peek();
         let is_callable = inner.len() <= 24
             && !inner.is_empty()
@@ -103,4 +110,18 @@ impl<'t> Scan<'_, 't> {
             }
         }
     }
+}
+
+/// What stands between two quotes may be no text but code, if the first of them ends one: an operator follows it, the second one
+/// begins an argument, or it is an apostrophe. `x'.system('id').'`, `it's <?php system('id')`
+fn may_be_code(text: &[u8], at: usize, inner: &[u8]) -> bool {
+    if text[at] == b'`' || memchr::memchr(b'(', inner).is_none() {
+        return false;
+    }
+    let is_sign = |b: &u8| b".;,)+|&}]-*^?".contains(b);
+    let is_apostrophe = at.checked_sub(1).is_some_and(|before| text[before].is_ascii_alphanumeric());
+    is_apostrophe
+        || inner.trim_ascii_start().first().is_some_and(is_sign)
+        || inner.trim_ascii_end().ends_with(b"(")
+        || memchr::memchr_iter(b'<', inner).any(|tag| matches!(inner.get(tag + 1), Some(b'?' | b'%')))
 }
