@@ -3,7 +3,8 @@
 //! What it does: reads a value as the piece of SQL that it would be if an application pasted it into a statement: as it
 //! stands (after a number, a name, a parenthesis), and after each quote, back-tick or comment end in it that could close a
 //! literal. Each reading is walked by `walk`, which holds the value to the structure of SQL and notes what the piece would
-//! do. English fails that within a few words.
+//! do. English fails that within a few words, and behind it another piece may begin; the piece that weighs most is what
+//! the value is worth, so that nothing around it matters.
 //!
 //! Why it is dangerous: the statement runs with the application's rights: data read, changed, deleted, files read and
 //! written, commands run.
@@ -19,9 +20,9 @@ mod walk;
 
 use self::names::Names;
 use self::quotes::{Quotes, list_quotes};
-use self::walk::{Start, Walk};
+use self::walk::{Field, Walk};
 use super::purpose;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Model, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/SQL_Injection";
@@ -31,6 +32,7 @@ kinds! {
     BOOLEAN_CONSTANT "sqli.boolean-constant" Warning "a constant is joined as a condition";
     BOOLEAN_STRING "sqli.boolean-string" Notice "a string is joined as a condition";
     BOOLEAN_CALL "sqli.boolean-call" Error "a function call is joined as a condition";
+    BOOLEAN_NAME "sqli.boolean-name" Error "a column is joined as a condition behind a quote, and a comment cuts off the rest";
     UNION_SELECT "sqli.union-select" Critical "the result of another SELECT is added by UNION";
     UNION_COLUMNS "sqli.union-columns" Critical "UNION SELECT with a list that begins with a constant, as one counts columns";
     UNION "sqli.union" Warning "UNION without a SELECT";
@@ -85,12 +87,6 @@ kinds! {
     ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed behind a quote, and another one opened";
 }
 
-/// Readings from quotes of one sort that are walked; a text with more quotes that SQL could follow is read no further.
-const WALKS_MAX: usize = 24;
-
-/// Of these, readings from quotes that stand in pairs in the text, as in code: they say little, and the next one as little as the one before.
-const PAIRED_WALKS_MAX: u32 = 4;
-
 /// A file that is no longer than this may be a field.
 const FIELD_BYTES_MAX: usize = 96;
 
@@ -98,12 +94,18 @@ const FIELD_BYTES_MAX: usize = 96;
 #[derive(Debug)]
 pub struct Sqli {
     names: Names,
+    /// What each kind weighs: of several pieces of a text that one counts which weighs most.
+    weights: [f32; KINDS.len()],
 }
 
 impl Sqli {
     /// The detector with its data.
     pub fn new() -> Sqli {
-        Sqli { names: Names::new() }
+        let mut sqli = Sqli { names: Names::new(), weights: [0.0; KINDS.len()] };
+        if let Ok(model) = Model::new(&sqli) {
+            sqli.weights = std::array::from_fn(|kind| model.weight(kind, false));
+        }
+        sqli
     }
 }
 
@@ -131,17 +133,25 @@ impl Detector for Sqli {
         let text = input.text;
         // A file is not pasted into a statement, but what is called one may be a field to the application.
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
-        let mut walk = Walk::new(text, &self.names);
-        walk.run(Start::Raw, 0);
+        let location = input.location;
+        let field = Field {
+            weights: &self.weights,
+            may_mention: purpose::may_mention(Class::Sqli, location),
+            is_password: purpose::takes_password(location),
+            takes_conditions: purpose::takes_conditions(location),
+            is_file,
+        };
+        let mut walk = Walk::new(text, &self.names, field);
+        walk.run();
         let is_spent = !found.may_walk(walk.bytes_read(), walk.tokens_read());
-        if walk.is_ordinary_statement() && purpose::takes_statements(input.location) {
+        if walk.is_ordinary_statement() && purpose::takes_statements(location) {
             return;
         }
         // A dump of a database.
         if is_file && walk.is_script() {
             return;
         }
-        let may_be_said = || purpose::is_search(input.location) || purpose::takes_text(input.location);
+        let may_be_said = || purpose::is_search(location) || purpose::takes_text(location);
         if let Some(span) = value::call(text)
             && !may_be_said()
         {
@@ -154,50 +164,53 @@ impl Detector for Sqli {
             found.add(ROW_BREAK, span);
             found.add(AFTER_QUOTE, span);
         }
-        let is_password = purpose::takes_password(input.location);
-        if !(is_password && walk.is_of_signs()) {
-            walk.commit(found, is_file || purpose::takes_conditions(input.location));
+        if !is_spent {
+            self.behind_quotes(input, &mut walk, found);
         }
-        if is_spent {
-            return;
-        }
+        walk.commit(found);
+    }
+}
+
+impl Sqli {
+    /// Reads the text behind each quote that something of SQL follows.
+    fn behind_quotes(&self, input: &Input<'_>, walk: &mut Walk<'_, '_>, found: &mut Found<'_>) {
+        let text = input.text;
         let of_list = list_quotes(text);
-        for start in [Start::Quote(b'\''), Start::Quote(b'"'), Start::Quote(b'`')] {
-            let Start::Quote(quote) = start else { continue };
+        for quote in [b'\'', b'"', b'`'] {
             if !input.groups.has(quote) {
                 continue;
             }
-            let (mut walks, mut of_pairs) = (0, 0);
             for mut place in Quotes::new(text, quote) {
-                place.is_literal |= of_list.binary_search(&place.at).is_ok();
-                if place.is_literal && of_pairs == PAIRED_WALKS_MAX {
+                if !found.may_read(QUOTE_BYTES) {
+                    return;
+                }
+                if walk.has_read(place.at) || !walk::may_follow_quote(&text[place.at + 1..]) {
                     continue;
                 }
-                if walks < WALKS_MAX && walk::may_follow_quote(&text[place.at + 1..]) {
-                    walks += 1;
-                    of_pairs += u32::from(place.is_literal);
-                    walk.reset();
-                    walk.run(start, place.at + 1);
-                    let is_odd_password = is_password && walk.is_of_signs();
-                    walk.commit(found, is_file || place.is_literal || is_odd_password);
+                place.is_literal |= of_list.binary_search(&place.at).is_ok();
+                walk.run_behind(quote, place);
+                if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
+                    return;
+                }
+            }
+            walk.forget_lists();
+        }
+        if input.groups.has(b'$') {
+            // Behind PostgreSQL's dollar quotes.
+            for at in memchr::memmem::find_iter(text, b"$$") {
+                if walk::may_follow_quote(&text[at + 2..]) {
+                    walk.run_behind(b'$', quotes::Place { at: at + 1, is_literal: false, opens: false });
                     if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                         return;
                     }
                 }
             }
         }
-        if input.groups.has(b'$') {
-            // Behind PostgreSQL's dollar quotes.
-            for at in memchr::memmem::find_iter(text, b"$$").take(2) {
-                if walk::may_follow_quote(&text[at + 2..]) {
-                    walk.reset();
-                    walk.run(Start::Quote(b'$'), at + 2);
-                    walk.commit(found, false);
-                }
-            }
-        }
     }
 }
+
+/// What a quote costs that is only asked what follows it.
+const QUOTE_BYTES: usize = 8;
 
 /// Words and signs of which an injection has at least one.
 const HINTS: &[Hint] = &[

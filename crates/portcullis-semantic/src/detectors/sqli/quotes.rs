@@ -8,6 +8,8 @@ pub(super) struct Place {
     pub at: usize,
     /// It closes what an earlier quote opened, or opens what a later one closes: `the 'best' or "none"`.
     pub is_literal: bool,
+    /// It looks like the first one of a pair.
+    pub opens: bool,
 }
 
 /// The quotes of a text, in order.
@@ -89,10 +91,10 @@ impl Iterator for Quotes<'_> {
         let ends = self.is_open && after.is_some_and(|b| !b.is_ascii());
         if touches_word(before) && touches_word(after) && !ends {
             // An apostrophe, or `x'or'`.
-            return Some(Place { at, is_literal: false });
+            return Some(Place { at, is_literal: false, opens: false });
         }
         if self.ends_run(at) {
-            return Some(Place { at, is_literal: true });
+            return Some(Place { at, is_literal: true, opens: false });
         }
         // Two in a word stand for one: 'O''Brien', 'O''%'.
         let is_double = |at: usize| {
@@ -104,20 +106,20 @@ impl Iterator for Quotes<'_> {
         };
         if self.is_open {
             self.is_open = is_double(at) || at > 0 && is_double(at - 1);
-            return Some(Place { at, is_literal: true });
+            return Some(Place { at, is_literal: true, opens: false });
         }
         let closes = self.places.clone().next();
         if closes.is_some_and(|end| self.is_of_json(before, end)) {
             self.is_open = true;
-            return Some(Place { at, is_literal: true });
+            return Some(Place { at, is_literal: true, opens: true });
         }
         // Chinese and Japanese put no space before a quote, and go on behind it with a letter.
         let is_dense =
             before.is_some_and(|b| !b.is_ascii()) && closes.is_some_and(|end| self.is_name(at, end));
-        let opens = (is_dense || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>".contains(&b)))
+        let opens = (is_dense || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>+".contains(&b)))
             && after.is_some_and(|b| !b.is_ascii_whitespace() && b != self.quote);
         if !opens {
-            return Some(Place { at, is_literal: false });
+            return Some(Place { at, is_literal: false, opens: false });
         }
         self.is_open = true;
         let is_literal = closes.is_some_and(|end| match &self.text[..at] {
@@ -134,7 +136,7 @@ impl Iterator for Quotes<'_> {
         });
         // Words before what follows.
         self.has_words |= is_literal;
-        Some(Place { at, is_literal })
+        Some(Place { at, is_literal, opens: closes.is_some() })
     }
 }
 

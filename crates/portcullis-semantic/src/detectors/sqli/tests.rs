@@ -145,16 +145,16 @@ fn fields_that_take_statements() {
 #[test]
 fn payloads_that_a_text_speaks_of() {
     for text in [
-        "The classic payload is ' OR '1'='1 and it still works somewhere",
+        "The classic payload is `' OR '1'='1` and it still works somewhere",
+        "try this:\n```\nx' or 1=1 -- \n```\nand see",
         "use `1=1` to test, then `' or 1=1--` if the first is filtered",
     ] {
-        assert!(
-            !crate::detectors::testing::look(crate::Class::Sqli, crate::Place::Form, "text", text.as_bytes())
-                .1,
-            "{text}"
-        );
+        let (have, is_blocked) = testing::look(Class::Sqli, Place::Form, "text", text.as_bytes());
+        assert!(!is_blocked, "{text}: {have}");
     }
     for text in [
+        // Words around it take nothing from a piece that ends the literal.
+        "The classic payload is ' OR '1'='1 and it still works somewhere",
         "nice old post ' or '1'='1 ok",
         "the nice post ' union select password from users where a='no one is here",
     ] {
@@ -196,7 +196,7 @@ fn what_honest_texts_were_flagged_for() {
     check("1 union select null,null", "union-columns");
     // A string that never ends holds the statement's own quote.
     passes("Don't forget to escape ' and \" ;-) -- Bob");
-    check("x' or \"a\"=\"a", "tautology");
+    check("x' or \"a\"=\"a", "reopened");
     check("x' or 'x", "reopened");
     // A row of keys, and quotes in threes.
     passes("!\"#$%&/()=?");

@@ -43,6 +43,7 @@ impl Walk<'_, '_> {
                 let is_spoken =
                     word == Word::Is && self.peek().is_some_and(|next| next.kind == TokenKind::Number);
                 self.comparing = (!is_spoken).then_some((self.last, self.last_span));
+                self.compares_by_word = true;
                 self.expect = Expect::Operand;
                 true
             }
@@ -305,10 +306,11 @@ impl Walk<'_, '_> {
         third.is_some_and(|token| token.kind == TokenKind::Dot) && !self.joins_names(third)
     }
 
-    /// Nothing stands before the UNION of the value.
+    /// Nothing stands before the UNION of the value, or words do.
     fn begins_with_union(&self) -> bool {
         let union = self.union_at.filter(|_| self.after_union && self.start == Start::Raw);
-        union.is_some_and(|at| self.text[..at.start as usize].trim_ascii().is_empty())
+        let is_of_text = self.is_inside && self.head != Operand::Number;
+        union.is_some_and(|at| is_of_text || self.text[..at.start as usize].trim_ascii().is_empty())
     }
 
     /// `1.001 EUR, Union select the.`, `... the! Bob O'Brien`: a sign that ends a sentence, and nothing or words behind it. A column's name would go on

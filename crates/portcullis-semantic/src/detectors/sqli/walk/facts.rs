@@ -3,10 +3,10 @@
 use portcullis_types::Span;
 
 use crate::KindId;
-use crate::detectors::sqli::KINDS;
+use crate::detectors::sqli::*;
 
 /// What was noted, each kind where it was noted first.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) kinds: u64,
     spans: [Span; KINDS.len()],
@@ -32,6 +32,31 @@ impl Facts {
 
     pub(super) fn has(&self, kind: KindId) -> bool {
         self.kinds >> kind.0 & 1 == 1
+    }
+
+    /// One of the kinds says more than how the piece stands in the text.
+    pub(super) fn is_telling(&self) -> bool {
+        const UNTELLING: u64 =
+            1 << WHOLE.0 | 1 << BARE_TAIL.0 | 1 << UNBALANCED.0 | 1 << LIMIT.0 | 1 << COMMENT_TAIL.0;
+        self.kinds & !UNTELLING != 0
+    }
+
+    /// One of the kinds is a condition, a call or a statement.
+    pub(super) fn does_something(&self) -> bool {
+        const SIGNS: u64 = 1 << QUOTE_SIGN.0
+            | 1 << QUOTE_WORD.0
+            | 1 << BOOLEAN_STRING.0
+            | 1 << VARIABLE.0
+            | 1 << COMMENT_SPLIT.0
+            | 1 << BRACE.0
+            | 1 << JSON_OPERATOR.0
+            | 1 << ANY_FUNCTION.0
+            | 1 << TEXT_FUNCTION.0
+            | 1 << CONDITIONAL_FUNCTION.0
+            | 1 << STATEMENT_PLAIN.0
+            | 1 << UNION_PLAIN.0;
+        let rest = Facts { kinds: self.kinds & !SIGNS, spans: [Span::default(); KINDS.len()] };
+        rest.is_telling()
     }
 
     pub(super) fn get(&self, kind: KindId) -> Option<Span> {

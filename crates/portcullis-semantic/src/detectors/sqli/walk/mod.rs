@@ -1,8 +1,9 @@
 //! Walks a piece of SQL token by token and notes what it does.
 //!
-//! The walk knows two expectations, an operand or an operator, and a stack of parentheses. What does not fit is a
-//! violation: a reading from a quote ends there; the reading of the value as it stands goes on, but what it notes from there
-//! on is loose. No tree is built; each token is looked at once, with a look ahead of two.
+//! The walk knows two expectations, an operand or an operator, and a stack of parentheses. What does not fit ends the *piece*.
+//! A reading from a quote ends there, too. The reading of the value as it stands goes on behind it: the next word or sign that
+//! may follow an operand begins another piece, with the number, name or string before it as its left side. So a piece that
+//! stands in foreign text is read as it would be alone. No tree is built; each token is looked at once, with a look ahead of two.
 
 mod ahead;
 mod clause;
@@ -11,25 +12,29 @@ mod operand;
 mod operator;
 mod outcome;
 mod parentheses;
+mod pieces;
 mod statement;
 mod words;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 
 use portcullis_lex::sql::{Lexer, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use self::ahead::Ahead;
-use self::facts::{Facts, kinds_in};
+use self::facts::Facts;
+pub(super) use self::pieces::Field;
+use self::pieces::Pieces;
 use self::words::{Part, role};
 use super::names::Names;
+use super::quotes::Place;
 use super::*;
 use crate::KindId;
 
 /// Parentheses that are told apart; deeper ones are all taken as groups.
 const DEPTH_MAX: usize = 48;
-/// Violations after which the rest of a value is not SQL enough to be walked further.
-const VIOLATIONS_MAX: u32 = 400;
+/// Tokens behind a quote that may tell nothing before the reading ends.
+const IDLE_TOKENS_MAX: u32 = 64;
 
 /// How the piece begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +117,8 @@ enum Clause {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     is_call: bool,
+    /// The function is one of an object.
+    is_member: bool,
     is_select: bool,
     clause: Clause,
     joined: bool,
@@ -127,6 +134,8 @@ pub(super) struct Walk<'t, 'n> {
     /// What [`Walk::peek`] saw: it is asked several times at each name.
     ahead: RefCell<Option<Ahead<'t>>>,
     start: Start,
+    /// Where the reading began, and where the piece.
+    begun: usize,
     from: usize,
     expect: Expect,
     clause: Clause,
@@ -147,37 +156,59 @@ pub(super) struct Walk<'t, 'n> {
     only_words: bool,
     select_at: Option<Span>,
     union_at: Option<Span>,
-    clean: bool,
-    violations: u32,
-    /// Nothing fitted since the last violation.
+    /// The piece begins behind something that did not fit: there is text before it.
+    is_inside: bool,
+    /// Nothing fitted since.
     is_astray: bool,
+    /// Quotes, by their place in [`QUOTES`], behind which the text has no end of a string.
+    without_end: [bool; 2],
     tokens: u32,
-    /// The same with comments.
+    /// Tokens of the whole reading, with comments.
     read: u32,
+    /// The comment that was read last, while nothing behind it fitted.
+    cut: Option<Span>,
     ended: bool,
     begins_with_word: bool,
-    /// Whether the text begins as prose, once that was asked.
-    prose: OnceCell<bool>,
+    /// What the piece begins with, or stands before it.
+    head: Operand,
     /// The name before a parenthesis is a function that chooses by its first argument.
     chooses: bool,
-    /// Where the comment that ended the piece begins.
-    comment_at: u32,
-    /// Where the first token stands that did not fit.
-    broken_at: u32,
-    clean_facts: Facts,
-    loose_facts: Facts,
+    /// The comparison is a word: `like`, `is`.
+    compares_by_word: bool,
+    /// The quote that began the reading is one of a pair in the text.
+    is_literal: bool,
+    /// It looks like the first one of a pair.
+    is_opening: bool,
+    facts: Facts,
+    /// Kinds of all pieces of the reading.
+    all_kinds: u64,
+    /// Those of the piece that the text begins with.
+    first_kinds: u64,
+    pieces: Pieces<'n>,
+    /// Quotes behind which a list goes on that this reading, or one before, has read: `"a","b","c"`. In order.
+    listed: Vec<u32>,
 }
 
-const FRAME: Frame =
-    Frame { is_call: false, is_select: false, clause: Clause::Expression, joined: false, compared: false };
+/// See [`Walk::skip_loose_quotes`].
+const QUOTES: [u8; 2] = [b'\'', b'"'];
+
+const FRAME: Frame = Frame {
+    is_call: false,
+    is_member: false,
+    is_select: false,
+    clause: Clause::Expression,
+    joined: false,
+    compared: false,
+};
 impl<'t, 'n> Walk<'t, 'n> {
-    pub fn new(text: &'t [u8], names: &'n Names) -> Walk<'t, 'n> {
+    pub fn new(text: &'t [u8], names: &'n Names, field: Field<'n>) -> Walk<'t, 'n> {
         Walk {
             text,
             names,
             lexer: Lexer::new(text, 0),
             ahead: RefCell::new(None),
             start: Start::Raw,
+            begun: 0,
             from: 0,
             expect: Expect::Start,
             clause: Clause::Expression,
@@ -194,28 +225,44 @@ impl<'t, 'n> Walk<'t, 'n> {
             only_words: true,
             select_at: None,
             union_at: None,
-            clean: true,
-            violations: 0,
+            is_inside: false,
             is_astray: false,
+            without_end: [false; 2],
             tokens: 0,
             read: 0,
+            cut: None,
             ended: false,
             begins_with_word: false,
-            prose: OnceCell::new(),
+            head: Operand::None,
             chooses: false,
-            comment_at: 0,
-            broken_at: 0,
-            clean_facts: Facts::new(),
-            loose_facts: Facts::new(),
+            compares_by_word: false,
+            is_literal: false,
+            is_opening: false,
+            facts: Facts::new(),
+            all_kinds: 0,
+            first_kinds: 0,
+            pieces: Pieces::new(field),
+            listed: Vec::new(),
         }
     }
 
+    /// Forgets the reading, but not what it was found to be worth.
     pub fn reset(&mut self) {
-        // Spans and frames need not be wiped: what is noted and open says which of them count.
-        self.clean_facts.kinds = 0;
-        self.loose_facts.kinds = 0;
-        self.start = Start::Raw;
-        self.from = 0;
+        self.read = 0;
+        self.all_kinds = 0;
+        self.first_kinds = 0;
+        self.is_inside = false;
+        self.is_astray = false;
+        self.without_end = [false; 2];
+        self.ended = false;
+        self.is_literal = false;
+        self.is_opening = false;
+        self.begin_piece();
+    }
+
+    /// Forgets the piece. Spans and frames need not be wiped: what is noted and open says which of them count.
+    fn begin_piece(&mut self) {
+        self.facts.kinds = 0;
         self.expect = Expect::Start;
         self.clause = Clause::Expression;
         self.depth = 0;
@@ -230,21 +277,31 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.only_words = true;
         self.select_at = None;
         self.union_at = None;
-        self.clean = true;
-        self.violations = 0;
-        self.is_astray = false;
         self.tokens = 0;
-        self.read = 0;
-        self.ended = false;
+        self.cut = None;
         self.begins_with_word = false;
+        self.head = Operand::None;
         self.chooses = false;
-        self.comment_at = 0;
-        self.broken_at = 0;
+        self.compares_by_word = false;
     }
 
-    /// Walks from byte `from`.
-    pub fn run(&mut self, start: Start, from: usize) {
+    /// Walks behind a quote.
+    pub fn run_behind(&mut self, quote: u8, place: Place) {
+        self.reset();
+        self.is_literal = place.is_literal;
+        self.is_opening = place.opens;
+        self.walk(Start::Quote(quote), place.at + 1);
+    }
+
+    /// Walks the text as it stands.
+    pub fn run(&mut self) {
+        self.reset();
+        self.walk(Start::Raw, 0);
+    }
+
+    fn walk(&mut self, start: Start, from: usize) {
         self.start = start;
+        self.begun = from;
         self.from = from;
         self.lexer = Lexer::new(self.text, from);
         *self.ahead.get_mut() = None;
@@ -253,35 +310,58 @@ impl<'t, 'n> Walk<'t, 'n> {
             self.last = Operand::Text;
             self.last_span = Span::new(from, from);
         }
-        while let Some(token) = self.next() {
+        loop {
+            if self.is_astray {
+                self.skip_loose_quotes();
+            }
+            let Some(token) = self.next() else { break };
             self.read += 1;
-            if self.is_astray && self.is_stray(token) {
-                self.tokens += 1;
-                self.violations += 1;
-                if self.violations > VIOLATIONS_MAX {
-                    break;
+            if self.is_astray {
+                if self.is_stray(token) {
+                    continue;
                 }
-                continue;
+                self.begin_inside(token);
             }
-            self.is_astray = false;
             let fits = self.step(token);
-            self.tokens += u32::from(!matches!(token.kind, TokenKind::Comment(_)));
-            if self.ended {
-                break;
+            if fits {
+                self.note_list(token);
             }
-            if !fits && self.violations == 0 {
-                self.broken_at = token.span.start;
+            let is_comment = matches!(token.kind, TokenKind::Comment(_));
+            self.tokens += u32::from(!is_comment);
+            if fits && !is_comment {
+                self.cut = None;
             }
-            if !fits && !self.violation() {
+            if self.ended || !fits && !self.violation(token) || self.is_idle() {
                 break;
             }
         }
         self.finish();
     }
 
+    /// The quote at `at` ends an item of a list that was read, which told nothing so far: reading on behind it tells the same.
+    pub fn has_read(&self, at: usize) -> bool {
+        self.listed.binary_search(&(at as u32)).is_ok()
+    }
+
+    /// Forgets the lists, for quotes of another sort.
+    pub fn forget_lists(&mut self) {
+        self.listed.clear();
+    }
+
+    /// A string ended whose quote a comma follows.
+    fn note_list(&mut self, token: Token) {
+        let end = token.span.end;
+        let is_of_list = matches!(self.start, Start::Quote(start) if matches!(token.kind, TokenKind::String { quote, closed: true } if quote == start));
+        let is_next = self.text.get(end as usize) == Some(&b',');
+        let is_new = self.listed.last().is_none_or(|last| *last < end - 1);
+        if is_of_list && is_next && is_new && !self.joined && !self.facts.is_telling() {
+            self.listed.push(end - 1);
+        }
+    }
+
     /// Bytes that the walk has read.
     pub fn bytes_read(&self) -> usize {
-        self.lexer.position() - self.from
+        self.lexer.position() - self.begun
     }
 
     /// Tokens that the walk has read.
@@ -289,51 +369,103 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.read as usize
     }
 
-    /// What does not fit. False if the walk ends here.
-    fn violation(&mut self) -> bool {
-        self.boundary();
-        self.violations += 1;
-        self.clean = false;
-        if self.start != Start::Raw || self.violations > VIOLATIONS_MAX || self.is_quiet_prose() {
+    /// What does not fit. False if the reading ends here.
+    fn violation(&mut self, token: Token) -> bool {
+        match self.cut {
+            // What the comment cuts off need not hold, on whatever line it stands.
+            Some(comment) => self.end_comment(comment),
+            None => self.boundary(),
+        }
+        self.close_piece();
+        self.ended = false;
+        self.is_astray = true;
+        if self.start != Start::Raw {
             return false;
         }
-        self.expect = Expect::Operator;
-        self.last = Operand::None;
-        self.depth = 0;
-        self.joined = false;
-        self.compared = false;
-        self.comparing = None;
-        self.clause = Clause::Expression;
-        self.after_union = false;
-        self.select_at = None;
-        self.is_astray = true;
+        self.is_inside = true;
+        if !self.is_stray(token) && !self.begin_again(token) {
+            self.begin_piece();
+        }
         true
     }
 
-    /// True for a token that does not fit behind one that did not: a violation again, which leaves all as it was.
+    /// Begins a piece with a token that did not end the one before as its operator. False if it does not fit there either.
+    fn begin_again(&mut self, token: Token) -> bool {
+        self.last = Operand::None;
+        self.begin_inside(token);
+        let fits = self.step(token) && !self.ended;
+        self.is_astray = !fits;
+        self.tokens += 1;
+        fits
+    }
+
+    /// Begins a piece behind foreign text, whose last token is its left side.
+    fn begin_inside(&mut self, token: Token) {
+        let (last, span) = (self.last, self.last_span);
+        self.begin_piece();
+        self.is_astray = false;
+        self.from = token.span.start as usize;
+        self.head = last;
+        self.begins_with_word = last == Operand::Name;
+        self.last = last;
+        self.last_span = span;
+        self.expect = Expect::Operator;
+    }
+
+    /// True for a token that is no more than the left side of what follows.
     fn is_stray(&mut self, token: Token) -> bool {
-        match token.kind {
-            TokenKind::Number | TokenKind::String { .. } | TokenKind::OpenBrace => true,
-            TokenKind::Word(word) if matches!(role(word), Part::Name | Part::Constant) => {
-                self.name(token.span);
-                true
+        let operand = match token.kind {
+            TokenKind::Number => Operand::Number,
+            TokenKind::String { .. } => Operand::Text,
+            TokenKind::Word(word) if role(word) == Part::Constant => Operand::Literal,
+            TokenKind::Word(word) if role(word) == Part::Name => Operand::Name,
+            TokenKind::QuotedName(_) => Operand::Name,
+            TokenKind::OpenBrace | TokenKind::Other | TokenKind::Dot => Operand::None,
+            _ => return false,
+        };
+        self.last = operand;
+        self.last_span = token.span;
+        true
+    }
+
+    /// In foreign text an apostrophe, and a quote that nothing closes, is a sign and no string.
+    fn skip_loose_quotes(&mut self) {
+        let mut at = self.lexer.position();
+        loop {
+            while self.text.get(at).is_some_and(|b| *b <= b' ') {
+                at += 1;
             }
-            _ => false,
+            let Some(number) = self.text.get(at).and_then(|b| QUOTES.iter().position(|quote| quote == b))
+            else {
+                return;
+            };
+            let is_apostrophe = at > 0 && self.text[at - 1].is_ascii_alphanumeric();
+            if !is_apostrophe && !self.without_end[number] {
+                let string = Lexer::new(self.text, at).next().map(|token| token.kind);
+                self.without_end[number] = matches!(
+                    string,
+                    Some(TokenKind::String { closed: false, .. } | TokenKind::QuotedName(false))
+                );
+            }
+            if !is_apostrophe && !self.without_end[number] {
+                return;
+            }
+            at += 1;
+            self.lexer = Lexer::new(self.text, at);
         }
     }
 
-    /// Words that did not hold as SQL and told nothing so far: what they say further down is not told either.
-    fn is_quiet_prose(&self) -> bool {
-        self.violations == 1 && self.clean_facts.kinds == 0 && self.begins_as_prose()
+    /// Behind a quote nothing was told for long.
+    fn is_idle(&self) -> bool {
+        self.start != Start::Raw && self.tokens >= IDLE_TOKENS_MAX && !self.facts.is_telling()
     }
 
     fn note(&mut self, kind: KindId, span: Span) {
-        let facts = if self.clean { &mut self.clean_facts } else { &mut self.loose_facts };
-        facts.note(kind, span);
+        self.facts.note(kind, span);
     }
 
     fn has(&self, kind: KindId) -> bool {
-        self.clean_facts.has(kind)
+        self.facts.has(kind)
     }
 
     fn word(&self, span: Span) -> &'t [u8] {

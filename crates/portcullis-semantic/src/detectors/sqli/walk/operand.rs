@@ -29,7 +29,7 @@ impl Walk<'_, '_> {
                 }
                 Part::Statement => self.operand(token),
                 _ => {
-                    self.note(BARE_TAIL, token.span);
+                    self.note_tail(token.span);
                     self.operator(token)
                 }
             },
@@ -48,12 +48,19 @@ impl Walk<'_, '_> {
                 | Operator::Bit
                 | Operator::Json,
             ) => {
-                self.note(BARE_TAIL, token.span);
+                self.note_tail(token.span);
                 self.operator(token)
             }
             TokenKind::Semicolon => self.operator(token),
             TokenKind::Other if self.word(token.span) == b"]" => self.operator(token),
             _ => self.operand(token),
+        }
+    }
+
+    /// The text begins in the middle of an expression.
+    fn note_tail(&mut self, span: Span) {
+        if !self.is_inside {
+            self.note(BARE_TAIL, span);
         }
     }
 
@@ -205,6 +212,9 @@ impl Walk<'_, '_> {
         self.chooses = false;
         let text = bare(self.word(span));
         let group = self.names.get(text).filter(|group| match group {
+            Group::Function(TEXT_FUNCTION | ANY_FUNCTION | CONDITIONAL_FUNCTION) if self.is_member(span) => {
+                false
+            }
             Group::Function(kind) => {
                 self.is_before_open()
                     || matches!(*kind, EXECUTE_FUNCTION | OUT_OF_BAND_FUNCTION | TIME_FUNCTION)

@@ -1,11 +1,16 @@
 //! What a piece comes to: comparisons, ends, and what is told of it.
 
-use portcullis_lex::sql::{Comment, Lexer, Operator, TokenKind, Word};
+use portcullis_lex::sql::{Comment, Operator, TokenKind};
 use portcullis_types::Span;
 
-use super::{Expect, Operand, Start, Walk, kinds_in};
-use crate::KindId;
+use super::{Expect, Operand, Start, Walk};
 use crate::detectors::sqli::*;
+
+/// No name of a column in a condition is longer.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Operators between two quotes are no longer.
+const TIGHT_BYTES_MAX: usize = 3;
 
 /// Signs of a row that parts a text.
 const LINE_SIGNS_MIN: usize = 6;
@@ -16,15 +21,16 @@ impl Walk<'_, '_> {
         let Some((left, left_span)) = self.comparing.take() else { return };
         let start = if self.joined { self.joined_at.max(self.from as u32) } else { left_span.start };
         let span = Span { start: start.min(right_span.start), end: right_span.end };
-        self.compared = true;
+        let is_chained = std::mem::replace(&mut self.compared, true);
         let same_name = left == right
             && matches!(left, Operand::Name | Operand::Variable)
             && !self.continues()
             && self
-                .word(left_span)
+                .qualified(left_span)
                 .trim_ascii_start_matches(b'@')
-                .eq_ignore_ascii_case(self.word(right_span).trim_ascii_start_matches(b'@'))
-            && !self.begins_as_sentence();
+                .eq_ignore_ascii_case(self.qualified(right_span).trim_ascii_start_matches(b'@'))
+            // `a cat like cat`, `the like cat like cat`
+            && !(self.compares_by_word && (self.is_inside || is_chained));
         let constants = left.is_constant() && right.is_constant();
         if constants || same_name {
             self.note(if self.joined { TAUTOLOGY } else { CONSTANT_COMPARISON }, span);
@@ -36,14 +42,12 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `When ... a cat like cat`: a thing is compared with itself among words of a sentence.
-    fn begins_as_sentence(&self) -> bool {
-        self.start == Start::Raw && self.begins_as_prose()
-    }
-
-    /// Asked at each comparison, and always of the same text.
-    pub(super) fn begins_as_prose(&self) -> bool {
-        *self.prose.get_or_init(|| begins_as_prose(self.text))
+    /// The name at `span` with what dots join to it.
+    fn qualified(&self, span: Span) -> &[u8] {
+        let before = &self.text[..span.start as usize];
+        let is_part = |b: &&u8| b.is_ascii_alphanumeric() || b"_.`$[]".contains(*b);
+        let more = before.iter().rev().take(NAME_BYTES_MAX).take_while(is_part).count();
+        &self.text[before.len() - more..span.end as usize]
     }
 
     /// The operand that was just read is only a part: `a = a + 1`.
@@ -77,6 +81,16 @@ impl Walk<'_, '_> {
         self.compared = true;
     }
 
+    /// `' or id-- `: a column is joined as a condition, behind a quote, and a comment follows.
+    fn joined_name(&mut self) {
+        let is_name = self.last == Operand::Name && self.expect == Expect::Operator;
+        let is_quote = matches!(self.start, Start::Quote(b'\'' | b'"')) && !self.is_literal;
+        if is_quote && is_name && self.joined && !self.compared && self.comparing.is_none() {
+            let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
+            self.note(BOOLEAN_NAME, span);
+        }
+    }
+
     pub(super) fn comment(&mut self, comment: Comment, span: Span) -> bool {
         match comment {
             Comment::VersionOpen => {
@@ -102,6 +116,7 @@ impl Walk<'_, '_> {
                     if span.len() <= 24 {
                         self.note(COMMENT_SPLIT, span);
                     }
+                    self.cut = Some(span);
                     return true;
                 }
                 self.end_comment(span);
@@ -111,8 +126,8 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn end_comment(&mut self, span: Span) {
+        self.joined_name();
         self.boundary();
-        self.comment_at = span.start;
         let body = &self.word(span)[1..];
         let body = body.strip_prefix(b"-").or(body.strip_prefix(b"*")).unwrap_or(body);
         let letters = body.iter().filter(|b| b.is_ascii_alphanumeric()).count();
@@ -133,7 +148,16 @@ impl Walk<'_, '_> {
             && self.word(span).starts_with(b"--")
             && body.iter().find(|b| **b != b'-').is_some_and(u8::is_ascii_alphabetic)
             && body.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
-        if !short || is_joint {
+        // What it cuts off may be long: behind a piece that does something any comment ends it.
+        let cuts = !is_joint && !is_row && self.facts.does_something();
+        // `name'-- ...`: no space, and the quote is none of a pair.
+        let is_tight = self.tokens == 0
+            && self.from == span.start as usize
+            && !self.is_opening
+            && !self.is_literal
+            && !is_joint
+            && !is_row;
+        if !short && !cuts && !is_tight || is_joint {
             self.note(COMMENT_TAIL, span);
         } else if matches!(self.start, Start::Quote(_)) {
             let only_closes = self.tokens == 0 || self.has(UNBALANCED) || self.expect == Expect::Statement;
@@ -150,33 +174,42 @@ impl Walk<'_, '_> {
                 || self.word(span).starts_with(b"/*")
                     && before.iter().all(|b| b.is_ascii_alphanumeric() || b"-_@./*~".contains(b));
             let is_number = self.tokens == 1 && self.last == Operand::Number;
-            self.note(if is_token || is_number { COMMENT_TAIL } else { COMMENT_END }, span);
+            // Behind text a comment is a dash or a heading, unless a piece stands before it.
+            let is_stray = self.is_inside && !self.facts.is_telling();
+            self.note(if is_token || is_number || is_stray { COMMENT_TAIL } else { COMMENT_END }, span);
         }
-        if self.clean && self.expect != Expect::Start {
+        if self.expect != Expect::Start && self.is_rest_blank(span) {
             self.whole();
         }
         self.ended = true;
     }
 
-    pub(super) fn whole(&mut self) {
-        if self.start == Start::Raw {
+    fn is_rest_blank(&self, comment: Span) -> bool {
+        self.text[comment.end as usize..].trim_ascii().is_empty()
+    }
+
+    fn whole(&mut self) {
+        if self.start == Start::Raw && !self.is_inside {
             self.note(WHOLE, Span::new(0, self.text.len()));
         }
     }
 
-    /// The text ended.
+    /// The text ended, or the reading did.
     pub(super) fn finish(&mut self) {
+        if self.is_astray {
+            return;
+        }
         if !self.ended {
             self.boundary();
             let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote))
+                && !(self.is_literal && self.is_opening)
                 && !self.ends_in_words();
-            if reopened && self.clean && self.tokens > 1 {
+            if reopened && self.tokens > 1 {
                 self.note(REOPENED, Span::new(self.from.saturating_sub(1), self.text.len()));
             }
-            if self.clean {
-                self.whole();
-            }
+            self.whole();
         }
+        self.close_piece();
     }
 
     /// The last token is a string of `quote` that the text does not close.
@@ -188,12 +221,22 @@ impl Walk<'_, '_> {
             && (last.len() == 1 || last.last() != Some(&quote))
     }
 
-    /// Behind the last quote stand a space and several words: `mke2fs " or " tune2fs is the one that ...`
+    /// Behind the last quote stand a space or a sign of a sentence and several words: `mke2fs " or " tune2fs is the one that ...`.
+    /// Where an operator stands right between two quotes, words may follow: `x'='y and more`.
     fn ends_in_words(&self) -> bool {
         let last = self.last_span.of(self.text).get(1..).unwrap_or_default();
-        last.starts_with(b" ")
-            && memchr::memchr2(b')', b';', last).is_none()
-            && last.split(|b| *b == b' ').filter(|word| !word.is_empty()).count() > 1
+        let is_sentence = match last {
+            [b' ', ..] => self.is_literal || memchr::memchr2(b')', b';', last).is_none(),
+            [b',' | b'.' | b')' | b';' | b':' | b'?' | b'!', rest @ ..] => {
+                rest.first().is_none_or(u8::is_ascii_whitespace)
+            }
+            _ => false,
+        };
+        let is_tight = !self.is_literal
+            && self.has(QUOTE_SIGN)
+            && self.last_span.start as usize - self.begun <= TIGHT_BYTES_MAX
+            && !self.text[self.begun..self.last_span.start as usize].contains(&b' ');
+        is_sentence && !is_tight && last.split(|b| *b == b' ').filter(|word| word.len() > 1).count() > 1
     }
 
     /// The last token is a string that does not end, and not of the quote that began the piece: the statement's own quote would be
@@ -202,158 +245,6 @@ impl Walk<'_, '_> {
         let quote = self.last_span.of(self.text).first().copied().unwrap_or(0);
         matches!(quote, b'\'' | b'"') && self.start != Start::Quote(quote) && self.ends_in_open(quote)
     }
-
-    /// Gives what was noted to `found`. A piece behind a quote counts only for what held; with `is_literal`, the quote is
-    /// one of a pair in a text, and what held is loose.
-    pub(in crate::detectors::sqli) fn commit(&mut self, found: &mut Found<'_>, is_literal: bool) {
-        if self.clean_facts.kinds | self.loose_facts.kinds == 0 {
-            return;
-        }
-        let is_mention = is_literal || self.is_quoted_example();
-        let telling = kinds_in(self.clean_facts.kinds)
-            .any(|kind| !matches!(kind, WHOLE | BARE_TAIL | UNBALANCED | LIMIT | COMMENT_TAIL));
-        if telling {
-            let here = Span::new(self.from, self.text.len().min(self.from + 1));
-            let first = Lexer::new(self.text, 0).next().map(|token| token.kind);
-            let after = match (self.start, first) {
-                (Start::Quote(b'`'), _) => Some(AFTER_BACKTICK),
-                (Start::Quote(_), _) => Some(AFTER_QUOTE),
-                (Start::Raw, Some(TokenKind::Number)) => Some(AFTER_NUMBER),
-                (Start::Raw, Some(TokenKind::Word(Word::Name))) => Some(AFTER_WORD),
-                _ => None,
-            };
-            if let Some(after) = after {
-                self.clean_facts.set(after, here);
-            }
-        }
-        // Without a quote, an injection is SQL from its first word on: what a text speaks of further down is none.
-        let is_statement = self.has(STATEMENT) || self.has(STATEMENT_PLAIN);
-        let is_prose = self.start == Start::Raw && !is_statement && self.begins_as_prose();
-        for id in kinds_in(self.clean_facts.kinds | self.loose_facts.kinds) {
-            match (self.clean_facts.get(id), self.loose_facts.get(id)) {
-                (Some(span), _) if is_mention => found.mention(id, span),
-                (Some(span), _) if telling || self.start != Start::Raw => found.add(id, span),
-                (_, Some(span)) if self.start == Start::Raw && !is_prose => found.mention(id, span),
-                _ => {}
-            }
-        }
-    }
-
-    /// The value is a whole statement that reads or changes rows: what an application that takes statements is for. Commands,
-    /// files, other machines and waiting are not.
-    pub(in crate::detectors::sqli) fn is_ordinary_statement(&self) -> bool {
-        let has = |kind: KindId| self.clean_facts.has(kind) || self.loose_facts.has(kind);
-        const DANGERS: &[KindId] = &[
-            EXECUTE_FUNCTION,
-            FILE_FUNCTION,
-            INTO_FILE,
-            OUT_OF_BAND_FUNCTION,
-            TIME_FUNCTION,
-            ERROR_FUNCTION,
-            PROCEDURE_ANALYSE,
-            VERSION_COMMENT,
-            SCIENTIFIC,
-        ];
-        (self.has(STATEMENT) || self.has(STATEMENT_PLAIN))
-            && !self.has(UNBALANCED)
-            && !DANGERS.iter().any(|kind| has(*kind))
-    }
-
-    /// The text begins with a whole statement, or with several.
-    pub(in crate::detectors::sqli) fn is_script(&self) -> bool {
-        [STATEMENT, STATEMENT_PLAIN, SCRIPT].iter().any(|kind| self.has(*kind))
-    }
-
-    /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password they cut off nothing
-    /// that matters, and whoever draws one by lot may have them.
-    pub(in crate::detectors::sqli) fn is_of_signs(&self) -> bool {
-        let is_sign = |kind: KindId| {
-            matches!(
-                kind,
-                VARIABLE
-                    | WHOLE
-                    | BARE_TAIL
-                    | UNBALANCED
-                    | COMMENT_END
-                    | COMMENT_TAIL
-                    | QUOTE_COMMENT
-                    | BRACE
-            ) || kind == QUOTE_SIGN && !self.has(REOPENED)
-        };
-        kinds_in(self.clean_facts.kinds).all(is_sign)
-    }
-
-    /// `what does ' or 1=1 -- mean`, ``the `' or '1'='1` of every book``: words, a quote that stands by itself or behind a sign
-    /// that quotes, a bare condition, and words where the piece ends. Anything that would read data is not an example.
-    fn is_quoted_example(&self) -> bool {
-        let is_raw = self.start == Start::Raw;
-        if !is_raw && self.from < 2 || is_raw && self.violations == 0 {
-            return false;
-        }
-        let harmless = |kind: KindId| {
-            matches!(
-                kind,
-                TAUTOLOGY
-                    | CONSTANT_COMPARISON
-                    | BOOLEAN_CONSTANT
-                    | BOOLEAN_STRING
-                    | COMMENT_END
-                    | COMMENT_TAIL
-                    | QUOTE_COMMENT
-                    | QUOTE_WORD
-                    | QUOTE_SIGN
-                    | UNBALANCED
-                    | REOPENED
-                    | BARE_TAIL
-            )
-        };
-        if !kinds_in(self.clean_facts.kinds).all(harmless) {
-            return false;
-        }
-        if is_raw {
-            // `OR 1=1 is what Bobby typed`: words that are none of SQL's where it breaks.
-            let names = Lexer::new(self.text, self.broken_at as usize)
-                .filter(|token| token.kind == TokenKind::Word(Word::Name))
-                .take(2)
-                .count();
-            return names == 2 && kinds_in(self.loose_facts.kinds).all(harmless);
-        }
-        let before = &self.text[..self.from - 1];
-        let words =
-            |text: &[u8]| text.split(u8::is_ascii_whitespace).filter(|word| is_lower_word(word)).count();
-        // Where it ends: the comment, what does not fit, or the string that is left open.
-        let rest = &self.text[if self.ended { self.comment_at } else { self.last_span.start } as usize..];
-        let words_before = before.split(u8::is_ascii_whitespace).filter(|word| is_prose_word(word)).count();
-        let words_after = match self.ended {
-            true => rest.split(u8::is_ascii_whitespace).any(|word| word.len() >= 3 && is_lower_word(word)),
-            false => words(rest) >= 2,
-        };
-        matches!(before.last(), Some(b' ' | b'`' | b'(' | b'"')) && words_before >= 2 && words_after
-    }
-}
-
-/// Of the first five words at least four are plain ones, and none of the first is a number.
-fn begins_as_prose(text: &[u8]) -> bool {
-    // No five words are longer, and a text may have no blank at all.
-    const BYTES_MAX: usize = 256;
-    let text = &text[..text.len().min(BYTES_MAX)];
-    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(5);
-    let is_plain = |word: &[u8]| {
-        let word =
-            word.strip_suffix(b",").or(word.strip_suffix(b".")).or(word.strip_suffix(b":")).unwrap_or(word);
-        word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'\'') && word.iter().any(u8::is_ascii_lowercase)
-    };
-    words.clone().next().is_some_and(is_plain) && words.by_ref().filter(|word| is_plain(word)).count() >= 4
-}
-
-/// `this`, `Explain`, `injection:`
-fn is_prose_word(word: &[u8]) -> bool {
-    let word = word.strip_suffix(b":").or(word.strip_suffix(b",")).unwrap_or(word);
-    word.len() >= 2 && word[0].is_ascii_alphabetic() && word[1..].iter().all(u8::is_ascii_lowercase)
-}
-
-fn is_lower_word(word: &[u8]) -> bool {
-    word.len() >= 2 && word.iter().all(u8::is_ascii_lowercase)
 }
 
 trait TrimStart {

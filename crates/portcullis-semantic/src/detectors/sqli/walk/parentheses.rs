@@ -10,6 +10,7 @@ impl Walk<'_, '_> {
     pub(super) fn open(&mut self, is_call: bool) {
         let frame = Frame {
             is_call,
+            is_member: is_call && self.is_member(self.last_span),
             is_select: false,
             clause: self.clause,
             joined: self.joined,
@@ -56,7 +57,10 @@ impl Walk<'_, '_> {
     pub(super) fn close(&mut self, span: Span) {
         self.boundary();
         if self.depth == 0 {
-            self.note(UNBALANCED, span);
+            // Behind text it closes what the text opened, and behind a string of its own, too: `f("a") || g("b")`.
+            if !(self.is_inside && self.tokens == 0 || self.is_literal && self.is_open_before()) {
+                self.note(UNBALANCED, span);
+            }
             self.expect = Expect::Operator;
             self.clause = Clause::Expression;
             self.joined = false;
@@ -72,6 +76,7 @@ impl Walk<'_, '_> {
         let inside = self.last;
         let operand = match () {
             () if frame.is_select => Operand::Select,
+            () if frame.is_call && frame.is_member => Operand::Complex,
             () if frame.is_call => Operand::Call,
             () if inside.is_constant() => inside,
             () => Operand::Complex,
@@ -80,4 +85,32 @@ impl Walk<'_, '_> {
         self.last = Operand::None;
         self.take(operand, span);
     }
+
+    /// A parenthesis opens before the piece, on its line.
+    fn is_open_before(&self) -> bool {
+        let before = &self.text[self.begun.saturating_sub(OPEN_BYTES_MAX)..self.begun];
+        let line = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
+        memchr::memchr(b'(', line).is_some()
+    }
+
+    /// The name at `span` is what a dot joins to an object that no database has: `text.substring`.
+    pub(super) fn is_member(&self, span: Span) -> bool {
+        let start = span.start as usize;
+        start > 0 && self.text[start - 1] == b'.' && {
+            let before = &self.text[..start - 1];
+            let from = before.len()
+                - before.iter().rev().take(NAME_BYTES_MAX).take_while(|b| is_of_name(**b)).count();
+            self.names.get(&self.text[from..span.end as usize]).is_none()
+        }
+    }
+}
+
+/// How far before the piece its parenthesis is looked for.
+const OPEN_BYTES_MAX: usize = 256;
+
+/// No package of a database has a longer name.
+const NAME_BYTES_MAX: usize = 64;
+
+fn is_of_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')
 }

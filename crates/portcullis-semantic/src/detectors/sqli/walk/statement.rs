@@ -29,7 +29,9 @@ impl Walk<'_, '_> {
             return self.alias();
         }
         self.boundary();
-        self.statement(word, span, JUXTAPOSED)
+        // Behind text nothing else tells that a statement stood before it.
+        let is_first = self.is_inside && self.tokens == 0;
+        self.statement(word, span, if is_first { STATEMENT } else { JUXTAPOSED })
     }
 
     /// Behind a semicolon.
@@ -216,7 +218,7 @@ impl Walk<'_, '_> {
                 is_name(first_kind) && (second_kind == Some(TokenKind::Open) || self.joins_names(second))
             }
             Word::If | Word::While => {
-                matches!(first_kind, Some(TokenKind::Open)) && !self.is_code_condition()
+                matches!(first_kind, Some(TokenKind::Open)) && self.is_sql_condition()
                     || matches!(
                         (first_kind, second_kind),
                         (Some(TokenKind::Number), Some(TokenKind::Operator(second))) if second.is_comparison()
@@ -323,17 +325,33 @@ impl Walk<'_, '_> {
         holds
     }
 
-    /// `if (x == "y")`: no dialect that has IF as a statement compares with `==`. Bytes tell, up to the first quote.
-    fn is_code_condition(&self) -> bool {
-        let rest = &self.text[self.lexer.position()..];
+    /// Behind the condition in parentheses stands a statement, or it is the function with several arguments. Code goes on with a
+    /// brace, a call or a word of its own, and compares with `==`.
+    fn is_sql_condition(&self) -> bool {
         let mut depth = 0u32;
-        for pair in rest[..rest.len().min(CONDITION_BYTES_MAX)].windows(2) {
-            match pair[0] {
-                b'(' => depth += 1,
-                b')' if depth <= 1 => return false,
-                b')' => depth -= 1,
-                b'\'' | b'"' | b'`' => return false,
-                b'=' if pair[1] == b'=' => return true,
+        let mut ahead = self.lexer.clone().take(CONDITION_TOKENS_MAX);
+        while let Some(token) = ahead.next() {
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Comma if depth == 1 => return true,
+                TokenKind::Operator(Operator::Equal) if self.word(token.span) == b"==" => return false,
+                TokenKind::Close if depth <= 1 => {
+                    let mut rest = ahead.map(|token| token.kind);
+                    return match rest.find(|kind| !matches!(kind, TokenKind::Comment(_))) {
+                        Some(TokenKind::Word(word)) => {
+                            role(word) == Part::Statement
+                                && !matches!(
+                                    word,
+                                    Word::If | Word::While | Word::Do | Word::Use | Word::Start
+                                )
+                                || word == Word::Then
+                        }
+                        // A list of attacks leaves out what follows.
+                        None => self.start != Start::Raw || self.tokens > 0,
+                        _ => false,
+                    };
+                }
+                TokenKind::Close => depth -= 1,
                 _ => {}
             }
         }
@@ -365,8 +383,7 @@ impl Walk<'_, '_> {
 }
 
 /// How far the condition behind IF is looked at.
-const CONDITION_TOKENS_MAX: usize = 24;
-const CONDITION_BYTES_MAX: usize = 96;
+const CONDITION_TOKENS_MAX: usize = 48;
 
 /// What SHOW shows.
 const SHOWN: &[&[u8]] = &[

@@ -1,0 +1,227 @@
+//! Which piece of a text counts: the one that weighs most. Others add nothing, so that a long text of many harmless pieces is
+//! harmless, and a text around a piece takes nothing from it.
+
+use portcullis_lex::sql::{Lexer, TokenKind, Word};
+use portcullis_types::Span;
+
+use super::facts::{Facts, kinds_in};
+use super::{Operand, Start, Walk};
+use crate::KindId;
+use crate::detectors::sqli::*;
+
+/// What the field that the text stands in is for, and what each kind weighs.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::detectors::sqli) struct Field<'n> {
+    pub weights: &'n [f32; KINDS.len()],
+    /// What is quoted or named there is no attack.
+    pub may_mention: bool,
+    /// Signs may stand in any order.
+    pub is_password: bool,
+    /// Conditions of another language are what the field is for.
+    pub takes_conditions: bool,
+    /// A file: all of it is only mentioned.
+    pub is_file: bool,
+}
+
+/// What weighs less has any text: `and 1 more`.
+const INSIDE_WEIGHT_MIN: f32 = 2.5;
+
+/// The pieces that weigh most, of all readings of a text.
+#[derive(Debug)]
+pub(super) struct Pieces<'n> {
+    field: Field<'n>,
+    live: Best,
+    /// Those that are quoted or named, in a field where that matters.
+    mentioned: Best,
+}
+
+#[derive(Debug)]
+struct Best {
+    weight: f32,
+    facts: Facts,
+}
+
+impl Best {
+    const NONE: Best = Best { weight: f32::NEG_INFINITY, facts: Facts::new() };
+}
+
+impl<'n> Pieces<'n> {
+    pub fn new(field: Field<'n>) -> Pieces<'n> {
+        Pieces { field, live: Best::NONE, mentioned: Best::NONE }
+    }
+}
+
+impl Walk<'_, '_> {
+    /// The piece ends.
+    pub(super) fn close_piece(&mut self) {
+        let kinds = self.facts.kinds;
+        self.all_kinds |= kinds;
+        if !self.is_inside {
+            self.first_kinds |= kinds;
+        }
+        if kinds == 0 {
+            return;
+        }
+        if self.facts.is_telling() {
+            self.note_context();
+        } else if self.start == Start::Raw {
+            return;
+        }
+        let field = self.pieces.field;
+        if field.is_password && self.is_of_signs() || field.takes_conditions && self.is_of_conditions() {
+            return;
+        }
+        let weight: f32 = kinds_in(self.facts.kinds).map(|kind| field.weights[usize::from(kind.0)]).sum();
+        if self.is_inside && weight < INSIDE_WEIGHT_MIN {
+            return;
+        }
+        // Elsewhere all count alike.
+        let is_mention = field.may_mention && (field.is_file || self.is_mention());
+        let best = if is_mention { &mut self.pieces.mentioned } else { &mut self.pieces.live };
+        if weight > best.weight {
+            best.weight = weight;
+            best.facts = self.facts;
+        }
+    }
+
+    /// Notes what the piece stands behind.
+    fn note_context(&mut self) {
+        let here = Span::new(self.from, self.text.len().min(self.from + 1));
+        let head = match self.start {
+            Start::Quote(b'`') => return self.facts.set(AFTER_BACKTICK, here),
+            Start::Quote(_) => return self.facts.set(AFTER_QUOTE, here),
+            Start::Raw if self.is_inside => self.head,
+            Start::Raw => match Lexer::new(self.text, 0).next().map(|token| token.kind) {
+                Some(TokenKind::Number) => Operand::Number,
+                Some(TokenKind::Word(Word::Name)) => Operand::Name,
+                _ => Operand::None,
+            },
+        };
+        match head {
+            Operand::Number => self.facts.set(AFTER_NUMBER, here),
+            Operand::Name => self.facts.set(AFTER_WORD, here),
+            _ => {}
+        }
+    }
+
+    /// Gives the pieces that weigh most to `found`.
+    pub(in crate::detectors::sqli) fn commit(&self, found: &mut Found<'_>) {
+        for (best, is_mention) in [(&self.pieces.live, false), (&self.pieces.mentioned, true)] {
+            for id in kinds_in(best.facts.kinds) {
+                match best.facts.get(id) {
+                    Some(span) if is_mention => found.mention(id, span),
+                    Some(span) => found.add(id, span),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// The piece is what a text speaks of: a statement that reads or changes rows, a piece behind foreign text and no quote, where
+    /// no application's statement would hold, one behind a quote of a pair, or one in a quotation of code.
+    fn is_mention(&self) -> bool {
+        let is_statement = || {
+            const LIVE: u64 = 1 << TAUTOLOGY.0 | 1 << UNION_SELECT.0 | 1 << UNION_COLUMNS.0;
+            self.is_ordinary_statement() && self.facts.kinds & LIVE == 0
+        };
+        let is_behind_text = self.start == Start::Raw && (self.is_inside || is_statement());
+        self.is_literal || is_behind_text || self.start == Start::Quote(b'`') || self.is_quoted()
+    }
+
+    /// The piece stands between back-ticks of one line, or in a fence of Markdown, of a text that goes on.
+    fn is_quoted(&self) -> bool {
+        let (before, after) = self.text.split_at(self.from.min(self.text.len()));
+        let line = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
+        let rest = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
+        let ticks = memchr::memchr_iter(b'`', line).count();
+        if ticks % 2 == 1 && memchr::memchr(b'`', rest).is_some() {
+            return true;
+        }
+        const FENCE: &[u8] = b"\n```";
+        let fences =
+            usize::from(before.starts_with(b"```")) + memchr::memmem::find_iter(before, FENCE).count();
+        fences % 2 == 1 && memchr::memmem::find(after, FENCE).is_some()
+    }
+
+    /// The value is a whole statement that reads or changes rows: what an application that takes statements is for. Commands,
+    /// files, other machines and waiting are not.
+    pub(in crate::detectors::sqli) fn is_ordinary_statement(&self) -> bool {
+        const DANGERS: &[KindId] = &[
+            EXECUTE_FUNCTION,
+            FILE_FUNCTION,
+            INTO_FILE,
+            OUT_OF_BAND_FUNCTION,
+            TIME_FUNCTION,
+            ERROR_FUNCTION,
+            PROCEDURE_ANALYSE,
+            VERSION_COMMENT,
+            SCIENTIFIC,
+        ];
+        let first = self.first_kinds | if self.is_inside { 0 } else { self.facts.kinds };
+        let has = |kinds: u64, kind: KindId| kinds >> kind.0 & 1 == 1;
+        (has(first, STATEMENT) || has(first, STATEMENT_PLAIN))
+            && !has(first, UNBALANCED)
+            && !DANGERS.iter().any(|kind| has(self.all_kinds | first, *kind))
+    }
+
+    /// The text begins with a whole statement, or with several.
+    pub(in crate::detectors::sqli) fn is_script(&self) -> bool {
+        [STATEMENT, STATEMENT_PLAIN, SCRIPT].iter().any(|kind| self.first_kinds >> kind.0 & 1 == 1)
+    }
+
+    /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password they cut off nothing
+    /// that matters, and whoever draws one by lot may have them.
+    fn is_of_signs(&self) -> bool {
+        let is_sign = |kind: KindId| {
+            matches!(
+                kind,
+                VARIABLE
+                    | WHOLE
+                    | BARE_TAIL
+                    | UNBALANCED
+                    | COMMENT_END
+                    | COMMENT_TAIL
+                    | COMMENT_SPLIT
+                    | QUOTE_COMMENT
+                    | BRACE
+                    | AFTER_QUOTE
+                    | AFTER_BACKTICK
+                    | AFTER_NUMBER
+                    | AFTER_WORD
+            ) || kind == QUOTE_SIGN && !self.has(REOPENED)
+        };
+        kinds_in(self.facts.kinds).all(is_sign)
+    }
+
+    /// Conditions without a quote that ends a string, a statement or a call that waits or tells.
+    fn is_of_conditions(&self) -> bool {
+        let is_condition = |kind: KindId| {
+            matches!(
+                kind,
+                WHOLE
+                    | BARE_TAIL
+                    | TAUTOLOGY
+                    | CONSTANT_COMPARISON
+                    | CONDITION
+                    | BOOLEAN_CONSTANT
+                    | BOOLEAN_STRING
+                    | BOOLEAN_CALL
+                    | NULL_TEST
+                    | ANY_FUNCTION
+                    | TEXT_FUNCTION
+                    | CONDITIONAL_FUNCTION
+                    | CASE_WHEN
+                    | VARIABLE
+                    | HAVING
+                    | LIMIT
+                    | BRACE
+                    | ORDER_BY_NUMBER
+                    | COMMENT_TAIL
+                    | AFTER_NUMBER
+                    | AFTER_WORD
+            )
+        };
+        (self.start == Start::Raw || self.is_literal)
+            && kinds_in(self.facts.kinds & !(1 << AFTER_QUOTE.0)).all(is_condition)
+    }
+}
