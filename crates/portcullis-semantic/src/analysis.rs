@@ -227,6 +227,16 @@ impl Analysis {
         }
     }
 
+    /// How many values have findings up to here, see [`Analysis::excuse_from`].
+    pub(crate) fn values_len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// What was found in the values from number `from` on of one of `classes` counts for nothing.
+    pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class]) {
+        self.findings.retain(|found| (found.value as usize) < from || !classes.contains(&found.class));
+    }
+
     /// Notes something about the message that no text shows: `kind` of the detector of `class`, with a word of evidence.
     pub fn note(
         &mut self,

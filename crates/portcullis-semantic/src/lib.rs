@@ -58,6 +58,7 @@ mod location;
 mod memo;
 mod message;
 mod protobuf;
+mod referer;
 mod score;
 mod shape;
 mod work;

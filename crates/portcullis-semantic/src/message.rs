@@ -4,7 +4,10 @@ use portcullis_http::body::{Limits, overrides_url, parse_query_twice, path_param
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
 use crate::leaves::{Leaves, is_odd_name};
-use crate::{Analysis, ByteGroups, Detectors, Location, Place};
+use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer};
+
+/// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at like any field.
+const REFERERS_MAX: usize = 2;
 
 /// Bytes of a response's header field without which it is not looked at.
 const HEADER_BYTES_MIN: usize = 12;
@@ -34,10 +37,19 @@ impl Analysis {
     ) {
         let memo = self.memo();
         let mut known = memo.of(detectors);
+        let (mut host, mut referers): (&[u8], [&[u8]; REFERERS_MAX]) = (b"", [b""; REFERERS_MAX]);
         for (name, value) in fields {
             self.work.allow(name.len() + value.len());
+            if name.eq_ignore_ascii_case(b"host") {
+                host = value;
+            }
+            let is_referer = name.eq_ignore_ascii_case(b"referer") && memchr::memchr(b'?', value).is_some();
+            let free = referers.iter_mut().find(|referer| is_referer && referer.is_empty());
             if name.eq_ignore_ascii_case(b"cookie") {
                 self.cookies(detectors, value);
+            } else if let Some(free) = free {
+                // Whose page it is tells the host, which may follow.
+                *free = value;
             } else {
                 let field = (Place::Header, name, value);
                 self.look_once(detectors, known.as_deref_mut(), field, |analysis| {
@@ -45,6 +57,34 @@ impl Analysis {
                 });
             }
         }
+        drop(known);
+        for value in referers.into_iter().take_while(|value| !value.is_empty()) {
+            self.referer(detectors, host, value);
+        }
+    }
+
+    /// Looks at a Referer with a query. What a visitor typed into a text or search field of this site, or asked a search engine,
+    /// stands in it again, and is no attack of theirs: there a statement, a path or a command says nothing. What runs in
+    /// whoever shows or logs the Referer (scripts, lookups, templates, code) counts as anywhere.
+    fn referer(&mut self, detectors: &Detectors, host: &[u8], value: &[u8]) {
+        let location = Location::new(Place::Header, b"Referer");
+        let Some((rest, query)) = referer::text_query(host, value) else {
+            return self.look(detectors, location, value);
+        };
+        let mut plain = rest.to_vec();
+        for pair in query.split(|&b| b == b'&') {
+            let name = &pair[..memchr::memchr(b'=', pair).unwrap_or(pair.len())];
+            let text = pair.get(name.len() + 1..).unwrap_or_default();
+            if !referer::takes_text(host, value, name) {
+                plain.push(b'&');
+                plain.extend_from_slice(pair);
+                continue;
+            }
+            let before = self.values_len();
+            self.look(detectors, location, text);
+            self.excuse_from(before, &[Class::Sqli, Class::Path, Class::Command]);
+        }
+        self.look(detectors, location, &plain);
     }
 
     fn field(&mut self, detectors: &Detectors, name: &[u8], value: &[u8]) {
@@ -248,6 +288,44 @@ mod tests {
         {
             assert_eq!(verdict("/", header), "", "{header}");
         }
+    }
+
+    /// The class that blocks a request of `/` at `a.example` with such a Referer, or nothing.
+    fn referer(referer: &str) -> &'static str {
+        let mut analysis = Analysis::new();
+        // The host may follow.
+        let fields = [(&b"Referer"[..], referer.as_bytes()), (b"Host", b"a.example")];
+        analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
+        let worst = analysis.worst(&DETECTORS, Level::Balanced);
+        worst.filter(|worst| worst.blocks(Level::Balanced)).map_or("", |worst| worst.class.name())
+    }
+
+    #[test]
+    fn what_visitors_typed() {
+        let typed = [
+            "1'+or+'1'='1'+--+",
+            "1+union+select+password+from+users",
+            "%2E%2E/%2E%2E/%2E%2E/%2E%2E/etc/passwd",
+            "x;cat+/etc/passwd",
+        ];
+        for text in typed {
+            assert_eq!(referer(&format!("https://a.example/search?page=2&q={text}")), "", "{text}");
+            assert_eq!(referer(&format!("https://www.google.com/search?q={text}&hl=en")), "", "{text}");
+            assert_ne!(referer(&format!("https://b.example/search?q={text}")), "", "{text}");
+            assert_ne!(referer(&format!("https://a.example/search?id={text}")), "", "{text}");
+            assert_ne!(referer(&format!("https://a.example@b.example/?q={text}")), "", "{text}");
+        }
+        // What runs in whoever shows it, or looks it up.
+        for text in [
+            "<script>alert(1)</script>",
+            "${jndi:ldap://x.example/a}",
+            "{{7*7}}{{self.__init__.__globals__}}",
+        ] {
+            assert_ne!(referer(&format!("https://a.example/search?q={text}")), "", "{text}");
+            assert_ne!(referer(&format!("https://www.google.com/search?q={text}")), "", "{text}");
+        }
+        assert_eq!(referer("https://a.example/list?sort=name&page=2#top"), "");
+        assert_ne!(referer("https://a.example/<script>alert(1)</script>?q=a"), "");
     }
 
     /// What is remembered of fields changes nothing, whatever came before.

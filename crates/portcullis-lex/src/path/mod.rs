@@ -97,10 +97,12 @@ impl Path {
             if is_plain && ends(unit.byte) {
                 break;
             }
-            if segment.is_up()
-                && let Some(len) = bare_separator(&text[at..])
-            {
-                unit = Unit { byte: b'/', len, writing: Writing::Odd };
+            if segment.is_up() {
+                if let Some(len) = bare_separator(&text[at..]) {
+                    unit = Unit { byte: b'/', len, writing: Writing::Odd };
+                } else if let Some(len) = never_utf8(&text[at..]) {
+                    unit = Unit { byte: b'/', len, writing: Writing::Broken };
+                }
             }
             let is_separator = matches!(unit.byte, b'/' | b'\\') || unit.writing == Writing::Broken;
             if is_separator {
@@ -242,6 +244,17 @@ fn bare_separator(text: &[u8]) -> Option<usize> {
     match text {
         [b'2', b'f' | b'F', _, ..] | [b'5', b'c' | b'C', _, ..] => Some(2),
         [b'2', b'5', b'2', b'f' | b'F', _, ..] | [b'2', b'5', b'5', b'c' | b'C', _, ..] => Some(4),
+        _ => None,
+    }
+}
+
+/// Bytes that no UTF-8 has, behind `..`: some decoders make a separator of them, whatever they would stand for.
+fn never_utf8(text: &[u8]) -> Option<usize> {
+    match text {
+        [0xC0 | 0xC1, 0x80..=0xBF, ..] => Some(2),
+        [0xC0 | 0xC1, b'%', a, b, ..] if a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric() => Some(4),
+        [0xE0, 0x80..=0x9F, 0x80..=0xBF, ..] => Some(3),
+        [0xF0, 0x80..=0x8F, 0x80..=0xBF, 0x80..=0xBF, ..] => Some(4),
         _ => None,
     }
 }

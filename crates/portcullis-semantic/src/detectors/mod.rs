@@ -23,6 +23,7 @@ mod quotation;
 pub mod remote_file;
 mod scan;
 pub mod scanner;
+mod shown;
 pub mod sqli;
 pub mod ssi;
 pub mod ssrf;

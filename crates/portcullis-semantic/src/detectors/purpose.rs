@@ -54,12 +54,12 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
 const NAME_BYTES_MAX: usize = 512;
 
 /// The field takes texts of several lines, in which people quote what they saw.
-pub(super) fn takes_text(location: Location<'_>) -> bool {
+pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), TEXT_WORDS)
 }
 
 /// The field is for what people look for: they look for names of functions, too.
-pub(super) fn is_search(location: Location<'_>) -> bool {
+pub(crate) fn is_search(location: Location<'_>) -> bool {
     const SEARCHES: &[&[u8]] =
         &[b"q", b"query", b"search", b"s", b"k", b"keyword", b"keywords", b"term", b"terms", b"find"];
     has_word(last_part(location.name), SEARCHES)
@@ -208,11 +208,70 @@ pub(super) fn takes_filters(location: Location<'_>) -> bool {
 /// The field says where an installation stands or what belongs to it: `baseUrl`, `webhook_url`, `redis_url`.
 pub(super) fn names_own_service(location: Location<'_>) -> bool {
     let last = last_part(location.name);
-    // `servers.url`, `bugs.url`: the word stands before it.
-    let above =
-        location.name[..location.name.len() - last.len()].strip_suffix(b".").filter(|_| last == b"url");
+    // `servers.url`, `bugs.url`, `remote.host`: the word stands before it.
+    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".");
+    let above = above.filter(|_| has_word(last, &[b"url", b"uri", b"host", b"hosts", b"address"]));
     is_of_body(location.place)
         && (has_word(last, SERVICE_WORDS) || above.is_some_and(|above| has_word(last_part(above), OWNERS)))
+}
+
+/// The field says where a database, a cache or a queue is, whose ports are none of the web.
+pub(super) fn names_database(location: Location<'_>) -> bool {
+    const STORES: &[&[u8]] = &[
+        b"database",
+        b"db",
+        b"datasource",
+        b"redis",
+        b"broker",
+        b"elasticsearch",
+        b"prometheus",
+        b"mongo",
+        b"mongodb",
+        b"postgres",
+        b"mysql",
+        b"amqp",
+        b"rabbitmq",
+        b"kafka",
+        b"mqtt",
+        b"dsn",
+        b"connection",
+        b"remote",
+        b"consul",
+        b"ldap",
+        b"smtp",
+    ];
+    let last = last_part(location.name);
+    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".").unwrap_or_default();
+    is_of_body(location.place) && (has_word(last, STORES) || has_word(last_part(above), STORES))
+}
+
+/// The field is for an address of a machine, with its port as people write it and no scheme.
+pub(super) fn takes_host(location: Location<'_>) -> bool {
+    const HOSTS: &[&[u8]] = &[
+        b"host",
+        b"hosts",
+        b"hostname",
+        b"addr",
+        b"addrs",
+        b"address",
+        b"addresses",
+        b"ip",
+        b"ips",
+        b"server",
+        b"servers",
+        b"node",
+        b"nodes",
+        b"peer",
+        b"peers",
+        b"listen",
+        b"bind",
+        b"instance",
+        b"broker",
+        b"brokers",
+        b"cluster",
+        b"targets",
+    ];
+    is_of_body(location.place) && has_word(last_part(location.name), HOSTS)
 }
 
 /// The field is for a password: any signs may stand in it.
@@ -257,6 +316,13 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"reply",
     b"summary",
     b"prompt",
+    // Mails and pages.
+    b"html",
+    // What a program says of itself.
+    b"err",
+    b"error",
+    b"errors",
+    b"exception",
 ];
 
 const SERVICE_WORDS: &[&[u8]] = &[
@@ -282,6 +348,27 @@ const SERVICE_WORDS: &[&[u8]] = &[
     b"prometheus",
     b"grafana",
     b"elasticsearch",
+    b"endpoint",
+    b"endpoints",
+    b"api",
+    b"backend",
+    b"upstream",
+    b"server",
+    b"proxy",
+    b"mongo",
+    b"mongodb",
+    b"postgres",
+    b"mysql",
+    b"amqp",
+    b"rabbitmq",
+    b"kafka",
+    b"mqtt",
+    b"otlp",
+    b"consul",
+    b"minio",
+    b"issuer",
+    b"dsn",
+    b"connection",
     // What packages and descriptions of interfaces say of themselves.
     b"homepage",
     b"repository",
@@ -289,8 +376,22 @@ const SERVICE_WORDS: &[&[u8]] = &[
     b"servers",
 ];
 
-/// What has a `url` of its own in a document that describes a package or an interface.
-const OWNERS: &[&[u8]] = &[b"repository", b"bugs", b"servers"];
+/// What has a `url` of its own in a document that describes a package or an interface, or that sets up a service.
+const OWNERS: &[&[u8]] = &[
+    b"repository",
+    b"bugs",
+    b"servers",
+    b"settings",
+    b"config",
+    b"configuration",
+    b"service",
+    b"datasource",
+    b"connection",
+    b"integration",
+    b"remote",
+    b"options",
+    b"env",
+];
 
 fn is_of_body(place: Place) -> bool {
     matches!(place, Place::Form | Place::Json | Place::MultipartField | Place::XmlText | Place::XmlAttribute)

@@ -45,9 +45,12 @@ impl Detector for RemoteFile {
         let start = text.len() - text.trim_ascii_start().len();
         let Some(colon) = memchr::memchr(b':', text) else { return };
         let is_url = scheme_before(text, colon) == start && text[colon + 1..].starts_with(b"//");
-        if !is_url || text.trim_ascii().iter().any(u8::is_ascii_whitespace) {
+        if !is_url {
             return;
         }
+        // What stands behind white space is none of the URL, and the application includes what it can of it.
+        let end = text[colon..].iter().position(u8::is_ascii_whitespace).map_or(text.len(), |at| colon + at);
+        let text = &text[..end];
         let scheme = &text[start..colon];
         let is_ftp = is_one_of(scheme, &[b"ftp", b"ftps", b"smb"]);
         if !is_ftp && !is_one_of(scheme, &[b"http", b"https"]) {

@@ -16,10 +16,14 @@ use portcullis_lex::path::{Path, Root};
 use portcullis_types::Span;
 
 use super::purpose;
+use super::scan::find_in;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use hints::HINTS;
 use names::{Group, Names};
-use target::{is_asset, is_cut_name, is_module, is_program_folder, is_settings, share_kind};
+use target::{
+    goes_on_behind_nul, is_asset, is_cut_name, is_hidden_settings, is_module, is_own_settings,
+    is_program_folder, is_settings, overlong_sign, share_kind,
+};
 use wrappers::{is_home, is_scheme, wrapper};
 
 kinds! {
@@ -44,6 +48,7 @@ kinds! {
     SYSTEM "path.system" Error "the value is a path into a folder of the machine";
     PLACE "path.place" Warning "the value is a path into a folder that machines have, and sites may have too";
     SYSTEM_NAME "path.system-name" Warning "the value is a path to a configuration, a log or keys";
+    SEPARATOR_ODD "path.separator-odd" Critical "the path of the request has a separator or a dot that is written as no UTF-8 has it";
     NUL "path.nul" Error "a path is cut off by a NUL byte";
     WRAPPER "path.wrapper" Critical "a stream wrapper reads, unpacks or runs what it names";
     FILTERS "path.filters" Critical "names filters of PHP's streams";
@@ -78,9 +83,6 @@ impl Default for PathTraversal {
 const NAME_BYTES_MAX: u32 = 255;
 /// Spaces that a path of Windows may have.
 const SPACES_MAX: u32 = 4;
-/// Paths in a text that are looked at.
-const TOKENS_MAX: usize = 256;
-
 /// What looking up a path in a text counts as, and one with a pattern.
 const PATH_BYTES: usize = 16;
 const PATTERN_BYTES: usize = 256;
@@ -133,20 +135,33 @@ impl Detector for PathTraversal {
             self.note(input, &path, found, false);
             if input.location.place == Place::Path {
                 self.note_inner(text, found);
+                if let Some(span) = overlong_sign(text) {
+                    found.add(SEPARATOR_ODD, span);
+                }
             }
             return;
         }
+        // A name alone: `.env`, `.htpasswd`.
+        if path.separators == 0 && rest == text.len() && purpose::asks_for_file(input.location) {
+            let mut buffer = [0; 160];
+            let len = path.target(text, &mut buffer);
+            if is_hidden_settings(&buffer[..len]) {
+                found.add(SETTINGS, path.span);
+            }
+        }
         // A file's name with NUL in it.
-        if is_cut_name(input, &path) && path.spaces == 0 && path.separators == 0 && rest == text.len() {
+        if is_cut_name(input, &path)
+            && path.spaces == 0
+            && path.separators == 0
+            && rest == text.len()
+            && (goes_on_behind_nul(text) || purpose::asks_for_file(input.location))
+        {
             found.add(NUL, path.span);
             return;
         }
         let mut at = start;
-        for _ in 0..TOKENS_MAX {
-            if at >= text.len() {
-                break;
-            }
-            let path = Path::read(text, at, ends_token);
+        while let Some(begin) = next_token(text, at) {
+            let path = Path::read(text, begin, ends_token);
             if path.separators > 0 {
                 // A pattern is compared with each name.
                 let is_pattern = memchr::memchr3(b'*', b'?', b'[', path.span.of(text)).is_some();
@@ -189,14 +204,18 @@ impl PathTraversal {
         let len = path.target(text, &mut buffer);
         let target = &buffer[..len];
         let file = self.names.file(target);
-        if path.ups == 0 && !is_mention && is_settings(target) && purpose::asks_for_file(input.location) {
+        let is_settings = || is_settings(target) || path.root.is_absolute() && is_own_settings(target);
+        if path.ups == 0 && !is_mention && purpose::asks_for_file(input.location) && is_settings() {
             add(SETTINGS);
         }
-        let is_request_path = matches!(input.location.place, Place::Path | Place::PathSegment);
+        let place = input.location.place;
+        let is_request_path = matches!(place, Place::Path | Place::PathSegment);
         let ups = path.ups;
         if ups > 0 {
             // Dots that another layer made were written oddly, but text with odd quotes is none of it.
-            let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold) && path.spaces == 0;
+            let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold)
+                && path.spaces == 0
+                && !(is_mention && ups < 3);
             if path.ups_odd > 0 || is_folded {
                 add(CLIMB_ODD);
             } else if path.ups_encoded > 0 {
@@ -258,7 +277,9 @@ impl PathTraversal {
                 && path.root != Root::Share
                 && path.names().len() > 1
                 && self.names.is_system(target);
-            if is_system && is_program_folder(target) {
+            // In a document or a header text names folders of the machine.
+            let is_named = is_mention && !matches!(place, Place::Query | Place::Form | Place::MultipartField);
+            if is_system && (is_named || is_program_folder(target)) {
                 add(PLACE);
             } else if is_system {
                 add(SYSTEM);
@@ -269,7 +290,8 @@ impl PathTraversal {
                 add(SYSTEM_NAME);
             }
         }
-        if is_cut_name(input, path) {
+        let is_telling = ups > 0 || file.is_some() || goes_on_behind_nul(path.span.of(text));
+        if is_cut_name(input, path) && is_telling {
             add(NUL);
         }
         if path.root == Root::Share && !is_mention && path.names().len() >= 2 && path.spaces == 0 {
@@ -292,7 +314,16 @@ impl PathTraversal {
             // A page that somebody saved and opened says so.
             let is_document = kind == FILE_URL && is_home(rest);
             if begin != start || is_document {
-                found.mention(kind, span);
+                // Behind other text a URL opens nothing but the file that it names.
+                let names_file = || {
+                    let path = Path::read(text, colon + 1, ends_token);
+                    let mut buffer = [0; 160];
+                    let len = path.target(text, &mut buffer);
+                    self.names.file(&buffer[..len]).is_some() || self.names.is_system(&buffer[..len])
+                };
+                if kind != FILE_URL || is_document || names_file() {
+                    found.mention(kind, span);
+                }
                 continue;
             }
             is_whole = true;
@@ -357,6 +388,23 @@ fn is_prose(text: &[u8], path: &Path) -> bool {
     };
     let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphabetic() || b"',.?!".contains(b));
     bytes[..space].ends_with(b"/") && path.spaces > 1 || bytes[space + 1..].split(|&b| b == b' ').all(is_word)
+}
+
+/// Where the next token from `at` on begins that may be a path: something in it separates, or is an escape of what does.
+fn next_token(text: &[u8], at: usize) -> Option<usize> {
+    const SIGNS: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut b = 0;
+        while b < 256 {
+            // `0x2f`, and characters that look like a separator.
+            table[b] = matches!(b as u8, b'/' | b'\\' | b'%' | b'.' | b'x' | b'X' | 0x80..);
+            b += 1;
+        }
+        table
+    };
+    let sign = at + find_in(text.get(at..)?, &SIGNS)?;
+    let before = text[at..sign].iter().rposition(|&b| ends_token(b));
+    Some(before.map_or(at, |last| at + last + 1))
 }
 
 fn first_has_space(text: &[u8], path: &Path) -> bool {

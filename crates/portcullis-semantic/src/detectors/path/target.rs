@@ -1,6 +1,6 @@
 //! What the file is that a path ends at, as its name and what stands before it tell.
 
-use portcullis_lex::path::Path;
+use portcullis_lex::path::{Path, Writing, unit};
 use portcullis_types::Span;
 
 use super::{DEVICE, SHARE_ASKED, SHARE_PROGRAM};
@@ -37,6 +37,92 @@ pub(super) fn is_settings(target: &[u8]) -> bool {
         b"config.yml",
     ];
     ENDS.iter().any(|end| target.ends_with(end))
+}
+
+/// `config.py`, `settings.yml`: what an application is set up by, as its developers name it.
+pub(super) fn is_own_settings(target: &[u8]) -> bool {
+    const STEMS: &[&[u8]] = &[
+        b"config",
+        b"configuration",
+        b"settings",
+        b"local_settings",
+        b"secrets",
+        b"secret",
+        b"credentials",
+        b"database",
+        b"application",
+        b"appsettings",
+        b"parameters",
+        b"environment",
+    ];
+    const ENDS: &[&[u8]] = &[
+        b"py", b"rb", b"js", b"ts", b"json", b"yml", b"yaml", b"xml", b"ini", b"php", b"toml", b"cfg", b"go",
+        b"cs", b"pl", b"env", b"exs", b"clj",
+    ];
+    let file = &target[memchr::memrchr(b'/', target).map_or(0, |at| at + 1)..];
+    let (stem, end) = match memchr::memchr(b'.', file) {
+        Some(dot) => (&file[..dot], &file[dot + 1..]),
+        None => (file, &b""[..]),
+    };
+    is_hidden_settings(file) || STEMS.contains(&stem) && ENDS.contains(&end)
+}
+
+/// `.env`, `.env.local`, `.htpasswd`: files that a listing does not show, with what nobody is to see.
+pub(super) fn is_hidden_settings(name: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b".env",
+        b".htpasswd",
+        b".htaccess",
+        b".netrc",
+        b".rhosts",
+        b".pgpass",
+        b".my.cnf",
+        b".npmrc",
+        b".pypirc",
+        b".git-credentials",
+        b".dockercfg",
+        b".bash_history",
+        b".mysql_history",
+        b".psql_history",
+        b".passwd",
+    ];
+    NAMES.contains(&name) || name.starts_with(b".env.")
+}
+
+/// A file's name goes on behind the first NUL of `text`: `a.php\0.jpg`. NUL at the end alone is what a client of C sends along, and
+/// among other signs it is a byte of some format.
+pub(super) fn goes_on_behind_nul(text: &[u8]) -> bool {
+    let raw = memchr::memchr(0, text).map(|at| (at, 1));
+    let coded = memchr::memmem::find(text, b"%00").map(|at| (at, 3));
+    let Some((at, len)) = [raw, coded].into_iter().flatten().min() else { return false };
+    let mut rest = &text[at + len..];
+    while let Some(more) = rest.strip_prefix(b"\0").or_else(|| rest.strip_prefix(b"%00")) {
+        rest = more;
+    }
+    let rest = rest.trim_ascii();
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"._-/\\: ".contains(b);
+    !rest.is_empty() && rest.len() <= TAIL_BYTES_MAX && rest.iter().chain(&text[..at]).all(is_name)
+}
+
+/// A longer tail is none that a path is to lose.
+const TAIL_BYTES_MAX: usize = 64;
+
+/// A dot or separator of a request's path in overlong UTF-8, or bytes that never begin UTF-8 in front of what no decoder takes:
+/// `%c0%af`, `%e0%80%ae`, `%c1%8s`. Between other bytes from 0x80 it may be half of a character of another set.
+pub(super) fn overlong_sign(path: &[u8]) -> Option<Span> {
+    let is_high = |unit: &[u8]| matches!(unit, [b'%', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', _, ..] | [0x80..=0xFF, ..]);
+    memchr::memchr_iter(b'%', path).find_map(|at| {
+        let begins = matches!(path[at..], [b'%', b'c' | b'C', b'0' | b'1', b'%', ..])
+            || matches!(path[at..], [b'%', b'e' | b'E' | b'f' | b'F', b'0', b'%', b'8' | b'9', ..]);
+        if !begins || at >= 3 && is_high(&path[at - 3..]) {
+            return None;
+        }
+        let unit = unit(&path[at..]);
+        let is_sign = matches!(unit.byte, b'.' | b'/' | b'\\') && unit.writing >= Writing::Odd;
+        let is_none = unit.writing == Writing::Broken && unit.len > 3;
+        let ends = !path.get(at + unit.len..).is_some_and(is_high);
+        (ends && (is_sign || is_none)).then(|| Span::new(at, at + unit.len))
+    })
 }
 
 /// A file that pages load by relative paths.

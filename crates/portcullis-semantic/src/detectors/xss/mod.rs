@@ -21,16 +21,21 @@ mod tests;
 mod url;
 mod words;
 
-use portcullis_lex::html::{Lexer, Start, TokenKind, name_is};
+use std::cell::OnceCell;
+
+use portcullis_lex::html::{Lexer, Raw, Start, TokenKind, name_is};
 use portcullis_types::Span;
 
 use self::effects::Effects;
-use self::filtered::{STRIPPED_BYTES_MAX, seven_bits};
+use self::filtered::seven_bits;
 use self::markup::{Reader, script_url};
 use self::names::Names;
 use self::script::walk_code;
 use self::url::{Scheme, scheme};
-use self::words::{event_name, is_sentence};
+use self::words::event_name;
+use crate::detectors::purpose;
+use crate::detectors::scan::{is_one_of, skip_space};
+use crate::detectors::shown::Shown;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -97,9 +102,6 @@ kinds! {
     CLIENT_TEMPLATE "xss.client-template" Critical "an expression of a client-side template that leaves its scope";
 }
 
-/// Readings behind quotes of one sort; a text with more of them that code could follow is read no further.
-const WALKS_MAX: usize = 12;
-
 /// A file that is no longer than this may be a field.
 const FIELD_BYTES_MAX: usize = 96;
 
@@ -160,7 +162,7 @@ impl Detector for Xss {
                 let spaced: Vec<u8> = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect();
                 Reader::new(&spaced, &self.names, found, is_file).data();
             }
-            if !runs && text.len() <= STRIPPED_BYTES_MAX {
+            if !runs {
                 self.without_tags(text, found);
                 self.spaced_tag(text, found);
             }
@@ -188,26 +190,47 @@ impl Detector for Xss {
 }
 
 impl Xss {
-    /// In a tag of the page: behind the first quote of each sort, or without one.
+    /// In a tag of the page: handlers that stand where an attribute could begin. The first one is read with all that follows in the
+    /// tag; of the others only those count that show, send, load or hide something, for what stands before them may be anything.
     fn attributes(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         let Some(first) = first_event(text) else {
             return self.other_attributes(input, found);
         };
-        let before = &text[..first];
-        let begins = before.is_empty()
-            || before.ends_with(b"/")
-            || before.last().is_some_and(|b| *b <= b' ' || matches!(b, b'"' | b'\'' | b'`'));
-        if !begins || memchr::memchr(b'<', before).is_some() {
-            return;
+        if begins_attribute(&text[..first]) && memchr::memchr(b'<', &text[..first]).is_none() {
+            let is_quoted = is_behind_quote(&text[..first]);
+            if is_quoted {
+                found.add(QUOTE_BREAK_OUT, Span::new(first.saturating_sub(2), first));
+            }
+            let mut reader = Reader::new(text, &self.names, found, false);
+            reader.is_quoted = is_quoted;
+            reader.in_tag(first);
         }
-        let is_quoted = memchr::memchr3(b'"', b'\'', b'`', before).is_some();
-        if is_quoted {
-            found.add(QUOTE_BREAK_OUT, Span::new(0, first));
+        let shown = OnceCell::new();
+        let takes_text = purpose::takes_text(input.location);
+        let is_shown = |at| takes_text && shown.get_or_init(|| Shown::of(text)).has(at);
+        let mut at = first;
+        while let Some(name) = next_event(text, at) {
+            let value = name + memchr::memchr(b'=', &text[name..]).unwrap_or(0) + 1;
+            at = value;
+            let before = &text[..name];
+            if !begins_attribute(before) {
+                continue;
+            }
+            let (from, end) = attribute_value(text, value);
+            let outcome = walk_code(&text[..end], from, &self.names);
+            if !found.may_walk(outcome.bytes_read, outcome.tokens as usize) {
+                return;
+            }
+            if outcome.effects.any(Effects::SINKS) {
+                let span = Span::new(name, end);
+                match is_behind_quote(before) && !is_shown(name) {
+                    true => found.add(EVENT_SINK, span),
+                    // Without a tag and without a quote that ends one of the page's it may be a sentence about handlers.
+                    false => found.mention(EVENT_SINK, span),
+                }
+            }
         }
-        let mut reader = Reader::new(text, &self.names, found, false);
-        reader.is_quoted = is_quoted;
-        reader.in_tag(first);
     }
 
     /// Behind a quote, attributes that are not events: `" style=...`, `' href=javascript:...`.
@@ -223,60 +246,110 @@ impl Xss {
         }
     }
 
-    /// The value is an address, or has one behind `=`, a quote or white space.
+    /// The value is an address, or has some behind `=`, a quote or white space.
     fn address(&self, text: &[u8], found: &mut Found<'_>) {
-        let (at, kind) = match scheme(text) {
-            Some(whole) => (0, whole),
-            None => match inner_scheme(text) {
-                Some((at, inner)) => (at, inner),
-                None => return,
-            },
-        };
-        let (scheme, from) = kind;
-        let span = Span::new(at, text.len());
+        if let Some((kind, from)) = scheme(text) {
+            self.note_address(text, (0, text.len()), (kind, from), found);
+        }
+        for colon in memchr::memchr_iter(b':', text) {
+            let Some((at, (kind, from))) = inner_scheme(text, colon) else { continue };
+            if at > 0 && !self.note_address(text, (at, address_end(text, at)), (kind, from), found) {
+                return;
+            }
+        }
+    }
+
+    /// Notes the address in `text` from `at` to `end`. False if no more may be read.
+    fn note_address(
+        &self,
+        text: &[u8],
+        (at, end): (usize, usize),
+        (scheme, from): (Scheme, usize),
+        found: &mut Found<'_>,
+    ) -> bool {
+        let span = Span::new(at, end);
         match scheme {
             Scheme::Image => {}
             Scheme::Data if at == 0 => found.add(DATA_URL, span),
             Scheme::Data => found.mention(DATA_URL, span),
             Scheme::Script => {
-                let outcome = walk_code(text, at + from, &self.names);
+                let outcome = walk_code(&text[..end], (at + from).min(end), &self.names);
+                let may_read = found.may_walk(outcome.bytes_read, outcome.tokens as usize);
                 let kind = script_url(&outcome);
-                let is_mention = outcome.is_demo && is_sentence(&text[..at]);
-                let sinks = outcome.effects.any(Effects::SINKS);
-                match sinks || outcome.holds {
-                    true if is_mention => found.mention(kind, span),
-                    true => found.add(kind, span),
-                    // What stops in the middle and calls nothing does nothing: `javascript: void(0) error`.
-                    false => found.add(SCRIPT_URL_INERT, span),
+                let acts = outcome.holds && (at == 0 || outcome.effects.any(Effects::ACTS));
+                if outcome.effects.any(Effects::SINKS) || acts {
+                    // In a text about code it is quoted; as a value by itself it is followed.
+                    match at == 0 {
+                        true => found.add(kind, span),
+                        false => found.mention(kind, span),
+                    }
                 }
+                return may_read;
             }
         }
+        true
     }
 }
 
-/// True if a document, an SVG drawing for example, has a script, an event handler or an address that is a script.
-pub(super) fn runs_script(document: &[u8]) -> bool {
-    let mut name: &[u8] = b"";
-    Lexer::new(document, Start::Data, 0).any(|token| {
-        let bytes = token.span.of(document);
-        match token.kind {
-            TokenKind::StartTag => name_is(bytes, "script"),
-            TokenKind::AttributeName => {
-                name = bytes;
-                false
+/// What the scripts of a document do, an uploaded page or drawing for example.
+#[derive(Debug)]
+pub(super) struct Scripts(Names);
+
+/// See [`Scripts::of`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Active {
+    /// It has a script, an event handler or an address that is a script.
+    pub runs: bool,
+    /// One of them opens a dialog, or reads what the browser keeps for the site and sends, shows or leads somewhere.
+    pub attacks: bool,
+}
+
+impl Scripts {
+    pub fn new() -> Scripts {
+        Scripts(Names::new())
+    }
+
+    /// What the scripts of `document` do.
+    pub fn of(&self, document: &[u8]) -> Active {
+        let mut name: &[u8] = b"";
+        let mut active = Active::default();
+        let note = |from: usize, to: usize| {
+            let effects = walk_code(&document[..to], from, &self.0).effects;
+            let tells = Effects::SEND.or(Effects::NAVIGATE).or(Effects::WRITE);
+            effects.any(Effects::DIALOG) || effects.any(Effects::DATA) && effects.any(tells)
+        };
+        for token in Lexer::new(document, Start::Data, 0) {
+            let bytes = token.span.of(document);
+            let (from, to) = (token.span.start as usize, token.span.end as usize);
+            match token.kind {
+                TokenKind::StartTag => active.runs |= name_is(bytes, "script"),
+                TokenKind::RawText(Raw::Script) => active.attacks |= note(from, to),
+                TokenKind::AttributeName => name = bytes,
+                TokenKind::AttributeValue { .. } => {
+                    let script = match scheme(bytes) {
+                        Some((Scheme::Script, at)) => Some(from + at),
+                        _ => (event_name(name).is_some() && !bytes.is_empty()).then_some(from),
+                    };
+                    if let Some(from) = script {
+                        active.runs = true;
+                        active.attacks |= note(from.min(to), to);
+                    }
+                }
+                _ => {}
             }
-            TokenKind::AttributeValue { .. } => {
-                (event_name(name).is_some() && !bytes.is_empty())
-                    || matches!(scheme(bytes), Some((Scheme::Script, _)))
-            }
-            _ => false,
         }
-    })
+        active
+    }
 }
 
 /// Where the first name of an event handler with a value stands.
 fn first_event(text: &[u8]) -> Option<usize> {
-    for at in memchr::memchr_iter(b'=', text) {
+    next_event(text, 0)
+}
+
+/// Where the first name of an event handler stands whose equals sign stands at `from` or behind it.
+fn next_event(text: &[u8], from: usize) -> Option<usize> {
+    for at in memchr::memchr_iter(b'=', text.get(from..)?).map(|at| from + at) {
         let head = &text[..at];
         let name_end = head.iter().rposition(|b| !matches!(b, 0..=b' ')).map_or(0, |last| last + 1);
         let head = &head[head.len().min(name_end).saturating_sub(40)..name_end];
@@ -292,24 +365,77 @@ fn first_event(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The first script or data address in the middle of a text.
-fn inner_scheme(text: &[u8]) -> Option<(usize, (Scheme, usize))> {
-    for at in memchr::memchr_iter(b':', text).take(WALKS_MAX) {
-        let head = &text[..at];
-        let start = head.iter().rposition(|b| !b.is_ascii_alphabetic()).map_or(0, |last| last + 1);
-        let begins = start == 0
-            || matches!(
-                text[start - 1],
-                b'=' | b'"' | b'\'' | b' ' | b'(' | b'>' | b'\n' | b'/' | b'`' | b','
-            );
-        if begins
-            && at - start >= 4
-            && let Some(found) = scheme(&text[start..])
-        {
-            return Some((start, found));
+/// An attribute could begin behind `before`.
+fn begins_attribute(before: &[u8]) -> bool {
+    before.last().is_none_or(|b| *b <= b' ' || matches!(b, b'/' | b'"' | b'\'' | b'`'))
+}
+
+/// A quote stands before, with nothing but white space and slashes behind it, or with attributes.
+fn is_behind_quote(before: &[u8]) -> bool {
+    const BARE: &[&[u8]] = &[
+        b"autofocus",
+        b"checked",
+        b"disabled",
+        b"hidden",
+        b"readonly",
+        b"required",
+        b"controls",
+        b"autoplay",
+        b"open",
+        b"selected",
+        b"loop",
+        b"muted",
+        b"contenteditable",
+        b"popover",
+    ];
+    let quote = before.iter().rposition(|b| matches!(b, b'"' | b'\'' | b'`'));
+    let Some(quote) = quote else { return false };
+    let mut parts = before[quote + 1..].split(|b| *b <= b' ' || *b == b'/').filter(|part| !part.is_empty());
+    parts.all(|part| part.contains(&b'=') || is_one_of(part, BARE))
+}
+
+/// The value of an attribute whose equals sign stands before `at`: from where, and to where.
+fn attribute_value(text: &[u8], at: usize) -> (usize, usize) {
+    let from = skip_space(text, at);
+    match text.get(from) {
+        Some(quote @ (b'"' | b'\'')) => {
+            let len = memchr::memchr(*quote, &text[from + 1..]).unwrap_or(text.len() - from - 1);
+            (from + 1, from + 1 + len)
+        }
+        _ => {
+            let ends = |b: &u8| b.is_ascii_whitespace() || *b == b'>';
+            (from, text[from..].iter().position(ends).map_or(text.len(), |len| from + len))
         }
     }
-    None
+}
+
+/// The script or data address whose scheme ends at `colon`, in the middle of a text, and where it begins.
+fn inner_scheme(text: &[u8], colon: usize) -> Option<(usize, (Scheme, usize))> {
+    let head = &text[..colon];
+    let letters = head.iter().rev().take(SCHEME_LETTERS_MAX).take_while(|b| b.is_ascii_alphabetic()).count();
+    let start = colon - letters;
+    let begins = start == 0
+        || matches!(
+            text[start - 1],
+            b'=' | b'"' | b'\'' | b' ' | b'\t' | b'(' | b'>' | b'\n' | b'/' | b'`' | b','
+        );
+    if !begins || letters < 4 {
+        return None;
+    }
+    Some((start, scheme(&text[start..])?))
+}
+
+/// More letters than any scheme has that runs something.
+const SCHEME_LETTERS_MAX: usize = 16;
+
+/// Where an address ends that begins at `at`: at the quote that stands before it, else at the line's end or at a tag.
+fn address_end(text: &[u8], at: usize) -> usize {
+    let rest = &text[at..];
+    let len = match at.checked_sub(1).map(|before| text[before]) {
+        Some(quote @ (b'"' | b'\'' | b'`')) => memchr::memchr(quote, rest),
+        _ => memchr::memchr2(b'\n', b'<', rest),
+    };
+    at + len.unwrap_or(rest.len())
 }
 
 /// Signs and words of which an attack has at least one.

@@ -15,6 +15,8 @@ pub(super) enum Style {
     Hides,
     /// `@import`
     Imports,
+    /// The same of nothing but fonts, from a host for fonts.
+    ImportsFont,
 }
 
 /// What `style` does, comments, escapes and odd bytes taken out; with comments in strings, as browsers have them not, or without.
@@ -81,7 +83,35 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
     if hidden >= HIDDEN_LETTERS {
         return Some(Style::Hides);
     }
-    (has(b"@import'") || has(b"@import\"") || has(b"@importurl(")).then_some(Style::Imports)
+    let mut imports = memchr::memmem::find_iter(plain, b"@import").map(|at| &plain[at + 7..]).peekable();
+    imports.peek()?;
+    let mut of_fonts = true;
+    let mut is_one = false;
+    for import in imports {
+        let bare = import.strip_prefix(b"url(");
+        let import = bare.unwrap_or(import);
+        let address = match import {
+            [b'\'' | b'"', address @ ..] => address,
+            _ if bare.is_some() => import,
+            _ => continue,
+        };
+        is_one = true;
+        of_fonts &= is_of_fonts(address);
+    }
+    is_one.then_some(if of_fonts { Style::ImportsFont } else { Style::Imports })
+}
+
+/// `https://fonts.example.com/css2?family=a`: a family is asked of a host that is named for fonts.
+fn is_of_fonts(address: &[u8]) -> bool {
+    let Some(rest) = address.strip_prefix(b"https://").or_else(|| address.strip_prefix(b"//")) else {
+        return false;
+    };
+    let end = rest.iter().position(|b| matches!(b, b'"' | b'\'' | b')' | b';')).unwrap_or(rest.len());
+    let (host, path) = rest[..end].split_at(rest[..end].iter().position(|b| *b == b'/').unwrap_or(end));
+    let is_plain = host.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'));
+    let of_type = |label: &[u8]| memchr::memmem::find(label, b"font").is_some() || label == b"typekit";
+    let asks = memchr::memmem::find(path, b"family=").is_some() || path.ends_with(b".css");
+    is_plain && asks && host.split(|b| *b == b'.').any(of_type)
 }
 
 #[cfg(test)]
@@ -104,6 +134,11 @@ mod tests {
             assert_eq!(style(runs.as_bytes()), Some(Style::Runs), "{runs}");
         }
         assert_eq!(style(b"@import 'x.css'"), Some(Style::Imports));
+        let font: &[u8] = b"@import url('https://fonts.example.com/css2?family=A+B&display=swap');";
+        assert_eq!(style(font), Some(Style::ImportsFont));
+        let two = [font, b" @import url(//evil.example/x.css)"].concat();
+        assert_eq!(style(&two), Some(Style::Imports));
+        assert_eq!(style(b"@import '//fonts.a@evil.example/css?family=x'"), Some(Style::Imports));
         assert_eq!(style(b"\\63\\6f \\6c or:red"), Some(Style::Hides));
         assert_eq!(style(b"content: \"\\f101 \\201C \\41\""), None);
         assert_eq!(style(b"color: red; background: url(\"/img/x.png\") /* expression( */"), None);

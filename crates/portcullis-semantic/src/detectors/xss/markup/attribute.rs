@@ -31,7 +31,7 @@ impl Reader<'_, '_, '_, '_> {
                 Some(Style::Runs) => self.run(STYLE_RUNS, whole, false),
                 Some(Style::Hides) => self.add(STYLE_HIDDEN, whole, false),
                 Some(Style::Imports) => self.add(STYLE_IMPORT, whole, false),
-                None => {}
+                Some(Style::ImportsFont) | None => {}
             }
         } else if name_is(name, "srcdoc") {
             let is_markup = memchr::memchr2(b'<', b'&', bytes).is_some();
@@ -79,7 +79,7 @@ impl Reader<'_, '_, '_, '_> {
     fn directive(&mut self, value: Span, whole: Span) {
         let Some(outcome) = self.walk(value.start as usize, value.end as usize) else { return };
         if outcome.leaves_scope() {
-            self.run_if(CLIENT_TEMPLATE, whole, &outcome);
+            self.run(CLIENT_TEMPLATE, whole, false);
         }
     }
 
@@ -92,7 +92,7 @@ impl Reader<'_, '_, '_, '_> {
         if let Some(outcome) = self.walk(from, span.end as usize)
             && outcome.effects.any(Effects::SINKS)
         {
-            self.run_if(EVENT_SINK, span, &outcome);
+            self.run(EVENT_SINK, span, false);
         }
     }
 
@@ -139,7 +139,7 @@ impl Reader<'_, '_, '_, '_> {
                 let Some(outcome) = outcome else { return };
                 let kind = script_url(&outcome);
                 if is_address || outcome.effects.any(Effects::SINKS) {
-                    self.run_if(kind, whole, &outcome);
+                    self.run(kind, whole, false);
                 }
             }
             Some((Scheme::Image, _)) if self.shows_images() => {}
@@ -223,7 +223,7 @@ impl Reader<'_, '_, '_, '_> {
         } else {
             EVENT_ATTRIBUTE
         };
-        self.run_if(kind, whole, &outcome);
+        self.run(kind, whole, false);
     }
 
     /// What the forms and buttons of a page do: nothing but a visitor's deed brings these events about. The outcome of a click on a

@@ -2,10 +2,14 @@
 
 mod attribute;
 
+use std::cell::OnceCell;
+
 use portcullis_lex::html::{Lexer, Raw, Start, Token, TokenKind, name_is};
 use portcullis_types::Span;
 
 use crate::Found;
+use crate::detectors::purpose;
+use crate::detectors::shown::Shown;
 use crate::detectors::xss::effects::{Effects, Outcome};
 use crate::detectors::xss::names::{Markup, Names};
 use crate::detectors::xss::script::{walk_code, walk_script};
@@ -13,9 +17,6 @@ use crate::detectors::xss::style::{Style, style};
 use crate::detectors::xss::url::{Scheme, scheme_in_list};
 use crate::detectors::xss::words::{begins_code, has_words, is_frame, is_sentence};
 use crate::detectors::xss::*;
-
-/// Scripts, handlers and addresses of one text that are walked; with more of them one more tells nothing new.
-const WALKS_MAX: usize = 48;
 
 /// A value that is longer is more than one element.
 const ALONE_BYTES_MAX: usize = 256;
@@ -30,7 +31,8 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     pub found: &'f mut Found<'x>,
     /// All is loose: a file, which nobody pastes into a page.
     is_mention: bool,
-    walks: usize,
+    /// Where the text shows code, once that was asked.
+    shown: OnceCell<Shown>,
     /// Tokens that were read.
     pub tokens: usize,
     element: Element,
@@ -86,7 +88,17 @@ impl Element {
 impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     pub fn new(text: &'t [u8], names: &'a Names, found: &'f mut Found<'x>, is_mention: bool) -> Self {
         let element = Element::new(Span::new(0, 0), None);
-        Reader { text, names, found, is_mention, walks: 0, tokens: 0, element, runs: false, is_quoted: false }
+        Reader {
+            text,
+            names,
+            found,
+            is_mention,
+            shown: OnceCell::new(),
+            tokens: 0,
+            element,
+            runs: false,
+            is_quoted: false,
+        }
     }
 
     /// The text as it stands between tags. True if there is something in it that a second reading may see otherwise.
@@ -202,6 +214,10 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         let before = &self.text[..token.span.start as usize];
         let before = before.strip_suffix(b"/").unwrap_or(before);
         let before = before.strip_suffix(b"<").unwrap_or(before).trim_ascii_end();
+        // A document's declaration ends, or a comment of its own.
+        if memchr::memchr(b'<', before).is_some() {
+            return;
+        }
         let closes = [&b"\">"[..], b"'>", b"`>", b"-->", b"]]>", b"*/", b"';", b"\";"];
         let ends_element = token.kind == TokenKind::EndTag && Raw::of(name).is_some();
         if ends_element || before == b">" || closes.iter().any(|end| before.ends_with(end)) {
@@ -212,10 +228,13 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     fn script(&mut self, body: Span) {
         let bytes = body.of(self.text);
         let whole = Span::new(self.element.name.start as usize, body.end as usize);
-        if self.element.is_data || !self.may_walk() {
+        if self.element.is_data {
             return;
         }
         let mut outcome = walk_script(&self.text[..body.end as usize], body.start as usize, self.names);
+        if !self.found.may_walk(outcome.bytes_read, outcome.tokens as usize) {
+            return;
+        }
         if memchr::memmem::find(bytes, b"<![CDATA[").is_some() {
             // In a drawing the marks of a section are not part of the script.
             let plain = without_seams(bytes);
@@ -225,18 +244,24 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
         let loads = self.element.has_source;
         if outcome.effects.any(Effects::SINKS) || self.element.is_script_language {
-            self.run_if(SCRIPT_SINK, whole, &outcome);
+            self.run(SCRIPT_SINK, whole, false);
             return;
         }
         let is_said = is_sentence(&self.text[..self.element.name.start as usize]);
-        let acts = outcome.effects.any(Effects::ACTS);
+        // Only a module has them, and this is none: to a browser it is an error.
+        let is_component = !self.element.has_type && begins_module(bytes);
+        let acts = outcome.effects.any(Effects::ACTS) && !is_component;
         // `<script> tag`: a word behind it that nothing is done with.
         let is_word = bytes.starts_with(b" ") && bytes.iter().all(|b| b.is_ascii_alphabetic() || *b == b' ');
-        let is_mere = outcome.holds && !is_said && !is_word && memchr::memmem::find(bytes, b"</").is_none();
+        let is_mere = outcome.holds
+            && !is_said
+            && !is_component
+            && !is_word
+            && memchr::memmem::find(bytes, b"</").is_none();
         if (acts || is_mere) && begins_code(bytes) {
-            self.run_if(SCRIPT_CODE, whole, &outcome);
+            self.run(SCRIPT_CODE, whole, false);
         } else if !loads {
-            let is_text = is_said || has_words(bytes);
+            let is_text = is_said || is_component || has_words(bytes);
             self.add(if is_text { SCRIPT_TAG } else { SCRIPT_EMPTY }, whole, false);
             let after = self.text[body.end as usize..].strip_prefix(b"</").unwrap_or_default();
             if !is_text
@@ -256,6 +281,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 self.add(STYLE_IMPORT, body, false);
                 self.alone(body);
             }
+            Some(Style::ImportsFont) => {}
             None => {}
         }
     }
@@ -321,19 +347,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
 
     /// Walks the code from `from` to `to`.
     fn walk(&mut self, from: usize, to: usize) -> Option<Outcome> {
-        self.may_walk().then(|| walk_code(&self.text[..to], from, self.names))
-    }
-
-    fn may_walk(&mut self) -> bool {
-        self.walks += 1;
-        self.walks <= WALKS_MAX
-    }
-
-    /// An example of a script in a sentence about it is no script.
-    fn run_if(&mut self, kind: KindId, span: Span, outcome: &Outcome) {
-        let tag = if self.element.in_page { span.start } else { self.element.name.start };
-        let is_mention = outcome.is_demo && is_sentence(&self.text[..tag as usize]);
-        self.run(kind, span, is_mention);
+        let outcome = walk_code(&self.text[..to], from, self.names);
+        self.found.may_walk(outcome.bytes_read, outcome.tokens as usize).then_some(outcome)
     }
 
     fn run(&mut self, kind: KindId, span: Span, loose: bool) {
@@ -341,12 +356,25 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         self.add(kind, span, loose);
     }
 
+    /// A field for text shows what stands at `span` as code.
+    fn is_shown(&self, span: Span) -> bool {
+        purpose::takes_text(self.found.location)
+            && self.shown.get_or_init(|| Shown::of(self.text)).has(span.start as usize)
+    }
+
     fn add(&mut self, kind: KindId, span: Span, loose: bool) {
-        match loose || self.is_mention {
+        match loose || self.is_mention || self.is_shown(span) {
             true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }
+}
+
+/// `export default {`, `import { a } from 'b'`
+fn begins_module(script: &[u8]) -> bool {
+    let script = script.trim_ascii_start();
+    let rest = script.strip_prefix(b"export").or_else(|| script.strip_prefix(b"import"));
+    rest.is_some_and(|rest| matches!(rest, [b' ' | b'{' | b'\n', after @ ..] if !after.trim_ascii_start().starts_with(b"(")))
 }
 
 /// What a script in an address is.
