@@ -86,7 +86,7 @@ fn pages_and_noise() {
     content(&drawing(4_000), "svg-script");
     for text in [
         "<!doctype html><title>Reference manual</title><script src=\"a.js\"></script><script>var searchbox = new SearchBox('x');</script>",
-        "id;text\n1;<script>alert(1)</script>\n",
+        "id;text;author;date;approved;comment\n1;<script>alert(1)</script>;ann;2026-01-02;no;spam, removed by a moderator of the board\n",
         "<html><title>Reference manual of the library</title><svg><g/></svg><p>Contents</p><script>init();</script></html>",
     ] {
         passes_at(Class::Upload, Place::FileContent, "file", text);
