@@ -8,6 +8,7 @@
 //!   client         one raw request over one socket, from a chosen loopback address
 //!   http3          a client of HTTP/3, with the feature `http3`
 //!   upstream       a small bounded HTTP/1 server; behind it the CRS back end and the demo shop
+//!   ports          addresses that are held until a server listens on them
 //!   process, proxy a child with a port; a Portcullis in front of that back end
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
@@ -48,6 +49,7 @@ pub mod ftw;
 #[cfg(feature = "http3")]
 pub mod http3;
 pub mod mmdb;
+mod ports;
 pub mod process;
 pub mod proxy;
 pub mod reload_soak;

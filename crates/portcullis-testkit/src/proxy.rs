@@ -2,12 +2,12 @@
 //! one folder, stopped by SIGTERM.
 
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::ops::Range;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+pub use crate::ports::free_address;
 use crate::process::{Process, Signal};
 use crate::upstream::{Server, reflector::Reflector};
 use crate::{TestkitError, client};
@@ -199,26 +199,6 @@ impl Drop for Folder {
 pub(crate) fn tail(path: &Path) -> String {
     let text = std::fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&text[text.len().saturating_sub(100_000)..]).into_owned()
-}
-
-/// Ports below those that the kernel gives to clients and to listeners that ask for any (ip(7), ip_local_port_range).
-const PORTS: Range<u32> = 20_000..32_000;
-
-/// A port that is free now, out of a range that nobody is given by chance. Another process could take it before the caller
-/// does; the run then fails to start.
-pub fn free_address() -> Result<SocketAddr, TestkitError> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    for _ in PORTS {
-        // Processes that run at the same time begin far from each other, and none asks for the same twice.
-        let number =
-            std::process::id().wrapping_mul(7919).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
-        let port = PORTS.start + number % (PORTS.end - PORTS.start);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
-    Err(TestkitError::Run("no free port".to_owned()))
 }
 
 /// `PORTCULLIS_BIN`, or the `portcullis` beside this program.
