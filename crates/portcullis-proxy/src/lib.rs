@@ -114,6 +114,7 @@ mod worker;
 pub use access::{BanList, Banned};
 pub use check::check_files;
 pub use error::StartError;
+pub use listener::{Inherited, cannot_listen};
 pub use local_time::LocalTime;
 pub use server::Proxy;
 pub use state::{Services, redactor};

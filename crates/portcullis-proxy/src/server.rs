@@ -18,7 +18,7 @@ use crate::access::{BanFile, BanList};
 use crate::generation::Generation;
 #[cfg(feature = "http3")]
 use crate::listener::bind_udp;
-use crate::listener::{Sockets, WorkerSockets};
+use crate::listener::{Inherited, Sharing, Sockets, WorkerSockets, cannot_listen};
 use crate::state::{Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
@@ -48,7 +48,7 @@ impl Proxy {
         inspectors: &[Arc<Inspector>],
         services: Services,
     ) -> Result<Proxy, StartError> {
-        Proxy::start_on(config, inspectors, services, Vec::new())
+        Proxy::start_on(config, inspectors, services, Inherited::default())
     }
 
     /// As [`start`](Proxy::start), on sockets that are bound already where there are some for an address.
@@ -56,17 +56,19 @@ impl Proxy {
         config: &Config,
         inspectors: &[Arc<Inspector>],
         services: Services,
-        mut inherited: Vec<TcpListener>,
+        inherited: Inherited,
     ) -> Result<Proxy, StartError> {
         let origin = Origin::default();
         let generation = Generation::build(config, inspectors, 1, &services, &origin, None)?;
         let cores = config.worker_affinity.then(|| affinity::cores_of(config.workers)).transpose()?;
-        let mut sockets: Vec<Sockets> = Vec::new();
-        for listener in &config.listeners {
-            let address = listener.address;
-            let cannot = |error| StartError::new(format!("cannot listen on {address}: {}", explain(&error)));
-            let opened = Sockets::open(address, config.workers, &mut inherited).map_err(cannot)?;
-            let steered = opened.steer(cores.as_deref()).map_err(cannot)?;
+        let Inherited { sockets: mut inherited, takes_over } = inherited;
+        let sharing = if takes_over { Sharing::Shared } else { Sharing::Exclusive };
+        let opened = open_all(config, &mut inherited)?;
+        let mut sockets: Vec<Sockets> = Vec::with_capacity(opened.len());
+        for opened in opened {
+            let address = opened.address;
+            let steered = opened.steer(cores.as_deref());
+            let steered = steered.map_err(|error| StartError::new(cannot_listen(address, &error)))?;
             if cores.is_some() && !steered {
                 (services.say)(&format!(
                     "workers share the socket that was passed to us for {address}: its connections do not keep to cores"
@@ -116,7 +118,7 @@ impl Proxy {
         let mut workers = Vec::with_capacity(config.workers + 1);
         for number in 0..config.workers {
             let own = config.listeners.iter().zip(&mut sockets);
-            let own = own.map(|(listener, sockets)| worker_sockets(listener, sockets, number));
+            let own = own.map(|(listener, sockets)| worker_sockets(listener, sockets, number, sharing));
             let own = own.collect::<Result<Vec<_>, _>>()?;
             let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
             let core = cores.as_ref().map(|cores| cores[number]);
@@ -227,18 +229,43 @@ fn fixed(config: &Config) -> Vec<(String, SocketAddr, bool)> {
     config.listeners.iter().map(fixed).collect()
 }
 
-/// What a worker serves of a listener.
+/// The sockets of all listeners, in their order. An address that another process has is an error. Those of one document may
+/// overlap, as `0.0.0.0:80` and `127.0.0.1:80` do: the wider one is bound first, which tells whether anybody else is there.
+fn open_all(config: &Config, inherited: &mut Vec<TcpListener>) -> Result<Vec<Sockets>, StartError> {
+    let mut order: Vec<usize> = (0..config.listeners.len()).collect();
+    order.sort_by_key(|&index| !config.listeners[index].address.ip().is_unspecified());
+    let mut opened: Vec<(usize, Sockets)> = Vec::with_capacity(order.len());
+    for index in order {
+        let address = config.listeners[index].address;
+        let is_ours = |own: SocketAddr| own.port() == address.port() && own.ip().is_unspecified();
+        let sharing = match opened.iter().any(|(_, sockets)| is_ours(sockets.address)) {
+            true => Sharing::Shared,
+            false => Sharing::Exclusive,
+        };
+        let sockets = Sockets::open(address, config.workers, inherited, sharing);
+        let sockets = sockets.map_err(|error| StartError::new(cannot_listen(address, &error)))?;
+        opened.push((index, sockets));
+    }
+    opened.sort_by_key(|&(index, _)| index);
+    Ok(opened.into_iter().map(|(_, sockets)| sockets).collect())
+}
+
+/// What a worker serves of a listener. `sharing` is that of the first worker's socket for HTTP/3.
 fn worker_sockets(
     listener: &Listener,
     sockets: &mut Sockets,
     number: usize,
+    sharing: Sharing,
 ) -> Result<WorkerSockets, StartError> {
     #[cfg(not(feature = "http3"))]
-    let _ = listener;
+    let _ = (listener, sharing);
     #[cfg(feature = "http3")]
-    let udp = listener.http3.then(|| bind_udp(sockets.address)).transpose().map_err(|error| {
-        StartError::new(format!("cannot listen on {} for HTTP/3 (UDP): {}", sockets.address, explain(&error)))
-    })?;
+    let udp = {
+        let sharing = if number == 0 { sharing } else { Sharing::Shared };
+        listener.http3.then(|| bind_udp(sockets.address, sharing)).transpose().map_err(|error| {
+            StartError::new(format!("HTTP/3 (UDP): {}", cannot_listen(sockets.address, &error)))
+        })?
+    };
     Ok(WorkerSockets {
         tcp: sockets.of_worker(number),
         #[cfg(feature = "http3")]
@@ -272,14 +299,5 @@ fn watch(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
         if let Some(file) = &shared.ban_file {
             file.keep(&generation.jails, now, say);
         }
-    }
-}
-
-fn explain(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => "the address is in use by another process".to_string(),
-        io::ErrorKind::PermissionDenied => "not permitted (ports below 1024 need a privilege)".to_string(),
-        io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_string(),
-        _ => error.to_string(),
     }
 }

@@ -85,10 +85,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
         // Signals are caught before anybody is told that we are ready.
         let signals = Signals::catch()?;
         let admin = config.admin.map(|address| {
-            let explain = |error| {
-                Failure::failed(format_args!("cannot listen on {address} for the admin pages: {error}"))
-            };
-            inherited.listen(address).map_err(explain)
+            let explain =
+                |error| format!("admin pages: {}", portcullis_proxy::cannot_listen(address, &error));
+            inherited.listen(address).map_err(|error| Failure::failed(explain(error)))
         });
         let admin = admin.transpose()?;
         let (events, files, lines) = (log.sender(), uploads.sender(), access_log.sender());
@@ -102,7 +101,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
             say: Arc::new(|line| eprintln!("portcullis: {line}")),
             traces: traces.as_ref().map(Exporter::sender),
         };
-        let listeners = std::mem::take(&mut inherited.listeners);
+        let listeners = portcullis_proxy::Inherited {
+            sockets: std::mem::take(&mut inherited.listeners),
+            takes_over: inherited.predecessor.is_some(),
+        };
         let proxy = Proxy::start_on(&config, &inspectors, services, listeners).map_err(Failure::failed)?;
         drop(inspectors);
         for address in proxy.addresses() {
