@@ -10,6 +10,7 @@ const PAIRS: u64 = 3_000;
 
 #[test]
 fn every_difference_has_a_class() {
+    let Some(_) = portcullis_testkit::corpora::for_test() else { return };
     let options = Options { pairs: PAIRS, seed: 1, requests: 20, ..Options::default() };
     let summary = match run(&options) {
         Ok(summary) => summary,

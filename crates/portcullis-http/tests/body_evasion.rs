@@ -4,8 +4,11 @@
 //! payload. Any other form may instead be an error, a multipart flag or an ambiguity: then nothing about it is
 //! silent. Forms that the body parsers cannot decide are listed by name, so that a new one is noticed.
 
+#[path = "../../portcullis-testkit/src/corpora_folder.rs"]
+mod corpora_folder;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Arg, BodyParser, BodySink, Limits, Options, parse_query};
@@ -136,9 +139,86 @@ fn outcome(row: &Row, payload: &[u8]) -> Outcome {
     }
 }
 
+/// In the forms below, as it is or in their spelling.
+const PAYLOAD: &str = "<script>alert(1)</script>";
+
+/// Forms of bodies: a name, the media type, the body.
+#[rustfmt::skip]
+const FORMS: &[(&str, &str, &str)] = &[
+    ("control form", "application/x-www-form-urlencoded", "a=1&f=%3Cscript%3Ealert(1)%3C/script%3E"),
+    ("form in small hexadecimal", "application/x-www-form-urlencoded", "f=%3cscript%3ealert%281%29%3c%2fscript%3e"),
+    ("form, parameters of the type", "Application/X-WWW-Form-Urlencoded ; charset=utf-8", "f=%3Cscript%3Ealert(1)%3C/script%3E"),
+    ("form, the payload is a name", "application/x-www-form-urlencoded", "%3Cscript%3Ealert(1)%3C/script%3E=1"),
+    ("form, a field twice", "application/x-www-form-urlencoded", "f=%3Cscript%3E&f=alert(1)%3C/script%3E"),
+    ("form, half an escape", "application/x-www-form-urlencoded", "f=%3Cscript%3Ealert(1)%3C/script%3E&g=%4"),
+    ("control json", "application/json", r#"{"f":"<script>alert(1)</script>"}"#),
+    ("json escapes", "application/json", r#"{"f":"\u003cscript\u003ealert(1)\u003c\/script\u003e"}"#),
+    ("json, the payload is a name", "application/json", r#"{"<script>alert(1)</script>":1}"#),
+    ("json, deep", "application/json", r#"[[[[{"a":[{"b":["<script>alert(1)</script>"]}]}]]]]"#),
+    ("json, a name twice", "application/json", r#"{"f":1,"f":"<script>alert(1)</script>"}"#),
+    ("json, a comma too many", "application/json", r#"{"f":"<script>alert(1)</script>",}"#),
+    ("json, single quotes", "application/json", "{'f':'<script>alert(1)</script>'}"),
+    ("json with a comment", "application/json", r#"{/* */"f":"<script>alert(1)</script>"}"#),
+    ("json, another type of the family", "application/vnd.api+json; charset=utf-8", r#"{"f":"<script>alert(1)</script>"}"#),
+    ("json behind a byte order mark", "application/json", "\u{feff}{\"f\":\"<script>alert(1)</script>\"}"),
+    ("control multipart", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n<script>alert(1)</script>\r\n--b--\r\n"),
+    ("multipart, quoted boundary", "Multipart/Form-Data; Boundary=\"b\"",
+        "--b\r\ncontent-disposition: form-data; name=f\r\n\r\n<script>alert(1)</script>\r\n--b--\r\n"),
+    ("multipart, lines of LF", "multipart/form-data; boundary=b",
+        "--b\nContent-Disposition: form-data; name=\"f\"\n\n<script>alert(1)</script>\n--b--\n"),
+    ("multipart without an end", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n<script>alert(1)</script>"),
+    ("multipart, text before and behind", "multipart/form-data; boundary=b",
+        "x\r\n--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n<script>alert(1)</script>\r\n--b--\r\ny"),
+    ("multipart, a file", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.svg\"\r\nContent-Type: image/svg+xml\r\n\r\n\
+         <script>alert(1)</script>\r\n--b--\r\n"),
+    ("multipart, the payload is a file's name", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"<script>alert(1)</script>\"\r\n\r\n\r\n--b--\r\n"),
+    ("multipart, two boundaries", "multipart/form-data; boundary=x; boundary=b",
+        "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n<script>alert(1)</script>\r\n--b--\r\n"),
+    ("multipart without a name", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data\r\n\r\n<script>alert(1)</script>\r\n--b--\r\n"),
+    ("multipart, a folded line", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data;\r\n name=\"f\"\r\n\r\n<script>alert(1)</script>\r\n--b--\r\n"),
+    ("multipart in Base64", "multipart/form-data; boundary=b",
+        "--b\r\nContent-Disposition: form-data; name=\"f\"\r\nContent-Transfer-Encoding: base64\r\n\r\n\
+         PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==\r\n--b--\r\n"),
+    ("control xml", "application/xml", "<a>&lt;script&gt;alert(1)&lt;/script&gt;</a>"),
+    ("xml, CDATA", "text/xml", "<a><![CDATA[<script>alert(1)</script>]]></a>"),
+    ("xml, CDATA in pieces", "text/xml", "<a><![CDATA[<script>]]>alert(1)<![CDATA[</script>]]></a>"),
+    ("xml, numeric references", "application/xml", "<a>&#60;script&#x3e;alert(1)&#60;/script&#x3e;</a>"),
+    ("xml, an attribute", "application/soap+xml", "<a b='&lt;script>alert(1)&lt;/script>'/>"),
+    ("xml, an entity of its own", "application/xml", "<!DOCTYPE a [<!ENTITY e '&#60;script>alert(1)&#60;/script>'>]><a>&e;</a>"),
+    ("xml without an end", "application/xml", "<a>&lt;script&gt;alert(1)&lt;/script&gt;"),
+    ("no type", "", r#"{"f":"<script>alert(1)</script>"}"#),
+];
+
 #[test]
-fn nothing_is_silent() {
-    let rows = rows();
+fn no_form_is_silent() {
+    for (name, media_type, body) in FORMS {
+        let row = Row {
+            family: String::new(),
+            mutator: String::new(),
+            class: String::new(),
+            uri: "/".to_owned(),
+            headers: vec![("Content-Type".to_owned(), (*media_type).to_owned())],
+            body: body.as_bytes().to_vec(),
+        };
+        let outcome = outcome(&row, PAYLOAD.as_bytes());
+        let is_control = name.starts_with("control");
+        assert!(
+            outcome != Outcome::Silent && (outcome == Outcome::Payload || !is_control),
+            "{name}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_of_the_corpora_is_silent() {
+    let Some(corpora) = corpora_folder::for_test() else { return };
+    let rows = rows(&corpora);
     // The payloads, as the plain JSON bodies have them.
     let is_control = |row: &&Row| row.family == "json" && row.mutator == "control";
     let payloads: BTreeMap<_, _> = rows
@@ -172,15 +252,9 @@ fn nothing_is_silent() {
     assert_eq!(silent, known, "silent forms against the known ones");
 }
 
-fn rows() -> Vec<Row> {
-    let root = std::env::var_os("PORTCULLIS_CORPORA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora"),
-        PathBuf::from,
-    );
-    let path = root.join("robustness/body-parsing-evasion.jsonl");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| {
-        panic!("the corpora are needed (set PORTCULLIS_CORPORA): {}: {e}", path.display())
-    });
+fn rows(corpora: &Path) -> Vec<Row> {
+    let path = corpora.join("robustness/body-parsing-evasion.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let row = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).expect("a JSON object in each line");
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,11 +1,15 @@
 //! The framing corpus: ways to write `Transfer-Encoding`, `Content-Length` and chunked bodies that servers read differently.
 //! Only the plain forms get through, and what gets through goes upstream in exactly one form.
 
+#[path = "../../portcullis-testkit/src/corpora_folder.rs"]
+mod corpora_folder;
+mod framing;
+
 use portcullis_http::h1::{
     BodyDecoder, BodyError, BodyFraming, Compat, Limits, Parsed, Refusal, RequestHead, RequestParser,
     RequestRewrite, write_request,
 };
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Rows of the file. A runner that reads none of them must not pass.
 const ROWS: usize = 94;
@@ -38,15 +42,9 @@ struct Row {
     bytes: Vec<u8>,
 }
 
-fn rows() -> Vec<Row> {
-    let root = std::env::var_os("PORTCULLIS_CORPORA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora"),
-        PathBuf::from,
-    );
-    let path = root.join("robustness/http1-framing-variants.jsonl");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| {
-        panic!("the corpora are needed (set PORTCULLIS_CORPORA): {}: {e}", path.display())
-    });
+fn rows(corpora: &Path) -> Vec<Row> {
+    let path = corpora.join("robustness/http1-framing-variants.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let row = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).expect("a JSON object in each line");
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
@@ -131,21 +129,42 @@ fn check_body(row: &Row) -> Result<(), BodyError> {
     Ok(())
 }
 
-#[test]
-fn only_plain_forms_get_through() {
-    let rows = rows();
+/// `accepted`: whether a row is to get through.
+#[track_caller]
+fn check(rows: &[Row], accepted: impl Fn(&Row) -> bool) {
     let mut wrong = Vec::new();
-    for row in &rows {
-        let accepted =
-            ACCEPTED.iter().any(|(place, names)| *place == row.place && names.contains(&row.name.as_str()));
+    for row in rows {
         let outcome = match row.place.as_str() {
             "chunk-body" => check_body(row).map_err(BodyError::name),
             _ => check_head(row).map_err(Refusal::name),
         };
-        if outcome.is_ok() != accepted {
+        if outcome.is_ok() != accepted(row) {
             wrong.push(format!("{}/{}: {outcome:?}", row.place, row.name));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn only_plain_forms_get_through() {
+    let row = |form: &framing::Form| Row {
+        place: form.place.to_owned(),
+        name: form.name.to_owned(),
+        bytes: if form.place == "chunk-body" { form.body } else { form.line }.to_vec(),
+    };
+    let rows: Vec<Row> = framing::FORMS.iter().map(row).collect();
+    let plain = |row: &Row| {
+        framing::FORMS.iter().any(|form| (form.place, form.name) == (&row.place, &row.name) && form.plain)
+    };
+    check(&rows, plain);
+}
+
+#[test]
+fn only_plain_forms_of_the_corpora_get_through() {
+    let Some(corpora) = corpora_folder::for_test() else { return };
+    let rows = rows(&corpora);
+    check(&rows, |row| {
+        ACCEPTED.iter().any(|(place, names)| *place == row.place && names.contains(&row.name.as_str()))
+    });
     assert_eq!(rows.len(), ROWS);
 }

@@ -41,6 +41,7 @@ pub mod answers;
 pub mod base64;
 pub mod client;
 pub mod corpora;
+mod corpora_folder;
 pub mod corpus_run;
 pub mod crs;
 mod error;

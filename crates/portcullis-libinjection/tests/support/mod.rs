@@ -1,21 +1,16 @@
 //! Corpora, generated inputs, and a digest of a detector's answers.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-/// The folder of the corpora. They are not part of the repository; without them these tests fail.
-pub fn corpora() -> PathBuf {
-    let folder = std::env::var_os("PORTCULLIS_CORPORA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora"), PathBuf::from);
-    assert!(folder.is_dir(), "no corpora in {}: set PORTCULLIS_CORPORA", folder.display());
-    folder
-}
+#[path = "../../../portcullis-testkit/src/corpora_folder.rs"]
+pub mod corpora_folder;
 
-/// Every string in a file of JSON lines, save those about the others.
-pub fn strings(file: &str) -> Vec<Vec<u8>> {
-    let path = corpora().join(file);
+/// Every string in a file of JSON lines of the corpora, save those about the others.
+pub fn strings(corpora: &Path, file: &str) -> Vec<Vec<u8>> {
+    let path = corpora.join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut found = Vec::new();
     for line in text.lines() {
