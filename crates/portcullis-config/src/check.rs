@@ -121,6 +121,7 @@ impl<'a> Checker<'a> {
                     .map_or(default.held_body_bytes_max, |size| size.0),
                 pause_max: document.limits.pause.map_or(default.pause_max, |time| time.0),
                 pauses_max: document.limits.pauses.map_or(default.pauses_max, |number| number as usize),
+                linger_bytes_max: document.limits.linger.map_or(default.linger_bytes_max, |size| size.0),
             },
             store: store::check(self, document.store),
             lookups: self.lookups(document.lookups),

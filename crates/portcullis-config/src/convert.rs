@@ -132,5 +132,6 @@ pub(crate) fn timeouts(raw: &raw::Timeouts) -> Timeouts {
         idle: raw.idle.map_or(default.idle, |time| time.0),
         write: raw.write.map_or(default.write, |time| time.0),
         drain: raw.drain.map_or(default.drain, |time| time.0),
+        linger: raw.linger.map_or(default.linger, |time| time.0),
     }
 }

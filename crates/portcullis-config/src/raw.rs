@@ -167,6 +167,8 @@ pub(crate) struct Timeouts {
     pub write: Option<Time>,
     /// For requests in flight after SIGTERM. Default: 30s.
     pub drain: Option<Time>,
+    /// For a client that still sends to read the last answer of its connection, such as a 413. Default: 5s.
+    pub linger: Option<Time>,
 }
 
 /// Limits of one worker.
@@ -182,6 +184,8 @@ pub(crate) struct Limits {
     pub pause: Option<Time>,
     /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.
     pub pauses: Option<u32>,
+    /// Bytes that are read, and dropped, from a client that still sends after the last answer of its connection. Default: 16MiB.
+    pub linger: Option<Size>,
 }
 
 /// Persistent collections.

@@ -3,25 +3,23 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_http::h1::{BodyDecoder, Limits, Parsed, RequestParser};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead};
 use portcullis_http::proxy_protocol::{self, Command};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use crate::buffer::Buffer;
 use crate::exchange::{self, Next};
 use crate::http2;
+use crate::linger::linger;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 use crate::timer::Timer;
 use crate::tls::ClientCertificate;
 
-/// How long, and how much, is read after the last response so that the client gets to see it.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES_MAX: usize = 256 * 1024;
 /// Version 2 of the PROXY header may carry extensions; nobody needs more of them.
 const PROXY_HEADER_BYTES_MAX: usize = 4096;
 
@@ -95,7 +93,7 @@ impl Connection {
         let stream = match &settings.tls {
             None => Stream::Plain(tcp),
             Some(tls) => {
-                let stream = tls.accept(tcp, &timer).await?;
+                let stream = tls.accept(tcp, &timer, generation.linger()).await?;
                 if tls.asks_clients() {
                     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
                     client_certificate = Some(ClientCertificate::new(chain).map(Arc::new));
@@ -240,24 +238,10 @@ impl Connection {
         }
     }
 
-    /// Closes so that a client that still sends can read our last answer: closing a socket with unread bytes resets it,
-    /// and the answer would be lost.
+    /// Closes so that the client can read our last answer.
     async fn linger(&mut self) {
-        self.timer.arm(LINGER);
-        let Connection { timer, stream, input, .. } = self;
-        let drain = async {
-            stream.shutdown().await?;
-            let mut read = 0;
-            while read < LINGER_BYTES_MAX {
-                input.consume(input.unread().len());
-                match input.fill(stream).await? {
-                    0 => break,
-                    count => read += count,
-                }
-            }
-            Ok::<(), std::io::Error>(())
-        };
-        let _ = timer.run(drain).await;
+        let limits = self.worker.shared.current.load().linger();
+        linger(&mut self.stream, &self.timer, limits).await;
     }
 }
 

@@ -16,6 +16,7 @@ use crate::block_page::BlockPage;
 use crate::compress::Compression;
 use crate::divert;
 use crate::https::Https;
+use crate::linger::Linger;
 use crate::local_time::LocalTime;
 use crate::route::{Matcher, Route, Target};
 use crate::site::{Hosts, Site};
@@ -53,6 +54,7 @@ pub(crate) struct Generation {
     pub(crate) timeouts: Timeouts,
     pub(crate) connections_max: usize,
     pub(crate) held_body_bytes_max: u64,
+    linger_bytes_max: u64,
     pub(crate) lookups: lookups::Settings,
     pub(crate) pause_max: Duration,
     pub(crate) pauses_max: usize,
@@ -78,6 +80,11 @@ pub(crate) struct ListenerState {
 }
 
 impl Generation {
+    /// How long, and how much, is read after the last answer of a connection.
+    pub(crate) fn linger(&self) -> Linger {
+        Linger { time_max: self.timeouts.linger, bytes_max: self.linger_bytes_max }
+    }
+
     /// Builds everything `config` says. `inspectors` belong to its policies, by index.
     pub(crate) fn build(
         config: &Config,
@@ -227,6 +234,7 @@ impl Generation {
             timeouts: config.timeouts,
             connections_max: config.limits.connections_max,
             held_body_bytes_max: config.limits.held_body_bytes_max,
+            linger_bytes_max: config.limits.linger_bytes_max,
             lookups: lookups::Settings::new(&config.lookups, number),
             pause_max: config.limits.pause_max,
             pauses_max: config.limits.pauses_max,

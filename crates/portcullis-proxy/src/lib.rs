@@ -83,6 +83,7 @@ mod http2;
 mod http3;
 mod https;
 mod io;
+mod linger;
 mod listener;
 mod local_time;
 mod lookups;

@@ -201,3 +201,40 @@ fn an_early_answer_reaches_a_client_that_still_sends() {
     assert_eq!(status(&client.rest()), 413);
     sender.join().unwrap();
 }
+
+/// A client that sends its whole body before it looks for an answer sees the 413, as long as it keeps within the limits of lingering.
+#[test]
+fn who_sends_on_still_sees_the_refusal() {
+    let backend = Backend::start(|_| ok("never"));
+    let site = format!("{RULES}request_body = {{ limit = 1000, over_limit = \"reject\" }}\n");
+    let front = Front::start(&document(backend.address, "", "", &site, ""));
+    for length in [300_000, 4 << 20, 15 << 20] {
+        for _ in 0..11 {
+            let mut client = front.client();
+            client.stream.write_all(&post(length)).unwrap();
+            assert_eq!(status(&client.rest()), 413, "{length}");
+        }
+    }
+    assert!(backend.seen().is_empty());
+}
+
+#[test]
+fn lingering_ends_after_its_bytes_or_its_time() {
+    let backend = Backend::start(|_| ok("never"));
+    let site = format!("{RULES}request_body = {{ limit = 1000, over_limit = \"reject\" }}\n");
+    let keys = "timeouts = { linger = \"300ms\" }\nlimits = { linger = \"1MiB\" }\n";
+    let front = Front::start(&document(backend.address, keys, "", &site, ""));
+    // More than a socket's buffers hold, and far more than what is read.
+    let mut client = front.client();
+    let length = 64 << 20;
+    client.stream.write_all(&post(length)).unwrap_err();
+    // A drip does not keep the connection.
+    let mut client = front.client();
+    client.stream.write_all(&post(length)[..2000]).unwrap();
+    let started = std::time::Instant::now();
+    while client.stream.write_all(b"x").is_ok() {
+        assert!(started.elapsed() < PATIENCE, "it lingers for ever");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    front.counts("portcullis_connections_active", 0.0);
+}

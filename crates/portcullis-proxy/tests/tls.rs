@@ -54,8 +54,9 @@ fn the_certificate_is_selected_by_name() {
     until(|| {
         front.metric("portcullis_tls_handshake_failures_total{listener=\"main\",reason=\"alert\"}") == 3.0
     });
-    // Plain HTTP does no harm.
-    assert!(!front.once(CLOSING).starts_with("HTTP/1.1 200"));
+    // HTTP in clear text gets an answer that says so.
+    let answer = front.once(CLOSING);
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("https://"), "{answer}");
     until(|| {
         front.metric("portcullis_tls_handshake_failures_total{listener=\"main\",reason=\"not_tls\"}") == 1.0
     });
@@ -332,4 +333,36 @@ fn clear_text_is_redirected_and_browsers_are_told_to_come_by_tls() {
     // Strangers may claim what they like.
     let front = Front::start(&document(backend.address, "", "", &site, ""));
     assert_eq!(status(&front.once(plain.replace("Conn", "X-Forwarded-Proto: https\r\nConn"))), 308);
+}
+
+/// Whatever begins like a method is answered, however little or much of it comes; what begins like TLS is left to TLS.
+#[test]
+fn clear_text_is_answered_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    authority.write_as(folder.path(), "a.example", "a");
+    let backend = Backend::start(|_| ok("through tls"));
+    let certificates = format!("certificates = [{{ {} }}]", pair(folder.path(), "a"));
+    let front = front(backend.address, &certificates, RULES);
+    let upload =
+        [b"POST / HTTP/1.1\r\nContent-Length: 4000000\r\n\r\n".to_vec(), vec![b'x'; 4_000_000]].concat();
+    for first in [&b"G"[..], b"get / http/0.9\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &upload] {
+        let mut client = front.client();
+        client.send(first);
+        let answer = client.rest();
+        let shown = String::from_utf8_lossy(&first[..first.len().min(20)]);
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{shown:?}: {answer:?}");
+        assert_eq!(header(&answer, "connection"), Some("close"));
+    }
+    for (first, starts) in
+        [(&b"\x16"[..], ""), (b"\0\0", "\x15"), (b"\x80\x2e\x01", "\x15"), (b" GET", "\x15")]
+    {
+        let mut client = front.client();
+        client.send(first);
+        client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let answer = client.rest();
+        assert!(answer.starts_with(starts) && !answer.contains("HTTP"), "{first:?}: {answer:?}");
+    }
+    assert!(!shown(&authority, &front, "a.example").is_empty());
+    assert_eq!(backend.seen().len(), 1);
 }

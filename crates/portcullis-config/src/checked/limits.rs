@@ -19,6 +19,8 @@ pub struct Timeouts {
     pub write: Duration,
     /// For requests in flight after SIGTERM.
     pub drain: Duration,
+    /// For a client to read the last answer of a connection, while it still sends.
+    pub linger: Duration,
 }
 
 impl Default for Timeouts {
@@ -31,6 +33,7 @@ impl Default for Timeouts {
             idle: seconds(60),
             write: seconds(30),
             drain: seconds(30),
+            linger: seconds(5),
         }
     }
 }
@@ -46,6 +49,8 @@ pub struct Limits {
     pub pause_max: Duration,
     /// Requests that a rule makes wait at one time; further ones do not wait.
     pub pauses_max: usize,
+    /// Bytes read from a client after the last answer of a connection.
+    pub linger_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -55,6 +60,7 @@ impl Default for Limits {
             held_body_bytes_max: 256 << 20,
             pause_max: Duration::from_secs(10),
             pauses_max: 256,
+            linger_bytes_max: 16 << 20,
         }
     }
 }

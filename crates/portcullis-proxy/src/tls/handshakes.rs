@@ -116,6 +116,10 @@ impl Handshakes {
         self.failed.inc(reason as usize);
     }
 
+    pub(super) fn clear_text(&self) {
+        self.failed.inc(Reason::NotTls as usize);
+    }
+
     pub(super) fn late(&self) {
         self.failed.inc(Reason::Timeout as usize);
     }

@@ -18,9 +18,11 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::certificate::{self, Certificate};
+use super::clear_text;
 use super::handshakes::Handshakes;
 use super::resolver::BySni;
 use super::{provider, versions};
+use crate::linger::Linger;
 use crate::timer::Timer;
 use crate::watch::Watch;
 use crate::{StartError, acme};
@@ -125,8 +127,25 @@ impl ListenerTls {
         }
     }
 
-    /// Does the handshake, before the timer's deadline.
-    pub(crate) async fn accept(&self, tcp: TcpStream, timer: &Timer) -> Option<TlsStream<TcpStream>> {
+    /// Does the handshake, before the timer's deadline. A client that speaks HTTP in clear text is told so.
+    pub(crate) async fn accept(
+        &self,
+        tcp: TcpStream,
+        timer: &Timer,
+        linger: Linger,
+    ) -> Option<TlsStream<TcpStream>> {
+        match timer.run(clear_text::is_http(&tcp)).await {
+            Ok(false) => {}
+            Ok(true) => {
+                self.handshakes.clear_text();
+                clear_text::refuse(tcp, timer, linger).await;
+                return None;
+            }
+            Err(_) => {
+                self.handshakes.late();
+                return None;
+            }
+        }
         let acceptor = TlsAcceptor::from(self.current.load_full());
         match timer.run(acceptor.accept(tcp)).await {
             Ok(Ok(stream)) => {

@@ -3,6 +3,7 @@
 //! Files of certificates are looked at each second and read again when they have changed, without a reload of settings.
 
 mod certificate;
+mod clear_text;
 mod handshakes;
 mod listener;
 mod resolver;
