@@ -6,7 +6,7 @@ use portcullis_http::message::{RequestHead, Version};
 use portcullis_inspect::Interruption;
 
 use crate::access::Denial;
-use crate::block_page::{self, Page};
+use crate::block_page::{self, Form, Page};
 use crate::connection::Connection;
 use crate::exchange::Next;
 use crate::generation::Generation;
@@ -24,7 +24,7 @@ pub(crate) async fn error(
     text: &str,
     reusable: bool,
 ) -> Next {
-    let page = block_page::page(status, text, &transaction.request_id, accept(head));
+    let page = block_page::page(status, text, &transaction.request_id, Form::of(head));
     let page = page.told(head, status, &transaction.request_id);
     send(connection, generation, head, transaction, status, &[], page, reusable).await
 }
@@ -40,8 +40,8 @@ pub(crate) async fn denial(
 ) -> Next {
     let status = denial.status;
     let page = match denial.text {
-        Some(text) => block_page::page(status, text, &transaction.request_id, accept(head)),
-        None => generation.block_page.blocked(status, &transaction.request_id, accept(head)),
+        Some(text) => block_page::page(status, text, &transaction.request_id, Form::of(head)),
+        None => generation.block_page.denied(status, &transaction.request_id, Form::of(head)),
     };
     let page = page.told(head, status, &transaction.request_id);
     let fields: Vec<(&str, &[u8])> =
@@ -59,7 +59,7 @@ pub(crate) async fn redirect(
     to: &[u8],
     reusable: bool,
 ) -> Next {
-    let page = block_page::page(status, "It is elsewhere.", &transaction.request_id, accept(head));
+    let page = block_page::page(status, "It is elsewhere.", &transaction.request_id, Form::of(head));
     transaction.changes_own_headers = true;
     send(connection, generation, head, transaction, status, &[("Location", to)], page, reusable).await
 }
@@ -76,7 +76,7 @@ pub(crate) async fn fixed(
 ) -> Next {
     let page = match text {
         Some((body, media_type)) => Page::new(media_type.clone(), body.clone()),
-        None => block_page::page(status, "", &transaction.request_id, accept(head)),
+        None => block_page::page(status, "", &transaction.request_id, Form::of(head)),
     };
     transaction.changes_own_headers = true;
     send(connection, generation, head, transaction, status, &[], page, reusable).await
@@ -101,14 +101,14 @@ pub(crate) async fn interruption(
             // The compiler lets no rule divert a request that is on its way already; if one did, it is a fault of ours.
             let status = if let Interruption::Deny { status } = what { status } else { 500 };
             transaction.action = Action::Deny;
-            let page = generation.block_page.blocked(status, &transaction.request_id, accept(head));
+            let page = generation.block_page.blocked(status, &transaction.request_id, Form::of(head));
             let page = page.told(head, status, &transaction.request_id);
             send(connection, generation, head, transaction, status, &[], page, reusable).await
         }
         Interruption::Redirect { status, location } => {
             transaction.action = Action::Redirect;
             let text = "The request was redirected by the web application firewall.";
-            let page = block_page::page(status, text, &transaction.request_id, accept(head));
+            let page = block_page::page(status, text, &transaction.request_id, Form::of(head));
             let page = page.told(head, status, &transaction.request_id);
             let fields: [(&str, &[u8]); 1] = [("Location", &location)];
             send(connection, generation, head, transaction, status, &fields, page, reusable).await
@@ -183,8 +183,4 @@ async fn send(
         Ok(()) if keep => Next::Request,
         Ok(()) => Next::Close,
     }
-}
-
-fn accept(head: &RequestHead) -> &[u8] {
-    head.header("accept").next().unwrap_or_default()
 }

@@ -11,16 +11,10 @@ use crate::{StartError, grpc};
 /// A page is read into memory and written for each block; larger ones are a mistake.
 const PAGE_BYTES_MAX: u64 = 256 * 1024;
 
-const PAGE: &str = "<!doctype html>
-<html lang=\"en\">
-<head><meta charset=\"utf-8\"><title>{{status}} {{reason}}</title></head>
-<body>
-<h1>{{status}} {{reason}}</h1>
-<p>{{text}}</p>
-<p>Request id: <code>{{request_id}}</code></p>
-</body>
-</html>
-";
+const PAGE: &str = include_str!("block_page.html");
+
+/// What the page may load: its own style sheet, by its hash, and nothing else. No other page may show it in a frame.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'sha256-Ad+MNNTZuOhukI/XgriodNq+L7+2UV7r2OMiR2q5pO4='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The template of our answers.
 pub(crate) struct BlockPage {
@@ -66,37 +60,101 @@ impl BlockPage {
         Ok(BlockPage { own: Some(text) })
     }
 
-    /// The answer to a blocked request. `accept` is the client's `Accept` header.
-    pub(crate) fn blocked(&self, status: u16, request_id: &str, accept: &[u8]) -> Page {
-        let text = "The request was blocked by the web application firewall.";
+    /// The answer to a blocked request.
+    pub(crate) fn blocked(&self, status: u16, request_id: &str, form: Form) -> Page {
+        self.own(status, request_id, form, BLOCKED)
+    }
+
+    /// The answer to a client that may not ask, whatever it asks for.
+    pub(crate) fn denied(&self, status: u16, request_id: &str, form: Form) -> Page {
+        self.own(status, request_id, form, DENIED)
+    }
+
+    fn own(&self, status: u16, request_id: &str, form: Form, words: Words<'_>) -> Page {
         match &self.own {
-            Some(own) if !prefers_json(accept) => html(own, status, text, request_id),
-            _ => page(status, text, request_id, accept),
+            Some(own) if form == Form::Html => Page::new(HTML, filled(own, status, request_id, words)),
+            _ => told(status, request_id, form, words),
         }
     }
 }
 
-/// An answer of ours that is not a block.
-pub(crate) fn page(status: u16, text: &str, request_id: &str, accept: &[u8]) -> Page {
-    if prefers_json(accept) {
-        let reason = reason_phrase(status);
-        let body = format!(
-            "{{\"status\":{status},\"error\":\"{reason}\",\"message\":\"{text}\",\"request_id\":\"{request_id}\"}}\n"
-        );
-        return Page::new("application/json", body);
-    }
-    html(PAGE, status, text, request_id)
+/// What a page says.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    title: &'a str,
+    text: &'a str,
+    /// What the visitor can do, a line each.
+    advice: &'a [&'a str],
 }
 
-fn html(template: &str, status: u16, text: &str, request_id: &str) -> Page {
+const TELL: &str = "If it happens again and you meant no harm, tell the people who run this site, with the request id below.";
+const BLOCKED: Words<'_> = Words {
+    title: "This request was blocked",
+    text: "Something in it looks like an attack to the protection of this website, which did not pass it on.",
+    advice: &[
+        "Go back and look at what you entered: program code, file paths or unusual signs can look like an attack.",
+        TELL,
+    ],
+};
+const DENIED: Words<'_> = Words {
+    title: "Access denied",
+    text: "This website takes no requests from your network address, or none at the moment.",
+    advice: &["If you use a VPN or a proxy, try without it, or try again later.", TELL],
+};
+const LATER: &[&str] = &[
+    "Try again in a moment.",
+    "If it goes on, tell the people who run this site, with the request id below.",
+];
+const CHECK: &[&str] = &["Go back and check the address, or what you sent.", TELL];
+
+/// An answer of ours that is not a block.
+pub(crate) fn page(status: u16, text: &str, request_id: &str, form: Form) -> Page {
+    let advice = match status {
+        408 | 429 | 500.. => LATER,
+        400.. => CHECK,
+        _ => &[],
+    };
+    told(status, request_id, form, Words { title: reason_phrase(status), text, advice })
+}
+
+fn told(status: u16, request_id: &str, form: Form, words: Words<'_>) -> Page {
+    let mut page = match form {
+        Form::Html => {
+            let mut page = Page::new(HTML, filled(PAGE, status, request_id, words));
+            page.fields.push(("Content-Security-Policy", PAGE_POLICY.to_owned()));
+            page
+        }
+        // RFC 9457.
+        Form::Json => {
+            let problem = serde_json::json!({
+                "type": "about:blank",
+                "title": reason_phrase(status),
+                "status": status,
+                "detail": words.text,
+                "request_id": request_id,
+            });
+            Page::new("application/problem+json", format!("{problem}\n"))
+        }
+    };
+    page.fields.push(("X-Content-Type-Options", "nosniff".to_owned()));
+    page
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+
+fn filled(template: &str, status: u16, request_id: &str, words: Words<'_>) -> String {
+    let items: String = words.advice.iter().map(|line| format!("<li>{line}</li>\n")).collect();
+    let advice = if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") };
     let status_text = status.to_string();
     let fields = [
         ("status", status_text.as_str()),
         ("reason", reason_phrase(status)),
-        ("text", text),
+        ("title", words.title),
+        ("text", words.text),
+        ("advice", &advice),
         ("request_id", request_id),
     ];
-    Page::new("text/html; charset=utf-8", fill(template, &fields))
+    fill(template, &fields)
 }
 
 /// `template` with each `{{name}}` of a field replaced, in one pass. Other braces stay.
@@ -126,43 +184,127 @@ fn fill(template: &str, fields: &[(&str, &str)]) -> String {
     body
 }
 
-/// True if JSON is named and neither HTML nor "anything, first of all" comes before it.
-fn prefers_json(accept: &[u8]) -> bool {
-    let json = accept
-        .split(|byte| *byte == b',')
-        .map(|range| range.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii())
-        .find_map(|range| {
-            if range.eq_ignore_ascii_case(b"text/html") {
-                return Some(false);
+/// How a client wants to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A page for a person.
+    Html,
+    /// For a program.
+    Json,
+}
+
+impl Form {
+    /// What `Accept` prefers. Where it takes both alike, programs get JSON: what sends JSON, and what asks on behalf of a script.
+    pub(crate) fn of(head: &RequestHead) -> Form {
+        let accept: Vec<u8> = head.header("accept").collect::<Vec<_>>().join(&b',');
+        match preferred(&accept) {
+            Some(form) => form,
+            None => {
+                let says = |name, wanted: &[u8]| {
+                    head.header(name).any(|value| value.trim_ascii().eq_ignore_ascii_case(wanted))
+                };
+                let is_program = head.header("content-type").any(is_json)
+                    || says("x-requested-with", b"XMLHttpRequest")
+                    || says("sec-fetch-dest", b"empty");
+                if is_program { Form::Json } else { Form::Html }
             }
-            let (kind, subtype) = range.split_at_checked(12)?;
-            let is_json = kind.eq_ignore_ascii_case(b"application/")
-                && (subtype.eq_ignore_ascii_case(b"json")
-                    || subtype.to_ascii_lowercase().ends_with(b"+json"));
-            is_json.then_some(true)
-        });
-    json.unwrap_or(false)
+        }
+    }
+}
+
+/// `application/json`, `application/problem+json` and the like.
+fn is_json(media_type: &[u8]) -> bool {
+    let name = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let Some((kind, subtype)) = name.split_at_checked(12) else { return false };
+    let subtype = subtype.to_ascii_lowercase();
+    kind.eq_ignore_ascii_case(b"application/") && (subtype == b"json" || subtype.ends_with(b"+json"))
+}
+
+/// The form that a list of media ranges (RFC 9110, 12.5.1) names with the higher quality, or names first; none if it names neither.
+fn preferred(accept: &[u8]) -> Option<Form> {
+    let mut best: Option<(Form, f32)> = None;
+    for range in accept.split(|byte| *byte == b',') {
+        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let name = parts.next().unwrap_or_default();
+        let form = match name {
+            name if name.eq_ignore_ascii_case(b"text/html") => Form::Html,
+            name if name.eq_ignore_ascii_case(b"application/xhtml+xml") => Form::Html,
+            name if is_json(name) => Form::Json,
+            _ => continue,
+        };
+        let weight = parts.find_map(|part| part.strip_prefix(b"q=").or_else(|| part.strip_prefix(b"Q=")));
+        let weight =
+            weight.and_then(|text| std::str::from_utf8(text).ok()?.parse::<f32>().ok()).unwrap_or(1.0);
+        if weight > best.map_or(0.0, |(_, weight)| weight) {
+            best = Some((form, weight));
+        }
+    }
+    best.map(|(form, _)| form)
 }
 
 #[cfg(test)]
 mod tests {
+    use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
+    use sha2::Digest;
+
     use super::*;
 
+    fn form(fields: &str) -> Form {
+        let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        match RequestParser::new(Limits::default(), Compat::Strict).parse(text.as_bytes()) {
+            Parsed::Head(head) => Form::of(&head),
+            _ => panic!("a head: {text}"),
+        }
+    }
+
     #[test]
-    fn json_for_those_who_prefer_it() {
-        let html = "text/html; charset=utf-8";
-        let json = "application/json";
-        for (accept, expected) in [
-            ("", html),
-            ("*/*", html),
-            ("application/json", json),
-            ("application/problem+JSON;q=0.9, */*", json),
-            ("text/html, application/json", html),
-            ("text/plain, application/json", json),
+    fn json_for_programs() {
+        for (fields, expected) in [
+            ("", Form::Html),
+            ("Accept: */*\r\n", Form::Html),
+            ("Accept: application/json\r\n", Form::Json),
+            ("Accept: application/problem+JSON;q=0.9, */*\r\n", Form::Json),
+            ("Accept: text/html, application/json\r\n", Form::Html),
+            ("Accept: text/html;q=0.5, application/json\r\n", Form::Json),
+            ("Accept: application/json;q=0, text/html;q=0.1\r\n", Form::Html),
+            ("Accept: application/json; q=nonsense\r\n", Form::Json),
+            ("Accept: text/plain\r\nAccept: application/json\r\n", Form::Json),
+            (
+                "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nContent-Type: application/json\r\n",
+                Form::Html,
+            ),
+            ("Accept: */*\r\nContent-Type: application/json; charset=utf-8\r\n", Form::Json),
+            ("Accept: */*\r\nContent-Type: application/jsonx\r\n", Form::Html),
+            ("Accept: */*\r\nSec-Fetch-Dest: empty\r\n", Form::Json),
+            ("X-Requested-With: xmlhttprequest\r\n", Form::Json),
         ] {
-            let page = BlockPage { own: None }.blocked(403, "0123", accept.as_bytes());
-            assert_eq!(page.media_type, expected, "{accept}");
-            assert!(page.body.contains("0123") && page.body.contains("403"), "{}", page.body);
+            assert_eq!(form(fields), expected, "{fields}");
+        }
+        let pages = BlockPage { own: None };
+        let page = pages.blocked(403, "01\"23", Form::Json);
+        let problem: serde_json::Value = serde_json::from_str(&page.body).unwrap();
+        assert_eq!(page.media_type, "application/problem+json");
+        assert_eq!((&problem["status"], &problem["request_id"]), (&403.into(), &"01\"23".into()));
+    }
+
+    /// The page loads nothing, and its policy allows the style sheet that is in it.
+    #[test]
+    fn the_page_needs_nothing_else() {
+        let style = PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
+        let hash = PAGE_POLICY.split("'sha256-").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+        assert_eq!(portcullis_testkit::base64::decode(hash).unwrap(), sha2::Sha256::digest(style).to_vec());
+        for word in ["<script", "src=", "href=", "http:", "https:", "url(", "@import", "style=", " on"] {
+            let code = PAGE.to_ascii_lowercase();
+            assert!(!code.contains(word), "{word}");
+        }
+        let pages = BlockPage { own: None };
+        for page in [
+            pages.blocked(403, "0123", Form::Html),
+            pages.denied(403, "0123", Form::Html),
+            page(502, "x", "0123", Form::Html),
+        ] {
+            assert!(page.body.contains("<code>0123</code>"), "{}", page.body);
+            assert!(!page.body.contains("{{"), "{}", page.body);
         }
     }
 
@@ -171,7 +313,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.html");
         std::fs::write(&path, "no ({{status}}), ask for {{request_id}}").unwrap();
-        let page = BlockPage::load(Some(&path)).unwrap().blocked(403, "77", b"*/*");
+        let page = BlockPage::load(Some(&path)).unwrap().blocked(403, "77", Form::Html);
         assert_eq!(page.body, "no (403), ask for 77");
         for (template, expected) in [
             ("", ""),
