@@ -18,8 +18,11 @@
 //! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others are attacks.
 
 mod detectors;
+mod pad;
+pub mod padding;
 mod report;
 mod sample;
+pub mod survival;
 mod weak;
 mod wire;
 mod zones;
@@ -63,6 +66,16 @@ pub struct Args {
     /// Do not score attacks that this file of criteria calls weakly labelled; they get rows of their own
     #[arg(long, value_name = "FILE")]
     pub weak: Option<PathBuf>,
+    /// Take only every Nth sample of each set
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: u32,
+    /// Also put ordinary text before, behind and around each attack that is a bare value, in fields of several purposes, and show
+    /// how many are still detected of those that survive it
+    #[arg(long)]
+    pub pad: bool,
+    /// Bytes of that text, comma separated
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "10,100,512,4096,102400")]
+    pub pad_bytes: Vec<usize>,
     /// Write the features of every value to this file, for training
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
@@ -166,18 +179,26 @@ pub fn run(args: &Args, engine: &mut dyn Engine) -> Result<String, EvaluateError
     };
     let weak = args.weak.as_deref().map(weak::WeakLabels::read).transpose()?.unwrap_or_default();
     let mut report = report::Report::new(args, class, engine.describe());
+    let mut padded = args.pad.then(|| pad::Padded::new(&args.pad_bytes));
     for path in &args.paths {
         for set in sample::read(path, args.label, args.place)? {
-            for sample in &set.samples {
+            for sample in set.samples.iter().step_by(args.every.max(1) as usize) {
                 let outcome = engine.run(&sample.content, class);
                 match weak.why(&set.name, sample) {
                     Some(why) => report.count_weak(&set.name, why, sample, &outcome),
-                    None => report.count(&set.name, sample, &outcome),
+                    None => {
+                        report.count(&set.name, sample, &outcome);
+                        if let Some(padded) = &mut padded {
+                            padded.run(&set.name, sample, class, engine, &mut |_, outcome| {
+                                report.note_padded(&set.name, sample, outcome);
+                            });
+                        }
+                    }
                 }
             }
         }
     }
-    report.finish()
+    report.finish(padded)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), EvaluateError> {

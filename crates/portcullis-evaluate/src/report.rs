@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use portcullis_semantic::Class;
 
+use crate::pad::Padded;
 use crate::sample::{Label, Sample};
 use crate::{Args, EvaluateError, Outcome, write};
 
@@ -86,8 +87,19 @@ impl<'a> Report<'a> {
         self.weak.entry((set.to_owned(), why.to_owned())).or_default().add(sample, outcome);
     }
 
+    /// Writes the features of an attack with text beside it.
+    pub fn note_padded(&mut self, set: &str, sample: &Sample, outcome: &Outcome) {
+        if self.args.features.is_some() {
+            self.samples += 1;
+            self.write_features(&format!("padded {set}"), sample, outcome);
+        }
+    }
+
     /// The report as text. Writes the features file, if asked for.
-    pub fn finish(self) -> Result<String, EvaluateError> {
+    pub fn finish(mut self, padded: Option<Padded>) -> Result<String, EvaluateError> {
+        for line in padded.iter().flat_map(Padded::lost).filter(|_| self.args.missed.is_some()) {
+            let _ = writeln!(self.missed, "lost {line}");
+        }
         if let Some(path) = &self.args.features {
             write(path, &self.features)?;
         }
@@ -124,6 +136,12 @@ impl<'a> Report<'a> {
                 let _ = writeln!(out, "{line}");
             }
         }
+        if let Some(padded) = padded {
+            out.push_str(&padded.table());
+            for line in padded.lost().iter().take(self.args.show) {
+                let _ = writeln!(out, "lost {line}");
+            }
+        }
         Ok(out)
     }
 
@@ -142,7 +160,7 @@ impl<'a> Report<'a> {
 }
 
 impl Outcome {
-    fn stopped(&self) -> bool {
+    pub(crate) fn stopped(&self) -> bool {
         self.blocked || self.refused.is_some()
     }
 }

@@ -38,6 +38,9 @@ fn blocked(set: &str) -> (usize, usize, String) {
         by_source: false,
         place: PlaceArg::Query,
         weak: None,
+        every: 1,
+        pad: false,
+        pad_bytes: Vec::new(),
         features: None,
     };
     let mut engine = Counted { detectors: DetectorsAlone::new(Level::Balanced), seen: 0, blocked: 0 };

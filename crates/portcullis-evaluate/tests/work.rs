@@ -45,6 +45,9 @@ fn measured(path: PathBuf, place: PlaceArg) -> Measured {
         by_source: false,
         place,
         weak: None,
+        every: 1,
+        pad: false,
+        pad_bytes: Vec::new(),
         features: None,
     };
     let detectors = DetectorsAlone::new(Level::Balanced);

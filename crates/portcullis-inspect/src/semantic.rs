@@ -250,8 +250,13 @@ impl SemanticRun {
 
     /// What was found, for an event, and how many findings were dropped before.
     pub(crate) fn findings(&self) -> (impl Iterator<Item = Finding> + '_, u32) {
-        let analysis = &self.buffers.analysis;
-        (analysis.findings().iter().map(|found| self.describe(found)), analysis.findings_dropped())
+        let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
+        let mut findings: Vec<&portcullis_semantic::Finding> = analysis.findings().iter().collect();
+        if findings.len() > limits::FINDINGS_MAX {
+            // An event holds so many: those that tell most.
+            findings.sort_by(|a, b| detectors.points(b).total_cmp(&detectors.points(a)));
+        }
+        (findings.into_iter().map(|found| self.describe(found)), analysis.findings_dropped())
     }
 
     /// The scores of all values, highest over the threshold first.

@@ -53,9 +53,35 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
 /// No form has longer names.
 const NAME_BYTES_MAX: usize = 512;
 
-/// The field takes texts of several lines, in which people quote what they saw.
+/// The field takes texts of people, in which they quote what they saw: its innermost name that says something ends in a word
+/// for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
-    is_of_body(location.place) && has_word(last_part(location.name), TEXT_WORDS)
+    is_of_body(location.place) && is_text_name(location.name)
+}
+
+fn is_text_name(name: &[u8]) -> bool {
+    const PARTS_MAX: usize = 4;
+    let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    let telling = parts.filter(|part| part.iter().any(|b| b.is_ascii_alphabetic()));
+    for part in telling.take(PARTS_MAX) {
+        let (mut last, mut is_of_search) = (None, false);
+        for word in words(part) {
+            let is_one_of = |list: &[&[u8]]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+            is_of_search |= is_one_of(SEARCH_WORDS);
+            // `message_2`, `content_html`, `textEn`
+            let is_form = word.iter().all(u8::is_ascii_digit) || is_one_of(FORM_WORDS);
+            if !is_form || is_one_of(TEXT_WORDS) {
+                last = Some(is_one_of(TEXT_WORDS));
+            }
+        }
+        match last {
+            _ if is_of_search => return false,
+            Some(is_text) => return is_text,
+            // It says in which form something is: what it is stands above.
+            None => {}
+        }
+    }
+    false
 }
 
 /// The field is for what people look for: they look for names of functions, too.
@@ -291,21 +317,27 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"comment",
     b"comments",
     b"message",
+    b"messages",
     b"msg",
     b"text",
+    b"texts",
     b"body",
     b"description",
+    b"descriptions",
     b"desc",
     b"content",
+    b"contents",
     b"note",
     b"notes",
     b"question",
     b"answer",
+    b"answers",
     b"details",
     b"log",
     b"stack",
     b"markdown",
     b"md",
+    b"html",
     b"snippet",
     b"source",
     b"code",
@@ -316,14 +348,79 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"reply",
     b"summary",
     b"prompt",
-    // Mails and pages.
-    b"html",
     // What a program says of itself.
     b"err",
     b"error",
     b"errors",
     b"exception",
+    b"review",
+    b"reviews",
+    b"bio",
+    b"biography",
+    b"about",
+    b"feedback",
+    b"remark",
+    b"remarks",
+    b"caption",
+    b"excerpt",
+    b"abstract",
+    b"article",
+    b"story",
+    b"letter",
+    b"memo",
+    b"instructions",
+    b"explanation",
+    b"transcript",
+    b"paragraph",
+    b"annotation",
+    b"plaintext",
+    b"richtext",
+    b"draft",
+    b"changelog",
+    b"documentation",
+    b"footnote",
+    b"announcement",
+    b"bodytext",
+    b"textarea",
+    b"fulltext",
+    b"longdesc",
 ];
+
+/// Words that say in which form, language or version something is, not what it is.
+const FORM_WORDS: &[&[u8]] = &[
+    b"rendered",
+    b"raw",
+    b"html",
+    b"plain",
+    b"value",
+    b"values",
+    b"data",
+    b"default",
+    b"md",
+    b"en",
+    b"de",
+    b"fr",
+    b"es",
+    b"it",
+    b"pt",
+    b"ja",
+    b"zh",
+    b"ru",
+    b"us",
+    b"gb",
+    b"new",
+    b"draft",
+    b"full",
+    b"long",
+    b"short",
+    b"formatted",
+    b"string",
+    b"input",
+];
+
+/// What is looked for, or put in its place, is no text of its own.
+const SEARCH_WORDS: &[&[u8]] =
+    &[b"search", b"find", b"replace", b"replacement", b"pattern", b"query", b"regex"];
 
 const SERVICE_WORDS: &[&[u8]] = &[
     b"cors",
@@ -407,23 +504,30 @@ fn last_part(name: &[u8]) -> &[u8] {
     parts.find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default()
 }
 
-/// One of the words of `name` is in `list`, in any case. Signs part words, and so do capitals behind small letters.
+/// One of the words of `name` is in `list`, in any case.
 fn has_word(name: &[u8], list: &[&[u8]]) -> bool {
-    let mut start = 0;
-    let mut ends = |end: usize| {
-        let word = &name[start..end];
-        start = end;
-        // The sign that parted it from the word before: `_`, `-`, a dot, a bracket.
-        let word = match word {
-            [sign, rest @ ..] if !sign.is_ascii_alphanumeric() => rest,
-            _ => word,
-        };
-        list.iter().any(|known| word.eq_ignore_ascii_case(known))
-    };
+    words(name).any(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// The words of a name. Signs part them, and so do capitals behind small letters.
+fn words(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_end = |pair: &[u8]| {
         !pair[1].is_ascii_alphanumeric() || pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
     };
-    name.windows(2).enumerate().any(|(at, pair)| is_end(pair) && ends(at + 1)) || ends(name.len())
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.windows(2).position(is_end).map_or(rest.len(), |at| at + 1);
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        // The sign that parted it from the word before: `_`, `-`, a dot, a bracket.
+        Some(match word {
+            [sign, word @ ..] if !sign.is_ascii_alphanumeric() => word,
+            _ => word,
+        })
+    })
 }
 
 #[cfg(test)]
@@ -450,6 +554,58 @@ mod tests {
             assert!(!takes_statements(at(Place::Form, name)), "{name}");
         }
         assert!(!takes_statements(at(Place::Cookie, "sql")) && !takes_statements(at(Place::Header, "X-Sql")));
+    }
+
+    #[test]
+    fn fields_for_text() {
+        for name in [
+            "comment",
+            "message",
+            "post_content",
+            "bodyHtml",
+            "posts[0].content.rendered",
+            "variables.input.description",
+            "blocks.text",
+            "messages.content",
+            "content.cells.cells.source.source",
+            "outputs.data.text/plain",
+            "user[bio]",
+            "message_2",
+            "release_notes",
+            "html",
+            "description_en",
+        ] {
+            assert!(takes_text(at(Place::Json, name)) && takes_text(at(Place::Form, name)), "{name}");
+            assert!(!takes_text(at(Place::Query, name)) && !takes_text(at(Place::Header, name)), "{name}");
+        }
+        for name in [
+            "id",
+            "q",
+            "host",
+            "url",
+            "file",
+            "name",
+            "page",
+            "",
+            "content_type",
+            "messageId",
+            "comment_post_ID",
+            "textColor",
+            "replaceText",
+            "search_text",
+            "body_class",
+            "posts[0].id",
+            "context",
+            "value",
+            "data.value",
+            "0",
+            "a.b.c",
+            "log_level",
+            "commentator",
+            "notebook",
+        ] {
+            assert!(!takes_text(at(Place::Json, name)), "{name}");
+        }
     }
 
     #[test]
