@@ -1,4 +1,4 @@
-/// Assignments that are remembered; earlier ones stay.
+/// Assignments that are remembered: the last ones.
 const ASSIGNMENTS_MAX: usize = 12;
 
 /// Variables that the text itself sets (`a=ca;b=t;$a$b`), as it writes them.
@@ -11,15 +11,15 @@ pub struct Variables<'t> {
 impl<'t> Variables<'t> {
     /// Remembers an assignment.
     pub fn set(&mut self, name: &'t [u8], value: &'t [u8]) {
-        if let Some(place) = self.list.get_mut(self.len) {
-            *place = (name, value);
-            self.len += 1;
-        }
+        self.list[self.len % ASSIGNMENTS_MAX] = (name, value);
+        self.len += 1;
     }
 
     /// The last value set, unexpanded.
     pub fn get(&self, name: &[u8]) -> Option<&'t [u8]> {
-        self.list[..self.len].iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        let last = (self.len.saturating_sub(ASSIGNMENTS_MAX)..self.len).rev();
+        let mut last = last.map(|at| self.list[at % ASSIGNMENTS_MAX]);
+        last.find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     /// If `word` is `NAME=value`, both.

@@ -19,6 +19,8 @@ pub(super) struct Arguments {
     /// The second argument is a word for a time.
     pub second_is_unit: bool,
     pub plain_words: usize,
+    /// `install`, `add`
+    pub installs: bool,
     pub named_subcommand: bool,
     /// A URL of the web.
     pub has_url: bool,
@@ -46,6 +48,8 @@ impl Arguments {
             self.second_is_unit = shape == Shape::Word && is_unit(word);
         }
         self.count += 1;
+        self.installs |= matches!(word, b"install" | b"i" | b"add" | b"download" | b"exec" | b"dlx");
+        let word = word.strip_prefix(b"git+").unwrap_or(word);
         self.has_url |= shape == Shape::Host
             && (word.starts_with(b"http://") || word.starts_with(b"https://") || word.starts_with(b"ftp://"));
         self.shapes |= 1 << shape as u16;

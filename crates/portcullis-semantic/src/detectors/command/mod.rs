@@ -255,5 +255,8 @@ const HINTS: &[Hint] = &[
     Hint::text(".exe"),
     Hint::text("for /f"),
     Hint::text("|'"),
+    Hint::word("npm"),
+    Hint::word("yarn"),
+    Hint::word("pnpm"),
     Hint::text("ext::"),
 ];

@@ -28,6 +28,8 @@ pub(super) struct Command {
     pub is_listed: bool,
     /// Of Windows.
     pub is_windows: bool,
+    /// It runs the command that its arguments are.
+    pub runs_arguments: bool,
     any_case: bool,
 }
 
@@ -79,6 +81,7 @@ impl Names {
                 is_word: flags.contains('f'),
                 is_listed: flags.contains('l'),
                 is_windows: flags.contains('w'),
+                runs_arguments: flags.contains('r'),
                 any_case: flags.contains('i'),
             });
         }

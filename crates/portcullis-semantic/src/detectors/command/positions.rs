@@ -67,6 +67,14 @@ impl Position {
         (item.trim_ascii(), parted.is_some() || window.len() == self.start)
     }
 
+    /// `a.`id``, `(`id`, `date`)`, `the `id` of`: a name of SQL, or of what a sentence speaks of.
+    fn is_identifier(&self, text: &[u8], end: usize) -> bool {
+        let parts = |b: &u8| b" ,(.)".contains(b);
+        let is_parted = text[..self.start].last().is_some_and(parts) && self.start > 1;
+        let goes_on = text.get(end + 1).is_none_or(parts);
+        text.get(end) == Some(&b'`') && (is_parted && goes_on || text.get(end + 1) == Some(&b'.'))
+    }
+
     /// `test|id`, `x;id`: one word, the sign or a line end, and the name that ends at `end`, with nothing behind it.
     pub fn follows_word(&self, text: &[u8], end: usize) -> bool {
         let (item, is_whole) = self.item_before(text);
@@ -82,6 +90,9 @@ impl Position {
     pub fn is_sure(&self, text: &[u8], call: &Call) -> bool {
         // `|born={{birth date|..`
         if call.has(BARE_WORD) && text[self.at..call.start()].contains(&b'=') {
+            return false;
+        }
+        if self.sign == Sign::Backtick && self.is_identifier(text, call.end) {
             return false;
         }
         if matches!(self.sign, Sign::Substitution | Sign::Backtick | Sign::Logical) {

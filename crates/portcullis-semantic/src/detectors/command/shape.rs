@@ -80,8 +80,39 @@ fn is_sensitive(text: &[u8]) -> bool {
     lower.copy_from_slice(text);
     lower.make_ascii_lowercase();
     let lower = &*lower;
+    if is_secret_dotfile(lower) {
+        return true;
+    }
     let begins = |at: usize| sensitive(lower[at]).iter().any(|part| lower[at..].starts_with(part));
     memchr::memchr3(b'/', b'\\', b'.', lower).is_some() && (0..lower.len()).any(begins)
+}
+
+/// `.env`, `app/.env.local`, `~/.aws/credentials`, `.mysql_history`: where people keep what nobody else is to read.
+fn is_secret_dotfile(lower: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"env",
+        b"netrc",
+        b"npmrc",
+        b"pypirc",
+        b"pgpass",
+        b"my.cnf",
+        b"git-credentials",
+        b"vault-token",
+        b"dockercfg",
+        b"s3cfg",
+        b"boto",
+        b"aws",
+        b"kube",
+        b"git",
+    ];
+    lower.split(|b| matches!(b, b'/' | b'\\')).any(|part| {
+        let Some(name) = part.strip_prefix(b".") else { return false };
+        name.ends_with(b"_history")
+            || NAMES.iter().any(|known| {
+                name.strip_prefix(*known)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(b".") && *known == b"env")
+            })
+    })
 }
 
 fn is_option(text: &[u8], is_windows: bool) -> bool {
@@ -158,6 +189,8 @@ pub(super) fn is_path(text: &[u8]) -> bool {
             rest.is_empty() || matches!(rest[0], b'\\' | b'/')
         }
         [b'.', b'.'] => true,
+        // A file that begins with a dot.
+        [b'.', letter, ..] if letter.is_ascii_alphabetic() => true,
         _ => {
             let slashes = text.iter().filter(|&&b| matches!(b, b'/' | b'\\')).count();
             let last = text.rsplit(|&b| b == b'.').next().unwrap_or_default();

@@ -121,6 +121,10 @@ impl Reader<'_, '_> {
         {
             call.note(FETCH);
         }
+        if command.group == Group::Tool && seen.installs && seen.has_url {
+            call.note(INSTALL);
+            call.note(HOST);
+        }
         if command.group == Group::Shell && seen.reads_text {
             call.note(PIPED_TO_SHELL);
         }

@@ -2,7 +2,7 @@
 
 mod judge;
 
-use portcullis_lex::shell::{Lexer, Marks, TokenKind, Variables};
+use portcullis_lex::shell::{Lexer, Marks, Token, TokenKind, Variables};
 use portcullis_types::Span;
 
 use super::arguments::{Arguments, note_argument, note_marks};
@@ -24,6 +24,9 @@ const WORD_TOKENS: usize = 2;
 
 /// What a pattern for a command's name counts as beside.
 const PATTERN_TOKENS: usize = 16;
+
+/// Tokens of a `case` before its first command.
+const CASE_TOKENS_MAX: usize = 8;
 
 /// Words before a command that run it: assignments, `sudo`, options of those.
 const LEAD_WORDS_MAX: usize = 8;
@@ -222,8 +225,18 @@ impl<'r, 't> Reader<'r, 't> {
             {
                 continue;
             }
-            let (command, is_pathed) = self.command(marks)?;
-            if command.group == Group::Prefix {
+            // `case x in x)`: what follows the parenthesis is run.
+            if lead == 1 && self.lexer.text() == b"case" {
+                self.lexer.by_ref().take(CASE_TOKENS_MAX).find(|token| token.kind == TokenKind::Close)?;
+                continue;
+            }
+            let found = self.command(marks);
+            // `flock /tmp/x curl ..`, `chroot / id`
+            if prefixed && found.is_none() && shape::is_path(self.lexer.text()) {
+                continue;
+            }
+            let (command, is_pathed) = found?;
+            if command.group == Group::Prefix || command.runs_arguments && self.runs_next() {
                 prefixed = true;
                 continue;
             }
@@ -252,11 +265,34 @@ impl<'r, 't> Reader<'r, 't> {
         }
     }
 
+    /// Options, numbers and assignments, and a command behind them: the lexer is put before that one.
+    fn runs_next(&mut self) -> bool {
+        let begun = self.lexer.clone();
+        for _ in 0..LEAD_WORDS_MAX {
+            let before = self.lexer.clone();
+            let Some(Token { kind: TokenKind::Word(marks), span }) = self.lexer.next() else { break };
+            self.words += WORD_TOKENS;
+            let is_option =
+                matches!(shape::of(self.lexer.text(), marks, false), Shape::Option | Shape::Number)
+                    || Variables::assignment(span.of(self.text)).is_some();
+            if !is_option {
+                let runs = self
+                    .command(marks)
+                    .is_some_and(|(command, _)| !command.is_word || command.group != Group::Delay);
+                self.lexer = if runs { before } else { begun };
+                return runs;
+            }
+        }
+        self.lexer = begun;
+        false
+    }
+
     fn command(&self, marks: Marks) -> Option<(&'r Command, bool)> {
         let text = self.lexer.text();
         let name_at = text.iter().rposition(|&b| matches!(b, b'/' | b'\\')).map_or(0, |at| at + 1);
         let (folder, name) = text.split_at(name_at);
-        let is_pathed = is_folder_of_commands(folder);
+        let is_shared = self.sign != Sign::Begin && is_shared_program(text);
+        let is_pathed = is_shared || is_folder_of_commands(folder);
         if !folder.is_empty() && !is_pathed {
             return None;
         }
@@ -274,7 +310,7 @@ impl<'r, 't> Reader<'r, 't> {
                 let known = self.names.get(name).filter(|known| !(is_program && known.takes.contains(&b'a')));
                 // Any program of Windows, where a command follows a sign.
                 let any = || self.names.get(b"*").filter(|_| is_program && self.sign != Sign::Begin);
-                known.or_else(any)
+                known.or_else(any).or_else(|| self.names.get(b"*").filter(|_| is_shared))
             }
         }?;
         let is_dot = command.name == ".";
@@ -358,6 +394,16 @@ impl<'r, 't> Reader<'r, 't> {
         }
         self.judge(command, call, &seen)
     }
+}
+
+/// `\\host\share\x.exe`: a program on another machine.
+fn is_shared_program(text: &[u8]) -> bool {
+    const ENDS: &[&[u8]] =
+        &[b".exe", b".bat", b".cmd", b".com", b".ps1", b".vbs", b".dll", b".scr", b".hta", b".msi"];
+    let end = &text[text.len().saturating_sub(4)..];
+    text.starts_with(b"\\\\")
+        && text.iter().filter(|b| **b == b'\\').count() >= 4
+        && ENDS.iter().any(|known| end.eq_ignore_ascii_case(known))
 }
 
 /// `/tmp/x`, `C:\x`, `HKLM\Software`
