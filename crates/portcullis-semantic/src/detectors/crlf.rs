@@ -7,7 +7,7 @@ use portcullis_types::Span;
 
 use super::purpose;
 use super::scan::{is_one_of, is_word, run};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/CRLF_Injection";
@@ -26,9 +26,6 @@ pub struct Crlf;
 
 /// Line ends of a message that somebody pasted into a text; an injection needs fewer.
 const PASTED_LINES_MIN: usize = 4;
-
-/// Lines that are looked at.
-const LINES_MAX: usize = 64;
 
 static PROFILE: Profile = Profile::new(Class::Crlf, KINDS).needs(ByteGroups::of(b"\r\\\x80")).hints(HINTS);
 
@@ -51,16 +48,22 @@ impl Detector for Crlf {
         // Many lines are a text; the headers of a mail or a log in it are quoted.
         let lines = memchr::memchr_iter(b'\n', text).take(20).count();
         let is_pasted = lines >= PASTED_LINES_MIN && purpose::takes_text(input.location);
-        let is_mention = !is_one_line && lines > 12 || is_pasted;
-        let mut breaks = 0;
+        if purpose::takes_headers(input.location) {
+            return;
+        }
+        // Programs report the header fields of a message in JSON.
+        let may_be_block =
+            place == Place::Json || input.layers.iter().any(|layer| matches!(layer, Layer::Json));
         let mut at = 0;
-        while at < text.len() && breaks < LINES_MAX {
+        let mut line_start = 0;
+        while at < text.len() {
             let Some((start, next, writing)) = line_end(text, at) else { break };
             at = next;
-            breaks += 1;
+            let before = &text[line_start..start];
+            line_start = next;
             let mut add = |kind: KindId, to: usize| {
                 let span = Span::new(start, to.min(text.len()));
-                match is_mention {
+                match is_pasted {
                     true => found.mention(kind, span),
                     false => found.add(kind, span),
                 }
@@ -75,6 +78,10 @@ impl Detector for Crlf {
                 }
                 continue;
             };
+            // The block began before: what injects a field writes it behind something else.
+            if may_be_block && is_of_block(before) {
+                continue;
+            }
             add(kind, line + 24);
             match writing {
                 Writing::Escape => add(WRITTEN, next),
@@ -83,6 +90,15 @@ impl Detector for Crlf {
             }
         }
     }
+}
+
+/// A line of a message's head: a field, or what a request or response begins with.
+fn is_of_block(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let is_start = line.starts_with(b"HTTP/")
+        || memchr::memmem::find(&line[line.len().saturating_sub(10)..], b" HTTP/").is_some();
+    let name = line.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || **b == b'-').count();
+    is_start || name > 1 && line.get(name) == Some(&b':') && line.get(name + 1) != Some(&b'/')
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -292,6 +308,16 @@ mod tests {
         let (have, is_blocked) = look(Crlf, Place::Form, "post", b"a\r\nSet-Cookie: b=c");
         assert!(is_blocked, "{have}");
         blocks_at(Crlf, Place::Form, post, "response-header status-line");
+        let head =
+            "HTTP/1.1 200 OK\r\ncache-control: no-store\r\ncontent-type: application/json\r\nx-id: 1\r\n";
+        passes_at(Crlf, Place::Json, "event.raw", head);
+        passes_at(Crlf, Place::Json, "r", &head[17..]);
+        passes_at(Crlf, Place::Json, "responseHeaders", "x\r\nset-cookie: a=b; path=/");
+        passes_at(Crlf, Place::Form, "data", "{\"h\":\"date: Mon\\r\\ncontent-type: text/html\\r\\n\"}");
+        blocks_at(Crlf, Place::Json, "x\r\nset-cookie: a=b; path=/", "response-header");
+        // However many lines stand before it.
+        let lines = "one line\n".repeat(80);
+        blocks(Crlf, &format!("{lines}x\r\nSet-Cookie: a=b"), "response-header");
         passes(Crlf, "C:\\new\\reports");
         passes_at(Crlf, Place::Json, "json.text", "line one\nline two\n<b>bold</b>");
     }

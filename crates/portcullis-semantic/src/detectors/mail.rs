@@ -22,8 +22,6 @@ kinds! {
     FIELD "mail.field" Warning "the value is for a mail: an address, or a field named so";
 }
 
-/// Lines that are looked at.
-const LINES_MAX: usize = 64;
 /// What is longer in Base64 is a document, or a whole mail.
 const PACKED_BYTES_MAX: usize = 160;
 /// Lines of a value that is still no letter that somebody quotes.
@@ -187,7 +185,7 @@ impl Detector for Mail {
         let lines_after = memchr::memchr_iter(b'\n', text).count();
         let fits = lines_after <= SHORT_LINES && first.len() <= FIRST_LINE_BYTES_MAX;
         let (mut commands, mut headers, mut last) = (0, 0, Span::new(0, 0));
-        for (start, line) in lines.take(LINES_MAX) {
+        for (start, line) in lines {
             let Some(what) = classify(line) else { continue };
             let span = Span::new(start, start + line.len());
             // A header field counts where the value is for a mail; elsewhere many texts have lines like it.
@@ -201,8 +199,11 @@ impl Detector for Mail {
                 _ => found.mention(what, span),
             }
         }
-        if fits && commands > 1 {
-            found.add(SESSION, last);
+        if commands > 1 {
+            match fits {
+                true => found.add(SESSION, last),
+                false => found.mention(SESSION, last),
+            }
         }
         if fits && is_field && commands > 0 && headers == 0 {
             found.add(FIELD, Span::new(0, first.len()));

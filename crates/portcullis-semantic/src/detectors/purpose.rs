@@ -46,6 +46,7 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                 Class::Ldap => takes_filters(location),
                 Class::Xss => takes_code(location) || quotes_code(location),
                 Class::Command | Class::Code => takes_code(location),
+                Class::Template => takes_templates(location),
                 _ => false,
             })
 }
@@ -82,6 +83,30 @@ fn is_text_name(name: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// The field takes templates: of pages, mails and reports.
+pub(super) fn takes_templates(location: Location<'_>) -> bool {
+    const TEMPLATES: &[&[u8]] = &[
+        b"template",
+        b"templates",
+        b"layout",
+        b"theme",
+        b"partial",
+        b"liquid",
+        b"jinja",
+        b"twig",
+        b"handlebars",
+        b"mustache",
+        b"newcontent",
+        b"tpl",
+    ];
+    takes_code(location) || is_of_body(location.place) && has_word(last_part(location.name), TEMPLATES)
+}
+
+/// The field takes the header fields of a message: what a browser or a proxy reports of a request.
+pub(super) fn takes_headers(location: Location<'_>) -> bool {
+    is_of_body(location.place) && has_word(last_part(location.name), &[b"header", b"headers"])
 }
 
 /// The field is for what people look for: they look for names of functions, too.
@@ -384,6 +409,10 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"textarea",
     b"fulltext",
     b"longdesc",
+    b"traceback",
+    b"stacktrace",
+    b"stdout",
+    b"stderr",
 ];
 
 /// Words that say in which form, language or version something is, not what it is.

@@ -143,7 +143,9 @@ impl Code {
         let mut scan = Scan::new(text, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
-            let mut is_shown = || takes_text && quotation.holds(span.start as usize);
+            // Sentences name commands in back-ticks behind the words that PHP prints with.
+            let mut is_shown =
+                || takes_text && (kind == BACKTICK || quotation.holds((span.end as usize).saturating_sub(1)));
             match takes_code || is_spoken(text, span) || is_shown() {
                 true => found.mention(kind, span),
                 false => found.add(kind, span),

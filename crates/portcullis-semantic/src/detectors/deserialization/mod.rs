@@ -9,6 +9,7 @@
 //! References: <https://cheatsheetseries.owasp.org/cheatsheets/Deserialization_Cheat_Sheet.html>.
 
 mod binary;
+mod connection;
 mod markup;
 mod php;
 mod pickle;
@@ -38,6 +39,7 @@ kinds! {
     GADGET_VALUE "deserialization.gadget-value" Error "the value is the name of a class that gadgets begin with";
     ANY_TYPE "deserialization.any-type" Notice "a type name in JSON asks for a class";
     XML_GADGET "deserialization.xml-gadget" Critical "an XML element makes an object of a class that gadgets begin with";
+    CONNECTION "deserialization.connection" Critical "a connection string of JDBC that makes a driver load or run something";
     CONSTRUCTOR_KEY "deserialization.constructor-key" Critical "a key that asks an object container of PHP to call a constructor";
     XML_PROXY "deserialization.xml-proxy" Error "an XML element makes a proxy, as XStream writes it";
     XML_CLASS "deserialization.xml-class" Warning "an XML element is named like a class, or as XStream writes objects";
@@ -120,6 +122,9 @@ impl Detector for Deserialization {
             types::pairs_in_json(&self.types, text, found);
             types::value(&self.types, input, found);
         }
+        if input.groups.has(b':') {
+            connection::detect(text, found);
+        }
         // Yii makes an object of `{"class": ..., "__construct()": [...]}`.
         if input.location.place == Place::Name
             && let Some(at) = memchr::memmem::find(text, b"__construct()")
@@ -133,6 +138,7 @@ impl Detector for Deserialization {
 }
 
 const HINTS: &[Hint] = &[
+    Hint::text("jdbc:"),
     Hint::text("ro0ab"),
     Hint::text("aced0005"),
     Hint::text("\u{ac}\u{ed}"),

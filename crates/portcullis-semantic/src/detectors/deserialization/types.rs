@@ -135,8 +135,12 @@ fn note(types: &Types, value: &[u8], span: Span, found: &mut Found<'_>) {
 
 /// A value that is a type's name: of a key that names the type, or by itself.
 pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
-    let Some(name) = class_name(input.text) else { return };
     let span = Span::new(0, input.text.len().min(120));
+    if input.location.place == Place::Json && is_of_pickle(types, input) {
+        found.add(GADGET_TYPE, span);
+        return;
+    }
+    let Some(name) = class_name(input.text) else { return };
     let key = input.location.name;
     let key = &key[key.iter().rposition(|&b| b == b'.').map_or(0, |at| at + 1)..];
     let asks = input.location.place == Place::Json
@@ -155,6 +159,28 @@ pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
             found.mention(GADGET_VALUE, span)
         }
     }
+}
+
+/// jsonpickle: what `py/reduce` calls, and types and functions of modules that reach the system.
+fn is_of_pickle(types: &Types, input: &Input<'_>) -> bool {
+    let (path, text) = (input.location.name, input.text.trim_ascii());
+    let named = |key: &[u8]| memchr::memmem::find(path, key).is_some();
+    if !named(b"py/") {
+        return false;
+    }
+    let module = &text[..text.iter().position(|b| matches!(b, b'.' | b' ')).unwrap_or(text.len())];
+    let is_type = named(b"py/type") || named(b"py/function") || named(b"py/object") || named(b"py/repr");
+    named(b"py/reduce") && memchr::memchr(b'.', text).is_some() && class_or_function(text)
+        || is_type && types.has(Language::Python, module)
+}
+
+/// `os.system`, `a.b.C`
+fn class_or_function(text: &[u8]) -> bool {
+    text.len() <= NAME_BYTES_MAX
+        && text.split(|b| *b == b'.').all(|part| {
+            part.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
+                && part.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        })
 }
 
 /// The name in `a.b.Class`, `La.b.Class;`, `[a.b.Class`, `A.B.Type, Assembly, Version=...`: at least two dots, or one in .NET's

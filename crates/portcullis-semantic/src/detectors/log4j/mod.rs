@@ -19,10 +19,10 @@ kinds! {
     reference "https://logging.apache.org/security.html#CVE-2021-44228";
     JNDI "log4j.jndi" Critical "a lookup by JNDI, which loads code from another machine";
     BUILT "log4j.built" Error "lookups inside a lookup make up its name or text letter by letter";
-    NAMELESS "log4j.nameless" Error "a lookup without a name that stands for its default: `${::-x}`";
+    NAMELESS "log4j.nameless" Critical "a lookup without a name that stands for its default: `${::-x}`";
     CASE "log4j.case" Warning "a lookup that changes case or decodes: lower, upper, base64, date with a quoted text";
     VARIABLE "log4j.variable" Warning "a lookup of a variable of the system: env, sys, java, ...";
-    ALONE "log4j.alone" Error "such a lookup is all of a parameter, header or cookie: settings that have them are no part of a request";
+    ALONE "log4j.alone" Error "such a lookup stands in a parameter, header or cookie, or is all of a field: settings that have them are no part of a request";
 }
 
 /// See the module.
@@ -61,10 +61,13 @@ impl Detector for Log4j {
                 }
                 _ => false,
             };
-            if matches!(event, Event::Variable | Event::Case)
-                && is_value
-                && input.text[start..end].len() == input.text.trim_ascii().len()
-            {
+            // No page has them in its query or the fields of a head; in a body they may be part of a setting.
+            let is_all = || input.text[start..end].len() == input.text.trim_ascii().len();
+            let is_of_head = matches!(
+                input.location.place,
+                Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment
+            );
+            if matches!(event, Event::Variable | Event::Case) && is_value && (is_of_head || is_all()) {
                 found.add(ALONE, Span::new(start, end));
             }
         }
@@ -126,6 +129,9 @@ mod tests {
         check("%24%7Bsys:java.version%7D", "variable alone", true);
         passes_at(Class::Log4j, Place::Json, "env", "${env:PATH}");
         passes_at(Class::Log4j, Place::Form, "args", "${env:HOME}");
+        passes_at(Class::Log4j, Place::Form, "config", "region: ${env:AWS_REGION}");
+        check("region: ${env:AWS_REGION}", "variable alone", true);
+        check("${${::-j}}", "nameless", true);
         passes_at(Class::Log4j, Place::Json, "dir", "${sys:user.home}/logs");
         blocks_at(Class::Log4j, Place::Json, "${sys:java.version}", "variable alone");
         blocks_at(Class::Log4j, Place::Form, "${docker:containerId}", "variable alone");
@@ -141,7 +147,6 @@ mod tests {
             "`v=${v}` and ${items.map(i => `${i}`)}",
             "${{ github.ref }}",
             "jndi lookup what is it",
-            "region: ${env:AWS_REGION}",
             "${workspaceFolder}",
             "${",
             "}}}}${}",

@@ -3,7 +3,9 @@
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 
 use super::delimiters::Form;
-use super::plain::{assigns_variable, is_arithmetic, is_object, is_of_library, is_secret, plain_variable};
+use super::plain::{
+    assigns_variable, is_arithmetic, is_object, is_of_go, is_of_library, is_secret, plain_variable,
+};
 use super::{
     ARITHMETIC, ASSIGNMENT, ATTRIBUTE, BUILTIN, CALL, CODE, DEBUG, DIRECTIVE, FILTER, IMPORT, LITERAL_MEMBER,
     NEW, OBJECT, OBJECT_CALL, SHELL_TEXT, Template, VELOCITY_SET, is_statement, kind_of,
@@ -40,7 +42,10 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
         }
     } else if form == Form::Marked && assigns_variable(trimmed) {
         facts.note(CODE);
-    } else if is_of_library(trimmed) || form == Form::Marked && is_special(trimmed) {
+    } else if form == Form::Braces && is_of_go(trimmed)
+        || is_of_library(trimmed)
+        || form == Form::Marked && is_special(trimmed)
+    {
         facts.note(OBJECT);
         facts.note(OBJECT_CALL);
     } else {

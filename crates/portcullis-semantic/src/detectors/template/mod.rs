@@ -19,7 +19,8 @@ mod tests;
 use self::delimiters::{Delimiters, Form};
 use super::code::names::Names;
 use super::code::scan::Fact;
-use super::command;
+use super::quotation::Quotation;
+use super::{command, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -53,6 +54,9 @@ kinds! {
 
 /// An expression is read as one of a template, each token with the next one, and as code.
 const READINGS: usize = 3;
+
+/// What reaches the language below an engine, wherever it stands.
+const LIVE: &[KindId] = &[CODE, BUILTIN, FILTER, PREPROCESSING, PHP_BLOCK, SHELL_TEXT];
 
 /// See the module.
 #[derive(Debug)]
@@ -136,6 +140,9 @@ impl Detector for Template {
             input.location.place,
             Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment
         );
+        let is_editor = purpose::takes_templates(input.location);
+        let takes_text = purpose::may_mention(Class::Template, input.location);
+        let mut quotation = Quotation::new(text);
         for expression in Delimiters::new(text) {
             let inner = expression.inner.of(text);
             if expression.form == Form::Brackets && is_table(inner) {
@@ -150,8 +157,13 @@ impl Detector for Template {
             if facts == 0 {
                 continue;
             }
+            let is_shown =
+                is_editor || takes_text && quotation.holds((expression.span.end as usize).saturating_sub(1));
             for kind in (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1) {
-                found.add(kind, expression.span);
+                match is_shown && !LIVE.contains(&kind) {
+                    true => found.mention(kind, expression.span),
+                    false => found.add(kind, expression.span),
+                }
             }
             let rest = text.len() - expression.span.len();
             let calls = facts >> CALL.0 & 1 == 1 && input.location.place != Place::Json;

@@ -36,6 +36,9 @@ const OBJECTS: &[&[u8]] = &[
     b"springMacroRequestContext",
     b"execution",
     b"beans",
+    b"process",
+    b"global",
+    b"globalThis",
 ];
 
 pub(super) fn is_object(name: &[u8]) -> bool {
@@ -81,6 +84,15 @@ pub(super) fn plain_variable(text: &[u8]) -> Option<&[u8]> {
         .is_ascii_alphabetic()
         .then_some(&text[..end])
         .or_else(|| (text[0] == b'_').then_some(&text[..end]))
+}
+
+/// `.Env`, `.Env.PATH`, `env "PATH"`: what templates of Go tell of the system.
+pub(super) fn is_of_go(text: &[u8]) -> bool {
+    let path = text.strip_prefix(b".").unwrap_or_default();
+    let name = &path[..path.iter().take_while(|b| b.is_ascii_alphanumeric()).count()];
+    let calls = [&b"env "[..], b"expandenv "].iter().find_map(|call| text.strip_prefix(*call));
+    matches!(name, b"Env" | b"Environ" | b"Environment")
+        || calls.is_some_and(|argument| matches!(argument.trim_ascii_start().first(), Some(b'"' | b'`')))
 }
 
 /// `#x=..`: OGNL sets a variable, as no page does.

@@ -43,6 +43,9 @@ pub(in crate::detectors) enum Fact {
     Backtick,
 }
 
+/// How far the pieces of a name that is called are read back.
+const PIECES_BYTES_MAX: usize = 80;
+
 /// Bytes of a path of names that are looked up.
 const PATH_BYTES_MAX: usize = 160;
 
@@ -380,6 +383,9 @@ impl<'n, 't> Scan<'n, 't> {
                 if after_text_group {
                     self.note(Fact::TextCall, token.span);
                 }
+                if self.last_is(b')') && self.joins_pieces(token.span.start as usize) {
+                    self.note(Fact::TextCall, token.span);
+                }
                 if self.last_is(b']') && self.argument_now_is_text() {
                     self.note(Fact::VariableCall, token.span);
                 }
@@ -407,6 +413,28 @@ impl<'n, 't> Scan<'n, 't> {
         let ends = lexer.next().is_some_and(|next| next.is(b')'));
         ends && lexer.next().is_some_and(|next| next.is(b'('))
             && matches!(argument_at(lexer, self.text), Argument::Text(_) | Argument::Variable)
+    }
+
+    /// `(sy.(st).em)(id)`: PHP joins words to a name and calls it. The parenthesis that calls stands at `open`.
+    fn joins_pieces(&self, open: usize) -> bool {
+        let window = &self.text[open.saturating_sub(PIECES_BYTES_MAX)..open];
+        let is_piece = |b: &u8| b.is_ascii_alphanumeric() || b"_.()'\"".contains(b);
+        let from = window.iter().rposition(|b| !is_piece(b)).map_or(0, |at| at + 1);
+        let pieces = &window[from..];
+        let mut depth = 0usize;
+        for at in (0..pieces.len()).rev() {
+            match pieces[at] {
+                b')' => depth += 1,
+                b'(' if depth <= 1 => {
+                    let group = &pieces[at..];
+                    return memchr::memmem::find(group, b".(").is_some()
+                        && memchr::memmem::find(group, b").").is_some();
+                }
+                b'(' => depth -= 1,
+                _ => {}
+            }
+        }
+        false
     }
 
     fn argument_now_is_text(&self) -> bool {

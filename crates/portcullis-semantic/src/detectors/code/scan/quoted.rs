@@ -67,6 +67,17 @@ impl<'t> Scan<'_, 't> {
         {
             self.note(Fact::TextCall, token.span);
         }
+        // `getattr(os,'system')('id')`
+        let mut ahead = self.lexer;
+        let mut is_taken =
+            || ahead.next().is_some_and(|t| t.is(b')')) && ahead.next().is_some_and(|t| t.is(b'('));
+        if self.last_is(b',')
+            && inner.len() <= 24
+            && matches!(self.names.get(inner), Some(Group::Execute | Group::Eval))
+            && is_taken()
+        {
+            self.note(Fact::TextCall, token.span);
+        }
         if inner.starts_with(b"#_memberAccess") || inner.starts_with(b"#context[") {
             self.note(Fact::Ognl, token.span);
         }
