@@ -60,7 +60,7 @@ pub struct Args {
     /// Show each set's rows by source, family or tier
     #[arg(long)]
     pub by_source: bool,
-    /// Where a bare value is placed: a query parameter, unless the file is named for headers or query strings
+    /// Where a bare value is placed: a query parameter, unless the file is named for headers, query strings or posts
     #[arg(long, value_enum, default_value_t = PlaceArg::Query)]
     pub place: PlaceArg,
     /// Do not score attacks that this file of criteria calls weakly labelled; they get rows of their own

@@ -309,6 +309,9 @@ fn placed(bytes: Vec<u8>, file: &str, place: PlaceArg) -> Content {
     if file.contains("user-agents") {
         return Content::Value { place: Place::Header, name: "User-Agent", bytes };
     }
+    if file.contains("-posts") {
+        return Content::Value { place: Place::Form, name: "body", bytes };
+    }
     if file.contains("-query") {
         let uri = [b"/?", bytes.as_slice()].concat();
         return Content::Request { method: "GET".to_owned(), uri, headers: Vec::new(), body: Vec::new() };

@@ -212,6 +212,8 @@ fn disturbs(class: Class, payload: &[u8], position: Position, kind: Kind) -> boo
         Class::Sqli | Class::NoSql | Class::Xpath | Class::Code | Class::Xss => {
             has_quotes && first_quote(payload) == Some(b'"') && !has_tag(payload)
         }
+        // A line of the text is no header field, and the reader stops there.
+        Class::Crlf => has_markup,
         // A filter has neither.
         Class::Ldap => has_quotes,
         _ => false,
