@@ -31,10 +31,13 @@ kinds! {
 #[derive(Debug)]
 pub struct Ldap;
 
+/// An attribute and the number of a rule are no longer.
+const RULE_BYTES_MAX: usize = 96;
+
 /// A longer prefix is text of its own.
 const PREFIX_BYTES_MAX: usize = 64;
 
-static PROFILE: Profile = Profile::new(Class::Ldap, KINDS).needs(ByteGroups::of(b"()")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Ldap, KINDS).needs(ByteGroups::of(b"():")).hints(HINTS);
 
 impl Detector for Ldap {
     fn profile(&self) -> &'static Profile {
@@ -115,6 +118,7 @@ impl Scan<'_, '_, '_> {
                 _ => {}
             }
         }
+        self.rules();
         // A filter needs no white space: code and prose have it.
         let trimmed = text.trim_ascii();
         let is_bracketed = trimmed.first() == Some(&b'(') && trimmed.last() == Some(&b')');
@@ -131,6 +135,31 @@ impl Scan<'_, '_, '_> {
                 && is_one_of(name, DIRECTORY_ATTRIBUTES)
             {
                 self.add(NAMED, 0, text.len());
+            }
+        }
+    }
+
+    /// `userPassword:2.5.13.18:=...`: a matching rule by its number, also where the application has the parenthesis.
+    fn rules(&mut self) {
+        let text = self.text;
+        for sign in memchr::memmem::find_iter(text, b":=") {
+            let from = sign.saturating_sub(RULE_BYTES_MAX);
+            let head = &text[from..sign];
+            let Some(colon) = memchr::memrchr(b':', head) else { continue };
+            let rule = &head[colon + 1..];
+            let name = &head[..colon];
+            let name = name.strip_suffix(b":dn").unwrap_or(name);
+            let is_part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'-' | b';');
+            let name = &name[name.len() - name.iter().rev().take_while(is_part).count()..];
+            let is_number = rule.iter().filter(|b| **b == b'.').count() >= 3
+                && rule.first().is_some_and(u8::is_ascii_digit)
+                && rule.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+            if !is_number || name.is_empty() {
+                continue;
+            }
+            self.add(RULE, from + colon, sign + 2);
+            if is_one_of(name, ATTRIBUTES) {
+                self.add(ATTRIBUTE, from + colon - name.len(), from + colon);
             }
         }
     }
@@ -329,6 +358,15 @@ mod tests {
         blocks(Ldap, "(&(objectClass=user)(uid=*))", "operator whole attribute");
         blocks(Ldap, "(password=X*)", "substring attribute whole");
         blocks(Ldap, "*(|(mail=*))", "operator attribute presence");
+    }
+
+    #[test]
+    fn matching_rules() {
+        blocks(Ldap, "userPassword:2.5.13.18:=\\41", "rule attribute");
+        blocks(Ldap, "uid:dn:2.5.13.5:=admin", "rule attribute");
+        blocks(Ldap, "the words before userPassword:2.5.13.18:=x", "rule");
+        passes(Ldap, "ratio:1.2.3:=x");
+        passes(Ldap, "let x:10.0.0.1:=y");
     }
 
     #[test]

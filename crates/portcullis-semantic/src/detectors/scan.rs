@@ -47,3 +47,55 @@ pub(super) fn string_end(text: &[u8], at: usize) -> (usize, bool) {
     }
     (text.len(), false)
 }
+
+/// What is open at a place of a text, for a scan that goes on from place to place.
+#[derive(Debug)]
+pub(super) struct Nesting<'t> {
+    text: &'t [u8],
+    at: usize,
+    /// An odd number of these quotes stands before: [`NESTING_QUOTES`].
+    is_open: [bool; 2],
+    /// Braces and brackets that are open; below zero are those that the text did not open.
+    depth: i64,
+}
+
+const NESTING_QUOTES: [u8; 2] = [b'\'', b'"'];
+
+impl<'t> Nesting<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Nesting<'t> {
+        Nesting { text, at: 0, is_open: [false; 2], depth: 0 }
+    }
+
+    /// Goes on to `to`; what was passed stays passed. An apostrophe within a word is no quote.
+    fn go_on(&mut self, to: usize) {
+        let is_letter = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_alphabetic);
+        for at in self.at..to.min(self.text.len()) {
+            match self.text[at] {
+                b'\'' if at > 0 && is_letter(at - 1) && is_letter(at + 1) => {}
+                b'\'' => self.is_open[0] ^= true,
+                b'"' => self.is_open[1] ^= true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth -= 1,
+                _ => {}
+            }
+        }
+        self.at = self.at.max(to.min(self.text.len()));
+    }
+
+    /// The sign at `at`, which is no earlier than the one asked before, closes what the text did not open: a quote without one before
+    /// it, a brace or a bracket.
+    pub(super) fn closes_foreign(&mut self, at: usize) -> bool {
+        let Some(sign) = self.text.get(at) else { return false };
+        match NESTING_QUOTES.iter().position(|quote| quote == sign) {
+            Some(number) => {
+                self.go_on(at);
+                !self.is_open[number]
+            }
+            None if matches!(sign, b'}' | b']') => {
+                self.go_on(at + 1);
+                self.depth < 0
+            }
+            None => false,
+        }
+    }
+}

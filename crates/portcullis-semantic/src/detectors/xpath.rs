@@ -6,7 +6,7 @@
 
 use portcullis_types::Span;
 
-use super::scan::{has_at, is_one_of, is_word, run, skip_space};
+use super::scan::{Nesting, has_at, is_one_of, is_word, run, skip_space};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -45,7 +45,7 @@ impl Detector for Xpath {
             return;
         }
         let first = skip_space(text, 0);
-        let break_out = break_out(text, first);
+        let break_out = break_out(text, first).or_else(|| break_out_of_text(text, first));
         let is_path = matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
             || names_function(text, first)
             || loads(text, first);
@@ -85,7 +85,7 @@ impl Scan<'_, '_, '_> {
 
     fn functions(&mut self) {
         let text = self.text;
-        for open in memchr::memchr_iter(b'(', text).take(128) {
+        for open in memchr::memchr_iter(b'(', text) {
             let name = &text[..open];
             let start = open - name.iter().rev().take(24).take_while(|b| is_word(**b) || **b == b'-').count();
             let name = &text[start..open];
@@ -142,7 +142,7 @@ impl Scan<'_, '_, '_> {
 
     fn axes(&mut self) {
         let text = self.text;
-        for at in memchr::memmem::find_iter(text, b"::").take(64) {
+        for at in memchr::memmem::find_iter(text, b"::") {
             let start =
                 at - text[..at].iter().rev().take(20).take_while(|b| is_word(**b) || **b == b'-').count();
             let is_step = matches!(text.get(at + 2), Some(b'*' | b'@'))
@@ -151,7 +151,7 @@ impl Scan<'_, '_, '_> {
                 self.add(AXIS, start, at + 3);
             }
         }
-        for at in memchr::memchr_iter(b'@', text).take(32) {
+        for at in memchr::memchr_iter(b'@', text) {
             let before = text[..at].last();
             if text.get(at + 1) == Some(&b'*')
                 && matches!(before, None | Some(b'/' | b'(' | b'[' | b'|' | b' '))
@@ -164,12 +164,13 @@ impl Scan<'_, '_, '_> {
     /// `'] | //user`, `') or 1=1] | //*[('a`
     fn unions(&mut self) {
         let text = self.text;
-        for at in memchr::memchr_iter(b'|', text).take(32) {
+        let first = skip_space(text, 0);
+        for at in memchr::memchr_iter(b'|', text) {
             let next = skip_space(text, at + 1);
             let is_path = matches!(text[next..], [b'/', b'/' | b'*', ..] | [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.', b'/', ..]);
             let before = text[..at].trim_ascii_end().last();
             // All nodes, and others beside: `*|//text()`.
-            let is_all = matches!(text[..at].trim_ascii(), b"*" | b"@*" | b".");
+            let is_all = matches!(text[first.min(at)..at].trim_ascii_end(), b"*" | b"@*" | b".");
             if is_path && (is_all || matches!(before, Some(b']' | b'\'' | b'"' | b')'))) {
                 self.add(UNION, at, next + 2);
             }
@@ -188,6 +189,21 @@ fn break_out(text: &[u8], first: usize) -> Option<usize> {
     }
     let end = run(text, closed, 4, |b| b.is_ascii_alphabetic() || b == b'|');
     is_one_of(&text[closed..end], &[b"or", b"and", b"|"]).then_some(end)
+}
+
+/// The same in the middle of a text: behind a quote or bracket that the text did not open.
+fn break_out_of_text(text: &[u8], first: usize) -> Option<usize> {
+    let mut nesting = Nesting::new(text);
+    let mut from = first;
+    while let Some(at) = memchr::memchr3(b'\'', b'"', b']', &text[from..]).map(|at| from + at) {
+        from = at + 1;
+        let closed = run(text, from, 8, |b| matches!(b, b')' | b']' | b' '));
+        let end = run(text, closed, 4, |b| b.is_ascii_alphabetic() || b == b'|');
+        if is_one_of(&text[closed..end], &[b"or", b"and", b"|"]) && nesting.closes_foreign(at) {
+            return Some(end);
+        }
+    }
+    None
 }
 
 fn names_function(text: &[u8], first: usize) -> bool {
@@ -317,6 +333,16 @@ mod tests {
         blocks(Xpath, "' or //*[1] or '", "function-of-path break-out");
         blocks(Xpath, "*|//text()", "union");
         blocks(Xpath, "doc('http://a.example/x')", "document whole");
+    }
+
+    #[test]
+    fn text_before() {
+        let words = "don't walk along the river with her, he said ".repeat(30);
+        for attack in
+            ["' or count(/*)=1 or 'a'='b", "') and contains(../password,'c", "x'] | //user/*[contains(*,'"]
+        {
+            blocks(Xpath, &format!("{words}{attack}"), "");
+        }
     }
 
     #[test]

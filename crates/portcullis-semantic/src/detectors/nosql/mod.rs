@@ -12,7 +12,7 @@ mod tests;
 
 use portcullis_types::Span;
 
-use super::scan::{is_one_of, is_word, run, skip_space, string_end};
+use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
 use said::{closes_its_own, is_said, is_statement};
 use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
@@ -40,6 +40,9 @@ kinds! {
 
 /// A longer text that begins with a bracket is code.
 const SPLICE_BYTES_MAX: usize = 256;
+
+/// How far the statement before a `return` is looked at.
+const HEAD_BYTES_MAX: usize = 1_024;
 
 /// See the module.
 #[derive(Debug)]
@@ -109,7 +112,7 @@ impl Scan<'_, '_, '_> {
         if close.is_some_and(|close| memchr::memchr(b'[', text).is_none_or(|open| close < open)) {
             return;
         }
-        for at in memchr::memchr_iter(b'$', text).take(8) {
+        for at in memchr::memchr_iter(b'$', text) {
             let begins = at == 0 || matches!(text[at - 1], b'[' | b'.' | b'"' | b'\'' | b'{' | b' ' | b',');
             let end = run(text, at + 1, 24, is_word);
             let ends = matches!(text.get(end), None | Some(b']' | b'.' | b'[' | b'"' | b'\'' | b':'));
@@ -142,7 +145,9 @@ impl Scan<'_, '_, '_> {
     /// Operators as keys in JSON, or in what is nearly JSON.
     fn keys(&mut self, first: usize) {
         let text = self.text;
-        for at in memchr::memchr_iter(b'$', text).take(64) {
+        let mut nesting = Nesting::new(text);
+        let mut of_graphql = None;
+        for at in memchr::memchr_iter(b'$', text) {
             let end = run(text, at + 1, 24, is_word);
             let Some(kind) = operator(&text[at + 1..end]) else { continue };
             let before = text[..at].trim_ascii_end().last().copied();
@@ -155,6 +160,11 @@ impl Scan<'_, '_, '_> {
             let is_bracketed = before == Some(b'[') && text.get(next) == Some(&b']');
             let next = skip_space(text, next + usize::from(is_bracketed));
             let sign = text.get(next).copied();
+            // JavaScript for the database, whatever stands before it.
+            let begins = begins
+                || kind == KEY_RUNS
+                    && sign == Some(b':')
+                    && matches!(text.get(skip_space(text, next + 1)), Some(b'\'' | b'"' | b'f' | b'{'));
             if !begins || !(sign == Some(b':') || is_bracketed) {
                 // A bare name of an operator that has no other use.
                 if at == first && end == text.trim_ascii_end().len() && kind != KEY_OTHER {
@@ -171,7 +181,9 @@ impl Scan<'_, '_, '_> {
             let is_typed = sign == Some(b':')
                 && !is_quoted
                 && text.get(operand).is_some_and(|b| b.is_ascii_uppercase() || *b == b'[')
-                && memchr::memmem::find(text, b"query").or(memchr::memmem::find(text, b"mutation")).is_some();
+                && *of_graphql.get_or_insert_with(|| {
+                    memchr::memmem::find(text, b"query").or(memchr::memmem::find(text, b"mutation")).is_some()
+                });
             if is_typed {
                 continue;
             }
@@ -201,7 +213,11 @@ impl Scan<'_, '_, '_> {
                 || head.first().is_some_and(u8::is_ascii_alphanumeric)
                     && head.ends_with(b",")
                     && head.len() < 40;
-            if breaks && !matches!(head, b"\"" | b"'") {
+            // In the middle of a text: a quote or bracket that the text did not open, a comma, and the key.
+            let head_end = text[..at].trim_ascii_end();
+            let closer = head_end.strip_suffix(b",").map(|before| before.trim_ascii_end().len());
+            let breaks_out = closer.is_some_and(|end| end > 0 && nesting.closes_foreign(end - 1));
+            if breaks && !matches!(head, b"\"" | b"'") || breaks_out {
                 self.add(BREAK_OUT, first, operand + 1);
             }
         }
@@ -211,7 +227,7 @@ impl Scan<'_, '_, '_> {
     fn empty_operands(&mut self) {
         let text = self.text;
         let mut for_filters = None;
-        for at in memchr::memchr_iter(b'$', text).take(64) {
+        for at in memchr::memchr_iter(b'$', text) {
             let end = run(text, at + 1, 24, is_word);
             let is_key = at > 0 && text[at - 1] == b'"' && text.get(end) == Some(&b'"');
             let colon = skip_space(text, end + 1);
@@ -282,7 +298,8 @@ impl Scan<'_, '_, '_> {
     fn script(&mut self, first: usize) {
         let text = self.text;
         // `'; return ...`, `0;return true`, `';sleep(5000)`, `'});db...`
-        for semicolon in memchr::memchr_iter(b';', text).take(16) {
+        let mut nesting = Nesting::new(text);
+        for semicolon in memchr::memchr_iter(b';', text) {
             let next = skip_space(text, semicolon + 1);
             let end = run(text, next, 24, is_word);
             let word = &text[next..end];
@@ -293,6 +310,7 @@ impl Scan<'_, '_, '_> {
             if !returns && !waits {
                 continue;
             }
+            let first = first.max(semicolon.saturating_sub(HEAD_BYTES_MAX));
             let head = text[first..semicolon].trim_ascii();
             let is_break = match head.last() {
                 Some(b')' | b'}') => !closes_its_own(head, &text[first..next]),
@@ -306,6 +324,11 @@ impl Scan<'_, '_, '_> {
                 self.add(SCRIPT_RETURN, semicolon, after + 8);
             }
             let quoted = head.first().is_some_and(|b| matches!(b, b'\'' | b'"'))
+                || text[..semicolon]
+                    .trim_ascii_end()
+                    .len()
+                    .checked_sub(1)
+                    .is_some_and(|at| nesting.closes_foreign(at))
                 || head.iter().all(u8::is_ascii_digit) && !head.is_empty();
             if quoted && waits {
                 self.add(SCRIPT_WAITS, semicolon, end + 1);
@@ -330,7 +353,7 @@ impl Scan<'_, '_, '_> {
             self.add(SCRIPT_FIELD, first, first + 5);
         }
         let is_pair = |at: &usize| text.get(at + 1) == Some(&text[*at]);
-        for at in memchr::memchr2_iter(b'|', b'&', text).filter(is_pair).take(16) {
+        for at in memchr::memchr2_iter(b'|', b'&', text).filter(is_pair) {
             let head = text[first..at].trim_ascii();
             let after_quote = matches!(head.last(), Some(b'\'' | b'"'));
             let begins =
@@ -369,7 +392,7 @@ impl Scan<'_, '_, '_> {
     /// `db.users.find(`, `db.getCollection("x").drop(`
     fn methods(&mut self) {
         let text = self.text;
-        for at in memchr::memmem::find_iter(text, b"db.").take(8) {
+        for at in memchr::memmem::find_iter(text, b"db.") {
             if at > 0 && is_word(text[at - 1]) {
                 continue;
             }

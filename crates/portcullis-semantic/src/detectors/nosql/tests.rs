@@ -1,6 +1,6 @@
 use crate::Class::NoSql;
 use crate::Place;
-use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
+use crate::detectors::testing::{blocks, blocks_at, look, passes, passes_at};
 
 #[test]
 fn operators() {
@@ -76,4 +76,14 @@ fn what_is_closed_was_opened() {
     blocks(NoSql, "{};return true", "script-return");
     passes(NoSql, "{\"name\":{\"$regex\":\"^bob\"}}");
     blocks(NoSql, "{\"username\":{\"$regex\":\"^a\"}}", "key-matches credential");
+}
+
+/// Text before a piece that breaks out takes nothing from it.
+#[test]
+fn text_before() {
+    let words = "we didn't see it, and walked along the river {to} \"old\" houses; ".repeat(30);
+    for attack in ["', $or: [ {}, { 'a':'a", "' } ], $where: '1 == 1'", "';sleep(5000);'", "'||'1'=='1"] {
+        let (have, is_blocked) = look(NoSql, Place::Query, "q", format!("{words}{attack}").as_bytes());
+        assert!(is_blocked, "{attack}: {have}");
+    }
 }

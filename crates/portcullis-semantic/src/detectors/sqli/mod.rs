@@ -180,10 +180,12 @@ impl Sqli {
             if !input.groups.has(quote) {
                 continue;
             }
+            let first = memchr::memchr(quote, text).unwrap_or(0);
             for mut place in Quotes::new(text, quote) {
                 if !found.may_read(QUOTE_BYTES) {
                     return;
                 }
+                place.is_first = place.at == first;
                 if walk.has_read(place.at) || !walk::may_follow_quote(&text[place.at + 1..]) {
                     continue;
                 }
@@ -199,7 +201,7 @@ impl Sqli {
             // Behind PostgreSQL's dollar quotes.
             for at in memchr::memmem::find_iter(text, b"$$") {
                 if walk::may_follow_quote(&text[at + 2..]) {
-                    walk.run_behind(b'$', quotes::Place { at: at + 1, is_literal: false, opens: false });
+                    walk.run_behind(b'$', quotes::Place { at: at + 1, ..quotes::Place::default() });
                     if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                         return;
                     }
@@ -210,7 +212,7 @@ impl Sqli {
 }
 
 /// What a quote costs that is only asked what follows it.
-const QUOTE_BYTES: usize = 8;
+const QUOTE_BYTES: usize = 4;
 
 /// Words and signs of which an injection has at least one.
 const HINTS: &[Hint] = &[

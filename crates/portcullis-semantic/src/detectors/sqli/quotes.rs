@@ -3,13 +3,15 @@
 use memchr::{Memchr, memchr, memchr_iter};
 
 /// A quote, and whether it looks like one of a pair in the text itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub at: usize,
     /// It closes what an earlier quote opened, or opens what a later one closes: `the 'best' or "none"`.
     pub is_literal: bool,
     /// It looks like the first one of a pair.
     pub opens: bool,
+    /// It is the first of its sort.
+    pub is_first: bool,
 }
 
 /// The quotes of a text, in order.
@@ -19,6 +21,8 @@ pub(super) struct Quotes<'t> {
     quote: u8,
     places: Memchr<'t>,
     is_open: bool,
+    /// The quote before.
+    last: usize,
     /// A letter stands before the first quote: there is text that it could be quoted in.
     has_words: bool,
     /// Three quotes in a row stand in it, more than once.
@@ -37,6 +41,7 @@ impl<'t> Quotes<'t> {
             quote,
             places: memchr_iter(quote, text),
             is_open: false,
+            last: 0,
             has_words,
             has_runs,
             in_run: false,
@@ -84,6 +89,11 @@ impl Iterator for Quotes<'_> {
 
     fn next(&mut self) -> Option<Place> {
         let at = self.places.next()?;
+        // A string ends with its line, in most languages, and apostrophes that close nothing do not open one for the rest of a text.
+        if self.is_open && memchr(b'\n', &self.text[self.last..at]).is_some() {
+            self.is_open = false;
+        }
+        self.last = at;
         let before = self.text[..at].last().copied();
         let after = self.text.get(at + 1).copied();
         let touches_word = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
@@ -91,10 +101,10 @@ impl Iterator for Quotes<'_> {
         let ends = self.is_open && after.is_some_and(|b| !b.is_ascii());
         if touches_word(before) && touches_word(after) && !ends {
             // An apostrophe, or `x'or'`.
-            return Some(Place { at, is_literal: false, opens: false });
+            return Some(Place { at, is_literal: false, opens: false, is_first: false });
         }
         if self.ends_run(at) {
-            return Some(Place { at, is_literal: true, opens: false });
+            return Some(Place { at, is_literal: true, opens: false, is_first: false });
         }
         // Two in a word stand for one: 'O''Brien', 'O''%'.
         let is_double = |at: usize| {
@@ -106,12 +116,12 @@ impl Iterator for Quotes<'_> {
         };
         if self.is_open {
             self.is_open = is_double(at) || at > 0 && is_double(at - 1);
-            return Some(Place { at, is_literal: true, opens: false });
+            return Some(Place { at, is_literal: true, opens: false, is_first: false });
         }
         let closes = self.places.clone().next();
         if closes.is_some_and(|end| self.is_of_json(before, end)) {
             self.is_open = true;
-            return Some(Place { at, is_literal: true, opens: true });
+            return Some(Place { at, is_literal: true, opens: true, is_first: false });
         }
         // Chinese and Japanese put no space before a quote, and go on behind it with a letter.
         let is_dense =
@@ -119,7 +129,7 @@ impl Iterator for Quotes<'_> {
         let opens = (is_dense || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>+".contains(&b)))
             && after.is_some_and(|b| !b.is_ascii_whitespace() && b != self.quote);
         if !opens {
-            return Some(Place { at, is_literal: false, opens: false });
+            return Some(Place { at, is_literal: false, opens: false, is_first: false });
         }
         self.is_open = true;
         let is_literal = closes.is_some_and(|end| match &self.text[..at] {
@@ -136,7 +146,7 @@ impl Iterator for Quotes<'_> {
         });
         // Words before what follows.
         self.has_words |= is_literal;
-        Some(Place { at, is_literal, opens: closes.is_some() })
+        Some(Place { at, is_literal, opens: closes.is_some(), is_first: false })
     }
 }
 

@@ -341,3 +341,62 @@ fn json_in_json() {
     check("{\"id\":\"5\",\"more\":\"{\\\"q\\\":\\\"x' or 1=1#\\\"}\"}", "tautology after-quote");
     check("{\"id\":\"x\\u0027 or 1=1#\"}", "tautology after-quote");
 }
+
+/// Text of several kinds around a piece takes nothing from it, in a field that is not for text.
+#[test]
+fn text_around_a_piece() {
+    let words = "the weather was nice and we walked along the river, or so they said ".repeat(40);
+    let list = "- apples 3\n- pears (green) 4\n".repeat(60);
+    let json = format!("{{{}\"z\": 1}}", "\"a\": \"b c\", ".repeat(100));
+    let html = "<p class=\"x\">It was a day</p>\n".repeat(60);
+    let letter = "A".repeat(5_000);
+    let quotes = "it''s a 'word' and another ".repeat(80);
+    for attack in [
+        "x' or 1=1-- ",
+        "x' or 'a'='a",
+        "x') union select password from users-- ",
+        "x'; drop table users-- ",
+        "x' and sleep(5) and 'a'='a",
+        "admin'-- ",
+        "x' or id-- ",
+        "x'||(select version())||'",
+    ] {
+        for (kind, pad) in
+            [("words", &words), ("list", &list), ("json", &json), ("html", &html), ("letter", &letter)]
+        {
+            for text in [format!("{pad} {attack}"), format!("{attack}{pad}"), format!("{pad}{attack}{pad}")] {
+                let (have, is_blocked) = testing::look(Class::Sqli, Place::Query, "q", text.as_bytes());
+                assert!(is_blocked, "{attack} in {kind}: {have}");
+            }
+        }
+        let text = format!("{quotes}{attack}");
+        assert!(testing::look(Class::Sqli, Place::Query, "q", text.as_bytes()).1, "{attack} behind quotes");
+    }
+    for pad in [words, list, json, html, letter, quotes] {
+        passes(&pad);
+        testing::passes_at(Class::Sqli, Place::Query, "q", &pad);
+    }
+}
+
+#[test]
+fn text_around_a_piece_without_a_quote() {
+    for attack in ["1 or 1=1", "1 union select 1,2,3", "1 and sleep(5)"] {
+        let text = format!("{} {attack}", "we saw a house and a tree".repeat(30));
+        let (have, is_blocked) = testing::look(Class::Sqli, Place::Query, "q", text.as_bytes());
+        assert!(is_blocked, "{attack}: {have}");
+        // Such a piece ends the statement of nobody: a field for text may have it.
+        testing::passes_at(Class::Sqli, Place::Form, "text", &format!("so we wrote {attack} there"));
+    }
+}
+
+/// Long lists of strings are read once.
+#[test]
+fn lists_are_read_once() {
+    for unit in ["'a','b',", "\"x\",\"or\",", "('a','b'),", "''", "'='", "' or '", "';select 1;'", "`a` "] {
+        let mut analysis = Analysis::new();
+        let text = unit.repeat(100_000 / unit.len());
+        analysis.value(&Detectors::new(), Location::new(Place::Form, b"x"), text.as_bytes());
+        let (done, allowed) = analysis.work();
+        assert!(done <= allowed + 8 * text.len() as u64, "{unit}: {done} of {allowed}");
+    }
+}

@@ -163,7 +163,7 @@ pub(super) struct Walk<'t, 'n> {
     /// Quotes, by their place in [`QUOTES`], behind which the text has no end of a string.
     without_end: [bool; 2],
     tokens: u32,
-    /// Tokens of the whole reading, with comments.
+    /// Tokens of the whole reading, with comments, but for those of foreign text, which cost no more than their bytes.
     read: u32,
     /// The comment that was read last, while nothing behind it fitted.
     cut: Option<Span>,
@@ -179,6 +179,8 @@ pub(super) struct Walk<'t, 'n> {
     is_literal: bool,
     /// It looks like the first one of a pair.
     is_opening: bool,
+    /// It is the first of its sort in the text.
+    is_first: bool,
     facts: Facts,
     /// Kinds of all pieces of the reading.
     all_kinds: u64,
@@ -238,6 +240,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             compares_by_word: false,
             is_literal: false,
             is_opening: false,
+            is_first: false,
             facts: Facts::new(),
             all_kinds: 0,
             first_kinds: 0,
@@ -257,6 +260,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.ended = false;
         self.is_literal = false;
         self.is_opening = false;
+        self.is_first = false;
         self.begin_piece();
     }
 
@@ -290,6 +294,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.reset();
         self.is_literal = place.is_literal;
         self.is_opening = place.opens;
+        self.is_first = place.is_first;
         self.walk(Start::Quote(quote), place.at + 1);
     }
 
@@ -315,13 +320,13 @@ impl<'t, 'n> Walk<'t, 'n> {
                 self.skip_loose_quotes();
             }
             let Some(token) = self.next() else { break };
-            self.read += 1;
             if self.is_astray {
                 if self.is_stray(token) {
                     continue;
                 }
                 self.begin_inside(token);
             }
+            self.read += 1;
             let fits = self.step(token);
             if fits {
                 self.note_list(token);
@@ -373,8 +378,8 @@ impl<'t, 'n> Walk<'t, 'n> {
     fn violation(&mut self, token: Token) -> bool {
         match self.cut {
             // What the comment cuts off need not hold, on whatever line it stands.
-            Some(comment) => self.end_comment(comment),
-            None => self.boundary(),
+            Some(comment) if self.cuts_lines() => self.end_comment(comment),
+            _ => self.boundary(),
         }
         self.close_piece();
         self.ended = false;

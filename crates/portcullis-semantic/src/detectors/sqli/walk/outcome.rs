@@ -9,6 +9,9 @@ use crate::detectors::sqli::*;
 /// No name of a column in a condition is longer.
 const NAME_BYTES_MAX: usize = 128;
 
+/// A string that the text leaves open is longer only where it is not meant to be one, or the quote is the text's first.
+const TAIL_BYTES_MAX: usize = 64;
+
 /// Operators between two quotes are no longer.
 const TIGHT_BYTES_MAX: usize = 3;
 
@@ -110,13 +113,24 @@ impl Walk<'_, '_> {
                 true
             }
             Comment::Dashes | Comment::Hash | Comment::Block(false) => {
+                self.joined_name();
                 let rest = &self.text[span.end as usize..];
                 if !rest.trim_ascii().is_empty() {
                     // A line of its own follows; `#` and a line end are a space to MySQL.
                     if span.len() <= 24 {
                         self.note(COMMENT_SPLIT, span);
                     }
-                    self.cut = Some(span);
+                    // `admin'-- ` needs nothing behind it.
+                    let is_quoted = matches!(self.start, Start::Quote(_)) && self.from == span.start as usize;
+                    if !is_quoted || self.is_literal || self.is_opening || span.len() < 2 {
+                        self.cut = Some(span);
+                        return true;
+                    }
+                    self.end_comment(span);
+                    if !self.has(QUOTE_COMMENT) {
+                        self.ended = false;
+                        self.facts.kinds = 0;
+                    }
                     return true;
                 }
                 self.end_comment(span);
@@ -125,8 +139,12 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// A comment that ends with its line is worth noting: something was done before it, or it follows a quote that stands alone.
+    pub(super) fn cuts_lines(&self) -> bool {
+        self.tokens == 0 && !self.is_literal && !self.is_opening || self.facts.does_something()
+    }
+
     pub(super) fn end_comment(&mut self, span: Span) {
-        self.joined_name();
         self.boundary();
         let body = &self.word(span)[1..];
         let body = body.strip_prefix(b"-").or(body.strip_prefix(b"*")).unwrap_or(body);
@@ -138,9 +156,13 @@ impl Walk<'_, '_> {
             |b: u8| b.is_ascii_digit()
         };
         // `!"#$%&` is a row of keys.
+        // Comments of HTML: `<!-- ... -->`.
+        let is_markup = self.text[..span.start as usize].ends_with(b"<!")
+            || self.word(span).starts_with(b"--") && body.first() == Some(&b'>');
         // A line of signs that parts a text, and the end of a raw string of Rust: `"#;`, `"#)`.
         let is_row = self.word(span).starts_with(b"#$")
             || self.word(span).starts_with(b"#") && matches!(body.first(), Some(b';' | b')' | b','))
+            || is_markup && !self.facts.does_something()
             || body.len() >= LINE_SIGNS_MIN && body.iter().all(|b| *b == body[0]);
         let short = (letters == 0 || letters <= 12 && !touches(body[0])) && !is_row;
         // `abc'--xyz`, `"a"-–-b`: hyphens that join words of a token or an address.
@@ -149,7 +171,8 @@ impl Walk<'_, '_> {
             && body.iter().find(|b| **b != b'-').is_some_and(u8::is_ascii_alphabetic)
             && body.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
         // What it cuts off may be long: behind a piece that does something any comment ends it.
-        let cuts = !is_joint && !is_row && self.facts.does_something();
+        let is_statement = self.start == Start::Raw && (self.has(STATEMENT) || self.has(STATEMENT_PLAIN));
+        let cuts = !is_joint && !is_row && !is_statement && self.facts.does_something();
         // `name'-- ...`: no space, and the quote is none of a pair.
         let is_tight = self.tokens == 0
             && self.from == span.start as usize
@@ -236,7 +259,11 @@ impl Walk<'_, '_> {
             && self.has(QUOTE_SIGN)
             && self.last_span.start as usize - self.begun <= TIGHT_BYTES_MAX
             && !self.text[self.begun..self.last_span.start as usize].contains(&b' ');
-        is_sentence && !is_tight && last.split(|b| *b == b' ').filter(|word| word.len() > 1).count() > 1
+        let is_text = !self.is_first && (last.len() > TAIL_BYTES_MAX || last.contains(&b'\n'));
+        is_text
+            || is_sentence
+                && !is_tight
+                && last.split(|b| *b == b' ').filter(|word| word.len() > 1).count() > 1
     }
 
     /// The last token is a string that does not end, and not of the quote that began the piece: the statement's own quote would be

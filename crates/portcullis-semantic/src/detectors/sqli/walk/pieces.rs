@@ -67,6 +67,11 @@ impl Walk<'_, '_> {
         } else if self.start == Start::Raw {
             return;
         }
+        // `class="x">@name`: the end of an attribute.
+        let is_markup = self.is_literal && matches!(self.text[self.begun..], [b'>', ..] | [b'/', b'>', ..]);
+        if is_markup && !self.facts.does_something() {
+            return;
+        }
         let field = self.pieces.field;
         if field.is_password && self.is_of_signs() || field.takes_conditions && self.is_of_conditions() {
             return;
