@@ -27,6 +27,8 @@ mod shown;
 pub mod sqli;
 pub mod ssi;
 pub mod ssrf;
+#[cfg(test)]
+mod survival;
 pub mod template;
 #[cfg(test)]
 pub(crate) mod testing;

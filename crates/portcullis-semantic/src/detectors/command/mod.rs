@@ -141,6 +141,8 @@ impl Command {
             && (!memchr::memchr_iter(b' ', text).any(parts_words)
                 || memchr::memmem::find(text, b"|+").is_some());
         let mut variables = Variables::default();
+        let is_whole_body = input.location.place == Place::Text;
+        let takes_password = purpose::takes_password(input.location);
         let is_file = input.location.place == Place::FileContent;
         let may_quote = purpose::may_mention(Class::Command, input.location);
         let takes_code = purpose::takes_code(input.location);
@@ -180,7 +182,10 @@ impl Command {
                 || call.group == Group::Recon
                     && position.follows_word(text, call.end)
                     && purpose::takes_single_name(input.location);
-            if call.is_bare_name() && !is_sure {
+            // A body that nobody took apart, or a password, has names and signs by chance.
+            let is_by_chance = is_whole_body && (call.has(BARE) || call.has(BARE_WORD))
+                || takes_password && !call.parts_words(text);
+            if call.is_bare_name() && !is_sure || is_by_chance {
                 continue;
             }
             let start = pipe.filter(|_| after_pipe).map_or(position.start, |call| call.start as usize);

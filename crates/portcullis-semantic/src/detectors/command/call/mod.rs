@@ -71,6 +71,12 @@ impl Call {
         (0..super::KINDS.len() as u16).map(KindId).filter(|kind| self.has(*kind))
     }
 
+    /// Something parts its name from its arguments: it is no name alone.
+    pub fn parts_words(&self, text: &[u8]) -> bool {
+        let call = self.span().of(text).trim_ascii();
+        self.has(IFS) || self.has(BRACE_LIST) || call.iter().any(u8::is_ascii_whitespace)
+    }
+
     /// Its name is no word of a language.
     pub fn is_distinctive(&self) -> bool {
         self.is_distinctive
