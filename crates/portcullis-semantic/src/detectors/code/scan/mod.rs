@@ -73,6 +73,8 @@ pub(in crate::detectors) struct Scan<'n, 't> {
     tokens: usize,
     /// Where reading goes on, if not behind the last token.
     pub(super) restart: Option<usize>,
+    /// Where a text ends that is read as code, and where its quote does.
+    pub(super) resume: Option<(usize, usize)>,
     /// Bytes of texts that were read as code, too.
     pub(super) read_again: usize,
 }
@@ -95,6 +97,7 @@ impl<'n, 't> Scan<'n, 't> {
             has_pending: false,
             tokens: 0,
             restart: None,
+            resume: None,
             read_again: 0,
         }
     }
@@ -108,7 +111,16 @@ impl<'n, 't> Scan<'n, 't> {
                     None => self.has_pending = false,
                 }
             }
-            let token = self.lexer.next()?;
+            // Behind a text that was read as code the reading goes on.
+            if let Some((_, after)) = self.resume.take_if(|(end, _)| self.lexer.position() >= *end) {
+                self.lexer = self.lexer.go_on_at(after);
+                (self.before_last, self.last) = (None, None);
+            }
+            let token = match self.lexer.next() {
+                Some(token) => token,
+                None if self.resume.is_some() => continue,
+                None => return None,
+            };
             self.tokens += 1;
             match token.kind {
                 TokenKind::Name => self.name(token),

@@ -45,11 +45,21 @@ impl<'t> Scan<'_, 't> {
         self.texts = self.texts.saturating_add(1);
         self.in_call = false;
         let inner = token.inner(self.text);
-        if may_be_code(self.text, token.span.start as usize, inner) {
+        let (start, end) = (token.span.start as usize, token.span.end as usize);
+        if may_be_code(self.text, start, inner) {
             // What joins texts is no member's dot.
             let joins = inner.len() - inner.trim_ascii_start().len();
             let is_joint = inner[joins..].starts_with(b".");
             self.restart = Some(token.span.start as usize + 1 + if is_joint { joins + 1 } else { 0 });
+            self.read_again += inner.len();
+        } else if self.text[start] != b'`'
+            && self.resume.is_none()
+            && inner.len() >= CODE_BYTES_MIN
+            && has_call(inner)
+        {
+            // Code in a text is code to what evaluates it.
+            self.restart = Some(start + 1);
+            self.resume = Some((end - 1, end));
             self.read_again += inner.len();
         }
         let next = self.peek();
@@ -123,10 +133,24 @@ impl<'t> Scan<'_, 't> {
     }
 }
 
+/// A parenthesis follows a name of two letters at least, or another one: `[text](link)` and `f(x)` are no calls that tell anything.
+fn has_call(text: &[u8]) -> bool {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    memchr::memchr_iter(b'(', text).any(|at| {
+        let before = text[..at].trim_ascii_end();
+        matches!(before, [.., first, last] if is_name(first) && is_name(last))
+            || before.ends_with(b")")
+            || before.ends_with(b"*/")
+    })
+}
+
+/// A shorter text has no call in it that tells anything.
+const CODE_BYTES_MIN: usize = 6;
+
 /// What stands between two quotes may be no text but code, if the first of them ends one: an operator follows it, the second one
 /// begins an argument, or it is an apostrophe. `x'.system('id').'`, `it's <?php system('id')`
 fn may_be_code(text: &[u8], at: usize, inner: &[u8]) -> bool {
-    if text[at] == b'`' || memchr::memchr(b'(', inner).is_none() {
+    if text[at] == b'`' || !has_call(inner) {
         return false;
     }
     let is_sign = |b: &u8| b".;,)+|&}]-*^?".contains(b);
