@@ -57,5 +57,5 @@ fn attacks_are_found() {
 #[test]
 fn honest_requests_pass() {
     let (blocked, seen, report) = blocked("benign.jsonl");
-    assert!(seen >= 300 && blocked * 1_000 <= seen * 35, "{blocked} of {seen}\n{report}");
+    assert!(seen >= 300 && blocked * 1_000 <= seen * 40, "{blocked} of {seen}\n{report}");
 }

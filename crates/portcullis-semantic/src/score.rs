@@ -139,6 +139,9 @@ impl Model {
     }
 }
 
+/// What a finding that is only mentioned weighs of that: a long text mentions many.
+const MENTIONED: f32 = 0.1;
+
 /// Weights until some are learned.
 fn prior(severity: Severity) -> [f32; 2] {
     let weight = match severity {
@@ -147,7 +150,7 @@ fn prior(severity: Severity) -> [f32; 2] {
         Severity::Warning => 1.2,
         _ => 0.3,
     };
-    [weight, weight * 0.3]
+    [weight, weight * MENTIONED]
 }
 
 /// The score of one value for one detector.
