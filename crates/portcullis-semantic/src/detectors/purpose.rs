@@ -45,7 +45,8 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                 }
                 Class::Ldap => takes_filters(location),
                 Class::Xss => takes_code(location) || quotes_code(location),
-                Class::Command | Class::Code => takes_code(location),
+                Class::Command => takes_code(location) || takes_command_lines(location),
+                Class::Code => takes_code(location),
                 Class::Template => takes_templates(location),
                 _ => false,
             })
@@ -102,6 +103,15 @@ pub(super) fn takes_templates(location: Location<'_>) -> bool {
         b"tpl",
     ];
     takes_code(location) || is_of_body(location.place) && has_word(last_part(location.name), TEMPLATES)
+}
+
+/// The field holds command lines of a project: `scripts` of a package, steps of a pipeline.
+pub(super) fn takes_command_lines(location: Location<'_>) -> bool {
+    let last = last_part(location.name);
+    let above = &location.name[..location.name.len() - last.len()];
+    location.place == Place::Json
+        && (last_part(above) == b"scripts"
+            || !above.is_empty() && [&b"run"[..], b"entrypoint"].contains(&last))
 }
 
 /// The field takes the header fields of a message: what a browser or a proxy reports of a request.

@@ -145,7 +145,7 @@ impl Command {
         let takes_password = purpose::takes_password(input.location);
         let is_file = input.location.place == Place::FileContent;
         let may_quote = purpose::may_mention(Class::Command, input.location);
-        let takes_code = purpose::takes_code(input.location);
+        let takes_code = purpose::takes_code(input.location) || purpose::takes_command_lines(input.location);
         let mut surroundings = Surroundings::new(text, &self.names);
         let mut pipe: Option<Span> = None;
         let mut was_mentioned = false;

@@ -92,6 +92,11 @@ impl Position {
         if call.has(BARE_WORD) && text[self.at..call.start()].contains(&b'=') {
             return false;
         }
+        // `{{ x | date }}`, `{% .. | sort %}`
+        let end = text[call.end..].trim_ascii_start();
+        if self.sign == Sign::Pipe && (end.starts_with(b"}}") || end.starts_with(b"%}")) {
+            return false;
+        }
         if self.sign == Sign::Backtick && self.is_identifier(text, call.end) {
             return false;
         }

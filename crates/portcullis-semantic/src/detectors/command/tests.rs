@@ -251,6 +251,27 @@ fn pasted_lines() {
     blocks(Class::Command, "; cat$u+/etc$u/passwd$u", "reading sensitive-file");
 }
 
+/// Filters of templates, scripts of a package, columns in back-ticks.
+#[test]
+fn names_with_another_meaning() {
+    for text in [
+        "sent {{ \"now\" | date }} to you",
+        "{% for x in 'ab' | sort %}",
+        "name `id`, type `date`",
+        "SELECT a.`id` FROM `users`",
+    ] {
+        let (have, is_blocked) =
+            crate::detectors::testing::look(Class::Command, Place::Query, "q", text.as_bytes());
+        assert!(!have.contains("bare") && !have.contains("recon"), "{text}: {have} {is_blocked}");
+    }
+    let at = |name: &str| {
+        let line = b"tsc -p . || exit 0; cat /etc/os-release";
+        crate::detectors::testing::look(Class::Command, Place::Json, name, line).0
+    };
+    assert!(at("versions.1.scripts.build").contains("reading~"), "{}", at("versions.1.scripts.build"));
+    assert!(at("run").contains("reading") && !at("run").contains("reading~"), "{}", at("run"));
+}
+
 #[test]
 fn what_the_field_is_for() {
     let blocked = |name: &str, text: &str| {

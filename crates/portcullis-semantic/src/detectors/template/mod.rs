@@ -177,10 +177,12 @@ impl Detector for Template {
     }
 }
 
-/// `[[1, 2], [3, 4]]`: values with commas between them, and nothing called.
+/// `[[int], str]`: the inner bracket closes first. `[[1, 2], [3, 4]]`: values with commas between them, and nothing called.
 fn is_table(inner: &[u8]) -> bool {
-    memchr::memchr2(b',', b'(', inner).is_some_and(|at| inner[at] == b',')
-        && memchr::memchr(b'(', inner).is_none()
+    let closes_first = memchr::memchr2(b'[', b']', inner).is_some_and(|at| inner[at] == b']');
+    closes_first
+        || memchr::memchr2(b',', b'(', inner).is_some_and(|at| inner[at] == b',')
+            && memchr::memchr(b'(', inner).is_none()
 }
 
 /// `name.method()`: no filter, no argument of words.
