@@ -152,7 +152,8 @@ impl Command {
         // Where the commands end with which the value begins, if none of them tells anything.
         let mut plain_until = None;
         for position in Positions::new(text, input.groups) {
-            if !self.names.may_begin(&text[position.at..]) {
+            let line = &text[position.at..];
+            if !self.names.may_begin(line) || !input.groups.has(b'$') && is_pair(line) {
                 continue;
             }
             // What has line ends is no form that nobody has decoded, but lines of Base64, say.
@@ -225,6 +226,19 @@ impl Command {
         }
     }
 }
+
+/// `name=value` up to the next sign: it sets what nothing asks for.
+fn is_pair(line: &[u8]) -> bool {
+    let window = &line[..line.len().min(PAIR_BYTES_MAX)];
+    let name = window.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let end = window.iter().position(|b| b.is_ascii_whitespace() || b";|&+`'\"{".contains(b));
+    name > 0
+        && window.get(name) == Some(&b'=')
+        && end.map_or(line.len() == window.len(), |end| matches!(window[end], b';' | b'|' | b'&' | b'\n'))
+}
+
+/// How far the value of a pair is read.
+const PAIR_BYTES_MAX: usize = 96;
 
 /// A shell that is given no file reads its commands from the pipe.
 fn reader_takes_pipe(call: &call::Call) -> bool {
