@@ -112,16 +112,17 @@ impl Transaction {
         }
     }
 
-    /// As libmodsecurity does, from phase 1 on: the whole target at once, and the file name is what then stands before the
-    /// first question mark, scheme and authority included.
+    /// As libmodsecurity does, from phase 1 on; the file name is what stands before the first question mark, scheme and
+    /// authority included. It ends there before it is unescaped, as from 3.0.12 on: an escaped question mark hides nothing
+    /// behind it (CVE-2024-1019).
     fn unescape_target(&mut self, target: &[u8], uri: Span) {
         self.path_unescaped = true;
         self.store.set_scalar(Variable::RequestUri, &percent_decode(uri.of(target), false));
-        let whole = percent_decode(target, false);
-        let path = &whole[..memchr::memchr(b'?', &whole).unwrap_or(whole.len())];
-        self.store.set_scalar(Variable::RequestFilename, path);
-        self.store.set_scalar(Variable::PathInfo, path);
-        self.store.set_scalar(Variable::RequestBasename, &path[basename(path)..]);
+        let path = &target[..memchr::memchr(b'?', target).unwrap_or(target.len())];
+        let path = percent_decode(path, false);
+        self.store.set_scalar(Variable::RequestFilename, &path);
+        self.store.set_scalar(Variable::PathInfo, &path);
+        self.store.set_scalar(Variable::RequestBasename, &path[basename(&path)..]);
     }
 
     /// From phase 2 on, the path in `REQUEST_URI`, `REQUEST_FILENAME` and `REQUEST_BASENAME` has its percent-encoding

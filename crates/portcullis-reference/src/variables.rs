@@ -191,10 +191,9 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
     let (raw_path, query) = request.path_and_query();
     // Apache takes the percent signs off the path between phase 1 and phase 2 (`ap_process_request_internal`).
     let path = if transaction.phase.number() > 1 { unescape(raw_path) } else { raw_path.to_vec() };
-    // libmodsecurity unescapes the whole target at once, and takes the file name up to the first question mark then.
-    let whole = unescape(&request.uri);
-    let whole_path = whole.split(|&b| b == b'?').next().unwrap_or_default();
-    let path = if transaction.modsecurity3 { whole_path } else { path.as_slice() };
+    // libmodsecurity takes all up to the first question mark, and unescapes it at once (from 3.0.12 on in this order).
+    let whole_path = unescape(request.uri.split(|&b| b == b'?').next().unwrap_or_default());
+    let path = if transaction.modsecurity3 { whole_path.as_slice() } else { path.as_slice() };
     let flag = |on: bool| Some(BString::from(if on { "1" } else { "0" }));
     let number = |n: u64| Some(BString::from(n.to_string()));
     let response =

@@ -177,13 +177,16 @@ fn the_target_is_unescaped_earlier_and_as_a_whole() {
         ],
         &unescaped(2).each_ref().map(String::as_str),
     );
-    // An escaped question mark ends the file name; an absolute target keeps its scheme there.
-    check(
-        &show("REQUEST_FILENAME"),
-        Request::get("/a%3fb/c"),
-        &["1 REQUEST_FILENAME=/a?b/c"],
-        &["1 REQUEST_FILENAME=/a"],
-    );
+    // An escaped question mark hides nothing (CVE-2024-1019); an absolute target keeps its scheme there.
+    for (target, path, base) in [
+        ("/a%3fb/c", "/a?b/c", "c"),
+        ("/app%3f/<script>?q", "/app?/<script>", "<script>"),
+        ("/a?b%3f/c", "/a", "a"),
+    ] {
+        let want = [format!("1 REQUEST_FILENAME={path}"), format!("1 REQUEST_BASENAME={base}")];
+        let want = want.each_ref().map(String::as_str);
+        check(&show("REQUEST_FILENAME|REQUEST_BASENAME"), Request::get(target), &want, &want);
+    }
     check(
         &show("REQUEST_URI|REQUEST_FILENAME"),
         Request::get("http://h/p?q"),
