@@ -573,12 +573,13 @@ fn is_disruptive(action: &Action) -> bool {
     )
 }
 
-/// `log` and `auditlog` after all words for and against them; without any, both.
+/// `log` and `auditlog` after all words for and against them; without any, both. `nolog` takes both away, and `log` gives only
+/// itself back (`msre_action_log_init`).
 fn logging(defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> (bool, bool) {
     let (mut log, mut audit) = (true, true);
     for action in defaults.iter().chain(own) {
         match action.node {
-            Action::Log => (log, audit) = (true, true),
+            Action::Log => log = true,
             Action::NoLog => (log, audit) = (false, false),
             Action::AuditLog => audit = true,
             Action::NoAuditLog => audit = false,
