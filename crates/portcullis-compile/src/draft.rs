@@ -182,8 +182,47 @@ impl<'a> Reader<'a, '_> {
             let error = Diagnostic::error(span, "SecDefaultAction needs a disruptive action");
             self.diagnostics.push(error.with_hint("add pass, deny, drop, allow, redirect or proxy"));
         }
+        self.check_default(actions);
         let slot = self.default_slot(phase_of(actions).unwrap_or(Phase::RequestBody));
         self.defaults[slot] = actions;
+    }
+
+    /// What ModSecurity 2 does not take there (`cmd_default_action`).
+    fn check_default(&mut self, actions: &[Spanned<Action>]) {
+        for action in actions {
+            let what = match action.node {
+                Action::Id(_) => "id",
+                Action::Rev(_) => "rev",
+                Action::Msg(_) => "msg",
+                Action::Ver(_) => "ver",
+                Action::Accuracy(_) => "accuracy",
+                Action::Maturity(_) => "maturity",
+                Action::Chain => "chain",
+                Action::Skip(_) => "skip",
+                Action::SkipAfter(_) => "skipAfter",
+                _ => continue,
+            };
+            let error = Diagnostic::error(action.span, format!("SecDefaultAction cannot have {what}"));
+            self.diagnostics.push(error.with_hint("it belongs to one rule: write it there"));
+        }
+    }
+
+    /// A directive that changes rules and finds none: rules have to stand before it.
+    fn warn_of_none(&mut self, directive: &str, selector: &RuleSelector, span: SourceSpan) {
+        let what = match selector {
+            RuleSelector::Ids(ids) => {
+                let shown = ids.iter().map(|range| match range.first == range.last {
+                    true => range.first.to_string(),
+                    false => format!("{}-{}", range.first, range.last),
+                });
+                format!("with the id {}", shown.collect::<Vec<_>>().join(" "))
+            }
+            RuleSelector::Tag(tag) => format!("with a tag that matches {tag:?}"),
+            RuleSelector::Msg(msg) => format!("with a message that matches {msg:?}"),
+        };
+        let warning = Diagnostic::warning(span, format!("{directive}: no rule before this line {what}"));
+        self.diagnostics
+            .push(warning.with_hint("it changes nothing; put it behind the rules that it is about"));
     }
 
     fn default_slot(&self, phase: Phase) -> usize {
@@ -208,7 +247,9 @@ impl<'a> Reader<'a, '_> {
             RuleSelector::Tag(_) => "SecRuleUpdateTargetByTag",
             RuleSelector::Msg(_) => "SecRuleUpdateTargetByMsg",
         };
+        let mut found = false;
         for draft in self.selected(selector, span) {
+            found = true;
             draft.updates.push((directive, span));
             // Every link of a chain is updated (msre_ruleset_phase_rule_update_target_matching_exception).
             for link in &mut draft.links {
@@ -221,17 +262,24 @@ impl<'a> Reader<'a, '_> {
                 }
             }
         }
+        if !found {
+            self.warn_of_none(directive, selector, span);
+        }
     }
 
     fn update_action(&mut self, id: RuleId, link: u32, actions: &[Spanned<Action>], span: SourceSpan) {
         let ids = RuleSelector::Ids(vec![IdRange { first: id.0, last: id.0 }]);
-        let mut missing = false;
+        let (mut missing, mut found) = (false, false);
         for draft in self.selected(&ids, span) {
+            found = true;
             draft.updates.push(("SecRuleUpdateActionById", span));
             match draft.links.get_mut(link as usize) {
                 Some(link) => link.actions.to_mut().extend(actions.iter().cloned()),
                 None => missing = true,
             }
+        }
+        if !found {
+            self.warn_of_none("SecRuleUpdateActionById", &ids, span);
         }
         if missing {
             self.diagnostics

@@ -546,3 +546,66 @@ fn an_excluded_path_takes_away_what_it_selects() {
                   SecRule XML:/*|XML://@* \"@contains evil\" \"id:3,phase:2,pass\"";
     assert_eq!(seen(tagged.to_owned()), ["1 XML=evilfine", "3 XML=evil", "3 XML=evil"]);
 }
+
+/// As asked of ModSecurity 2.9.7: `nolog` takes both away, `log` gives only itself back (`msre_action_log_init`).
+#[test]
+fn log_brings_no_audit_record_back() {
+    for (defaults, actions, log, audit) in [
+        ("", "log", true, true),
+        ("", "noauditlog,log", true, false),
+        ("", "log,noauditlog", true, false),
+        ("", "nolog,log", true, false),
+        ("", "nolog,auditlog", false, true),
+        ("", "auditlog,nolog", false, false),
+        ("nolog", "log", true, false),
+        ("nolog", "auditlog", false, true),
+        ("log,noauditlog", "log", true, false),
+        ("nolog,auditlog", "log", true, true),
+    ] {
+        let defaults = match defaults {
+            "" => String::new(),
+            words => format!("SecDefaultAction \"phase:1,{words},pass\"\n"),
+        };
+        let rules = format!("{defaults}SecAction \"id:1,phase:1,pass,{actions}\"");
+        let plan = common::plan(&rules);
+        assert_eq!((plan.rules[0].log, plan.rules[0].audit_log), (log, audit), "{rules}");
+    }
+}
+
+#[test]
+fn what_belongs_to_one_rule_is_no_default() {
+    for what in ["id:7", "rev:1", "msg:x", "ver:x", "accuracy:3", "maturity:3", "chain", "skip:1", "skipAfter:X"] {
+        let rules = format!("SecDefaultAction \"phase:1,pass,{what}\"");
+        let mistakes = plan_with(&rules, &MemoryFiles::default()).unwrap_err();
+        let name = what.split(':').next().unwrap();
+        assert!(mistakes.contains(&format!("SecDefaultAction cannot have {name}")), "{mistakes}");
+    }
+    common::plan("SecDefaultAction \"phase:1,pass,tag:x,severity:2,t:lowercase\"");
+}
+
+#[test]
+fn an_update_of_no_rule_is_told() {
+    let rule = "SecRule ARGS \"@rx a\" \"id:100,phase:2,pass,tag:t,msg:m\"\n";
+    let said = |rules: &str| {
+        let files = MemoryFiles::default();
+        let parsed = portcullis_seclang::parse(
+            &[portcullis_seclang::Root::Text { name: "test.conf".into(), text: rules.into() }],
+            &files,
+        );
+        let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &files);
+        assert!(compiled.plan.is_some(), "ModSecurity 2.9.7 loads it: {rules}");
+        compiled.diagnostics.iter().map(|found| found.message.to_string()).collect::<Vec<_>>().join("\n")
+    };
+    for update in [
+        "SecRuleUpdateTargetById 100 \"!ARGS:a\"",
+        "SecRuleUpdateTargetById 99-101 \"!ARGS:a\"",
+        "SecRuleUpdateTargetByTag t \"!ARGS:a\"",
+        "SecRuleUpdateTargetByMsg m \"!ARGS:a\"",
+        "SecRuleUpdateActionById 100 \"pass\"",
+    ] {
+        assert_eq!(said(&format!("{rule}{update}\n")), "");
+        let early = said(&format!("{update}\n{rule}"));
+        let name = update.split(' ').next().unwrap();
+        assert!(early.starts_with(&format!("{name}: no rule before this line with ")), "{early}");
+    }
+}
