@@ -262,28 +262,45 @@ impl Grammar<'_> {
     fn ctl(&mut self) -> String {
         let id = 1 + self.random.below(self.count);
         let tag = self.random.below(3);
+        let chosen = self.random.pick(&["ById", "ById", "ByTag", "ByTag", "ByMsg"]);
+        let value = match chosen {
+            "ById" => id.to_string(),
+            "ByTag" => format!("t{tag}"),
+            _ => format!("m{tag}"),
+        };
         // The last one ModSecurity 3 does not know.
-        let count = if self.random.chance(4) { 12 } else { 11 };
+        let count = if self.random.chance(4) { 8 } else { 7 };
         match self.random.below(count) {
             0 => format!("ruleRemoveById={id}"),
             1 => format!("ruleRemoveById={}-{}", id, id + 2),
-            2 => format!("ruleRemoveTargetById={id};ARGS:a"),
-            3 => format!("ruleRemoveTargetById={id};REQUEST_COOKIES"),
-            4 => format!("ruleRemoveTargetById={id};ARGS"),
-            5 => format!("ruleRemoveByTag=t{tag}"),
-            6 => format!("ruleRemoveTargetByTag=t{tag};ARGS:a"),
-            7 => format!("ruleRemoveTargetByTag=t{tag};REQUEST_HEADERS:x-a"),
-            8 => "requestBodyAccess=Off".to_owned(),
-            9 => "ruleEngine=On".to_owned(),
-            10 => "ruleEngine=DetectionOnly".to_owned(),
+            2 => format!("ruleRemoveByTag=t{tag}"),
+            3 | 4 => format!("ruleRemoveTarget{chosen}={value};{}", self.removed_target()),
+            5 => format!("ruleEngine={}", self.random.pick(&["On", "DetectionOnly"])),
+            6 => "requestBodyAccess=Off".to_owned(),
             _ => format!("ruleRemoveByMsg=m{tag}"),
         }
+    }
+
+    /// Every kind of target: a variable with or without a key, a regex, a path.
+    fn removed_target(&mut self) -> String {
+        match self.random.below(5) {
+            0 => format!("XML:{}", self.plain_path()),
+            1 => self.random.pick(&["XML:/*", "XML://@*", "XML", "XML:/*"]).to_owned(),
+            2 => self.random.pick(EXCLUSIONS).to_owned(),
+            _ => self.random.pick(TARGETS).to_owned(),
+        }
+    }
+
+    /// A path that needs neither quotes nor a rule's namespaces.
+    fn plain_path(&mut self) -> &'static str {
+        let path = self.random.pick(XPATHS);
+        if path.contains("p:") || path.contains(['\'', '|']) { "//b" } else { path }
     }
 
     fn update(&mut self) {
         let id = 1 + self.random.below(self.count);
         let n = self.random.below(3);
-        let line = match self.random.below(if self.removed { 9 } else { 11 }) {
+        let line = match self.random.below(if self.removed { 11 } else { 13 }) {
             0 => format!("SecRuleRemoveById {id}"),
             1 => format!("SecRuleRemoveById {id}-{}", id + 1),
             2 => format!("SecRuleRemoveByTag t{n}"),
@@ -293,8 +310,10 @@ impl Grammar<'_> {
             6 => format!("SecRuleUpdateTargetByTag t{n} \"!REQUEST_COOKIES:a\""),
             7 => format!("SecRuleUpdateTargetByMsg m{n} \"!ARGS:b\""),
             8 => format!("SecRuleUpdateTargetById {id} \"!ARGS:/^b/\""),
+            9 => format!("SecRuleUpdateTargetById {id} \"!XML:{}\"", self.plain_path()),
+            10 => format!("SecRuleUpdateTargetByTag t{n} \"!XML://@*\""),
             // A rule that is gone cannot be changed.
-            9 => format!("SecRuleUpdateActionById {id} \"deny,status:406\""),
+            11 => format!("SecRuleUpdateActionById {id} \"deny,status:406\""),
             _ => format!("SecRuleUpdateActionById {id} \"pass,setvar:tx.updated=+1\""),
         };
         self.removed |= line.contains("Remove");

@@ -142,6 +142,8 @@ pub(crate) const EXCLUSIONS: &[&str] = &[
     "ARGS_NAMES:b",
     "REQUEST_HEADERS:x-a",
     "ARGS",
+    "XML://@*",
+    "XML:/a/b",
 ];
 
 pub(crate) const WORDS: &[&str] = &[

@@ -60,6 +60,24 @@ pub(super) const CLASSES: &[Class] = &[
         },
     },
     Class {
+        name: "xml-path-by-name",
+        kind: Kind::Theirs,
+        reason: "Exclusions compare names, and every value of XML has the same: `!XML://@*` takes the whole document away where \
+                 there is an attribute, and ctl:ruleRemoveTarget...;XML://@* takes nothing. Ours take away what the path selects.",
+        holds: |case| {
+            let is_xml = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.variable == "XML");
+            let has_path = |text: &str| {
+                text.contains("!XML:") || (text.contains("ruleRemoveTarget") && text.contains(";XML:"))
+            };
+            let excludes = case.rules.lines().any(has_path)
+                || case
+                    .rules
+                    .links()
+                    .any(|link| link.targets.iter().chain(&link.actions).any(|part| has_path(part)));
+            excludes && (is_xml(case.our_match()) || is_xml(case.their_match()))
+        },
+    },
+    Class {
         name: "multimatch-without-transformation",
         kind: Kind::Theirs,
         reason: "With multiMatch and no transformation msre_rule_process_normal never calls the operator.",
