@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::checked::{Body, Engine, Mode, OverLimit, Policy};
+use crate::checked::{Body, Engine, OverLimit, Policy};
 
 /// One thing the rules are read from, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +49,6 @@ SecRule REQBODY_AMBIGUITY \"charset|lone_carriage_return|nested_multipart|transf
 SecSecondReadings On
 ";
 
-/// The rules of the CRS that deny by the inbound anomaly score.
-const SCORE_IS_EVIDENCE: &str = "\
-SecRuleUpdateActionById 949110 \"pass\"
-SecRuleUpdateActionById 949111 \"pass\"
-";
-
 impl Policy {
     /// Where the rules come from, in reading order. `crs_setup` is the set-up file found in the CRS folder.
     pub fn sources(&self, crs_setup: Option<std::path::PathBuf>) -> Vec<RuleSource> {
@@ -78,10 +72,6 @@ impl Policy {
             sources.extend([plugins("*-config.conf"), plugins("*-before.conf")]);
             sources.push(RuleSource::File(folder.join("rules").join("*.conf")));
             sources.push(plugins("*-after.conf"));
-        }
-        // The anomaly score is evidence for the semantic detector, which decides; rules may say otherwise.
-        if self.mode == Mode::Both && self.crs.is_some() {
-            sources.push(RuleSource::Inline { name: "mode both", text: SCORE_IS_EVIDENCE.to_string() });
         }
         sources.extend(self.include.iter().cloned().map(RuleSource::File));
         if let Some(text) = &self.directives {
@@ -145,6 +135,7 @@ mod tests {
     use portcullis_types::Level;
 
     use super::*;
+    use crate::checked::Mode;
 
     #[test]
     fn reads_in_order_and_overrides_last() {
@@ -165,6 +156,7 @@ mod tests {
                 second_readings: Some(false),
                 inspect: None,
             },
+            weighted: None,
             modsecurity3: true,
             response_body: Body { inspect: Some(true), ..Body::default() },
         };
@@ -188,13 +180,12 @@ mod tests {
                 "crs/plugins/*-before.conf?",
                 "crs/rules/*.conf",
                 "crs/plugins/*-after.conf?",
-                "<mode both>",
                 "after.conf",
                 "<directives>",
                 "<site settings>"
             ]
         );
-        let RuleSource::Inline { text, .. } = &sources[11] else { panic!("not inline") };
+        let RuleSource::Inline { text, .. } = &sources[10] else { panic!("not inline") };
         assert_eq!(
             text,
             "SecRuleEngine DetectionOnly\nSecRequestBodyLimit 1000\nSecRequestBodyLimitAction Reject\n\

@@ -432,7 +432,9 @@ impl Transaction {
         let texts = (expanded(rule.metadata.msg.as_ref()), expanded(rule.metadata.log_data.as_ref()));
         let raw = self.store.data(item.value);
         self.remember(plan, index, link, at, (item, raw, form, found), texts);
-        self.disrupt(plan, index);
+        if !self.is_withheld(plan, index) {
+            self.disrupt(plan, index);
+        }
     }
 
     /// Notes that a rule matched: the item with its value as it came, as the operator saw it and what that found there; `msg`

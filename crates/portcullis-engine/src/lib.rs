@@ -31,6 +31,7 @@ mod disrupt;
 mod dump;
 mod execute;
 mod geo;
+mod judge;
 mod login;
 mod messages;
 mod open;
@@ -75,6 +76,7 @@ pub use collections::{
 };
 pub use disrupt::{Diversion, Origin};
 pub use geo::GeoDb;
+pub use judge::Judge;
 pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{

@@ -168,6 +168,9 @@ pub struct Transaction {
     /// Matches that nobody logs are remembered, too.
     pub(crate) keeps_quiet: bool,
     pub(crate) matches_dropped: u64,
+    /// Asked before a rule interrupts.
+    pub(crate) judge: Option<Arc<dyn crate::Judge>>,
+    pub(crate) withheld: Option<crate::RuleIndex>,
     pub(crate) changes: Vec<ScoreChange>,
     pub(crate) rule_changes: u32,
     pub(crate) outside: Outside,
@@ -255,6 +258,8 @@ impl Transaction {
             argument: scratch.argument,
             expansion: scratch.expansion,
             trace: None,
+            judge: None,
+            withheld: None,
             at_hand: None,
             plan,
         });

@@ -53,6 +53,8 @@ impl Engine for DetectorsAlone {
             points: worst.map_or(0.0, |score| score.points),
             at: worst.as_ref().map(describe).unwrap_or_default(),
             rows,
+            scores: Vec::new(),
+            rules: Vec::new(),
         }
     }
 }

@@ -109,6 +109,24 @@ pub struct Outcome {
     pub at: String,
     /// For each value and class with findings: the features.
     pub rows: Vec<(Class, Vec<String>)>,
+    /// For each value and class with findings: where, and the detector's own score less the threshold. Only of a whole
+    /// inspection.
+    pub scores: Vec<(Class, String, f32)>,
+    /// The rules that matched, each as often as it did. Only of a whole inspection.
+    pub rules: Vec<RuleHit>,
+}
+
+/// A match of a rule.
+#[derive(Clone, Debug)]
+pub struct RuleHit {
+    /// The rule.
+    pub id: u32,
+    /// What it says, as a number.
+    pub fingerprint: u64,
+    /// The variable with its key: `ARGS:q`.
+    pub target: String,
+    /// What it added to the anomaly score.
+    pub points: i64,
 }
 
 /// `--place`

@@ -156,6 +156,19 @@ impl<'a> Report<'a> {
             let features = features.join(" ");
             let _ = writeln!(self.features, "{number}\t{label}\t{set}\t{source}\t{class}\t{features}");
         }
+        for (class, at, over) in &outcome.scores {
+            let at = at.replace(char::is_whitespace, "_");
+            let _ =
+                writeln!(self.features, "{number}\t{label}\t{set}\t{source}\t#score\t{class} {over:.2} {at}");
+        }
+        for hit in &outcome.rules {
+            let target = hit.target.replace(char::is_whitespace, "_");
+            let _ = writeln!(
+                self.features,
+                "{number}\t{label}\t{set}\t{source}\t#rule\t{} {:016x} {} {target}",
+                hit.id, hit.fingerprint, hit.points
+            );
+        }
     }
 }
 

@@ -100,6 +100,8 @@ pub struct Report {
     pub patterns_exhausted: u64,
     /// Patterns that were none once their macros were replaced.
     pub patterns_unusable: u64,
+    /// The anomaly score passed its threshold, but not without the points of rules that honest traffic triggers.
+    pub score_withheld: bool,
     /// Uploaded files to be written.
     pub kept_files: Vec<KeptFile>,
     /// Buffers for the next exchange.

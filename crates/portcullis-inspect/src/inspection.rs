@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{
-    Answer, BodyPlan, Charge, Interruption, KeepFiles, Progress, Question, QuestionId, RequestLine,
+    Answer, BodyPlan, Charge, Interruption, Judge, KeepFiles, Progress, Question, QuestionId, RequestLine,
     ResponseEdits, RuleEngine, RuleIndex, Transaction,
 };
-use portcullis_event::{Action, AgentWord, DetectionMode, Timestamp};
+use portcullis_event::{Action, AgentWord, Timestamp};
 use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead};
 use portcullis_types::{Phase, RuleId};
@@ -16,6 +16,7 @@ use crate::inspector::{Inspector, PolicyNames, Scratch};
 use crate::response::{Response, kept};
 use crate::seen::Seen;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
+use crate::weighing::Weighed;
 
 /// The inspection of one exchange.
 #[derive(Debug)]
@@ -66,6 +67,9 @@ impl Inspection {
             }
             _ => None,
         };
+        if let Some(weighing) = &inspector.weighing {
+            transaction.set_judge(Arc::clone(weighing) as Arc<dyn Judge>);
+        }
         Box::new(Inspection {
             transaction,
             semantic,
@@ -273,6 +277,12 @@ impl Inspection {
         self.semantic.as_ref().map(|semantic| semantic.explain())
     }
 
+    /// What the gate of the anomaly score made of it, where the score is weighted and the gate's action was withheld.
+    pub fn withheld(&self) -> Option<Weighed> {
+        let rule = self.transaction.withheld()?;
+        self.inspector.weighing.as_ref()?.weigh(&self.inspector.plan, &self.transaction, rule)
+    }
+
     /// The engine's transaction, for explanations.
     pub fn transaction(&self) -> &Transaction {
         &self.transaction
@@ -309,6 +319,7 @@ impl Inspection {
             ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),
             patterns_unusable: self.transaction.patterns_unusable(),
+            score_withheld: self.transaction.withheld().is_some() && self.interruption.is_none(),
             scratch: Box::new(Scratch {
                 engine: self.transaction.into_scratch(),
                 semantic: buffers,
@@ -352,10 +363,9 @@ impl Inspection {
         }
         let Inspection { semantic, transaction, inspector, agent_score, .. } = self;
         let semantic = semantic.as_mut()?;
-        if inspector.mode == DetectionMode::Both {
-            semantic.weigh_others(|name| transaction.tx_number(name), *agent_score);
-        } else if *agent_score > 0 {
-            semantic.weigh_others(|_| None, *agent_score);
+        if semantic.has_findings() && (inspector.weighing.is_some() || *agent_score > 0) {
+            let rules = inspector.weighing.as_ref().map(|weighing| weighing.evidence(transaction));
+            semantic.weigh_others(&rules.unwrap_or_default(), *agent_score);
         }
         semantic.decide(self.phase, engine == RuleEngine::On)
     }

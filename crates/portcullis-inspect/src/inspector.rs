@@ -8,6 +8,7 @@ use crate::audit::{AuditNames, AuditSink};
 use crate::exchange::Connection;
 use crate::inspection::Inspection;
 use crate::semantic::{Buffers, Semantic};
+use crate::weighing::{Weighing, Weights};
 
 /// What events say about the policy.
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ pub struct Inspector {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) collections: Arc<dyn Collections>,
     pub(crate) audit: Option<AuditNames>,
+    /// The anomaly score is weighted.
+    pub(crate) weighing: Option<Arc<Weighing>>,
 }
 
 impl Inspector {
@@ -71,6 +74,7 @@ impl Inspector {
             redactor,
             collections,
             audit: None,
+            weighing: None,
         }
     }
 
@@ -78,6 +82,12 @@ impl Inspector {
     /// their place (`Semantic`); `mode` is what events say.
     pub fn with_semantic(mut self, mode: DetectionMode, semantic: Semantic) -> Inspector {
         (self.mode, self.semantic) = (mode, Some(semantic));
+        self
+    }
+
+    /// The same with weights for the rules of the CRS: those that honest traffic triggers do not decide by their points alone.
+    pub fn with_weights(mut self, weights: &Weights) -> Inspector {
+        self.weighing = Weighing::new(&self.plan, weights).map(Arc::new);
         self
     }
 

@@ -25,6 +25,7 @@ mod response;
 mod seen;
 mod semantic;
 mod semantic_policy;
+mod weighing;
 
 pub use audit::AuditSink;
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
@@ -37,3 +38,4 @@ pub use portcullis_engine::{
 pub use portcullis_http::coding::CodingError;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};
+pub use weighing::{Spot, Weighed, Weights, WeightsError, fingerprint};

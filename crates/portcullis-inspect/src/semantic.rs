@@ -9,8 +9,9 @@ use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score};
 use portcullis_types::{Class, Level, Phase, Place, Severity};
 
-use crate::evidence::evidence;
+use crate::evidence;
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
+use crate::weighing::Evidence;
 
 /// Status of a blocked request, as a `deny` without a status of its own.
 const STATUS: u16 = 403;
@@ -43,6 +44,11 @@ pub struct ScoredValue {
     pub findings: Vec<Finding>,
 }
 
+impl ScoredValue {
+    /// The term for what rules and inspection agents added.
+    pub const ADDED: &'static str = "crs and agents";
+}
+
 /// Buffers of an analysis, for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
@@ -66,8 +72,8 @@ pub(crate) struct SemanticRun {
     buffers: Buffers,
     /// Exclusions whose path is not that of the request.
     elsewhere: Vec<bool>,
-    /// What the rules, in mode `both`, and inspection agents add to the score of a class.
-    evidence: Vec<(Class, f32)>,
+    /// What the rules, in mode `both`, and inspection agents add to the score of a class in a value.
+    evidence: Vec<(Class, u32, f32)>,
     /// The score that passed the threshold, and when.
     verdict: Option<(Score, Phase)>,
     /// The verdict was carried out.
@@ -176,13 +182,25 @@ impl SemanticRun {
         analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
     }
 
-    /// Takes what the rules found and the points of inspection agents as evidence; `number` reads a variable of the
-    /// collection `TX`.
-    pub(crate) fn weigh_others(&mut self, number: impl Fn(&[u8]) -> Option<i64>, agents: u32) {
+    /// True if there is anything that others could add to.
+    pub(crate) fn has_findings(&self) -> bool {
+        !self.buffers.analysis.findings().is_empty()
+    }
+
+    /// Takes what the rules found and the points of inspection agents as evidence.
+    pub(crate) fn weigh_others(&mut self, rules: &[Evidence], agents: u32) {
         self.evidence.clear();
-        for finding in self.buffers.analysis.findings() {
-            if !self.evidence.iter().any(|(class, _)| *class == finding.class) {
-                self.evidence.push((finding.class, evidence(finding.class, &number, agents)));
+        let analysis = &self.buffers.analysis;
+        for finding in analysis.findings() {
+            let is_known =
+                |(class, value, _): &(Class, u32, f32)| *class == finding.class && *value == finding.value;
+            let Some(value) = analysis.values().get(finding.value as usize) else { continue };
+            if !self.evidence.iter().any(is_known) {
+                let about = |rule: &&Evidence| {
+                    rule.is_about(finding.class) && rule.spot.has(value.place, &value.name)
+                };
+                let weight = rules.iter().filter(about).map(|rule| rule.weight).sum();
+                self.evidence.push((finding.class, finding.value, evidence::points(weight, agents)));
             }
         }
     }
@@ -286,9 +304,9 @@ impl SemanticRun {
         let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
         let terms = |score: &Score| {
             let mut terms = analysis.terms(detectors, score);
-            let rules = self.added(score.class);
+            let rules = self.added(score);
             if rules > 0.0 {
-                terms.push(("crs and agents".to_owned(), rules));
+                terms.push((ScoredValue::ADDED.to_owned(), rules));
             }
             terms
         };
@@ -323,7 +341,7 @@ impl SemanticRun {
             class: score.class,
             place: value.place,
             name: text(&value.name, limits::TARGET_NAME_BYTES_MAX),
-            points: score.points + self.added(score.class),
+            points: score.points + self.added(score),
             threshold: self.semantic.detectors.model(score.detector).threshold(self.semantic.level),
             outcome: self.outcome(score),
         }
@@ -335,14 +353,16 @@ impl SemanticRun {
         scores
     }
 
-    /// What rules and agents add to a score of `class`.
-    fn added(&self, class: Class) -> f32 {
-        self.evidence.iter().find(|(known, _)| *known == class).map_or(0.0, |(_, added)| *added)
+    /// What rules and agents add to a score.
+    fn added(&self, score: &Score) -> f32 {
+        let mut evidence = self.evidence.iter();
+        let found = evidence.find(|(class, value, _)| *class == score.class && *value == score.value);
+        found.map_or(0.0, |(.., added)| *added)
     }
 
     /// The score less the threshold, with what the rules add.
     fn over(&self, score: &Score) -> f32 {
-        score.over(self.semantic.level) + self.added(score.class)
+        score.over(self.semantic.level) + self.added(score)
     }
 
     fn outcome(&self, score: &Score) -> FindingOutcome {

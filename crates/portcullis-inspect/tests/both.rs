@@ -1,4 +1,5 @@
-//! Mode `both`: the score of rules about the same kind of attack is evidence for the semantic detector.
+//! Weighted scoring: rules that honest traffic triggers do not decide by their points alone, all others do as ever; what
+//! matched in a value is evidence for the semantic detector there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use portcullis_event::{Action, DetectionMode, FindingOutcome, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
 use portcullis_inspect::{
     ClassAction, Connection, Exclusion, Inspector, Outcome, PolicyNames, Report, Semantic, SemanticPolicy,
+    Weights, fingerprint,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Level, Profile, kinds};
@@ -19,11 +21,12 @@ kinds! {
     SUSPICION "test.suspicion" Error "what is not enough by itself";
 }
 
-/// Finds the word `suspicion`: one point below the threshold.
+/// Finds the word `suspicion`: a tenth of a point below the threshold.
 #[derive(Debug)]
 struct Suspicious;
 
-static PROFILE: Profile = Profile::new(Class::Sqli, KINDS).hints(&[Hint::text("suspicion")]);
+static PROFILE: Profile =
+    Profile::new(Class::Sqli, KINDS).hints(&[Hint::text("suspicion")]).weights("bias\t-2.6\n");
 
 impl Detector for Suspicious {
     fn profile(&self) -> &'static Profile {
@@ -35,14 +38,50 @@ impl Detector for Suspicious {
     }
 }
 
-const RULES: &str = "SecRuleEngine On\nSecRequestBodyAccess On\n\
-    SecRule ARGS:sqli \"@gt 0\" \"id:1,phase:1,pass,log,setvar:tx.sql_injection_score=%{MATCHED_VAR}\"\n\
-    SecRule ARGS:xss \"@gt 0\" \"id:2,phase:1,pass,log,setvar:tx.xss_score=%{MATCHED_VAR}\"\n";
+/// Rules in the way of the CRS: each adds 5 points to the score of its paranoia level, and 949110 denies at 5. Of the weights below
+/// the noisy ones are 101 (0.4), 102 (0.6), 103 (0.5) and 107 (0.9); 104 is sharp, and 109 is not in the table.
+const RULES: &str = r#"
+SecRuleEngine On
+SecRequestBodyAccess On
+SecAction "id:1,phase:1,pass,nolog,setvar:tx.inbound_anomaly_score_threshold=5,setvar:tx.blocking_paranoia_level=1,setvar:tx.blocking_inbound_anomaly_score=0,setvar:tx.inbound_anomaly_score_pl1=0,setvar:tx.inbound_anomaly_score_pl2=0"
+SecRule ARGS|REQUEST_COOKIES|REQUEST_HEADERS:X-A "@contains one" "id:101,phase:2,block,log,tag:'attack-sqli',msg:'One',setvar:tx.inbound_anomaly_score_pl1=+5"
+SecRule ARGS|REQUEST_COOKIES|REQUEST_HEADERS:X-A "@contains two" "id:102,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl1=+5"
+SecRule ARGS "@contains three" "id:103,phase:2,block,log,tag:'attack-xss',setvar:tx.inbound_anomaly_score_pl1=+5"
+SecRule ARGS "@contains sharp" "id:104,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl1=+5"
+SecRule ARGS "@contains half" "id:105,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl1=+3"
+SecRule ARGS "@contains second" "id:106,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl2=+5"
+SecRule ARGS "@contains strong" "id:107,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl1=+5"
+SecRule ARGS "@contains own" "id:109,phase:2,block,log,setvar:tx.inbound_anomaly_score_pl1=+5"
+"#;
+const GATE: &str = r#"
+SecAction "id:949060,phase:2,pass,nolog,setvar:tx.blocking_inbound_anomaly_score=+%{tx.inbound_anomaly_score_pl1}"
+SecRule TX:BLOCKING_INBOUND_ANOMALY_SCORE "@ge %{tx.inbound_anomaly_score_threshold}" "id:949110,phase:2,deny,t:none,msg:'Inbound Anomaly Score Exceeded'"
+"#;
+/// As CRS 3 writes it.
+const GATE_3: &str = r#"
+SecAction "id:949060,phase:2,pass,nolog,setvar:tx.anomaly_score=+%{tx.anomaly_score_pl1}"
+SecRule TX:ANOMALY_SCORE "@ge %{tx.inbound_anomaly_score_threshold}" "id:949110,phase:2,deny,t:none,msg:'Inbound Anomaly Score Exceeded'"
+"#;
 
-fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
+fn plan_of(rules: &str) -> portcullis_engine::Plan {
     let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = compile(&parsed.document, &parsed.sources, &files).plan.expect("rules that compile");
+    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.into() }], &files);
+    let compiled = compile(&parsed.document, &parsed.sources, &files);
+    compiled.plan.unwrap_or_else(|| panic!("{:?} {:?}", parsed.diagnostics, compiled.diagnostics))
+}
+
+/// The weights of the rules above, by what they say there.
+fn weights() -> Weights {
+    let plan = plan_of(&format!("{RULES}{GATE}"));
+    let mut table = String::new();
+    for (id, weight) in [(101, 0.4), (102, 0.6), (103, 0.5), (104, 1.0), (105, 0.0), (106, 0.0), (107, 0.9)] {
+        let rule = plan.rules.iter().find(|rule| rule.id.0 == id).unwrap();
+        table.push_str(&format!("{id}\t{:016x}\t{weight}\n", fingerprint(&plan, rule)));
+    }
+    Weights::parse(&table).unwrap()
+}
+
+fn run_rules(rules: &str, mode: DetectionMode, policy: SemanticPolicy, head: &str) -> Report {
     let detectors = Arc::new(Detectors::of(vec![Box::new(Suspicious)]).expect("weights"));
     let semantic = Semantic {
         detectors,
@@ -51,8 +90,16 @@ fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
         response_bodies: true,
         response_wait: Duration::MAX,
     };
-    let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
-    let inspector = Arc::new(inspector.with_semantic(mode, semantic));
+    let plan = Arc::new(plan_of(rules));
+    let inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(Store::default()));
+    let inspector = match mode {
+        DetectionMode::Both => inspector.with_weights(&weights()),
+        _ => inspector,
+    };
+    let inspector = Arc::new(match mode {
+        DetectionMode::Crs => inspector,
+        _ => inspector.with_semantic(mode, semantic),
+    });
     let client = "192.0.2.7:4711".parse().unwrap();
     let connection = Connection {
         client,
@@ -65,7 +112,6 @@ fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
     };
     let names = PolicyNames { site: "shop".into(), route: "/".into(), generation: 3 };
     let mut inspection = inspector.begin(&names, connection, Box::default());
-    let head = format!("GET /?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
     let mut parser = RequestParser::new(Limits::default(), Compat::Strict);
     let Parsed::Head(head) = parser.parse(head.as_bytes()) else { panic!("no head") };
     inspection.request_head(&head, None);
@@ -73,25 +119,164 @@ fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
     inspection.finish(&Outcome::default())
 }
 
+fn run(mode: DetectionMode, policy: SemanticPolicy, query: &str) -> Report {
+    let head = format!("GET /?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
+    run_rules(&format!("{RULES}{GATE}"), mode, policy, &head)
+}
+
 #[track_caller]
 fn check(mode: DetectionMode, query: &str, action: Action) {
     assert_eq!(run(mode, SemanticPolicy::default(), query).action, action, "{query}");
 }
 
+#[track_caller]
+fn both(rules: &str, query: &str, action: Action) {
+    let head = format!("GET /?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
+    let report = run_rules(rules, DetectionMode::Both, SemanticPolicy::default(), &head);
+    assert_eq!(report.action, action, "{query}");
+}
+
 #[test]
-fn a_suspicion_and_rules_of_the_same_kind_make_an_attack() {
+fn noisy_rules_decide_where_they_agree_on_a_value() {
+    // The CRS alone denies each of these.
+    for (query, action) in [
+        ("q=one", Action::Detect),
+        ("q=two", Action::Detect),
+        ("q=one+two", Action::Deny),
+        ("q=two+three", Action::Deny),
+        ("q=one+three", Action::Detect),
+        // The same rule twice is no second opinion, and neither is one about another value.
+        ("q=one&q=one", Action::Detect),
+        ("q=one&p=two", Action::Detect),
+        ("q=one&p=one&r=one&s=one&t=two", Action::Detect),
+        // Two values of one name are one place: nobody takes an attack apart that way.
+        ("q=one&q=two", Action::Deny),
+        ("q=sharp", Action::Deny),
+        ("q=one&p=sharp", Action::Deny),
+        ("q=own", Action::Deny),
+    ] {
+        check(DetectionMode::Both, query, action);
+        check(DetectionMode::Crs, query, Action::Deny);
+    }
+    check(DetectionMode::Both, "q=nothing", Action::Pass);
+}
+
+#[test]
+fn adding_to_a_request_never_lets_it_through() {
+    for attack in ["q=one+two", "q=sharp", "q=own", "q=a+suspicion+strong"] {
+        check(DetectionMode::Both, attack, Action::Deny);
+        for more in ["p=one", "p=two", "q=three", "p=half&r=half&s=half", "z=nothing"] {
+            check(DetectionMode::Both, &format!("{attack}&{more}"), Action::Deny);
+            check(DetectionMode::Both, &format!("{more}&{attack}"), Action::Deny);
+        }
+        // More matches than are remembered count in full.
+        let many: String = (0..900).map(|at| format!("n{at}=one+three&")).collect();
+        check(DetectionMode::Both, &format!("{attack}&{many}z=one"), Action::Deny);
+    }
+}
+
+#[test]
+fn a_withheld_score_is_seen_in_logs_as_it_is() {
+    let report = run(DetectionMode::Both, SemanticPolicy::default(), "q=one");
+    assert!(report.score_withheld);
+    let event = report.event.unwrap();
+    assert_eq!(event.verdict.rule_id, None);
+    assert_eq!((event.scores.inbound_blocking, event.matches.len()), (Some(5), 2));
+    assert_eq!(event.matches[1].rule.rule_id.0, 949110);
+    let report = run(DetectionMode::Both, SemanticPolicy::default(), "q=one+two");
+    assert!(!report.score_withheld);
+    let verdict = report.event.unwrap().verdict;
+    assert_eq!((verdict.rule_id.map(|id| id.0), verdict.status), (Some(949110), Some(403)));
+    assert_eq!(verdict.reason, "Inbound Anomaly Score Exceeded");
+}
+
+#[test]
+fn what_an_operator_wrote_counts_in_full() {
+    let rules = |change: &str| format!("{RULES}{GATE}{change}\n");
+    both(&rules(""), "q=one", Action::Detect);
+    // Rules of their own, with an id of the CRS, with its tags, in its score.
+    let same_id = RULES.replace("@contains one", "@contains mine");
+    both(&format!("{same_id}{GATE}"), "q=mine", Action::Deny);
+    let own_score = "SecAction \"id:7,phase:2,pass,nolog,setvar:tx.inbound_anomaly_score_pl1=+5\"";
+    both(&format!("{RULES}{own_score}\n{GATE}"), "q=x", Action::Deny);
+    // Changes of a rule that make it another one: targets, actions.
+    both(&rules("SecRuleUpdateTargetById 101 \"REQUEST_HEADERS\""), "q=one", Action::Deny);
+    both(&rules("SecRuleUpdateActionById 101 \"severity:CRITICAL\""), "q=one", Action::Deny);
+    // The threshold is theirs, and so are points that are not those of one rule.
+    let higher = RULES.replace("score_threshold=5", "score_threshold=10");
+    both(&format!("{higher}{GATE}"), "q=sharp", Action::Detect);
+    both(&format!("{higher}{GATE}"), "q=one+two", Action::Deny);
+    // A gate that they changed is a rule of their own.
+    both(&rules("SecRuleUpdateActionById 949110 \"deny,status:406\""), "q=one", Action::Deny);
+    both(&rules("SecRuleUpdateActionById 949110 \"pass\""), "q=sharp", Action::Detect);
+    let own_gate = GATE.replace("@ge %{", "@gt %{");
+    both(&format!("{RULES}{own_gate}"), "q=own", Action::Detect);
+}
+
+#[test]
+fn an_exclusion_of_the_operator_leaves_a_rule_what_it_was() {
+    let update = |change: &str| format!("{RULES}{GATE}{change}\n");
+    for change in ["SecRuleUpdateTargetById 101 \"!ARGS:p\"", "SecRuleUpdateTargetById 101-104 \"!ARGS:p\""] {
+        both(&update(change), "q=one", Action::Detect);
+        both(&update(change), "q=one+two", Action::Deny);
+    }
+    both(&update("SecRuleUpdateTargetById 101-104 \"!ARGS:p\""), "p=one+two+sharp", Action::Pass);
+    both(&update("SecRuleRemoveById 104"), "q=sharp", Action::Pass);
+    // At run time.
+    let ctl = |what: &str| {
+        format!("SecRule ARGS:key \"@streq x\" \"id:2,phase:1,pass,nolog,ctl:{what}\"\n{RULES}{GATE}")
+    };
+    both(&ctl("ruleRemoveTargetById=102;ARGS:q"), "q=one+two", Action::Deny);
+    both(&ctl("ruleRemoveTargetById=102;ARGS:q"), "q=one+two&key=x", Action::Detect);
+    both(&ctl("ruleRemoveById=104"), "q=sharp&key=x", Action::Pass);
+    both(&ctl("ruleEngine=DetectionOnly"), "q=one+two&key=x", Action::Detect);
+}
+
+#[test]
+fn only_what_the_gate_adds_up_is_weighed() {
+    // Points of a paranoia level above the blocking one are in no score that blocks.
+    check(DetectionMode::Both, "q=second", Action::Detect);
+    check(DetectionMode::Both, "q=second+one", Action::Detect);
+    // Points below the threshold add up across values where they count.
+    check(DetectionMode::Both, "q=half&p=half", Action::Detect);
+    let gate_3 = format!("{RULES}{GATE_3}")
+        .replace("inbound_anomaly_score_pl", "anomaly_score_pl")
+        .replace("blocking_paranoia_level", "paranoia_level");
+    both(&gate_3, "q=one", Action::Detect);
+    both(&gate_3, "q=one+two", Action::Deny);
+    both(&gate_3, "q=sharp", Action::Deny);
+    // Where nobody says up to which level points count, all do.
+    let without = format!("{RULES}{GATE}").replace("setvar:tx.blocking_paranoia_level=1,", "");
+    both(&without, "q=one", Action::Deny);
+}
+
+#[test]
+fn a_value_is_one_place_in_all_parts_of_the_message() {
+    let head = |fields: &str| format!("GET /?q=one HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+    let action = |head: &str| {
+        let rules = format!("{RULES}{GATE}");
+        run_rules(&rules, DetectionMode::Both, SemanticPolicy::default(), head).action
+    };
+    assert_eq!(action(&head("Cookie: q=two\r\n")), Action::Detect, "another place of the same name");
+    assert_eq!(action(&head("Cookie: c=one two\r\n")), Action::Deny);
+    assert_eq!(action(&head("X-A: two one\r\n")), Action::Deny);
+}
+
+#[test]
+fn a_suspicion_and_rules_about_the_same_value_make_an_attack() {
     let (both, semantic) = (DetectionMode::Both, DetectionMode::Semantic);
-    check(both, "q=a+suspicion+here&sqli=15", Action::Deny);
-    // Neither alone, nor rules of another kind, nor where rules are not evidence.
+    check(both, "q=a+suspicion+strong", Action::Deny);
+    // Neither alone, nor rules of another kind or about another value, nor where rules are not evidence.
     check(both, "q=a+suspicion+here", Action::Pass);
-    check(both, "q=nothing+here&sqli=15", Action::Detect);
-    check(both, "q=a+suspicion+here&xss=15", Action::Detect);
-    check(semantic, "q=a+suspicion+here&sqli=15", Action::Detect);
+    check(both, "q=nothing+strong", Action::Detect);
+    check(both, "q=a+suspicion+three", Action::Detect);
+    check(both, "q=a+suspicion+here&p=strong", Action::Detect);
+    check(semantic, "q=a+suspicion+here", Action::Pass);
 }
 
 #[test]
 fn the_score_says_what_rules_added() {
-    let report = run(DetectionMode::Both, SemanticPolicy::default(), "q=a+suspicion+here&sqli=15");
+    let report = run(DetectionMode::Both, SemanticPolicy::default(), "q=a+suspicion+strong");
     assert_eq!(report.findings, [(Class::Sqli, FindingOutcome::Blocked)]);
     let event = report.event.unwrap();
     let score = &event.scores.semantic[0];
@@ -100,14 +285,47 @@ fn the_score_says_what_rules_added() {
 }
 
 #[test]
-fn an_exclusion_holds_against_rules_too() {
+fn an_exclusion_of_the_detector_holds_for_what_noisy_rules_add() {
     let exclusion = Exclusion { name: Some("q".to_owned()), ..Exclusion::default() };
     let policy = SemanticPolicy { exclusions: vec![exclusion], ..SemanticPolicy::default() };
-    let report = run(DetectionMode::Both, policy, "q=a+suspicion+here&sqli=15");
+    let report = run(DetectionMode::Both, policy, "q=a+suspicion+strong");
     assert_eq!(report.action, Action::Detect);
     assert_eq!(report.findings, [(Class::Sqli, FindingOutcome::Excluded)]);
     let policy =
         SemanticPolicy { classes: vec![(Class::Sqli, ClassAction::Log)], ..SemanticPolicy::default() };
-    let report = run(DetectionMode::Both, policy, "q=a+suspicion+here&sqli=15");
+    let report = run(DetectionMode::Both, policy, "q=a+suspicion+strong");
     assert_eq!(report.findings, [(Class::Sqli, FindingOutcome::Detected)]);
+}
+
+/// The fingerprint is that of what a rule says, not of how it is called or what it does.
+#[test]
+fn fingerprints_are_of_contents() {
+    let of = |rules: &str| {
+        let plan = plan_of(rules);
+        fingerprint(&plan, &plan.rules[0])
+    };
+    let rule = r#"SecRule ARGS|XML:/* "@rx a+b" "id:1,phase:2,t:none,t:lowercase,pass,msg:'m'""#;
+    let base = of(rule);
+    for same in [
+        r#"SecRule XML:/*|ARGS "@rx a+b" "id:7,phase:2,pass,t:lowercase,msg:'other',tag:'x',severity:2,setvar:tx.a=+5""#.to_owned(),
+        r#"SecRule ARGS|XML:/*|!ARGS:p "a+b" "id:1,phase:2,t:lowercase,deny""#.to_owned(),
+        format!("{rule}\nSecRuleUpdateTargetById 1 \"!ARGS:/^x/\"\n"),
+    ] {
+        assert_eq!(of(&same), base, "{same}");
+    }
+    for other in [
+        rule.replace("a+b", "a+c"),
+        rule.replace("@rx a", "!@rx a"),
+        rule.replace("ARGS|", "ARGS:q|"),
+        rule.replace("ARGS|", "&ARGS|"),
+        rule.replace("XML:/*", "XML://@*"),
+        rule.replace("t:lowercase", "t:uppercase"),
+        rule.replace("pass", "pass,multiMatch"),
+        rule.replace("pass", "pass,chain") + "\nSecRule ARGS \"@rx z\" \"t:none\"",
+        format!("{rule}\nSecRuleUpdateTargetById 1 \"REQUEST_HEADERS\"\n"),
+    ] {
+        assert_ne!(of(&other), base, "{other}");
+    }
+    let words = |words: &str| of(&format!("SecRule ARGS \"@pm {words}\" \"id:1,phase:2,pass\""));
+    assert_ne!(words("a b"), words("a b c"));
 }

@@ -163,6 +163,8 @@ catalogue! {
         "Transactions whose inspection could not do its full work, and what was done about it.";
     PATTERN_ERRORS Counter "portcullis_pattern_errors_total" ["kind"]
         "Patterns of rules that were given up (limit) or, with their macros replaced, could not be used (unusable).";
+    SCORES_WITHHELD Counter "portcullis_anomaly_scores_withheld_total" []
+        "Requests whose anomaly score passed its threshold, but not without points of rules that honest traffic triggers.";
     LOOKUPS Counter "portcullis_lookups_total" ["kind", "result"]
         "Questions of rules to the outside: dns for @rbl, scan for @inspectFile.";
     LOOKUP_DURATION Histogram "portcullis_lookup_duration_seconds" ["kind"]

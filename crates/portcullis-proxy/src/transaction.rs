@@ -292,6 +292,7 @@ impl Transaction {
                 let counters = &shared.services.metrics;
                 counters.patterns_exhausted.add(report.patterns_exhausted);
                 counters.patterns_unusable.add(report.patterns_unusable);
+                counters.scores_withheld.add(report.score_withheld.into());
                 for ambiguity in report.ambiguities.iter() {
                     counters.ambiguous_bodies.inc(ambiguity as usize);
                 }

@@ -1,14 +1,15 @@
 //! `portcullis evaluate PATH...`: labelled requests and responses through a policy, in process: what is caught, what is flagged wrongly, why.
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
 use portcullis_config::{Class, Policy};
-use portcullis_evaluate::{Content, Engine, Outcome};
+use portcullis_evaluate::{Content, Engine, Outcome, RuleHit};
 use portcullis_event::{Action, FindingOutcome, Redactor, RedactorNames};
-use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch, Step};
+use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch, Step, fingerprint};
 use portcullis_store::Store;
 
 use crate::cli::{Failure, print};
@@ -40,12 +41,13 @@ pub fn run(args: &Args) -> ExitCode {
 fn evaluate(args: &Args) -> Result<String, Failure> {
     let policy = args.policy.policy()?;
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
+    let fingerprints = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
     // Whoever has the requests may see what is in them.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
     let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
     let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
-    let mut engine = Inspected { inspector, names, policy, scratch: Some(Box::default()) };
+    let mut engine = Inspected { inspector, names, policy, fingerprints, scratch: Some(Box::default()) };
     portcullis_evaluate::run(&args.evaluation, &mut engine).map_err(Failure::failed)
 }
 
@@ -54,6 +56,8 @@ struct Inspected {
     inspector: Arc<Inspector>,
     names: PolicyNames,
     policy: Policy,
+    /// Of the rules, by id.
+    fingerprints: HashMap<u32, u64>,
     scratch: Option<Box<Scratch>>,
 }
 
@@ -106,7 +110,20 @@ impl Engine for Inspected {
         let matches = report.event.iter().flat_map(|event| &event.matches);
         let matches: Vec<(String, f32)> =
             matches.map(|found| (found.rule.rule_id.to_string(), found.points as f32)).collect();
+        let rules = report.event.iter().flat_map(|event| &event.matches).map(|found| RuleHit {
+            id: found.rule.rule_id.0,
+            fingerprint: self.fingerprints.get(&found.rule.rule_id.0).copied().unwrap_or(0),
+            target: found.target.to_string(),
+            points: found.points,
+        });
+        let rules = rules.collect();
         let at = |value: &ScoredValue| format!("{}:{}", value.score.place.name(), value.score.name);
+        let scores = values.iter().map(|value| {
+            let added = value.terms.iter().find(|(name, _)| name == ScoredValue::ADDED);
+            let own = value.score.points - added.map_or(0.0, |(_, points)| *points);
+            (value.score.class, at(value), own - value.score.threshold)
+        });
+        let scores = scores.collect();
         Outcome {
             blocked,
             refused: refusal
@@ -124,6 +141,8 @@ impl Engine for Inspected {
                 .chain(matches)
                 .collect(),
             rows: values.iter().map(row).collect(),
+            scores,
+            rules,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_config::{Mode, Policy};
 use portcullis_event::DetectionMode;
-use portcullis_inspect::{ClassAction, Exclusion, Inspector, Semantic, SemanticPolicy};
+use portcullis_inspect::{ClassAction, Exclusion, Inspector, Semantic, SemanticPolicy, Weights};
 use portcullis_semantic::Detectors;
 
 /// The detectors of the process, built for the first policy that asks for them.
@@ -12,8 +12,13 @@ use portcullis_semantic::Detectors;
 pub struct SharedDetectors(Option<Arc<Detectors>>);
 
 impl SharedDetectors {
-    /// `inspector` with the semantic detector, if `policy` asks for it.
+    /// `inspector` with the semantic detector and weights for the rules of the CRS, as far as `policy` asks for them.
     pub fn attach(&mut self, inspector: Inspector, policy: &Policy) -> Inspector {
+        let inspector = match policy.is_weighted() {
+            // The table is part of the program, and tested to be one; without it all rules count in full.
+            true => inspector.with_weights(&Weights::shipped().unwrap_or_default()),
+            false => inspector,
+        };
         let mode = match policy.mode {
             Mode::Crs => return inspector,
             Mode::Semantic => DetectionMode::Semantic,

@@ -169,6 +169,60 @@ fn both_run_beside_each_other() {
     );
 }
 
+/// A folder in the way of the CRS whose one rule is in no table, so that its points count in full, and a gate.
+fn small_crs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("rules")).unwrap();
+    let setup = "SecAction \"id:900,phase:1,pass,nolog,setvar:tx.inbound_anomaly_score_threshold=5,\
+                 setvar:tx.blocking_paranoia_level=1,setvar:tx.blocking_inbound_anomaly_score=0\"\n";
+    std::fs::write(folder.path().join("crs-setup.conf"), setup).unwrap();
+    let rules = "SecRule ARGS \"@contains odd\" \"id:942100,phase:2,block,log,msg:'Odd',setvar:tx.inbound_anomaly_score_pl1=+5\"\n\
+                 SecAction \"id:949060,phase:2,pass,nolog,setvar:tx.blocking_inbound_anomaly_score=+%{tx.inbound_anomaly_score_pl1}\"\n\
+                 SecRule TX:BLOCKING_INBOUND_ANOMALY_SCORE \"@ge %{tx.inbound_anomaly_score_threshold}\" \
+                 \"id:949110,phase:2,deny,t:none,log,msg:'Inbound Anomaly Score Exceeded'\"\n";
+    std::fs::write(folder.path().join("rules").join("all.conf"), rules).unwrap();
+    folder
+}
+
+#[test]
+fn a_rule_with_an_id_of_the_crs_and_other_contents_counts_in_full() {
+    let application = application(|_| says("hello"));
+    let folder = small_crs();
+    for (mode, scoring) in
+        [("both", ""), ("both", ", scoring = \"weighted\""), ("crs", ", scoring = \"weighted\"")]
+    {
+        let site = format!("mode = \"{mode}\"\nrules = {{ crs = \"{}\"{scoring} }}", folder.path().display());
+        let served = Served::start_site(&application, &site, "");
+        assert_eq!(served.get("/items?id=odd").status(), 403, "{mode}{scoring}");
+        assert_eq!(served.get("/items?id=even").status(), 200, "{mode}{scoring}");
+        served.counts("portcullis_anomaly_scores_withheld_total", 0.0);
+    }
+}
+
+/// With the rules of the CRS themselves, where they are.
+#[test]
+fn a_noisy_rule_of_the_crs_is_logged_and_decides_nothing() {
+    let folder = match portcullis_testkit::crs::rules() {
+        Ok(folder) => folder.display().to_string(),
+        Err(missing) if std::env::var_os("CI").is_none() => return eprintln!("left out: {missing}"),
+        Err(missing) => panic!("{missing}"),
+    };
+    let application = application(|_| says("hello"));
+    // A dictionary's entry: `make` behind a semicolon is a command to 932235.
+    let path = "/search?q=cause+to+sense;+make+sensitive";
+    let start = |scoring: &str| {
+        let site = format!("mode = \"both\"\nrules = {{ crs = \"{folder}\"{scoring} }}");
+        Served::start_site(&application, &site, "")
+    };
+    let served = start("");
+    assert_eq!(served.get(path).status(), 200);
+    let event: serde_json::Value = serde_json::from_str(&served.events(1)[0]).unwrap();
+    assert_eq!(event["verdict"]["action"], "detect", "{event}");
+    assert!(event["scores"]["inbound_blocking"].as_i64() >= Some(5), "{event}");
+    served.counts("portcullis_anomaly_scores_withheld_total", 1.0);
+    assert_eq!(start(", scoring = \"anomaly\"").get(path).status(), 403);
+}
+
 #[test]
 fn rules_let_a_client_through() {
     let application = application(|_| says("hello"));

@@ -77,6 +77,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_acme_orders_total", "portcullis/tests/acme.rs"),
     ("portcullis_agent_events_omitted_total", "portcullis/tests/agent_faults.rs"),
     ("portcullis_ambiguous_bodies_total", "portcullis-proxy/tests/bodies.rs"),
+    ("portcullis_anomaly_scores_withheld_total", "portcullis/tests/semantic.rs"),
     ("portcullis_audit_dropped_total", "portcullis/tests/audit/main.rs"),
     ("portcullis_audit_files_removed_total", "portcullis/tests/audit/main.rs"),
     ("portcullis_audit_written_total", "portcullis/tests/audit/main.rs"),

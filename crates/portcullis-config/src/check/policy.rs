@@ -25,6 +25,15 @@ impl Checker<'_> {
             policy.include = rules.include.iter().map(|file| self.path(file)).collect();
             policy.directives = rules.directives.clone();
             policy.modsecurity3 = rules.compat == Some(raw::RulesCompat::ModSecurity3);
+            if let Some(scoring) = &rules.scoring {
+                if rules.crs.is_none() {
+                    self.wrong(
+                        scoring.span.clone(),
+                        "`scoring` is about the anomaly score of the CRS: it needs `crs`".to_string(),
+                    );
+                }
+                policy.weighted = Some(scoring.value == raw::Scoring::Weighted);
+            }
             if let Some(level) = &rules.paranoia {
                 if !(1..=4).contains(&level.value) {
                     self.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());

@@ -20,6 +20,8 @@ pub struct Policy {
     pub crs: Option<PathBuf>,
     /// 1 to 4.
     pub paranoia: Option<u8>,
+    /// The anomaly score of the CRS is weighted; none: in mode `both`.
+    pub weighted: Option<bool>,
     /// Files after the CRS, may hold `*`.
     pub include: Vec<PathBuf>,
     /// Directives after all files.
@@ -32,6 +34,13 @@ pub struct Policy {
     pub request_body: Body,
     /// Response body settings that override the rule files.
     pub response_body: Body,
+}
+
+impl Policy {
+    /// The anomaly score of the CRS counts the points of rules that honest traffic triggers only where several agree.
+    pub fn is_weighted(&self) -> bool {
+        self.crs.is_some() && self.weighted.unwrap_or(self.mode == Mode::Both)
+    }
 }
 
 /// Which detection runs.

@@ -101,6 +101,19 @@ pub(crate) struct Rules {
     pub directives: Option<String>,
     /// Which ModSecurity's reading counts where the two differ: `modsecurity2`, the default, or `modsecurity3`.
     pub compat: Option<RulesCompat>,
+    /// What the anomaly score of the CRS counts: all points (`anomaly`, the default in mode `crs`), or those of rules that
+    /// honest traffic triggers only where several of them agree on a value (`weighted`, the default in mode `both`).
+    pub scoring: Option<Spanned<Scoring>>,
+}
+
+/// What the anomaly score of the CRS counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scoring {
+    /// Every point that a rule adds.
+    Anomaly,
+    /// The points of a value count where the weights of the rules that matched in it come to 1.
+    Weighted,
 }
 
 /// Which ModSecurity the rules were written for.

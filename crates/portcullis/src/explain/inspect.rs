@@ -9,7 +9,7 @@ use portcullis_engine::{Plan, RuleIndex};
 use portcullis_event::{EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
 use portcullis_http::h1::{RequestHead, ResponseHead};
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Inspection, Inspector, Outcome, PolicyNames, Step};
+use portcullis_inspect::{Inspection, Inspector, Outcome, PolicyNames, Step, Weighed};
 use portcullis_store::Store;
 
 use portcullis_proxy::LocalTime;
@@ -89,6 +89,13 @@ fn finish(
     let values = run.inspection.semantic_values();
     let semantic = values.map(|values| semantic::Semantic::new(policy.level, values));
     let watched = watched.map(|rule| not_run::watched(plan, transaction, rule));
+    if let Some(weighed) = run.inspection.withheld() {
+        let Weighed { gate, score, threshold, withheld } = weighed;
+        run.notes.push(format!(
+            "rule {gate} interrupts nothing: of a score of {score} (threshold {threshold}), {withheld} points are of values \
+             in which the weights of the rules that matched come to less than 1"
+        ));
+    }
     let step = run.inspection.logging(Duration::ZERO);
     run.settle(step);
     let Run { inspection, notes, body_bytes, body_bytes_inspected, .. } = run;

@@ -1,0 +1,258 @@
+//! Weighted scoring of the CRS: rules that honest traffic triggers do not decide by their anomaly points alone.
+//!
+//! ```text
+//! matches of rules, each with its points and its spot ──> weights of the spot's rules, added up
+//!       1 or more: the points of the spot count        less: they are withheld from the score that the gate compares
+//!                                                       ...and the weights are evidence for the semantic detector there
+//! ```
+//!
+//! A *gate* is the rule of the CRS that denies by the inbound anomaly score (949110, 949111). It runs as it is: its match, and all
+//! scores in `TX`, are those of the rules. Only whether it interrupts is asked here. Points count in full that come
+//! from a rule which the table does not know by its contents, from an operator's rule, or from a `setvar` that is no match of a
+//! rule; and an operator who changes the gate's actions (`SecRuleUpdateActionById`) has made it a rule of their own.
+
+mod fingerprint;
+mod spot;
+mod table;
+
+use std::collections::BTreeMap;
+
+use portcullis_engine::{
+    Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, Transaction, TxSlot,
+};
+use portcullis_types::{Class, RuleId, Variable};
+
+pub use fingerprint::fingerprint;
+pub use spot::Spot;
+pub use table::{Weights, WeightsError};
+
+/// The gates of the CRS: at the end of phase 2, and of phase 1 where it blocks early.
+const GATES: [RuleId; 2] = [RuleId(949110), RuleId(949111)];
+/// Names of the score that a gate compares, of those that rules add to (a digit follows), and of the paranoia level up to which
+/// these are added up: of CRS 4, of CRS 3.
+const SCORES: [(&[u8], &[u8], &[u8]); 2] = [
+    (b"blocking_inbound_anomaly_score", b"inbound_anomaly_score_pl", b"blocking_paranoia_level"),
+    (b"anomaly_score", b"anomaly_score_pl", b"paranoia_level"),
+];
+const LEVELS: usize = 4;
+
+/// The weights of a plan's rules.
+#[derive(Debug)]
+pub(crate) struct Weighing {
+    /// By rule index.
+    rules: Vec<OfRule>,
+    gates: Vec<Gate>,
+}
+
+#[derive(Clone, Debug)]
+struct OfRule {
+    weight: f32,
+    /// The classes that it is about, as bits.
+    classes: u64,
+}
+
+#[derive(Debug)]
+struct Gate {
+    rule: RuleIndex,
+    score: TxSlot,
+    threshold: Threshold,
+    /// The scores of the paranoia levels 1 to 4, and the key that says up to which they count.
+    levels: [Option<TxSlot>; LEVELS],
+    level: Option<TxSlot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Threshold {
+    Fixed(i64),
+    Slot(TxSlot),
+}
+
+/// What the rules that matched in one spot come to.
+#[derive(Clone, Debug, Default)]
+struct InSpot {
+    /// Rules that matched there, each once.
+    rules: Vec<RuleIndex>,
+    weight: f32,
+    /// Points that the gate compares.
+    points: i64,
+}
+
+/// What rules say of a value about some classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Evidence {
+    pub(crate) spot: Spot,
+    classes: u64,
+    pub(crate) weight: f32,
+}
+
+impl Evidence {
+    pub(crate) fn is_about(&self, class: Class) -> bool {
+        self.classes & bit(class) != 0
+    }
+}
+
+/// What a gate made of the score, for explanations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighed {
+    /// The gate.
+    pub gate: RuleId,
+    /// The score that it compares, and with what.
+    pub score: i64,
+    /// The threshold.
+    pub threshold: i64,
+    /// Points that are withheld, as spots did not come to a weight of 1.
+    pub withheld: i64,
+}
+
+impl Weighing {
+    /// The weights of the rules of `plan`. Nothing if it has no gate.
+    pub(crate) fn new(plan: &Plan, weights: &Weights) -> Option<Weighing> {
+        let is_updated = |index: RuleIndex| {
+            let mut updates = plan.updates.iter();
+            updates.any(|update| update.rule == index && update.directive == "SecRuleUpdateActionById")
+        };
+        let indices = || (0..).map(RuleIndex).zip(&plan.rules);
+        let gates: Vec<Gate> = indices()
+            .filter(|(index, rule)| GATES.contains(&rule.id) && !is_updated(*index))
+            .filter_map(|(index, rule)| Gate::of(plan, index, rule))
+            .collect();
+        if gates.is_empty() {
+            return None;
+        }
+        let rules = indices().map(|(index, rule)| OfRule {
+            weight: match is_updated(index) {
+                true => Weights::DECISIVE,
+                false => weights.of(rule.id, fingerprint(plan, rule)),
+            },
+            classes: classes(rule),
+        });
+        let rules = rules.collect();
+        Some(Weighing { rules, gates })
+    }
+
+    /// What the matches so far say of values: each rule once for each.
+    pub(crate) fn evidence(&self, transaction: &Transaction) -> Vec<Evidence> {
+        let Some(gate) = self.gates.first() else { return Vec::new() };
+        let mut found: Vec<(Evidence, RuleIndex)> = Vec::new();
+        for record in transaction.matches() {
+            let rule = &self.rules[record.rule.0 as usize];
+            if rule.classes == 0 || gate.points(transaction, record) == 0 {
+                continue;
+            }
+            let spot = spot(transaction, record);
+            if !found.iter().any(|(known, by)| *by == record.rule && known.spot == spot) {
+                found.push((Evidence { spot, classes: rule.classes, weight: rule.weight }, record.rule));
+            }
+        }
+        found.into_iter().map(|(evidence, _)| evidence).collect()
+    }
+
+    /// What the gate with this index in the plan makes of the score; `None` for other rules, and where a score is not as the
+    /// CRS has it.
+    pub(crate) fn weigh(&self, plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> Option<Weighed> {
+        let gate = self.gates.iter().find(|gate| gate.rule == rule)?;
+        let score = transaction.tx_slot_number(gate.score)?;
+        let threshold = match gate.threshold {
+            Threshold::Fixed(number) => number,
+            Threshold::Slot(slot) => transaction.tx_slot_number(slot)?,
+        };
+        let mut spots: BTreeMap<Spot, InSpot> = BTreeMap::new();
+        for record in transaction.matches() {
+            let points = gate.points(transaction, record);
+            if points <= 0 {
+                continue;
+            }
+            let of_spot = spots.entry(spot(transaction, record)).or_default();
+            of_spot.points = of_spot.points.saturating_add(points);
+            if !of_spot.rules.contains(&record.rule) {
+                of_spot.rules.push(record.rule);
+                of_spot.weight += self.rules[record.rule.0 as usize].weight;
+            }
+        }
+        let withheld = spots.values().filter(|spot| spot.weight < Weights::DECISIVE - ROUNDING);
+        let withheld = withheld.fold(0i64, |sum, spot| sum.saturating_add(spot.points));
+        Some(Weighed { gate: plan.rule(rule).id, score, threshold, withheld })
+    }
+}
+
+/// Weights have two digits; sums of them are as good as that.
+const ROUNDING: f32 = 0.001;
+
+impl Judge for Weighing {
+    fn withholds(&self, plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> bool {
+        self.weigh(plan, transaction, rule)
+            .is_some_and(|weighed| weighed.score.saturating_sub(weighed.withheld) < weighed.threshold)
+    }
+}
+
+impl Gate {
+    /// The gate that `rule` is: one link, which compares a known score with a number or a `TX` key.
+    fn of(plan: &Plan, index: RuleIndex, rule: &Rule) -> Option<Gate> {
+        let [link] = plan.links_of(rule) else { return None };
+        let [target] = link.targets.include.as_slice() else { return None };
+        let score = target.slot.filter(|_| target.variable == Variable::Tx && !target.count)?;
+        let is_key = matches!(target.filter, KeyFilter::Key(_));
+        let ends = !matches!(rule.disruption, Disruption::Pass | Disruption::Allow(_));
+        if !is_key || !ends || link.negated || !link.targets.exclude.is_empty() {
+            return None;
+        }
+        let threshold = match &link.operator {
+            Operator::Ge(Number::Constant(number)) => Threshold::Fixed(*number),
+            Operator::Ge(Number::Computed(template)) => match template.parts.as_slice() {
+                [portcullis_engine::Part::Tx(slot)] => Threshold::Slot(*slot),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let name = &*plan.tx_names[score.0 as usize];
+        let (_, prefix, level) = SCORES.iter().find(|(known, ..)| *known == name)?;
+        let numbered = |number: usize| [prefix, number.to_string().as_bytes()].concat();
+        let levels = std::array::from_fn(|at| plan.tx_slot(&numbered(at + 1)));
+        Some(Gate { rule: index, score, threshold, levels, level: plan.tx_slot(level) })
+    }
+
+    /// The points of a match that are in the score of the gate.
+    fn points(&self, transaction: &Transaction, record: &Match) -> i64 {
+        let changes = transaction.score_changes(record);
+        if changes.is_empty() {
+            return 0;
+        }
+        let level = self.level.and_then(|slot| transaction.tx_slot_number(slot)).unwrap_or(0);
+        let counted = usize::try_from(level).unwrap_or(0).min(LEVELS);
+        let is_counted = |slot: TxSlot| self.levels[..counted].contains(&Some(slot));
+        let points = changes.iter().filter(|change| is_counted(change.slot)).map(|change| change.delta);
+        points.fold(0i64, i64::saturating_add)
+    }
+}
+
+fn spot(transaction: &Transaction, record: &Match) -> Spot {
+    Spot::of_match(record.variable, transaction.matched_key(record))
+}
+
+fn bit(class: Class) -> u64 {
+    1 << (class as u32 % 64)
+}
+
+/// The classes that a rule of the CRS is about, by its tags.
+fn classes(rule: &Rule) -> u64 {
+    let tags = rule.metadata.tags.iter().filter_map(|tag| tag.as_literal());
+    tags.flat_map(classes_of_tag).fold(0, |bits, &class| bits | bit(class))
+}
+
+fn classes_of_tag(tag: &[u8]) -> &'static [Class] {
+    use Class::*;
+    match tag {
+        b"attack-sqli" => &[Sqli],
+        b"attack-xss" => &[Xss],
+        b"attack-lfi" => &[Path],
+        b"attack-rfi" => &[RemoteFile, Ssrf],
+        b"attack-ssrf" => &[Ssrf],
+        b"attack-injection-php" => &[Code],
+        b"attack-ssti" => &[Template],
+        b"attack-injection-generic" | b"attack-generic" => &[NoSql, Prototype, Template, Code],
+        b"attack-injection-java" => &[Code, Template, Deserialization],
+        b"attack-rce" => &[Command, Template, Deserialization, NoSql, Log4j, Prototype, Code],
+        b"attack-protocol" => &[Crlf],
+        _ => &[],
+    }
+}

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""Learns how much a match of each rule of the CRS says, from the matches that `portcullis evaluate --features FILE` wrote.
+
+    for level in 1 4; do
+      portcullis evaluate --mode both --crs CRS --paranoia $level --detect-only --weak tools/semantic/weak-labels.json \\
+          --label attack --features attack$level.tsv CORPORA/attack
+      portcullis evaluate --mode both --crs CRS --paranoia $level --detect-only --label benign \\
+          --features honest$level.tsv CORPORA/benign CORPORA/lifelike
+    done
+    tools/crs/train.py attack1.tsv+honest1.tsv attack4.tsv+honest4.tsv > crates/portcullis-inspect/weights/crs.tsv
+
+Features of further versions of the CRS are given in further pairs. A rule is its id and its fingerprint (what it looks at and
+looks for), so that one that is the same in two versions is learned once, from both.
+
+The model: the rules that match in one value of a message (a parameter, a cookie, the path) vote with their weights; at 1 and
+above the anomaly points of the value count, below they do not. What is learned:
+
+* A rule that no honest request triggers, and some attack does, has the weight 1; so does one that fewer than one honest request in
+  20,000 triggers, if attacks do 200 times as often. One that neither triggers is not in the table: it counts as in the CRS.
+* The others begin with weights from a logistic regression over the values, scaled so that every set of honest requests stays within
+  LIMIT; then single weights are moved up and down (GRID) as long as attacks gain more than honest requests lose, within the
+  limits. Sources count by the square root of their size. No weight is above what the rule's own evidence bears (CAPS): how
+  much more often attacks trigger it than honest requests do, the latter at the upper end of what the count allows.
+* First for the rules of the first file of a pair (paranoia level 1), then, with these fixed, for those that only the second has.
+
+Printed to standard error: detection and false positives of each set, the frontier as the scale moves, and with --leave-out the
+same for each source that the table was not learned from. Standard library only.
+"""
+
+import argparse
+import math
+import sys
+from collections import Counter, defaultdict
+
+LIMIT = 0.0018  # of a set of honest requests, beside what the semantic detector flags there
+PRIOR = 0.02
+STEPS = 300
+SHARP_HONEST = 1 / 20000
+SHARP_RATIO = 200
+COST = 3.0  # of an honest request beside an attack, both by the root of their set's size
+GRID = [0.0, 0.1, 0.2, 0.25, 0.34, 0.4, 0.5, 0.6, 0.67, 0.75, 0.8, 0.9, 1.0]
+# Attacks trigger a rule so many times as often as honest requests do: its weight is at most that.
+CAPS = [(20, 1.0), (5, 0.9), (2, 0.67), (1, 0.5), (0, 0.34)]
+# The variables that show the same value.
+SAME = {
+    "ARGS_GET": "ARGS", "ARGS_POST": "ARGS", "ARGS_GET_NAMES": "ARGS_NAMES", "ARGS_POST_NAMES": "ARGS_NAMES",
+    "REQUEST_HEADERS_NAMES": "ARGS_NAMES", "REQUEST_COOKIES_NAMES": "ARGS_NAMES", "REQUEST_BASENAME": "REQUEST_FILENAME",
+    "REQUEST_URI_RAW": "REQUEST_URI", "REQUEST_LINE": "REQUEST_URI", "PATH_INFO": "REQUEST_FILENAME",
+    "FILES_NAMES": "FILES", "MULTIPART_PART_HEADERS": "FILES", "MULTIPART_FILENAME": "FILES",
+}
+WITHOUT_KEY = {"REQUEST_FILENAME", "REQUEST_URI", "QUERY_STRING", "REQUEST_BODY", "XML"}
+
+
+class Sample:
+    __slots__ = ("label", "group", "source", "semantic", "points", "spots")
+
+    def __init__(self, label, group, source):
+        self.label, self.group, self.source = label, group, source
+        self.semantic, self.points, self.spots = False, 0, {}
+
+
+def spot(target):
+    name, _, key = target.partition(":")
+    name = SAME.get(name, name)
+    return name, "" if name in WITHOUT_KEY else key.lower()
+
+
+def read(paths):
+    return [sample for path in paths.split("+") for sample in read_file(path)]
+
+
+def read_file(path):
+    samples = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("#"):
+                continue
+            number, label, group, source, what, rest = line.rstrip("\n").split("\t", 5)
+            sample = samples.get(number)
+            if sample is None:
+                tier = source.split(" ")[0] if group.startswith("synthetic") else source
+                sample = samples[number] = Sample(int(label), group, tier)
+            if what == "#score":
+                cls, over, _ = rest.split(" ", 2)
+                sample.semantic |= float(over) >= 0 and cls != "leak"
+            elif what == "#rule":
+                rule, fingerprint, points, target = rest.split(" ", 3)
+                if int(points) > 0:
+                    rules = sample.spots.setdefault(spot(target), {})
+                    key = (int(rule), fingerprint)
+                    rules[key] = rules.get(key, 0) + int(points)
+                    sample.points += int(points)
+    return list(samples.values())
+
+
+def count(samples):
+    honest, attacks = Counter(), Counter()
+    for sample in samples:
+        rules = {rule for spot in sample.spots.values() for rule in spot}
+        (attacks if sample.label else honest).update(rules)
+    return honest, attacks
+
+
+def is_sharp(rule, honest, attacks, totals):
+    rates = honest[rule] / max(totals[0], 1), attacks[rule] / max(totals[1], 1)
+    return honest[rule] == 0 or rates[0] < SHARP_HONEST and rates[1] > SHARP_RATIO * rates[0]
+
+
+def fit(samples, noisy, fixed):
+    """Logistic regression: weights of the noisy rules, at or above zero, and the bias. `fixed`: votes that are given."""
+    sizes = Counter((s.label, s.group, s.source if s.label else "") for s in samples)
+    rows = defaultdict(float)
+    for sample in samples:
+        share = sizes[sample.label, sample.group, sample.source if sample.label else ""] ** -0.5
+        spots = [frozenset(spot) for spot in sample.spots.values()]
+        if sample.label and spots:
+            # An attack is in one value; which one, the rules say.
+            spots = [max(spots, key=len)]
+        for rules in spots:
+            if not any(rule not in noisy and rule not in fixed for rule in rules):
+                given = round(sum(fixed.get(rule, 0.0) for rule in rules), 2)
+                rows[sample.label, tuple(sorted(rule for rule in rules if rule in noisy)), given] += share
+    total = {label: sum(w for (l, _, _), w in rows.items() if l == label) or 1.0 for label in (0, 1)}
+    names = sorted(noisy)
+    index = {rule: at + 1 for at, rule in enumerate(names)}
+    data = [(label, [index[r] for r in rules], given, w * 400 / total[label]) for (label, rules, given), w in rows.items()]
+    weights = [-2.0] + [0.0] * len(names)
+    m, v = [0.0] * len(weights), [0.0] * len(weights)
+    for step in range(1, STEPS + 1):
+        gradient = [PRIOR * 10 * w for w in weights]
+        gradient[0] = 0.0
+        for label, indices, given, w in data:
+            z = weights[0] + 6.0 * given + sum(weights[i] for i in indices)
+            g = w * (1 / (1 + math.exp(-max(min(z, 30.0), -30.0))) - label)
+            gradient[0] += g
+            for i in indices:
+                gradient[i] += g
+        rate = 0.1 * (1 - 0.9 * step / STEPS)
+        for i, g in enumerate(gradient):
+            m[i] = 0.9 * m[i] + 0.1 * g
+            v[i] = 0.99 * v[i] + 0.01 * g * g
+            weights[i] -= rate * (m[i] / (1 - 0.9**step)) / (math.sqrt(v[i] / (1 - 0.99**step)) + 1e-8)
+            weights[i] = max(weights[i], 0.0) if i else min(weights[i], -0.5)
+    return {rule: weights[index[rule]] for rule in names}
+
+
+def counted(sample, weights, threshold=5):
+    """True if the points of the values that count pass the threshold."""
+    points = sum(sum(spot.values()) for spot in sample.spots.values() if sum(weights.get(r, 1.0) for r in spot) >= 0.999)
+    return points >= threshold
+
+
+def scaled(learned, fixed, scale):
+    weights = dict(fixed)
+    weights.update({rule: min(math.floor(w * scale * 100) / 100, 1.0) for rule, w in learned.items()})
+    return weights
+
+
+def calibrate(samples, learned, fixed, limit):
+    """The largest scale at which every set of honest requests is within the limit."""
+    honest = [s for s in samples if not s.label and s.points >= 5]
+    everyone = [s for s in samples if not s.label]
+    sizes = Counter(s.group for s in everyone)
+
+    def fits(scale):
+        weights = scaled(learned, fixed, scale)
+        flagged = Counter(s.group for s in honest if not s.semantic and counted(s, weights))
+        return all(flagged[group] <= limit * size for group, size in sizes.items())
+
+    low, high = 0.0, 3.0
+    for _ in range(14):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def cap(rule, honest, attacks, totals):
+    """The most that the evidence of the rule by itself bears."""
+    upper = (honest[rule] + 1 + 1.28 * math.sqrt(honest[rule] + 1)) / max(totals[0], 1)
+    ratio = attacks[rule] / max(totals[1], 1) / upper
+    return next(most for least, most in CAPS if ratio >= least)
+
+
+def improve(samples, weights, noisy, caps, limit):
+    """Moves the weights of single rules while attacks gain more than honest requests lose."""
+    sizes = Counter((s.label, s.group, s.source if s.label else "") for s in samples)
+    budget = {group: limit * size for (label, group, _), size in sizes.items() if not label}
+    # Equal samples are one.
+    worth, honest, rules_of = defaultdict(float), {}, {}
+    for s in samples:
+        if s.points < 5 or not any(r in noisy for spot in s.spots.values() for r in spot):
+            if not s.label and not s.semantic and counted(s, weights):
+                budget[s.group] -= 1
+            continue
+        key = tuple(sorted((tuple(sorted(spot)), sum(spot.values())) for spot in s.spots.values()))
+        if s.label:
+            worth[key] += sizes[1, s.group, s.source] ** -0.5 * (0.2 if s.semantic else 1.0)
+        elif not s.semantic:
+            worth[key] -= COST * sizes[0, s.group, ""] ** -0.5
+            honest.setdefault(key, Counter())[s.group] += 1
+        rules_of.setdefault(key, {r for spot, _ in key for r in spot})
+    having = defaultdict(list)
+    for key, rules in rules_of.items():
+        for rule in rules & noisy:
+            having[rule].append(key)
+    on = lambda key: sum(p for spot, p in key if sum(weights.get(r, 1.0) for r in spot) >= 0.999) >= 5
+    state = {key: on(key) for key in rules_of}
+    used = Counter()
+    for key, groups in honest.items():
+        if state[key]:
+            used.update(groups)
+    for _ in range(8):
+        moved = False
+        for rule in sorted(noisy, key=lambda rule: -sum(abs(worth[key]) for key in having[rule])):
+            before, best = weights[rule], None
+            for value in GRID:
+                if value == before or value > caps[rule]:
+                    continue
+                weights[rule] = value
+                gain, change = 0.002 * (before - value), Counter()
+                for key in having[rule]:
+                    now = on(key)
+                    if now != state[key]:
+                        sign = 1 if now else -1
+                        gain += sign * worth[key]
+                        for group, count in honest.get(key, {}).items():
+                            change[group] += sign * count
+                fits = all(c <= 0 or used[group] + c <= budget[group] for group, c in change.items())
+                if fits and gain > 1e-6 and (best is None or gain > best[0]):
+                    best = gain, value, change
+            weights[rule] = before
+            if best:
+                weights[rule], moved = best[1], True
+                used.update(best[2])
+                for key in having[rule]:
+                    state[key] = on(key)
+        if not moved:
+            break
+    return weights
+
+
+def stage(samples, noisy, fixed, honest, attacks, totals, limit):
+    caps = {rule: cap(rule, honest, attacks, totals) for rule in noisy}
+    learned = fit(samples, noisy, fixed)
+    weights = scaled(learned, fixed, calibrate(samples, learned, fixed, limit))
+    weights.update({rule: min(weights[rule], caps[rule]) for rule in noisy})
+    return improve(samples, weights, noisy, caps, limit)
+
+
+def learn(pairs, limit):
+    low = [sample for first, _ in pairs for sample in first]
+    honest, attacks = count(low)
+    totals = sum(not s.label for s in low), sum(s.label for s in low)
+    seen = set(honest) | set(attacks)
+    fixed = {rule: 1.0 for rule in seen if is_sharp(rule, honest, attacks, totals)}
+    weights = stage(low, seen - set(fixed), fixed, honest, attacks, totals, limit)
+    evidence = {rule: (honest[rule], attacks[rule], 1) for rule in seen}
+    high = [sample for _, second in pairs for sample in second]
+    if high:
+        honest, attacks = count(high)
+        more = (set(honest) | set(attacks)) - seen
+        fixed = {**weights, **{rule: 1.0 for rule in more if is_sharp(rule, honest, attacks, totals)}}
+        weights = stage(high, more - set(fixed), fixed, honest, attacks, totals, max(limit, 0.002))
+        evidence.update({rule: (honest[rule], attacks[rule], 2) for rule in more})
+    return weights, evidence
+
+
+def rates(samples, weights):
+    table = defaultdict(lambda: [0, 0, 0, 0])
+    for sample in samples:
+        row = table[sample.label, sample.group]
+        row[0] += 1
+        row[1] += sample.points >= 5
+        row[2] += sample.semantic
+        row[3] += sample.semantic or counted(sample, weights)
+    return table
+
+
+def say(*text):
+    print(*text, file=sys.stderr)
+
+
+def report(name, samples, weights):
+    say(f"{name}: set, requests, crs %, semantic %, both %")
+    for (label, group), (size, crs, semantic, both) in sorted(rates(samples, weights).items()):
+        share = [100 * part / size for part in (crs, semantic, both)]
+        missed = "  <" if label and share[2] < max(share[:2]) - 0.3 or not label and share[2] > share[1] + 0.2 else ""
+        say(f"  {'attack' if label else 'honest'} {group:34} {size:6} {share[0]:7.2f} {share[1]:7.2f} {share[2]:7.2f}{missed}")
+
+
+def frontier(pairs):
+    say("frontier: limit %, attacks that the CRS stops and semantic does not: % kept, honest requests flagged beside semantic: %")
+    low = pairs[0][0]
+    for limit in (0.0, 0.0005, 0.001, 0.0015, 0.002, 0.005, 0.01, 0.03):
+        weights, _ = learn(pairs, limit)
+        gain = [s for s in low if s.label and s.points >= 5 and not s.semantic]
+        honest = [s for s in low if not s.label]
+        kept = sum(counted(s, weights) for s in gain) / max(len(gain), 1)
+        flagged = sum(not s.semantic and counted(s, weights) for s in honest) / max(len(honest), 1)
+        say(f"  {100 * limit:5.2f} {100 * kept:7.2f} {100 * flagged:7.3f}")
+
+
+def leave_out(pairs, least, limit):
+    low = pairs[0][0]
+    sources = Counter((s.label, s.group, "" if not s.label and not s.group.startswith("synthetic") else s.source) for s in low)
+    say("left out: source, requests, of those that the CRS stops: % that the table counts")
+    for (label, group, source), size in sorted(sources.items()):
+        if size < least:
+            continue
+        is_held = lambda s: s.label == label and s.group == group and (not source or s.source == source)
+        rest = [([s for s in first if not is_held(s)], []) for first, _ in pairs]
+        weights, _ = learn(rest, limit)
+        held = [s for s in low if is_held(s)]
+        stopped = sum(s.points >= 5 for s in held)
+        hits = sum(counted(s, weights) for s in held)
+        say(f"  {'attack' if label else 'honest'} {group} {source}: {size}, {stopped} stopped, {hits} counted = {100 * hits / size:.2f} % of all")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("features", nargs="+", help="pairs of files (or FILE+FILE): paranoia level 1, paranoia level 4")
+    parser.add_argument("--limit", type=float, default=LIMIT)
+    parser.add_argument("--frontier", action="store_true")
+    parser.add_argument("--leave-out", type=int, metavar="MIN", help="also learn without each source of MIN requests or more, and test on it")
+    args = parser.parse_args()
+    if len(args.features) % 2:
+        parser.error("files come in pairs")
+    sets = [read(path) for path in args.features]
+    pairs = list(zip(sets[::2], sets[1::2]))
+    weights, evidence = learn(pairs, args.limit)
+    print("# How much a match of a rule of the CRS says. Made by tools/crs/train.py; do not edit by hand, learn.")
+    print("# 1 decides alone; below, the points of a value count where the weights of the rules that match in it come to 1.")
+    totals = [sum(s.label == label for first, _ in pairs for s in first) for label in (0, 1)]
+    print(f"# Evidence: requests with a match, of {totals[0]} honest ones and {totals[1]} attacks.")
+    print("# rule\tfingerprint\tweight\thonest\tattacks")
+    for rule in sorted(weights):
+        honest, attacks, _ = evidence[rule]
+        if honest + attacks > 0:
+            print(f"{rule[0]}\t{rule[1]}\t{weights[rule]:.2f}\t{honest}\t{attacks}")
+    for at, (first, second) in enumerate(pairs):
+        report(f"{args.features[2 * at]}", first, weights)
+        report(f"{args.features[2 * at + 1]}", second, weights)
+    if args.frontier:
+        frontier(pairs)
+    if args.leave_out:
+        leave_out(pairs, args.leave_out, args.limit)
+
+
+if __name__ == "__main__":
+    main()
