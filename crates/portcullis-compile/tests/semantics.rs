@@ -574,7 +574,9 @@ fn log_brings_no_audit_record_back() {
 
 #[test]
 fn what_belongs_to_one_rule_is_no_default() {
-    for what in ["id:7", "rev:1", "msg:x", "ver:x", "accuracy:3", "maturity:3", "chain", "skip:1", "skipAfter:X"] {
+    for what in
+        ["id:7", "rev:1", "msg:x", "ver:x", "accuracy:3", "maturity:3", "chain", "skip:1", "skipAfter:X"]
+    {
         let rules = format!("SecDefaultAction \"phase:1,pass,{what}\"");
         let mistakes = plan_with(&rules, &MemoryFiles::default()).unwrap_err();
         let name = what.split(':').next().unwrap();
