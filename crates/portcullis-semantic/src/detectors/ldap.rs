@@ -59,7 +59,8 @@ impl Detector for Ldap {
             found.add(SIGNS, Span::new(0, text.len()));
             return;
         }
-        let mut scan = Scan { text, is_mention: !is_value || is_setting, found };
+        let is_password = purpose::takes_password(input.location);
+        let mut scan = Scan { text, is_mention: !is_value || is_setting, is_password, found };
         scan.run(first);
     }
 }
@@ -67,6 +68,8 @@ impl Detector for Ldap {
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
     is_mention: bool,
+    /// Whoever draws a password by lot may have the signs of a filter in it.
+    is_password: bool,
     found: &'s mut Found<'f>,
 }
 
@@ -203,13 +206,16 @@ impl Scan<'_, '_, '_> {
         if name.is_empty() || !name[0].is_ascii_alphanumeric() {
             return false;
         }
+        let plain = &name[..name.iter().position(|b| matches!(b, b';' | b':')).unwrap_or(name.len())];
+        if self.is_password && !is_one_of(plain, ATTRIBUTES) {
+            return false;
+        }
         if notes {
             self.add(COMPARISON, at, end + sign);
         }
         if name.contains(&b':') && name.iter().filter(|b| **b == b'.').count() >= 2 {
             self.add(RULE, at, end + sign);
         }
-        let plain = &name[..name.iter().position(|b| matches!(b, b';' | b':')).unwrap_or(name.len())];
         if is_one_of(plain, ATTRIBUTES) {
             self.add(ATTRIBUTE, at, end);
         }

@@ -33,6 +33,8 @@ kinds! {
     BOOLEAN_STRING "sqli.boolean-string" Notice "a string is joined as a condition";
     BOOLEAN_CALL "sqli.boolean-call" Error "a function call is joined as a condition";
     BOOLEAN_NAME "sqli.boolean-name" Error "a column is joined as a condition behind a quote, and a comment cuts off the rest";
+    NUMBER_CONDITION "sqli.number-condition" Error "a condition on a column is joined to the number that the value begins with";
+    NUMBER_CLAUSE "sqli.number-clause" Error "a clause of a statement follows the number that the value begins with";
     UNION_SELECT "sqli.union-select" Critical "the result of another SELECT is added by UNION";
     UNION_COLUMNS "sqli.union-columns" Critical "UNION SELECT with a list that begins with a constant, as one counts columns";
     UNION "sqli.union" Warning "UNION without a SELECT";
@@ -257,6 +259,9 @@ const HINTS: &[Hint] = &[
     Hint::word("shutdown"),
     Hint::word("where"),
     Hint::word("limit"),
+    Hint::word("grant"),
+    Hint::word("revoke"),
+    Hint::word("program"),
     Hint::word("procedure"),
     Hint::word("call"),
     Hint::word("into"),

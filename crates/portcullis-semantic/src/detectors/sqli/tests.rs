@@ -400,3 +400,76 @@ fn lists_are_read_once() {
         assert!(done <= allowed + 8 * text.len() as u64, "{unit}: {done} of {allowed}");
     }
 }
+
+#[test]
+fn more_evidence() {
+    for (text, kind) in [
+        ("1;COPY t FROM PROGRAM 'id'", "execute-function"),
+        ("copy (select '') to program 'sh -c id'", "execute-function"),
+        ("'; grant dba to scott--", "stacked"),
+        ("' or id-- ", "boolean-name"),
+        ("or id-- -", "boolean-name"),
+        ("'or username like'%", "condition"),
+        ("1 and password like 'a%'", "number-condition"),
+        ("2-(password like 'a%')", "number-condition"),
+        ("-1 or pw regexp '^a'", "number-condition"),
+        ("1 or true", "number-condition"),
+        ("1 limit 1,1", "number-clause"),
+        ("'LIKE'%", "reopened"),
+        ("'^'", "reopened"),
+        ("'='", "reopened"),
+        ("'||(select 1 from dual)||'", "subselect"),
+    ] {
+        check(text, kind);
+        assert!(testing::look(Class::Sqli, Place::Query, "q", text.as_bytes()).1, "{text}: {}", kinds(text));
+    }
+}
+
+/// What people look for, query languages of other products, and code, in a field that says nothing of its purpose.
+#[test]
+fn honest_values_of_a_neutral_field() {
+    for text in [
+        "rate(http_requests_total[5m]) * 100 > 80 and up > 0",
+        "100 * (1 - avg(a) / avg(b)) > 80 and on(instance) x > 0",
+        "{app=\"x\"} |= \"error\" != \"timeout\" | json | status >= 500 and duration > 10s",
+        "project = \"A B\" and assignee = currentUser() order by priority",
+        "doc['x'].value > 5 && params.y == 1 ? 1 : 0",
+        "df[(df[\"a\"] > 5) & (df[\"b\"] == \"x\")].groupby(\"c\")",
+        "\"machine learning\" and \"deep learning\" or ai",
+        "the `user` table and `id` column -- see docs",
+        "\"quoted\" -- then dash",
+        "printf(\"%s\", x); /* ok */",
+        ".*('|--|#).*",
+        "['\"]?([a-z]+)['\"]?\\s*=\\s*",
+        "top 10 or better, 1 or 2, 5 and under",
+        "1 order by mail",
+        "3 limit 4",
+        "grant access to users",
+        "color='#fff' and '#top' of a page",
+    ] {
+        testing::passes_at(Class::Sqli, Place::Query, "x", text);
+    }
+}
+
+/// Passwords that a generator draws from all signs: none of 1,500.
+#[test]
+fn drawn_passwords() {
+    let detectors = Detectors::new();
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for _ in 0..1_500 {
+        let len = 8 + next(33);
+        let text: String = (0..len).map(|_| char::from(b'!' + next(94) as u8)).collect();
+        let mut analysis = Analysis::new();
+        analysis.value(&detectors, Location::new(Place::Form, b"user[password]"), text.as_bytes());
+        let blocks = |class: Class| {
+            analysis.scores(&detectors).any(|score| score.class == class && score.blocks(Level::Balanced))
+        };
+        assert!(![Class::Sqli, Class::Ldap, Class::NoSql, Class::Xpath].into_iter().any(blocks), "{text}");
+    }
+}

@@ -101,6 +101,7 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn clause_word(&mut self, word: Word, span: Span) -> bool {
+        let is_behind_number = self.is_behind_number();
         self.boundary();
         self.expect = Expect::Operand;
         self.aliased = false;
@@ -146,6 +147,11 @@ impl Walk<'_, '_> {
             }
             Word::Limit | Word::Offset | Word::Fetch => {
                 self.note(LIMIT, span);
+                let [rows, more] = self.peeks().map(|token| token.map(|token| token.kind));
+                let has_more = matches!(more, Some(TokenKind::Comma | TokenKind::Word(Word::Offset)));
+                if is_behind_number && rows == Some(TokenKind::Number) && has_more {
+                    self.note(NUMBER_CLAUSE, self.span_to_next(span));
+                }
                 self.clause = Clause::Expression;
             }
             Word::Union | Word::Except | Word::Intersect | Word::Minus => return self.union(word, span),

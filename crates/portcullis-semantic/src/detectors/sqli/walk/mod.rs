@@ -146,6 +146,8 @@ pub(super) struct Walk<'t, 'n> {
     /// The current condition has its comparison.
     compared: bool,
     joined_at: u32,
+    /// The condition is joined to the number that the text begins with.
+    joins_number: bool,
     last: Operand,
     last_span: Span,
     /// The left side of a comparison whose right side comes next.
@@ -219,6 +221,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             joined: false,
             compared: false,
             joined_at: 0,
+            joins_number: false,
             last: Operand::None,
             last_span: Span::default(),
             comparing: None,
@@ -273,6 +276,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.joined = false;
         self.compared = false;
         self.joined_at = 0;
+        self.joins_number = false;
         self.last = Operand::None;
         self.last_span = Span::default();
         self.comparing = None;
@@ -471,6 +475,13 @@ impl<'t, 'n> Walk<'t, 'n> {
 
     fn has(&self, kind: KindId) -> bool {
         self.facts.has(kind)
+    }
+
+    /// The text begins with a number, and what was read since is this one token.
+    fn is_behind_number(&self) -> bool {
+        let has_sign = self.tokens == 2 && matches!(self.text.first(), Some(b'-' | b'+'));
+        let is_first = self.start == Start::Raw && !self.is_inside && (self.tokens == 1 || has_sign);
+        is_first && self.last == Operand::Number
     }
 
     fn word(&self, span: Span) -> &'t [u8] {

@@ -68,6 +68,7 @@ impl Walk<'_, '_> {
         match operator {
             Operator::Ampersands => self.join(span),
             Operator::Pipes => {
+                self.joins_number = self.is_behind_number();
                 // Concatenation in most dialects, OR in MySQL: a condition if a comparison follows.
                 self.boundary();
                 self.joined = true;
@@ -97,6 +98,8 @@ impl Walk<'_, '_> {
             Operator::Colon if self.clause == Clause::Free => self.expect = Expect::Statement,
             Operator::Colon => return false,
             _ => {
+                // `2-(password like 'a%')`
+                self.joins_number |= self.is_behind_number() && self.is_before_open();
                 self.expect = Expect::Operand;
                 self.quote_sign(span);
             }
@@ -112,6 +115,7 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn join(&mut self, span: Span) {
+        self.joins_number = self.is_behind_number();
         self.boundary();
         self.joined = true;
         self.compared = false;

@@ -34,6 +34,10 @@ impl Walk<'_, '_> {
                 .eq_ignore_ascii_case(self.qualified(right_span).trim_ascii_start_matches(b'@'))
             // `a cat like cat`, `the like cat like cat`
             && !(self.compares_by_word && (self.is_inside || is_chained));
+        let is_column = matches!(left, Operand::Name | Operand::Call | Operand::Variable | Operand::Select);
+        if self.joins_number && is_column && (right.is_constant() || right == Operand::Select) {
+            self.note(NUMBER_CONDITION, span);
+        }
         let constants = left.is_constant() && right.is_constant();
         if constants || same_name {
             self.note(if self.joined { TAUTOLOGY } else { CONSTANT_COMPARISON }, span);
@@ -74,6 +78,7 @@ impl Walk<'_, '_> {
         if self.joined && !self.compared && self.expect == Expect::Operator {
             let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
             match self.last {
+                Operand::Literal if self.joins_number => self.note(NUMBER_CONDITION, span),
                 Operand::Number | Operand::Literal => self.note(BOOLEAN_CONSTANT, span),
                 Operand::Text if self.is_left_open() => {}
                 Operand::Text => self.note(BOOLEAN_STRING, span),
@@ -84,10 +89,12 @@ impl Walk<'_, '_> {
         self.compared = true;
     }
 
-    /// `' or id-- `: a column is joined as a condition, behind a quote, and a comment follows.
+    /// `' or id-- `, `or id-- `: a column is joined as a condition, behind a quote or at the beginning, and a comment follows.
     fn joined_name(&mut self) {
         let is_name = self.last == Operand::Name && self.expect == Expect::Operator;
-        let is_quote = matches!(self.start, Start::Quote(b'\'' | b'"')) && !self.is_literal;
+        // Or at the beginning of the value, where the field before ends in a backslash that takes the quote away.
+        let is_tail = self.start == Start::Raw && self.has(BARE_TAIL) && self.tokens == 2;
+        let is_quote = matches!(self.start, Start::Quote(b'\'' | b'"')) && !self.is_literal || is_tail;
         if is_quote && is_name && self.joined && !self.compared && self.comparing.is_none() {
             let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
             self.note(BOOLEAN_NAME, span);
@@ -174,13 +181,19 @@ impl Walk<'_, '_> {
         let is_statement = self.start == Start::Raw && (self.has(STATEMENT) || self.has(STATEMENT_PLAIN));
         let cuts = !is_joint && !is_row && !is_statement && self.facts.does_something();
         // `name'-- ...`: no space, and the quote is none of a pair.
+        // `'#` and a letter are a colour, a place in a page, or chance.
+        let is_mark =
+            self.word(span).starts_with(b"#") && body.first().is_some_and(|b| !b.is_ascii_whitespace());
         let is_tight = self.tokens == 0
             && self.from == span.start as usize
-            && !self.is_opening
-            && !self.is_literal
-            && !is_joint
-            && !is_row;
-        if !short && !cuts && !is_tight || is_joint {
+            && !(self.is_opening || self.is_literal || is_joint || is_row || is_mark);
+        // Behind the second quote of a pair, or an operator without its operand, it cuts off nothing.
+        let is_idle = !self.facts.does_something()
+            && (self.tokens == 0 && self.is_literal && !self.is_opening
+                || self.tokens > 0
+                    && self.expect == Expect::Operand
+                    && matches!(self.start, Start::Quote(_)));
+        if !short && !cuts && !is_tight || is_joint || is_idle {
             self.note(COMMENT_TAIL, span);
         } else if matches!(self.start, Start::Quote(_)) {
             let only_closes = self.tokens == 0 || self.has(UNBALANCED) || self.expect == Expect::Statement;
@@ -225,7 +238,7 @@ impl Walk<'_, '_> {
         if !self.ended {
             self.boundary();
             let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote))
-                && !(self.is_literal && self.is_opening)
+                && !(self.is_literal && self.is_opening && !self.ends_in_pattern())
                 && !self.ends_in_words();
             if reopened && self.tokens > 1 {
                 self.note(REOPENED, Span::new(self.from.saturating_sub(1), self.text.len()));
@@ -242,6 +255,11 @@ impl Walk<'_, '_> {
             && last.first() == Some(&quote)
             && self.last_span.end as usize == self.text.len()
             && (last.len() == 1 || last.last() != Some(&quote))
+    }
+
+    /// `'LIKE'%`: the string that is left open is a pattern.
+    fn ends_in_pattern(&self) -> bool {
+        self.last_span.of(self.text).get(1) == Some(&b'%')
     }
 
     /// Behind the last quote stand a space or a sign of a sentence and several words: `mke2fs " or " tune2fs is the one that ...`.

@@ -26,6 +26,9 @@ pub(in crate::detectors::sqli) struct Field<'n> {
 /// What weighs less has any text: `and 1 more`.
 const INSIDE_WEIGHT_MIN: f32 = 2.5;
 
+/// Signs of a password that is nothing but an operator between quotes.
+const TIGHT_SIGNS_MAX: usize = 4;
+
 /// The pieces that weigh most, of all readings of a text.
 #[derive(Debug)]
 pub(super) struct Pieces<'n> {
@@ -70,6 +73,17 @@ impl Walk<'_, '_> {
         // `class="x">@name`: the end of an attribute.
         let is_markup = self.is_literal && matches!(self.text[self.begun..], [b'>', ..] | [b'/', b'>', ..]);
         if is_markup && !self.facts.does_something() {
+            return;
+        }
+        // Behind the second quote of a pair a condition ends no string of a statement: `"a" and b > c`, `x['a'] > 5 && y`.
+        let is_behind_pair = self.is_literal && !self.is_opening;
+        let signs = 1 << QUOTE_SIGN.0
+            | 1 << QUOTE_WORD.0
+            | 1 << UNBALANCED.0
+            | 1 << COMMENT_END.0
+            | 1 << COMMENT_SPLIT.0
+            | 1 << AFTER_QUOTE.0;
+        if is_behind_pair && !self.has(TAUTOLOGY) && is_of_conditions(self.facts.kinds & !signs) {
             return;
         }
         let field = self.pieces.field;
@@ -177,6 +191,10 @@ impl Walk<'_, '_> {
     /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password they cut off nothing
     /// that matters, and whoever draws one by lot may have them.
     fn is_of_signs(&self) -> bool {
+        // `'='`, `x'-'y`: who draws by lot has more signs than these.
+        let is_tight = self.has(QUOTE_SIGN)
+            && self.last_span.start as usize <= self.begun + 2
+            && self.text.iter().filter(|b| b.is_ascii_punctuation()).count() <= TIGHT_SIGNS_MAX;
         let is_sign = |kind: KindId| {
             matches!(
                 kind,
@@ -193,40 +211,46 @@ impl Walk<'_, '_> {
                     | AFTER_BACKTICK
                     | AFTER_NUMBER
                     | AFTER_WORD
-            ) || kind == QUOTE_SIGN && !self.has(REOPENED)
+            ) || matches!(kind, QUOTE_SIGN | REOPENED | CONSTANT_COMPARISON)
+                && !(self.has(REOPENED) && is_tight)
         };
         kinds_in(self.facts.kinds).all(is_sign)
     }
 
-    /// Conditions without a quote that ends a string, a statement or a call that waits or tells.
+    /// Conditions without a quote that ends a string.
     fn is_of_conditions(&self) -> bool {
-        let is_condition = |kind: KindId| {
-            matches!(
-                kind,
-                WHOLE
-                    | BARE_TAIL
-                    | TAUTOLOGY
-                    | CONSTANT_COMPARISON
-                    | CONDITION
-                    | BOOLEAN_CONSTANT
-                    | BOOLEAN_STRING
-                    | BOOLEAN_CALL
-                    | NULL_TEST
-                    | ANY_FUNCTION
-                    | TEXT_FUNCTION
-                    | CONDITIONAL_FUNCTION
-                    | CASE_WHEN
-                    | VARIABLE
-                    | HAVING
-                    | LIMIT
-                    | BRACE
-                    | ORDER_BY_NUMBER
-                    | COMMENT_TAIL
-                    | AFTER_NUMBER
-                    | AFTER_WORD
-            )
-        };
         (self.start == Start::Raw || self.is_literal)
-            && kinds_in(self.facts.kinds & !(1 << AFTER_QUOTE.0)).all(is_condition)
+            && is_of_conditions(self.facts.kinds & !(1 << AFTER_QUOTE.0))
     }
+}
+
+/// No statement, and no call that waits or tells.
+fn is_of_conditions(kinds: u64) -> bool {
+    let is_condition = |kind: KindId| {
+        matches!(
+            kind,
+            WHOLE
+                | BARE_TAIL
+                | TAUTOLOGY
+                | CONSTANT_COMPARISON
+                | CONDITION
+                | BOOLEAN_CONSTANT
+                | BOOLEAN_STRING
+                | BOOLEAN_CALL
+                | NULL_TEST
+                | ANY_FUNCTION
+                | TEXT_FUNCTION
+                | CONDITIONAL_FUNCTION
+                | CASE_WHEN
+                | VARIABLE
+                | HAVING
+                | LIMIT
+                | BRACE
+                | ORDER_BY_NUMBER
+                | COMMENT_TAIL
+                | AFTER_NUMBER
+                | AFTER_WORD
+        )
+    };
+    kinds_in(kinds).all(is_condition)
 }

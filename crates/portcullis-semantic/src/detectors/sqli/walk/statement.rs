@@ -245,6 +245,13 @@ impl Walk<'_, '_> {
                 is_name(first_kind)
                     && matches!(second_kind, Some(TokenKind::Word(Word::On)) | Some(TokenKind::Comma))
                     || matches!(first_word, Some(Word::All | Word::Select))
+                    // `grant dba to scott`
+                    || (is_stacked || self.start != Start::Raw)
+                        && is_name(first_kind)
+                        && second.is_some_and(|token| {
+                            let word = self.word(token.span);
+                            word.eq_ignore_ascii_case(b"to") || word.eq_ignore_ascii_case(b"from")
+                        })
             }
             Word::Use => {
                 let ends = match second_kind {
@@ -304,6 +311,9 @@ impl Walk<'_, '_> {
                 self.joined = true;
                 self.compared = false;
             }
+            if word == Word::Copy && self.copies_program() {
+                self.note(EXECUTE_FUNCTION, span);
+            }
             if word == Word::Waitfor {
                 self.skip();
                 self.note(TIME_FUNCTION, span);
@@ -323,6 +333,17 @@ impl Walk<'_, '_> {
             }
         }
         holds
+    }
+
+    /// `copy t from program 'id'`, `copy (select 1) to program 'sh'`
+    fn copies_program(&self) -> bool {
+        let mut ahead = self
+            .lexer
+            .clone()
+            .take(CONDITION_TOKENS_MAX)
+            .filter(|token| !matches!(token.kind, TokenKind::Comment(_)));
+        ahead.any(|token| self.word(token.span).eq_ignore_ascii_case(b"program"))
+            && ahead.next().is_some_and(|token| matches!(token.kind, TokenKind::String { .. }))
     }
 
     /// Behind the condition in parentheses stands a statement, or it is the function with several arguments. Code goes on with a
