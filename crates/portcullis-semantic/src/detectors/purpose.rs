@@ -38,6 +38,7 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
         return true;
     }
     location.name.len() <= NAME_BYTES_MAX
+        && is_plain_name(location.name)
         && (takes_text(location)
             || match class {
                 Class::Sqli => {
@@ -59,6 +60,13 @@ const NAME_BYTES_MAX: usize = 512;
 /// for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && is_text_name(location.name)
+}
+
+/// Every reader takes the whole of it for the name. PHP ends names at a NUL (`id%00comment`) and behind brackets (`id[]comment`).
+fn is_plain_name(name: &[u8]) -> bool {
+    let is_usual = |b: &u8| b.is_ascii_graphic() || *b >= 0x80;
+    let is_glued = |pair: &[u8]| pair[0] == b']' && pair[1].is_ascii_alphanumeric();
+    name.iter().all(is_usual) && !name.windows(2).any(is_glued)
 }
 
 fn is_text_name(name: &[u8]) -> bool {
@@ -374,7 +382,11 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"md",
     b"html",
     b"snippet",
-    b"source",
+    // Of a notebook.
+    b"cell",
+    b"cells",
+    // Of an editor of themes.
+    b"newcontent",
     b"code",
     b"template",
     b"readme",
@@ -455,6 +467,7 @@ const FORM_WORDS: &[&[u8]] = &[
     b"formatted",
     b"string",
     b"input",
+    b"source",
 ];
 
 /// What is looked for, or put in its place, is no text of its own.
@@ -640,10 +653,23 @@ mod tests {
             "0",
             "a.b.c",
             "log_level",
+            "glueSource",
+            "source",
             "commentator",
             "notebook",
         ] {
             assert!(!takes_text(at(Place::Json, name)), "{name}");
+        }
+    }
+
+    /// No name that another reader takes for another field.
+    #[test]
+    fn names_that_end_early() {
+        let may = |name: &str| may_mention(Class::Command, at(Place::Form, name));
+        assert!(may("comment") && may("user[comment]") && may("posts[0].content") && may("a[][comment]"));
+        for name in ["id\0comment", "id[]comment", "id[x]message", "id comment", "id\tcomment", "id\rcomment"]
+        {
+            assert!(!may(name), "{name:?}");
         }
     }
 
