@@ -153,7 +153,8 @@ pub(crate) fn rule_texts(entries: &[Entry<'_>]) -> Vec<Box<str>> {
         let rule =
             ast::Rule { condition: link.condition.as_deref().cloned(), actions: link.actions.to_vec() };
         let directive = Spanned { node: Directive::Rule(rule), span: link.span };
-        let text = portcullis_seclang::print(&Document { directives: vec![directive] });
+        let text =
+            portcullis_seclang::print(&Document { directives: vec![directive], ..Document::default() });
         String::from_utf8_lossy(text.trim_ascii_end()).into()
     };
     running.flat_map(|draft| draft.links.iter().map(text)).collect()

@@ -51,11 +51,17 @@ pub(crate) fn drafts<'a>(
         defaults: Default::default(),
         defaults_by_phase,
         chain_open: false,
+        chain_refused: false,
         diagnostics,
     };
-    for directive in &document.directives {
+    let mut refused = document.refused.iter().peekable();
+    for (at, directive) in document.directives.iter().enumerate() {
+        while let Some(rule) = refused.next_if(|rule| rule.before <= at) {
+            reader.refused(rule.chain);
+        }
         reader.directive(&directive.node, directive.span);
     }
+    refused.for_each(|rule| reader.refused(rule.chain));
     reader.close_chain();
     reader.check_duplicates();
     reader.entries
@@ -69,6 +75,8 @@ struct Reader<'a, 'd> {
     defaults_by_phase: bool,
     /// The newest rule waits for its next link.
     chain_open: bool,
+    /// The next rule is a link of a chain whose first rule was refused.
+    chain_refused: bool,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
@@ -76,6 +84,7 @@ impl<'a> Reader<'a, '_> {
     fn directive(&mut self, directive: &'a Directive, span: SourceSpan) {
         if !matches!(directive, Directive::Rule(_) | Directive::Setting(_)) {
             self.close_chain();
+            self.chain_refused = false;
         }
         match directive {
             Directive::Rule(rule) => self.rule(rule, span),
@@ -102,6 +111,10 @@ impl<'a> Reader<'a, '_> {
         let condition = rule.condition.as_ref().map(Cow::Borrowed);
         let link = DraftLink { condition, actions: Cow::Borrowed(&rule.actions), span };
         let chained = has(&rule.actions, |action| matches!(action, Action::Chain));
+        if self.chain_refused {
+            self.chain_refused = chained;
+            return;
+        }
         if self.chain_open {
             self.check_link(&rule.actions);
             if let Some(Entry::Rule(draft)) = self.entries.last_mut() {
@@ -132,6 +145,14 @@ impl<'a> Reader<'a, '_> {
         self.chain_open = chained;
     }
 
+    /// A rule was left out for a mistake, which has been told; `chain`: the next one is a link of the same chain.
+    fn refused(&mut self, chain: bool) {
+        match self.chain_open {
+            true => self.chain_open = chain,
+            false => self.chain_refused = chain,
+        }
+    }
+
     /// Actions that only the first link of a chain may have.
     fn check_link(&mut self, actions: &[Spanned<Action>]) {
         for action in actions {
@@ -157,11 +178,18 @@ impl<'a> Reader<'a, '_> {
         if !std::mem::take(&mut self.chain_open) {
             return;
         }
-        if let Some(Entry::Rule(draft)) = self.entries.last() {
+        if let Some(Entry::Rule(draft)) = self.entries.last_mut() {
             let span = draft.links.last().map_or(draft.span, |link| link.span);
-            let error = Diagnostic::error(span, "chain without a following rule");
+            // ModSecurity 2.9.7 loads it; its last link never comes, so that the rule never completes.
+            draft.links.push(DraftLink {
+                condition: Some(Cow::Owned(never(span))),
+                actions: Cow::Owned(Vec::new()),
+                span,
+            });
+            let warning =
+                Diagnostic::warning(span, "chain without a following rule: this rule never matches");
             self.diagnostics.push(
-                error.with_hint("remove the chain action, or add the rule that the chain goes on with"),
+                warning.with_hint("remove the chain action, or add the rule that the chain goes on with"),
             );
         }
     }
@@ -316,6 +344,13 @@ impl<'a> Reader<'a, '_> {
             }
         }
     }
+}
+
+/// What never matches.
+fn never(span: SourceSpan) -> Condition {
+    let target = Target { kind: TargetKind::Values, variable: Variable::RemoteAddr, selector: None };
+    let operator = Operator { negated: false, name: OperatorName::NoMatch, argument: Default::default() };
+    Condition { targets: vec![Spanned { node: target, span }], operator: Spanned { node: operator, span } }
 }
 
 /// A `SecAction` always matches one value, the client's address; with more targets it matches as many more.

@@ -323,6 +323,9 @@ impl Lowering<'_> {
                 Ok(compiled) => operator = compiled,
                 Err((message, hint)) => self.error(written.span, message, hint),
             }
+            for (message, hint) in self.operators.take_warnings() {
+                self.diagnostics.push(Diagnostic { hint, ..Diagnostic::warning(written.span, message) });
+            }
         }
         if link.condition.is_none() {
             let remote = Target {

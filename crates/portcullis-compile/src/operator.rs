@@ -31,11 +31,32 @@ pub(crate) struct Operators<'a> {
     pub(crate) http_bl_key: Option<String>,
     /// `SecGeoLookupDb`.
     pub(crate) geo: Option<Arc<GeoDb>>,
+    /// What ModSecurity 2 loads and what cannot match: told, and loaded as an operator that finds nothing.
+    warnings: Vec<OperatorError>,
 }
 
 impl<'a> Operators<'a> {
     pub(crate) fn new(files: &'a dyn Files, patterns: &'a Patterns, multi_line: bool) -> Self {
-        Operators { files, words: HashMap::new(), patterns, multi_line, http_bl_key: None, geo: None }
+        Operators {
+            files,
+            words: HashMap::new(),
+            patterns,
+            multi_line,
+            http_bl_key: None,
+            geo: None,
+            warnings: vec![],
+        }
+    }
+
+    /// What there is to tell of the operators compiled since the last call.
+    pub(crate) fn take_warnings(&mut self) -> Vec<OperatorError> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// An operator that never matches, with the reason told.
+    fn in_vain(&mut self, why: String, hint: &str) -> Operator {
+        self.warnings.push((format!("{why}: it finds nothing"), Some(hint.to_owned())));
+        Operator::NoMatch
     }
 
     /// `folder`: where data files are looked for, the folder of the rule file.
@@ -76,6 +97,10 @@ impl<'a> Operators<'a> {
             OperatorName::IpMatchFromFile => {
                 let text = self.read(argument, folder)?;
                 let lines: Vec<_> = parse_word_file(&text);
+                if lines.is_empty() {
+                    let why = format!("{} has no addresses", String::from_utf8_lossy(argument));
+                    return Ok(self.in_vain(why, "add one to the file, or remove the rule"));
+                }
                 ip_set(&lines.join(b",".as_slice()))
             }
             OperatorName::DetectSqli => Ok(Operator::DetectSqli),
@@ -90,9 +115,9 @@ impl<'a> Operators<'a> {
             OperatorName::Rbl => self.block_list(argument),
             OperatorName::GeoLookup => match &self.geo {
                 Some(database) => Ok(Operator::GeoLookup(Arc::clone(database))),
-                None => Err((
+                None => Ok(self.in_vain(
                     "@geoLookup has no database".to_owned(),
-                    Some("name an .mmdb file with SecGeoLookupDb".to_owned()),
+                    "name an .mmdb file with SecGeoLookupDb",
                 )),
             },
             OperatorName::InspectFile => scanner(argument),
@@ -100,8 +125,15 @@ impl<'a> Operators<'a> {
         }
     }
 
-    fn block_list(&self, argument: &[u8]) -> Result<Operator, OperatorError> {
+    fn block_list(&mut self, argument: &[u8]) -> Result<Operator, OperatorError> {
         let zone = String::from_utf8_lossy(argument);
+        if self.http_bl_key.is_none()
+            && Rbl::new(&zone, Some("key")).is_ok()
+            && Rbl::new(&zone, None).is_err()
+        {
+            let why = format!("@rbl: {zone} takes an access key");
+            return Ok(self.in_vain(why, "set SecHttpBlKey"));
+        }
         match Rbl::new(&zone, self.http_bl_key.as_deref()) {
             Ok(list) => Ok(Operator::Rbl(Arc::new(list))),
             Err(why) => Err((
@@ -122,6 +154,10 @@ impl<'a> Operators<'a> {
         let mut words = Vec::new();
         for name in names {
             words.extend(parse_word_file(&self.read(name, folder)?));
+        }
+        if words.is_empty() {
+            let why = format!("{} has no words", String::from_utf8_lossy(argument));
+            return Ok(self.in_vain(why, "add one to the file, or remove the rule"));
         }
         let set = word_set(self.patterns, words, "@pmFromFile")?;
         self.words.insert(paths, Arc::clone(&set));

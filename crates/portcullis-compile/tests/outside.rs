@@ -375,10 +375,8 @@ fn geography_is_looked_up_without_asking() {
 #[test]
 fn mistakes_say_what_to_do() {
     for (rules, message, hint) in [
-        ("SecRule REMOTE_ADDR \"@geoLookup\" \"id:1\"", "@geoLookup has no database", "SecGeoLookupDb"),
         ("SecGeoLookupDb GeoIP.dat", "not a MaxMind DB", ".mmdb"),
         ("SecGeoLookupDb none.mmdb", "cannot use none.mmdb", ".mmdb"),
-        ("SecRule ARGS \"@rbl dnsbl.httpbl.org\" \"id:1\"", "SecHttpBlKey", "zone"),
         ("SecRule ARGS \"@rbl %{tx.zone}\" \"id:1\"", "is not a DNS zone", "no macros"),
         (
             "SecRule FILES_TMPNAMES \"@inspectFile /bin/scan.sh\" \"id:1\"",

@@ -585,19 +585,61 @@ fn what_belongs_to_one_rule_is_no_default() {
     common::plan("SecDefaultAction \"phase:1,pass,tag:x,severity:2,t:lowercase\"");
 }
 
+/// The warnings about rules that load.
+fn said(rules: &str) -> String {
+    let mut files = MemoryFiles::default();
+    files.0.insert("empty.data".into(), b"# nothing\n".to_vec());
+    let root = portcullis_seclang::Root::Text { name: "test.conf".into(), text: rules.into() };
+    let parsed = portcullis_seclang::parse(&[root], &files);
+    let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &files);
+    let diagnostics = parsed.diagnostics.iter().chain(&compiled.diagnostics);
+    let said: Vec<_> = diagnostics.map(|found| found.message.as_str()).collect();
+    assert!(!parsed.has_errors() && compiled.plan.is_some(), "ModSecurity 2.9.7 loads it: {rules}\n{said:?}");
+    said.join("\n")
+}
+
+/// What ModSecurity 2.9.7 loads, as asked, though it cannot work: it loads here, and a warning says so.
+#[test]
+fn what_cannot_work_loads_with_a_warning() {
+    for (rule, warning) in [
+        (
+            "SecRule REMOTE_ADDR \"@geoLookup\" \"id:1,phase:1,deny\"",
+            "@geoLookup has no database: it finds nothing",
+        ),
+        (
+            "SecRule REMOTE_ADDR \"@rbl dnsbl.httpbl.org\" \"id:1,phase:1,deny\"",
+            "@rbl: dnsbl.httpbl.org takes an access key: it finds nothing",
+        ),
+        (
+            "SecRule ARGS \"@pmFromFile empty.data\" \"id:1,phase:1,deny\"",
+            "empty.data has no words: it finds nothing",
+        ),
+        (
+            "SecRule REMOTE_ADDR \"@ipMatchFromFile empty.data\" \"id:1,phase:1,deny\"",
+            "empty.data has no addresses: it finds nothing",
+        ),
+        (
+            "SecRule ARGS \"@rx .\" \"id:1,phase:1,deny,chain\"\nSecMarker X",
+            "chain without a following rule: this rule never matches",
+        ),
+        (
+            "SecRule ARGS \"@rx .\" \"id:1,phase:1,deny,chain\"",
+            "chain without a following rule: this rule never matches",
+        ),
+    ] {
+        assert_eq!(said(rule), warning, "{rule}");
+        let mut files = MemoryFiles::default();
+        files.0.insert("empty.data".into(), b"# nothing\n".to_vec());
+        let plan = plan_with(rule, &files).unwrap();
+        assert_eq!(plan.rules.len(), 1, "{rule}");
+    }
+    let dangling = "SecRule ARGS \"@rx .\" \"id:1,phase:1,deny,chain\"\nSecMarker X";
+    assert_eq!(run(dangling, GET).interruption, None);
+}
+
 #[test]
 fn an_update_of_no_rule_is_told() {
     let rule = "SecRule ARGS \"@rx a\" \"id:100,phase:2,pass,tag:t,msg:m\"\n";
-    let said = |rules: &str| {
-        let files = MemoryFiles::default();
-        let parsed = portcullis_seclang::parse(
-            &[portcullis_seclang::Root::Text { name: "test.conf".into(), text: rules.into() }],
-            &files,
-        );
-        let compiled = portcullis_compile::compile(&parsed.document, &parsed.sources, &files);
-        assert!(compiled.plan.is_some(), "ModSecurity 2.9.7 loads it: {rules}");
-        compiled.diagnostics.iter().map(|found| found.message.to_string()).collect::<Vec<_>>().join("\n")
-    };
     for update in [
         "SecRuleUpdateTargetById 100 \"!ARGS:a\"",
         "SecRuleUpdateTargetById 99-101 \"!ARGS:a\"",
@@ -610,4 +652,32 @@ fn an_update_of_no_rule_is_told() {
         let name = update.split(' ').next().unwrap();
         assert!(early.starts_with(&format!("{name}: no rule before this line with ")), "{early}");
     }
+}
+
+/// One mistake in a chain is one mistake, wherever in it.
+#[test]
+fn a_refused_link_makes_no_mistakes_of_others() {
+    let bad = "SecRule ARGS \"@nothing\"";
+    let last = "SecRule ARGS \"@rx z\" \"id:9,phase:2,deny\"\n";
+    for chain in [
+        format!("{bad} \"id:1,phase:2,deny,chain\"\nSecRule ARGS \"@rx a\" \"t:none\"\n"),
+        format!(
+            "{bad} \"id:1,phase:2,deny,t:none, chain\"\nSecRule ARGS \"@rx a\" \"chain\"\nSecRule ARGS \"@rx b\"\n"
+        ),
+        format!("SecRule ARGS \"@rx a\" \"id:1,phase:2,deny,chain\"\n{bad} \"t:none\"\n"),
+        format!(
+            "SecRule ARGS \"@rx a\" \"id:1,phase:2,deny,chain\"\n{bad} \"chain\"\nSecRule ARGS \"@rx b\"\n"
+        ),
+        format!("{bad} \"id:1,phase:2,deny\"\n"),
+    ] {
+        for end in [last, ""] {
+            let mistakes = plan_with(&format!("{chain}{end}"), &MemoryFiles::default()).unwrap_err();
+            assert_eq!(mistakes.matches("error").count(), 1, "{mistakes}");
+            assert!(mistakes.contains("unknown operator @nothing"), "{mistakes}");
+        }
+    }
+    // What is wrong without it stays wrong.
+    let open = format!("{bad} \"id:1,phase:2,deny\"\nSecRule ARGS \"@rx a\" \"t:none\"\n");
+    let mistakes = plan_with(&open, &MemoryFiles::default()).unwrap_err();
+    assert!(mistakes.contains("the rule has no id"), "{mistakes}");
 }

@@ -22,6 +22,17 @@ pub struct Spanned<T> {
 pub struct Document {
     /// Directives in the order in which they take effect.
     pub directives: Vec<Spanned<Directive>>,
+    /// Rules that were left out for a mistake, in order: what belongs to the same chain is not to blame.
+    pub refused: Vec<RefusedRule>,
+}
+
+/// A rule that was left out of a document for a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedRule {
+    /// So many directives of the document stand before it.
+    pub before: usize,
+    /// The next rule is a link of its chain.
+    pub chain: bool,
 }
 
 /// One directive.

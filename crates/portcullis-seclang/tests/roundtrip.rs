@@ -59,7 +59,8 @@ proptest! {
 
     #[test]
     fn every_tree_round_trips(directives in vec(directive(), 0..6)) {
-        check(&Document { directives: directives.into_iter().map(spanned).collect() });
+        let directives = directives.into_iter().map(spanned).collect();
+        check(&Document { directives, ..Document::default() });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use portcullis_types::RuleId;
 
 use super::include::Next;
 use super::{Sink, action_list, setting, targets, values};
-use crate::ast::{Condition, Directive, Document, Operator, Rule, RuleSelector, Spanned};
+use crate::ast::{Condition, Directive, Document, Operator, RefusedRule, Rule, RuleSelector, Spanned};
 use crate::directives::{DirectiveName, Handling};
 use crate::lexer::{self, View, Word, is_blank};
 use crate::operators::{Argument, OperatorName};
@@ -62,8 +62,21 @@ pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> 
     };
     if !sink.errors_since(mistakes) {
         document.directives.extend(nodes.into_iter().map(|node| Spanned { node, span }));
+    } else if let Some(chain) = refused_chain(name, &views) {
+        document.refused.push(RefusedRule { before: document.directives.len(), chain });
     }
     Next::Line
+}
+
+/// For a rule with a mistake: whether a link follows it. `None` for other directives.
+fn refused_chain(name: DirectiveName, views: &[View<'_>]) -> Option<bool> {
+    let actions = match name {
+        DirectiveName::Rule => views.get(2),
+        DirectiveName::Action | DirectiveName::RuleScript => views.last(),
+        _ => return None,
+    };
+    let is_chain = |word: &[u8]| word.trim_ascii().eq_ignore_ascii_case(b"chain");
+    Some(actions.is_some_and(|view| view.bytes.split(|&b| b == b',').any(is_chain)))
 }
 
 /// The directives that have the loader read something else.
