@@ -32,7 +32,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 
-LIMIT = 0.0018  # of a set of honest requests, beside what the semantic detector flags there
+LIMIT = 0.0009  # of a set of honest requests, beside what the semantic detector flags there
 PRIOR = 0.02
 STEPS = 300
 SHARP_HONEST = 1 / 20000
