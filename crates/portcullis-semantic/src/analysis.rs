@@ -113,9 +113,15 @@ pub struct Analysis {
     judge: Option<Arc<dyn Judge>>,
     /// Bytes of files that were not looked at.
     pub(crate) left_out: u64,
+    /// Bytes of files whose texts were not looked at as values.
+    pub(crate) files: u64,
+    /// Only detectors that read bytes look.
+    code_only: bool,
     pub(crate) work: Work,
     /// Bytes of values for which the allowance did not suffice.
     cut: u64,
+    /// Bytes of decoded forms of the last value that were not looked at.
+    forms_left: u64,
     values: Vec<Value>,
     arena: Vec<u8>,
     forms: Vec<Form>,
@@ -145,6 +151,7 @@ impl Analysis {
         self.values.clear();
         self.dropped = 0;
         self.left_out = 0;
+        self.files = 0;
         self.cut = 0;
         self.work = Work::default();
     }
@@ -208,12 +215,13 @@ impl Analysis {
         self.thin(detectors);
         let before = self.findings.len();
         let begun = self.work.done().0;
+        self.forms_left = 0;
         self.detect(detectors, location, bytes, groups, Layers::default(), false);
-        let is_bytes = is_file_or_text(location.place) && decode::is_bytes(bytes, groups);
+        let is_bytes = self.is_bytes(location.place, bytes, groups);
         if !is_plain && !is_bytes && location.place.is_value() && !self.work.is_spent() {
             self.forms(detectors, location, bytes, groups, begun);
         }
-        if self.work.is_spent() {
+        if self.work.is_spent() || self.forms_left > 0 {
             self.cut = self.cut.saturating_add(bytes.len() as u64);
             if let Some(number) = detectors.protocol {
                 let span = Span::new(0, bytes.len());
@@ -235,6 +243,17 @@ impl Analysis {
     /// What was found in the values from number `from` on of one of `classes` counts for nothing.
     pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class]) {
         self.findings.retain(|found| (found.value as usize) < from || !classes.contains(&found.class));
+    }
+
+    /// Looks at a window of a file for what stands in files whatever they are: code and scripts.
+    pub(crate) fn look_for_code(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
+        self.code_only = true;
+        self.look(detectors, location, bytes);
+        self.code_only = false;
+    }
+
+    fn is_bytes(&self, place: Place, bytes: &[u8], groups: ByteGroups) -> bool {
+        self.code_only || is_file_or_text(place) && decode::is_bytes(bytes, groups)
     }
 
     /// Notes something about the message that no text shows: `kind` of the detector of `class`, with a word of evidence.
@@ -271,9 +290,14 @@ impl Analysis {
         self.dropped
     }
 
-    /// Bytes of uploaded files beyond [`FILE_BYTES_MAX`](crate::limits::FILE_BYTES_MAX), which were not looked at.
+    /// Bytes of uploaded texts beyond the first [`WINDOW_BYTES`](crate::limits::WINDOW_BYTES), which were searched for code only.
     pub fn bytes_left_out(&self) -> u64 {
         self.left_out
+    }
+
+    /// Bytes of bodies that are files by what they are (programs, archives, databases), which were searched for code only.
+    pub fn bytes_of_files(&self) -> u64 {
+        self.files
     }
 
     /// Bytes of the values for which the allowance of work did not suffice, see [`WORK_SPARE`](crate::limits::WORK_SPARE).
@@ -361,7 +385,7 @@ impl Analysis {
             return;
         }
         let is_json = location.place.is_value() && (of_json || decode::is_json(text, groups));
-        let is_bytes = is_file_or_text(location.place) && decode::is_bytes(text, groups);
+        let is_bytes = self.is_bytes(location.place, text, groups);
         for number in candidates {
             if is_bytes && !detectors.list[number].reads_bytes() {
                 continue;

@@ -1,12 +1,13 @@
 //! Request bodies: by their type, by what they are, and as lax readers would take them apart.
 
 use portcullis_http::body::content_type::Processor;
-use portcullis_http::body::{Arg, BodyParser, BodySink as _, Doctype, Options, Report};
+use portcullis_http::body::{Arg, BodyParser, BodySink as _, Doctype, Limits, Options, Report};
 use portcullis_types::Span;
 
 use crate::detectors::protocol;
 use crate::leaves::{Leaves, hides_ascii};
-use crate::limits::{INFLATED_BYTES_MAX, LINES_MAX, PARTS_MAX};
+use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
+use crate::windows::{Behind, Windows};
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
 use crate::{decode, protobuf};
 
@@ -54,12 +55,34 @@ impl Analysis {
             return;
         }
         if let Some((inflated, is_all)) = decode::inflate(body, INFLATED_BYTES_MAX) {
-            self.body(detectors, content_type, &inflated, is_whole, None);
+            let is_typed =
+                Processor::by_media_type(content_type).is_some() || protobuf::is_type(content_type);
+            if is_typed || inflated.len() <= PACKED_VALUE_BYTES_MAX || sniff(&inflated).is_some() {
+                self.body(detectors, content_type, &inflated, is_whole, None);
+            } else {
+                self.packed_file(detectors, &inflated);
+            }
             if is_all {
                 return;
             }
+            self.files += body.len() as u64;
         }
         self.body(detectors, content_type, body, is_whole, parsed);
+    }
+
+    /// A file that is packed: who takes it keeps it as one. Code in it is code all the same.
+    fn packed_file(&mut self, detectors: &Detectors, contents: &[u8]) {
+        self.work.allow(contents.len());
+        self.windows(detectors, Behind::OnlyCode, contents);
+        self.files += contents.len() as u64;
+    }
+
+    /// Looks at the contents of a file.
+    fn windows(&mut self, detectors: &Detectors, behind: Behind, contents: &[u8]) {
+        let (mut windows, location) = (Windows::default(), Location::of(Place::FileContent));
+        windows.begin(behind);
+        windows.feed(self, detectors, location, contents);
+        windows.end(self, detectors, location);
     }
 
     fn body(
@@ -71,7 +94,12 @@ impl Analysis {
         parsed: Option<Parsed<'_, '_>>,
     ) {
         self.work.allow(body.len());
-        self.look(detectors, Location::of(Place::RawBody), body);
+        let named = Processor::by_media_type(content_type);
+        let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
+        // What begins as XML or JSON is read as such by somebody, whatever stands behind it.
+        if !is_bytes || matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'[')) {
+            self.look(detectors, Location::of(Place::RawBody), body);
+        }
         if protobuf::is_type(content_type) {
             let is_sound = protobuf::strings(content_type, body, &mut |text| {
                 // It may have been packed, and be longer than the body.
@@ -95,34 +123,12 @@ impl Analysis {
                 charset,
             );
         }
-        let named = Processor::by_media_type(content_type);
-        let processor = named.or_else(|| sniff(body));
+        let processor = named.or_else(|| sniff(body).filter(|by| !is_bytes || *by != Processor::UrlEncoded));
         let Some(processor) = processor else {
             self.untyped(detectors, body);
             return;
         };
-        let place = match processor {
-            Processor::UrlEncoded => Place::Form,
-            Processor::Multipart => Place::MultipartField,
-            Processor::Json => Place::Json,
-            Processor::Xml => Place::XmlText,
-        };
-        let mut sink = Leaves::new(self, detectors, place);
-        let report = match parsed.filter(|parsed| named == Some(parsed.processor)) {
-            Some(parsed) => {
-                for (name, value) in parsed.arguments {
-                    sink.arg(Arg { name, value, raw_value: Span::default() });
-                }
-                Report::default()
-            }
-            None => {
-                let options = Options { doctype: Doctype::Skip, second_readings: true, ..Options::default() };
-                let mut parser = BodyParser::new(processor, content_type, &options);
-                parser.feed(body, &mut sink);
-                parser.finish(&mut sink)
-            }
-        };
-        sink.flush();
+        let report = self.by(detectors, processor, content_type, body, parsed.filter(|_| named.is_some()));
         let is_ambiguous = !report.ambiguities.is_empty();
         let is_lines =
             processor == Processor::Json && report.error.is_some() && self.json_lines(detectors, body);
@@ -131,6 +137,10 @@ impl Analysis {
             let text = error.to_string();
             let at = Location::of(Place::RawBody);
             self.note(detectors, at, Class::Protocol, protocol::UNREADABLE_BODY, text.as_bytes());
+            // Who takes it all the same takes it for what it is, or as far as it is right.
+            if let Some(other) = sniff(body).filter(|other| *other != processor) {
+                self.by(detectors, other, b"", body, None);
+            }
         }
         if named.is_some() && is_ambiguous {
             let text = format!("{:?}", report.ambiguities);
@@ -156,16 +166,56 @@ impl Analysis {
         }
     }
 
+    /// Takes a body apart by `processor`, or as somebody else has.
+    fn by(
+        &mut self,
+        detectors: &Detectors,
+        processor: Processor,
+        content_type: &[u8],
+        body: &[u8],
+        parsed: Option<Parsed<'_, '_>>,
+    ) -> Report {
+        let mut sink = Leaves::new(self, detectors, place(processor));
+        let report = match parsed.filter(|parsed| processor == parsed.processor) {
+            Some(parsed) => {
+                for (name, value) in parsed.arguments {
+                    sink.arg(Arg { name, value, raw_value: Span::default() });
+                }
+                Report::default()
+            }
+            None => {
+                let mut parser = parser(processor, content_type);
+                parser.feed(body, &mut sink);
+                parser.finish(&mut sink)
+            }
+        };
+        sink.flush();
+        if processor == Processor::UrlEncoded {
+            self.joined(detectors, Place::Form, body);
+        }
+        report
+    }
+
     /// A body that is not taken apart by a parser, or not only.
     fn untyped(&mut self, detectors: &Detectors, body: &[u8]) {
-        self.look(detectors, Location::of(Place::Text), body);
-        // A protocol of its own, if it is no file.
-        if decode::is_bytes(body, ByteGroups::of(body)) && !decode::is_of_file(body) {
-            for text in decode::strings(body) {
-                self.look(detectors, Location::of(Place::Text), text);
+        if decode::is_bytes(body, ByteGroups::of(body)) {
+            self.windows(detectors, Behind::Code, body);
+            match decode::is_file(body) {
+                true => self.files += body.len() as u64,
+                false => self.texts(detectors, Location::of(Place::Text), body),
             }
+        } else {
+            self.look(detectors, Location::of(Place::Text), body);
         }
         self.parts(detectors, body);
+    }
+
+    /// Looks at the texts that stand in `bytes`, if these are none.
+    pub(crate) fn texts(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
+        if decode::is_bytes(bytes, ByteGroups::of(bytes)) {
+            let location = Location { place: Place::Text, ..location };
+            decode::texts(bytes, &mut |text| self.look(detectors, location, text));
+        }
     }
 
     /// JSON values, one a line (NDJSON, JSON Lines). True if every line is one.
@@ -173,14 +223,10 @@ impl Analysis {
         if memchr::memchr(b'\n', body.trim_ascii()).is_none() {
             return false;
         }
-        let options = Options::default();
         let mut is_whole = true;
         let lines = body.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-        for (number, line) in lines.enumerate() {
-            if number >= LINES_MAX {
-                return false;
-            }
-            let mut parser = BodyParser::new(Processor::Json, b"application/json", &options);
+        for line in lines {
+            let mut parser = parser(Processor::Json, b"application/json");
             let mut sink = Leaves::new(self, detectors, Place::Json);
             parser.feed(line, &mut sink);
             is_whole &= parser.finish(&mut sink).error.is_none();
@@ -210,7 +256,7 @@ impl Analysis {
             start = at + body[at..].iter().position(|&b| line_end(b)).unwrap_or(body.len() - at);
             count += 1;
             if count == PARTS_MAX {
-                return;
+                break;
             }
         }
         self.part(detectors, &body[start..]);
@@ -235,6 +281,40 @@ impl Analysis {
             self.look(detectors, Location::of(place), content);
         }
     }
+}
+
+/// What unpacks to more, and is no form, JSON or XML, is a file.
+const PACKED_VALUE_BYTES_MAX: usize = 1_024;
+
+fn place(processor: Processor) -> Place {
+    match processor {
+        Processor::UrlEncoded => Place::Form,
+        Processor::Multipart => Place::MultipartField,
+        Processor::Json => Place::Json,
+        Processor::Xml => Place::XmlText,
+    }
+}
+
+/// A parser of what `processor` takes apart. The body's length bounds how many values there are, and each costs work.
+pub(crate) fn parser(processor: Processor, content_type: &[u8]) -> BodyParser {
+    parser_within(processor, content_type, u64::MAX)
+}
+
+/// The same, with a limit for what is not files in a form.
+pub(crate) fn parser_within(
+    processor: Processor,
+    content_type: &[u8],
+    no_files_bytes_max: u64,
+) -> BodyParser {
+    let limits = Limits {
+        arguments_max: usize::MAX,
+        multipart_parts_max: usize::MAX,
+        multipart_files_max: usize::MAX,
+        no_files_bytes_max,
+        ..Limits::default()
+    };
+    let options = Options { limits, doctype: Doctype::Skip, second_readings: true, ..Options::default() };
+    BodyParser::new(processor, content_type, &options)
 }
 
 /// Pairs as scripts of pages write them: a name, one `=`, and a value in which `encodeURIComponent` left nothing but its own signs,
@@ -345,7 +425,8 @@ mod tests {
         let with = |text: &str| [&noise[..], b"\0", text.as_bytes(), b"\0", &noise].concat();
         assert_eq!(verdict("application/octet-stream", &with(ATTACK)), "path");
         assert_eq!(verdict("application/octet-stream", &with("usage: a [-b]")), "");
-        let program = [b"\x7FELF\x02\x01\0\0", &with("/usr/lib/python3/dist-packages")[..]].concat();
+        let program =
+            [b"\x7FELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", &with("/usr/lib/python3/dist-packages")[..]].concat();
         assert_eq!(verdict("application/octet-stream", &program), "");
     }
 

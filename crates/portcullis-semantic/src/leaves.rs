@@ -3,7 +3,7 @@
 use portcullis_http::body::{Arg, BodySink};
 
 use crate::detectors::protocol;
-use crate::limits::{FILE_BYTES_MAX, LITERALS_MAX, XML_TEXT_BYTES_MAX};
+use crate::windows::{Behind, Windows};
 use crate::{Analysis, Class, Detectors, Location, Place};
 
 /// What a byte is in a name.
@@ -58,6 +58,9 @@ pub(crate) fn is_odd_name(name: &[u8]) -> bool {
         || has(UPPER_L, b"lassLoader")
         || has(C | U, b"constructor")
 }
+
+/// A shorter file may be a field to the application, be its bytes text or not.
+const FIELD_BYTES_MAX: usize = 1_024;
 
 /// A long name without a value is a value that nobody named.
 const LONG_NAME_BYTES: usize = 12;
@@ -117,14 +120,39 @@ pub(crate) struct Leaves<'a> {
     analysis: &'a mut Analysis,
     detectors: &'a Detectors,
     place: Place,
+    open: Open,
+}
+
+/// What has begun and not ended yet.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
     /// Text of the XML element that is open, or content of the file.
-    text: Vec<u8>,
+    windows: Windows,
+    /// A text is collected.
+    is_text: bool,
+    /// The name of the element or of the file's field.
     name: Vec<u8>,
+    spare: Vec<u8>,
 }
 
 impl<'a> Leaves<'a> {
     pub fn new(analysis: &'a mut Analysis, detectors: &'a Detectors, place: Place) -> Leaves<'a> {
-        Leaves { analysis, detectors, place, text: Vec::new(), name: Vec::new() }
+        Leaves::going_on(analysis, detectors, place, Open::default())
+    }
+
+    /// Those of a body of which a part has been looked at.
+    pub fn going_on(
+        analysis: &'a mut Analysis,
+        detectors: &'a Detectors,
+        place: Place,
+        open: Open,
+    ) -> Leaves<'a> {
+        Leaves { analysis, detectors, place, open }
+    }
+
+    /// What has begun, for [`going_on`](Leaves::going_on).
+    pub fn into_open(self) -> Open {
+        self.open
     }
 
     /// A name that is more than a word may be a text that its first `=` cut in two.
@@ -140,14 +168,13 @@ impl<'a> Leaves<'a> {
         }
         let is_cut = name.iter().any(|b| matches!(b, b' ' | b'<' | b'>' | b'"' | b'\'' | b'(' | b'|' | b'{'));
         if is_cut && !value.is_empty() && matches!(self.place, Place::Query | Place::Form) {
-            let mut whole = std::mem::take(&mut self.text);
+            let mut whole = std::mem::take(&mut self.open.spare);
             whole.clear();
             for part in [name, b"=", value] {
                 whole.extend_from_slice(part);
             }
             self.value(Place::Name, b"", &whole);
-            whole.clear();
-            self.text = whole;
+            self.open.spare = whole;
         }
     }
 
@@ -158,8 +185,7 @@ impl<'a> Leaves<'a> {
     /// The strings that stand in a document of GraphQL.
     pub fn literals(&mut self, name: &[u8], document: &[u8]) {
         let mut at = 0;
-        for _ in 0..LITERALS_MAX {
-            let Some(open) = document.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) else { return };
+        while let Some(open) = document.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
             let start = at + open + 1;
             let mut end = start;
             while document.get(end).is_some_and(|b| *b != b'"') {
@@ -173,13 +199,15 @@ impl<'a> Leaves<'a> {
 
     /// Ends the XML text that is collected.
     pub fn flush(&mut self) {
-        if !self.text.is_empty() {
-            let text = std::mem::take(&mut self.text);
-            let name = std::mem::take(&mut self.name);
-            self.value(Place::XmlText, &name, &text);
-            (self.text, self.name) = (text, name);
-            self.text.clear();
+        if std::mem::take(&mut self.open.is_text) {
+            let location = Location::new(Place::XmlText, &self.open.name);
+            self.open.windows.end(self.analysis, self.detectors, location);
         }
+    }
+
+    fn name(&mut self, name: &[u8]) {
+        self.open.name.clear();
+        self.open.name.extend_from_slice(name);
     }
 }
 
@@ -216,30 +244,26 @@ impl BodySink for Leaves<'_> {
 
     fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
         self.value(Place::FileName, field_name, filename);
-        self.name.clear();
-        self.name.extend_from_slice(field_name);
-        self.text.clear();
+        self.name(field_name);
+        self.open.windows.begin(Behind::Code);
     }
 
     fn file_data(&mut self, data: &[u8]) {
-        let room = FILE_BYTES_MAX.saturating_sub(self.text.len());
-        let (seen, left_out) = data.split_at(data.len().min(room));
-        self.text.extend_from_slice(seen);
-        self.analysis.left_out += left_out.len() as u64;
+        let location = Location::new(Place::FileContent, &self.open.name);
+        self.open.windows.feed(self.analysis, self.detectors, location, data);
     }
 
     fn file_end(&mut self, _size: u64) {
-        let text = std::mem::take(&mut self.text);
-        let name = std::mem::take(&mut self.name);
-        self.value(Place::FileContent, &name, &text);
-        (self.text, self.name) = (text, name);
-        self.text.clear();
+        let location = Location::new(Place::FileContent, &self.open.name);
+        let whole = self.open.windows.end(self.analysis, self.detectors, location);
+        if let Some(whole) = whole.filter(|whole| whole.len() <= FIELD_BYTES_MAX) {
+            self.analysis.texts(self.detectors, location, whole);
+        }
     }
 
     fn xml_start(&mut self, name: &[u8]) {
         self.flush();
-        self.name.clear();
-        self.name.extend_from_slice(name);
+        self.name(name);
     }
 
     fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
@@ -247,11 +271,11 @@ impl BodySink for Leaves<'_> {
     }
 
     fn xml_text(&mut self, text: &[u8]) {
-        let room = XML_TEXT_BYTES_MAX.saturating_sub(self.text.len());
-        self.text.extend_from_slice(&text[..text.len().min(room)]);
-        if text.len() > room {
-            self.flush();
+        if !std::mem::replace(&mut self.open.is_text, true) {
+            self.open.windows.begin(Behind::Values);
         }
+        let location = Location::new(Place::XmlText, &self.open.name);
+        self.open.windows.feed(self.analysis, self.detectors, location, text);
     }
 
     fn xml_end(&mut self, _name: &[u8]) {

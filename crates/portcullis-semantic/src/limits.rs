@@ -1,11 +1,12 @@
 //! The limits, each with its consequence.
 
 /// Decoding steps one after the other; what would need more is looked at as far as it was decoded.
-pub const LAYERS_MAX: usize = 4;
-/// Decoded forms of one value; further ones are not made.
-pub const FORMS_MAX: usize = 48;
-/// Bytes of all decoded forms of one value, as a multiple of its length, plus [`FORM_BYTES_SPARE`].
-pub const FORM_BYTES_FACTOR: usize = 4;
+pub const LAYERS_MAX: usize = 6;
+/// Decoded forms of one value that stand for all of it; values within it (of JSON, of a URL's query) are not counted. One that
+/// would have more is not looked at in them, which blocks as what [`WORK_SPARE`] does not suffice for.
+pub const FORMS_MAX: usize = 96;
+/// Bytes of all decoded forms of one value, as a multiple of its length, plus [`FORM_BYTES_SPARE`]; beyond as [`FORMS_MAX`].
+pub const FORM_BYTES_FACTOR: usize = 16;
 /// See [`FORM_BYTES_FACTOR`].
 pub const FORM_BYTES_SPARE: usize = 4_096;
 /// Bytes that may be read for a message, by all detectors and decoders together: this many for any message, and [`WORK_FACTOR`] for
@@ -34,19 +35,17 @@ pub const WORST_VALUES_MAX: usize = 4;
 pub const EVIDENCE_BYTES_MAX: usize = 160;
 /// Bytes of a value's name that are kept.
 pub const NAME_BYTES_MAX: usize = 96;
-/// Bytes of an uploaded file that are looked at; the rest is counted as not inspected.
-pub const FILE_BYTES_MAX: usize = 64 << 10;
-/// Bytes of an XML element's text that are looked at together; longer text is cut there.
-pub const XML_TEXT_BYTES_MAX: usize = 64 << 10;
-/// String literals of a GraphQL document that are looked at by themselves.
-pub const LITERALS_MAX: usize = 256;
-/// Lines of a body of JSON lines that are taken apart; the whole is looked at as text then.
-pub const LINES_MAX: usize = 4_096;
-/// Parts of what only looks like multipart; the rest is looked at as text only.
-pub const PARTS_MAX: usize = 256;
+/// Bytes of an uploaded file, or of the text of an XML element, that are looked at together; more is looked at in windows of this
+/// length, each of which begins with the last [`OVERLAP_BYTES`] of the one before. Windows of a file behind the first are searched
+/// for code and scripts only; those of one that is text are counted as not inspected, too.
+pub const WINDOW_BYTES: usize = 64 << 10;
+/// See [`WINDOW_BYTES`].
+pub const OVERLAP_BYTES: usize = 4 << 10;
+/// Parts of what only looks like multipart; the rest is looked at as one part.
+pub const PARTS_MAX: usize = 4_096;
 /// Bytes to which a body that is still packed may grow.
 pub const INFLATED_BYTES_MAX: u64 = 8 << 20;
 /// Messages in messages of Protocol Buffers.
 pub const PROTOBUF_DEPTH_MAX: usize = 16;
 /// Bytes to which a packed value in Base64 may grow.
-pub const INFLATED_VALUE_BYTES_MAX: u64 = 64 << 10;
+pub const INFLATED_VALUE_BYTES_MAX: u64 = 1 << 20;

@@ -1,8 +1,9 @@
 //! A request or response, taken apart into values.
 
-use portcullis_http::body::{Limits, overrides_url, parse_query_twice, path_parameters};
+use portcullis_http::body::{overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
+use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer};
 
@@ -141,7 +142,7 @@ impl Analysis {
             }
         }
         if memchr::memchr(b';', path).is_some() {
-            path_parameters(path, &Limits::default(), &mut Leaves::new(self, detectors, Place::Query));
+            path_parameters(path, &all_arguments(), &mut Leaves::new(self, detectors, Place::Query));
         }
         let Some(query) = query else { return };
         self.look(detectors, Location::of(Place::QueryString), query);
@@ -151,7 +152,8 @@ impl Analysis {
             self.look(detectors, Location::of(Place::Query), query);
         }
         let mut sink = Leaves::new(self, detectors, Place::Query);
-        parse_query_twice(query, b'&', &Limits::default(), &mut sink);
+        parse_query_twice(query, b'&', &all_arguments(), &mut sink);
+        self.joined(detectors, Place::Query, query);
     }
 
     fn cookies(&mut self, detectors: &Detectors, header: &[u8]) {

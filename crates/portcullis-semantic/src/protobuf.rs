@@ -1,6 +1,6 @@
 //! Strings of Protocol Buffers messages, without their schema, also in frames of gRPC.
 
-use crate::decode::inflate;
+use crate::decode::{inflate, is_mostly_text, texts};
 use crate::limits::{INFLATED_BYTES_MAX, PROTOBUF_DEPTH_MAX};
 
 /// True for the media types of Protocol Buffers and gRPC.
@@ -57,20 +57,44 @@ fn message(body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
         };
         if is_bytes {
             let content = &body[from..to];
-            if std::str::from_utf8(content)
-                .is_ok_and(|text| !text.chars().any(|c| c.is_control() && !c.is_whitespace()))
-            {
+            let text = std::str::from_utf8(content).ok();
+            let is_text =
+                text.is_some_and(|text| !text.chars().any(|c| c.is_control() && !c.is_whitespace()));
+            // A byte that no text has makes none of a string that is one otherwise.
+            let is_near = !is_text && is_near_text(content);
+            if is_text || is_near {
                 emit(content);
-            } else if depth < PROTOBUF_DEPTH_MAX {
+            }
+            if !is_text && depth < PROTOBUF_DEPTH_MAX && is_message(content) {
                 ends[depth] = to;
                 depth += 1;
                 at = from;
                 continue;
             }
+            if !is_text && !is_near {
+                texts(content, emit);
+            }
         }
         at = to;
     }
     is_sound
+}
+
+/// True if all but a few bytes of `content` are text; of a short one, all but one in four.
+fn is_near_text(content: &[u8]) -> bool {
+    let is_odd = |b: &&u8| !matches!(**b, b'\t' | b'\n' | b'\r' | 0x20..=0x7E);
+    is_mostly_text(content)
+        || content.len() < 64 && content.iter().filter(is_odd).count() * 4 <= content.len()
+}
+
+/// True if `content` is fields from end to end.
+fn is_message(content: &[u8]) -> bool {
+    let mut at = 0;
+    while at < content.len() {
+        let Some((_, to, _)) = field(content, at) else { return false };
+        at = to;
+    }
+    at > 0
 }
 
 /// The field at `at`: where its content begins and ends, and whether it is length-delimited.
@@ -125,6 +149,24 @@ mod tests {
         let packed = packer.finish().unwrap();
         let framed = [&[1, 0, 0, 0, packed.len() as u8], packed.as_slice()].concat();
         assert_eq!(all("application/grpc", &framed), ["testing", "inner"]);
+    }
+
+    /// One odd byte in a string, or bytes around it, hide nothing; beyond the depth that is gone into, texts are found as texts.
+    #[test]
+    fn strings_that_are_not_quite_text() {
+        let payload = b"1'/*\x01*/union/*\xFF*/select 1,2,3 from users";
+        let wrap = |content: &[u8]| [&[0x0A, content.len() as u8][..], content].concat();
+        let has = |body: &[u8]| {
+            all("application/x-protobuf", body).iter().any(|text| text.contains("select 1,2,3"))
+        };
+        assert!(has(&wrap(payload)));
+        assert_eq!(all("application/x-protobuf", &wrap(b"1'\x01or 1=1")).len(), 1);
+        assert!(has(&wrap(&[&b"\xFF\x00\x81\x07\xFE\x02"[..], payload, &b"\x90\xFF\x01\x80"[..]].concat())));
+        let mut deep = wrap(b"x union select 1,2,3 from users");
+        for _ in 0..20 {
+            deep = wrap(&deep);
+        }
+        assert!(has(&deep));
     }
 
     #[test]

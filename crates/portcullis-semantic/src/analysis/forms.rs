@@ -10,6 +10,8 @@ use crate::{ByteGroups, Detectors, Layer, Layers, Location, Place, decode};
 pub(super) struct Form {
     span: Span,
     layers: Layers,
+    /// The value within the value that it stands for, by its number; 0 is all of it.
+    part: u32,
     /// Made of JSON as a whole: quotes that were escaped in its strings end them now. Its values have forms of their own.
     of_json: bool,
 }
@@ -20,6 +22,10 @@ struct Forms {
     bytes: Vec<u8>,
     list: Vec<Form>,
     bytes_max: usize,
+    /// How many forms stand for each value within the value.
+    parts: Vec<usize>,
+    /// Bytes of those for which there was no room, or too many layers.
+    left: u64,
 }
 
 impl Forms {
@@ -28,16 +34,40 @@ impl Forms {
         self.list.clear();
     }
 
-    /// Keeps `form` of `value`, if it is new and there is room; without `layers` there are too many of them.
-    fn keep(&mut self, value: &[u8], layers: Option<Layers>, form: &[u8]) {
-        let Some(layers) = layers else { return };
+    /// True if there is room for another form of value number `part`.
+    fn has_room(&self, part: u32) -> bool {
+        self.parts.get(part as usize).is_none_or(|count| *count < FORMS_MAX)
+    }
+
+    /// Keeps `form` of `value`, made by `layer` from a form of value number `part`, if it is new and there is room; without `layers`
+    /// there are too many of them.
+    fn keep(&mut self, value: &[u8], part: u32, layer: Layer, layers: Option<Layers>, form: &[u8]) {
         let end = self.bytes.len() + form.len();
+        let is_part = matches!(layer, Layer::Json | Layer::Parameter);
         // What two ways of decoding lead to has been looked at once, or will be.
-        let is_known = || form == value || self.list.iter().any(|known| known.span.of(&self.bytes) == form);
-        if self.list.len() < FORMS_MAX && end <= self.bytes_max && !is_known() {
-            self.list.push(Form { span: Span::new(self.bytes.len(), end), layers, of_json: false });
-            self.bytes.extend_from_slice(form);
+        let mut known = self.list.iter().take(FORMS_MAX);
+        if form == value || known.any(|known| known.span.of(&self.bytes) == form) {
+            return;
         }
+        let has_room = end <= self.bytes_max && (is_part || self.has_room(part));
+        let Some(layers) = layers.filter(|_| has_room) else {
+            self.left += form.len() as u64;
+            return;
+        };
+        if self.parts.is_empty() {
+            self.parts.push(0);
+        }
+        let part = match is_part {
+            true => {
+                self.parts.push(0);
+                self.parts.len() as u32 - 1
+            }
+            false => part,
+        };
+        self.parts[part as usize] += 1;
+        let span = Span::new(self.bytes.len(), end);
+        self.list.push(Form { span, layers, part, of_json: false });
+        self.bytes.extend_from_slice(form);
     }
 }
 
@@ -57,6 +87,8 @@ impl Analysis {
             bytes: std::mem::take(&mut self.arena),
             list: std::mem::take(&mut self.forms),
             bytes_max,
+            parts: Vec::new(),
+            left: 0,
         };
         made.clear();
         let mut spare = std::mem::take(&mut self.spare);
@@ -67,7 +99,7 @@ impl Analysis {
         text.extend_from_slice(bytes);
         let mut next = 0;
         let mut groups = groups;
-        let mut of_json = false;
+        let (mut of_json, mut part) = (false, 0);
         loop {
             // What the value brought does not suffice to look at all of such a text in every form.
             let share = bytes.len() as u64 * WORK_SHARE;
@@ -79,7 +111,7 @@ impl Analysis {
                     decode::unwrap(&text, groups, layers, only_changed, &mut spare, &mut |layer, form| {
                         // Escapes and references of a program or a page are its own.
                         if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
-                            made.keep(bytes, layers.then(layer), form);
+                            made.keep(bytes, part, layer, layers.then(layer), form);
                         }
                     });
                 for form in &mut made.list[first..] {
@@ -92,11 +124,12 @@ impl Analysis {
             text.clear();
             text.extend_from_slice(form.span.of(&made.bytes));
             groups = ByteGroups::of(&text);
-            (layers, of_json) = (form.layers, form.of_json);
+            (layers, of_json, part) = (form.layers, form.of_json, form.part);
             self.detect(detectors, location, &text, groups, layers, of_json);
         }
         self.pieces = text;
         self.spare = spare;
+        self.forms_left = made.left;
         (self.arena, self.forms) = (made.bytes, made.list);
     }
 }

@@ -16,39 +16,89 @@ const SHOWN: &[&[u8]] = &[
     b"ID3",
 ];
 
-const OTHERS: &[&[u8]] = &[
-    b"\x1F\x8B",
-    b"BZh",
-    b"\xFD7zXZ",
-    b"7z\xBC\xAF",
-    b"Rar!",
-    b"(\xB5/\xFD",
-    b"\x7FELF",
-    b"MZ",
-    b"\xCF\xFA\xED\xFE",
-    b"\0asm",
-    b"\xCA\xFE\xBA\xBE",
-    b"OggS",
-    b"fLaC",
-    b"\x1A\x45\xDF\xA3",
-    b"\0\x01\0\0",
-    b"wOF",
-    b"OTTO",
-    b"SQLite format 3\0",
-];
-
 /// True if `bytes` begin as what a page shows does: code behind it is hidden there.
 pub(crate) fn is_of_shown(bytes: &[u8]) -> bool {
     SHOWN.iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// True if `bytes` begin as an image, a document, an archive, a program, a sound, a film or a font does.
-pub(crate) fn is_of_file(bytes: &[u8]) -> bool {
-    // Films and compiled Python have theirs behind a number.
-    is_of_shown(bytes)
-        || OTHERS.iter().any(|magic| bytes.starts_with(magic))
-        || bytes.get(4..8) == Some(b"ftyp")
-        || bytes.get(1..4) == Some(b"\r\r\n")
+/// True if `bytes` are a program, a font, a database, a document, an archive or an unpacked picture or sound, by a header that
+/// holds together: the texts in it are texts of a file, as the text of a page is, and no values. A few letters at the beginning
+/// prove nothing, and files that are packed have no texts to be told apart.
+pub(crate) fn is_file(bytes: &[u8]) -> bool {
+    let Some((four, _)) = bytes.split_first_chunk::<4>() else { return false };
+    match four {
+        b"\x7FELF" => {
+            matches!(bytes.get(4..7), Some([1 | 2, 1 | 2, 1]))
+                && bytes.get(9..16).is_some_and(|pad| pad.iter().all(|b| *b == 0))
+        }
+        [b'M', b'Z', ..] => {
+            let header = le32(bytes, 0x3C).and_then(|at| bytes.get(at..)?.get(..4));
+            header == Some(b"PE\0\0")
+        }
+        b"\xCF\xFA\xED\xFE" | b"\xCE\xFA\xED\xFE" => le32(bytes, 12).is_some_and(|kind| kind <= 12),
+        // Java's classes, and programs for several machines.
+        b"\xCA\xFE\xBA\xBE" => matches!(bytes.get(4..8), Some([0, _, 0, 1..=99])),
+        b"\0asm" => bytes.get(4..8) == Some(b"\x01\0\0\0"),
+        [_, b'\r', b'\r', b'\n'] => le32(bytes, 4).is_some_and(|flags| flags <= 3),
+        b"SQLi" => {
+            bytes.starts_with(b"SQLite format 3\0")
+                && matches!(bytes.get(16..18), Some([1..=128, 0] | [0, 1]))
+        }
+        b"\0\x01\0\0" | b"OTTO" | b"true" => {
+            matches!(bytes.get(4..6), Some([0, 1..=64]))
+                && bytes.get(12..16).is_some_and(|tag| tag.iter().all(|b| b.is_ascii_graphic() || *b == b' '))
+        }
+        b"wOFF" | b"wOF2" => be32(bytes, 8) == Some(bytes.len()),
+        b"\xD0\xCF\x11\xE0" => bytes.get(4..8) == Some(b"\xA1\xB1\x1A\xE1"),
+        b"%PDF" => {
+            let end = &bytes[bytes.len().saturating_sub(PDF_END_BYTES)..];
+            bytes.get(4) == Some(&b'-') && memchr::memmem::find(end, b"%%EOF").is_some()
+        }
+        b"PK\x03\x04" => is_zip(bytes),
+        b"RIFF" => le32(bytes, 4).is_some_and(|len| len + 8 == bytes.len() || len + 9 == bytes.len()),
+        [b'B', b'M', ..] => le32(bytes, 2) == Some(bytes.len()),
+        b"II*\0" => le32(bytes, 4).is_some_and(|at| at < bytes.len()),
+        b"MM\0*" => be32(bytes, 4).is_some_and(|at| at < bytes.len()),
+        b"PAR1" => bytes.ends_with(b"PAR1"),
+        b"\x89HDF" => bytes.get(4..8) == Some(b"\r\n\x1A\n"),
+        b"\x93NUM" => bytes.get(4..6) == Some(b"PY"),
+        b"!<ar" => bytes.get(4..8) == Some(b"ch>\n"),
+        _ => is_tar(bytes),
+    }
+}
+
+/// Where a PDF says that it ends.
+const PDF_END_BYTES: usize = 2_048;
+/// Where the directory of a ZIP archive ends, with its comment.
+const ZIP_END_BYTES: usize = (64 << 10) + 22;
+
+fn le32(bytes: &[u8], at: usize) -> Option<usize> {
+    let four = bytes.get(at..)?.first_chunk::<4>()?;
+    usize::try_from(u32::from_le_bytes(*four)).ok()
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<usize> {
+    let four = bytes.get(at..)?.first_chunk::<4>()?;
+    usize::try_from(u32::from_be_bytes(*four)).ok()
+}
+
+fn is_zip(bytes: &[u8]) -> bool {
+    let [version, _] = bytes.get(4..6).map_or([0; 2], |two| [two[0], two[1]]);
+    let name = bytes.get(26..28).map_or(0, |two| usize::from(u16::from_le_bytes([two[0], two[1]])));
+    let has_name = name > 0 && bytes.get(30..30 + name).is_some_and(|name| name.iter().all(|b| *b >= b' '));
+    let end = &bytes[bytes.len().saturating_sub(ZIP_END_BYTES)..];
+    version <= 63 && has_name && memchr::memmem::rfind(end, b"PK\x05\x06").is_some()
+}
+
+/// The header of its first member has its checksum.
+fn is_tar(bytes: &[u8]) -> bool {
+    let Some(header) = bytes.first_chunk::<512>().filter(|header| &header[257..262] == b"ustar") else {
+        return false;
+    };
+    let digits = header[148..156].iter().filter(|b| b.is_ascii_digit());
+    let said = digits.fold(0u32, |sum, b| sum << 3 | u32::from(b - b'0'));
+    let rest: u32 = header[..148].iter().chain(&header[156..]).map(|b| u32::from(*b)).sum();
+    said == rest + 8 * u32::from(b' ')
 }
 
 #[cfg(test)]
@@ -57,15 +107,39 @@ mod tests {
 
     #[test]
     fn files() {
-        for bytes in [&b"\x89PNG\r\n"[..], b"\0\0\0\x20ftypisom", b"\xCB\r\r\n\0", b"PK\x03\x04"] {
-            assert!(is_of_file(bytes), "{}", bytes.escape_ascii());
+        let elf = [&b"\x7FELF\x02\x01\x01\0"[..], &[0; 56]].concat();
+        let mut exe = vec![0; 128];
+        exe[..2].copy_from_slice(b"MZ");
+        exe[0x3C] = 64;
+        exe[64..68].copy_from_slice(b"PE\0\0");
+        let mut tar = vec![0; 512];
+        tar[..5].copy_from_slice(b"a.txt");
+        tar[257..262].copy_from_slice(b"ustar");
+        let sum: u32 = tar.iter().map(|b| u32::from(*b)).sum::<u32>() + 8 * 32;
+        tar[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        for bytes in [&elf[..], &exe, &tar, b"SQLite format 3\0\x10\0", b"\0asm\x01\0\0\0"] {
+            assert!(is_file(bytes), "{}", bytes[..16.min(bytes.len())].escape_ascii());
         }
-        // Chance may put `<%` into what is packed.
-        for bytes in [&b"\x1F\x8B\x08"[..], b"\x7FELF", b"\xCB\r\r\n\0"] {
-            assert!(is_of_file(bytes) && !is_of_shown(bytes), "{}", bytes.escape_ascii());
+        // The first letters alone are anybody's, and what is packed is told by its bytes.
+        for bytes in [
+            &b"\x7FELF and so on, and so on"[..],
+            b"MZ and so on",
+            b"%PDF-1.4 and so on",
+            b"PK\x03\x04 and so on",
+            b"BM and so on",
+            b"\x89PNG\r\n\x1A\n",
+            b"\x1F\x8B\x08",
+            b"",
+        ] {
+            assert!(!is_file(bytes), "{}", bytes.escape_ascii());
         }
-        for bytes in [&b""[..], b"\x00\x03call", b"{\"a\":1}", b"a\r\nb"] {
-            assert!(!is_of_file(bytes), "{}", bytes.escape_ascii());
+    }
+
+    #[test]
+    fn what_pages_show() {
+        for bytes in [&b"\x89PNG\r\n"[..], b"PK\x03\x04", b"GIF89a"] {
+            assert!(is_of_shown(bytes), "{}", bytes.escape_ascii());
         }
+        assert!(!is_of_shown(b"\x1F\x8B\x08") && !is_of_shown(b"\x7FELF"));
     }
 }

@@ -10,8 +10,10 @@ mod magic;
 mod packed;
 mod signs;
 mod structured;
+mod texts;
 
 pub(crate) use packed::inflate;
+pub(crate) use texts::{code, may_have_code, texts, texts_in_part};
 
 use crate::{ByteGroups, Layers};
 
@@ -143,30 +145,34 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
 /// A space behind more bytes than this is no end of what stands before Base64.
 const BASE64_LEAD_BYTES: usize = 8;
 
-pub(crate) use magic::{is_of_file, is_of_shown};
+pub(crate) use magic::{is_file, is_of_shown};
 
-/// True if `text` is none, but a picture, an archive, a program: long, with zeros, and in no encoding of 16 bits.
+/// True if `text` is none, but a picture, an archive, a program, something encrypted: by the bytes that stand all over it, not by
+/// what it begins with or is said to be. One of ten is no text, one of fifty a control byte, which no character set has in texts, and
+/// it is in no encoding of 16 bits.
 pub(crate) fn is_bytes(text: &[u8], groups: ByteGroups) -> bool {
-    let is_wide = || binary::utf16(&text[..WIDE_BYTES], &mut Vec::new());
-    text.len() >= BYTES_MIN && groups.has(0) && !is_mostly_text(text) && !is_wide()
+    let is_wide = || binary::utf16(&text[..text.len().min(WIDE_BYTES)], &mut Vec::new());
+    text.len() >= BYTES_MIN
+        && (groups.has(0) || groups.has(1))
+        && has_controls(text, 50)
+        // Packed bytes that somebody took for Latin-1 and wrote as UTF-8 are letters, but for their control bytes.
+        && (!is_mostly_text(text) || has_controls(text, 25))
+        && !is_wide()
 }
 
-/// What is shorter is looked at as text, too.
-const BYTES_MIN: usize = 1_024;
+/// One byte of so many is a control byte.
+fn has_controls(text: &[u8], of: usize) -> bool {
+    let is_control = |b: &&u8| matches!(**b, 0..=8 | 0x0E..=0x1F | 0x7F);
+    text.iter().filter(is_control).count() * of >= text.len()
+}
+
+/// What is shorter tells too little by its bytes.
+const BYTES_MIN: usize = 48;
 /// How much of a text tells whether each of its characters has two bytes.
 const WIDE_BYTES: usize = 512;
 
-/// The runs of ASCII that stand in `bytes`, as `strings` finds them.
-pub(crate) fn strings(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_text = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7E);
-    bytes.split(move |b| !is_text(b)).filter(|run| run.len() >= STRING_BYTES_MIN)
-}
-
-/// A shorter run is chance.
-const STRING_BYTES_MIN: usize = 8;
-
 /// True if at least nine bytes of ten are text: printable ASCII, white space, or UTF-8.
-fn is_mostly_text(bytes: &[u8]) -> bool {
+pub(crate) fn is_mostly_text(bytes: &[u8]) -> bool {
     let mut odd = 0;
     let mut rest = bytes;
     while let Some((&first, tail)) = rest.split_first() {
@@ -229,11 +235,17 @@ mod tests {
     fn bytes() {
         let is = |text: &[u8]| is_bytes(text, ByteGroups::of(text));
         let picture: Vec<u8> = b"\x89PNG\0\xC8\x01 IDAT\xFE\x12'\0\xF7".repeat(100);
-        assert!(is(&picture) && !is(&picture[..512]));
+        assert!(is(&picture) && is(&picture[..512]) && !is(&picture[..32]));
+        // Of packed bytes one in fifty has no zero among a thousand.
+        let no_zero: Vec<u8> = picture.iter().map(|b| (*b).max(1)).collect();
+        assert!(is(&no_zero));
+        let twice: String = (0..=255u8).cycle().take(2_000).map(char::from).collect();
+        assert!(is(twice.as_bytes()));
+        // Windows-1251 has no control bytes.
+        assert!(!is(&b"\xCF\xF0\xE8\xE2\xE5\xF2 ' or 1=1 -- ".repeat(40)));
         assert!(!is(&b"text \0 with a zero".repeat(100)));
         let wide: Vec<u8> = b"a' or 1=1 -- ".repeat(100).iter().flat_map(|b| [*b, 0]).collect();
         assert!(!is(&wide));
-        assert_eq!(strings(b"\0\x01short\xFFa string of text\0").collect::<Vec<_>>(), [b"a string of text"]);
     }
 
     #[test]
