@@ -34,7 +34,9 @@ pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
         raw::Mode::Off => None,
         raw::Mode::Crs => {
             let (level, semantic) = (Level::default(), Semantic::default());
-            Some(Policy { mode: Mode::Crs, level, semantic, ..policy })
+            // What only the detector does makes no other policy.
+            let request_body = Body { upload_limit_bytes: None, ..policy.request_body };
+            Some(Policy { mode: Mode::Crs, level, semantic, request_body, ..policy })
         }
         raw::Mode::Both => Some(Policy { mode: Mode::Both, ..policy }),
         raw::Mode::Semantic => {
@@ -82,11 +84,21 @@ pub(crate) fn engine(raw: raw::Engine) -> Engine {
 }
 
 pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
-    let raw::RequestBody { inspect, limit, over_limit: over, ambiguous, second_readings } = raw;
+    let raw::RequestBody {
+        inspect,
+        limit,
+        upload_limit,
+        over_limit: over,
+        unreadable,
+        ambiguous,
+        second_readings,
+    } = raw;
     Body {
         inspect: *inspect,
         limit_bytes: limit.map(|size| size.0),
         over_limit: over.map(over_limit),
+        upload_limit_bytes: upload_limit.map(|size| size.0),
+        unreadable_refused: unreadable.map(|what| what == raw::Unreadable::Refuse),
         ambiguous_pass: *ambiguous == Some(raw::Ambiguous::Pass),
         second_readings: *second_readings,
     }

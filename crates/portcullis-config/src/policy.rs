@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::checked::{Body, Engine, OverLimit, Policy};
+use crate::checked::{Body, Engine, Mode, OverLimit, Policy};
 
 /// One thing the rules are read from, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +37,6 @@ SecRule REQUEST_HEADERS:Content-Type \"^(?:application(?:/soap\\+|/)|text/)xml\"
     \"id:9000101,phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=XML\"
 SecRule REQUEST_HEADERS:Content-Type \"^application/(?:[a-z0-9.-]+\\+)?json\" \\
     \"id:9000102,phase:1,t:none,t:lowercase,pass,nolog,ctl:requestBodyProcessor=JSON\"
-SecRule REQBODY_ERROR \"!@eq 0\" \
-    \"id:9000103,phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
-    logdata:'%{reqbody_error_msg}',severity:2\"
 SecRule MULTIPART_STRICT_ERROR \"!@eq 0\" \
     \"id:9000104,phase:2,t:none,log,deny,status:400,\
     msg:'Multipart request body failed strict validation.',severity:2\"
@@ -49,10 +46,40 @@ SecRule REQBODY_AMBIGUITY \"charset|lone_carriage_return|nested_multipart|transf
 SecSecondReadings On
 ";
 
+/// What cannot be read is refused.
+const UNREADABLE: &str = "\
+SecRule REQBODY_ERROR \"!@eq 0\" \
+    \"id:9000103,phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
+    logdata:'%{reqbody_error_msg}',severity:2\"
+";
+
+/// The same, but for what is no JSON: the semantic detector reads it as what it is.
+const UNREADABLE_BUT_JSON: &str = "\
+SecRule REQBODY_ERROR \"!@eq 0\" \
+    \"id:9000103,phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
+    logdata:'%{reqbody_error_msg}',severity:2,chain\"
+    SecRule REQBODY_PROCESSOR \"!@streq JSON\" \"t:none\"
+";
+
+/// One of two types is what an application reads the body by, and nobody knows which.
+const ONE_TYPE: &str = "\
+SecRule &REQUEST_HEADERS:Content-Type \"@gt 1\" \
+    \"id:9000106,phase:1,t:none,log,deny,status:400,msg:'More than one Content-Type.',severity:2\"
+";
+
+/// As many arguments as the limit of the body lets be: the semantic detector looks at each.
+const ALL_ARGUMENTS: &str = "SecArgumentsLimit 0\n";
+
 impl Policy {
     /// Where the rules come from, in reading order. `crs_setup` is the set-up file found in the CRS folder.
     pub fn sources(&self, crs_setup: Option<std::path::PathBuf>) -> Vec<RuleSource> {
         let mut defaults = DEFAULTS.to_string();
+        let is_refused = self.request_body.unreadable_refused.unwrap_or(self.mode != Mode::Semantic);
+        defaults.push_str(if is_refused { UNREADABLE } else { UNREADABLE_BUT_JSON });
+        if self.mode.has_semantic() {
+            defaults.push_str(ALL_ARGUMENTS);
+            defaults.push_str(ONE_TYPE);
+        }
         if self.modsecurity3 {
             defaults.push_str("SecCompatibility ModSecurity3\n");
         }
@@ -86,7 +113,7 @@ impl Policy {
 
     fn paranoia_directive(&self) -> Option<String> {
         let level = self.paranoia?;
-        // 9000100 to 9000105 are ours; both variables are what crs-setup.conf sets.
+        // 9000100 to 9000106 are ours; both variables are what crs-setup.conf sets.
         Some(format!(
             "SecAction \"id:9000100,phase:1,pass,nolog,t:none,setvar:tx.blocking_paranoia_level={level},\
              setvar:tx.detection_paranoia_level={level}\"\n"
@@ -101,6 +128,10 @@ impl Policy {
             None => {}
         }
         body(&mut text, "Request", &self.request_body);
+        if let Some(limit) = self.request_body.limit_bytes {
+            // Reaching it is too much, while the limit of the whole may be reached.
+            let _ = writeln!(text, "SecRequestBodyNoFilesLimit {}", limit.saturating_add(1));
+        }
         if self.request_body.ambiguous_pass {
             text.push_str("SecRuleRemoveById 9000105\n");
         }
@@ -135,7 +166,6 @@ mod tests {
     use portcullis_types::Level;
 
     use super::*;
-    use crate::checked::Mode;
 
     #[test]
     fn reads_in_order_and_overrides_last() {
@@ -152,6 +182,8 @@ mod tests {
             request_body: Body {
                 limit_bytes: Some(1000),
                 over_limit: Some(OverLimit::Reject),
+                upload_limit_bytes: Some(2000),
+                unreadable_refused: None,
                 ambiguous_pass: true,
                 second_readings: Some(false),
                 inspect: None,
@@ -189,11 +221,14 @@ mod tests {
         assert_eq!(
             text,
             "SecRuleEngine DetectionOnly\nSecRequestBodyLimit 1000\nSecRequestBodyLimitAction Reject\n\
-             SecRuleRemoveById 9000105\nSecSecondReadings Off\nSecResponseBodyAccess On\n"
+             SecRequestBodyNoFilesLimit 1001\nSecRuleRemoveById 9000105\nSecSecondReadings Off\nSecResponseBodyAccess On\n"
         );
         let RuleSource::Inline { text, .. } = &sources[0] else { panic!("not inline") };
         assert!(
-            text.ends_with("\nSecSecondReadings On\nSecCompatibility ModSecurity3\nSecXmlExternalDtd On\n")
+            text.ends_with("\nSecCompatibility ModSecurity3\nSecXmlExternalDtd On\n")
+                && text.contains(ALL_ARGUMENTS)
+                && text.contains(ONE_TYPE)
+                && text.contains(UNREADABLE)
         );
     }
 }

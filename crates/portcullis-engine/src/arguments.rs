@@ -1,7 +1,5 @@
 //! What a request body says, for others that would read the same: the semantic detector need not take it apart once more.
 
-use portcullis_http::body::Limits;
-
 use crate::settings::BodyProcessor;
 use crate::store::Class;
 use crate::transaction::Transaction;
@@ -27,13 +25,11 @@ impl<'t> BodyArguments<'t> {
 
 impl Transaction {
     /// The arguments of the request body that has ended, if whoever reads it with [`Options`](portcullis_http::body::Options) as they are by
-    /// default, second readings included, would find just these and nothing wrong: it is a form or JSON, whole, within the default
-    /// limits, and has one reading only.
+    /// default, second readings included, would find just these and nothing wrong: it is a form or JSON, whole, and has one reading only.
     pub fn body_arguments(&self) -> Option<BodyArguments<'_>> {
         let processor = self.body.plain_processor()?;
         let count = |class| self.store.class_len(class);
         let has_one_reading = count(Class::ArgsPostReadings) + count(Class::ArgsPostNamesReadings) == 0;
-        (has_one_reading && count(Class::ArgsPost) <= Limits::default().arguments_max)
-            .then_some(BodyArguments { transaction: self, processor })
+        has_one_reading.then_some(BodyArguments { transaction: self, processor })
     }
 }

@@ -246,6 +246,9 @@ pub struct Request {
     /// Fields that came behind the body and were dropped.
     #[serde(skip_serializing_if = "is_zero")]
     pub trailers_dropped: u32,
+    /// What is unusual about its head, which was accepted all the same, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<&'static str>,
 }
 
 /// A header line that an event shows.

@@ -144,8 +144,10 @@ names! {
         MediaType "media_type",
         /// A content coding we do not decode.
         ContentCoding "content_coding",
-        /// The rest of an uploaded file of which the semantic detector looks at the beginning.
+        /// The rest of an uploaded text, which the semantic detector searches for code and scripts only.
         FileRest "file_rest",
+        /// A body that is a file by what it is (a program, an archive, a database), which it searches for code and scripts only.
+        FileTexts "file_texts",
         /// Values that would take more work than any honest ones; the semantic detector blocks for them (`protocol.work-limit`).
         WorkLimit "work_limit",
         /// What came of a response after it was let go: held for the semantic detector alone, it does not wait where its

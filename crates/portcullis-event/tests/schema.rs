@@ -42,6 +42,7 @@ fn full() -> Event {
     event.request.head_bytes = 310;
     event.request.body_bytes = 64;
     event.request.trailers_dropped = 2;
+    event.request.oddities = vec!["folded-header"];
     event.response.status = Some(403);
     event.response.body_bytes = 512;
     event.duration_us = 1234;

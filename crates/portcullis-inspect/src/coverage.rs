@@ -25,6 +25,7 @@ impl Inspection {
         if let Some(semantic) = &self.semantic {
             let left_out = [
                 (NotInspected::FileRest, semantic.bytes_left_out()),
+                (NotInspected::FileTexts, semantic.bytes_of_files()),
                 (NotInspected::WorkLimit, semantic.bytes_cut()),
             ];
             for (reason, bytes) in left_out {

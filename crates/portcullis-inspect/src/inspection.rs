@@ -8,6 +8,7 @@ use portcullis_engine::{
 use portcullis_event::{Action, AgentWord, Timestamp};
 use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead};
+use portcullis_semantic::Unreadable;
 use portcullis_types::{Phase, RuleId};
 
 use crate::coded::CodedBody;
@@ -95,6 +96,10 @@ impl Inspection {
         self.refusal = refusal;
         self.head_bytes += head.received_len() as u64;
         self.seen.fill(head);
+        if !head.oddities().is_empty() {
+            let names: Vec<&str> = self.seen.oddities().collect();
+            self.transaction.add_environment("REQUEST_ODDITIES", names.join(" ").as_bytes());
+        }
         self.request_coded = CodedBody::new(head.header("content-encoding"));
         let line = RequestLine {
             line: head.line(),
@@ -167,6 +172,43 @@ impl Inspection {
         }
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
+    }
+
+    /// How long an upload may be that goes on while it is inspected, if the request's body may be one: the semantic detector looks at it,
+    /// and its type is that of a file or of a form with files.
+    pub fn upload_limit(&self) -> Option<u64> {
+        let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return None };
+        let semantic = self.semantic.as_ref().filter(|_| !self.request_coded.is_coded())?;
+        semantic.upload_limit(limit_bytes)
+    }
+
+    /// What was shown of the body, all that is held, is the beginning of an upload: phase 2 is to run over it, then the rest is shown.
+    pub fn begin_upload(&mut self) {
+        if let (BodyPlan::Hold { limit_bytes, .. }, Some(semantic)) =
+            (self.request_body_plan(), &mut self.semantic)
+        {
+            semantic.begin_upload(limit_bytes);
+        }
+    }
+
+    /// A piece of an upload behind phase 2. It may go on if nothing interrupts.
+    pub fn upload(&mut self, piece: &[u8]) -> Step {
+        self.request_body_seen += piece.len() as u64;
+        if let Some(semantic) = &mut self.semantic {
+            semantic.upload(piece);
+        }
+        self.step(Progress::Done(None))
+    }
+
+    /// The upload has been shown to its end.
+    pub fn end_upload(&mut self) -> Step {
+        let ended = self.semantic.as_mut().map_or(Ok(()), |semantic| semantic.end_upload());
+        match (self.step(Progress::Done(None)), ended) {
+            (Step::Continue, Err(why)) if self.is_blocking() => self.interrupt(Interruption::Deny {
+                status: if why == Unreadable::FieldsTooLong { 413 } else { 400 },
+            }),
+            (step, _) => step,
+        }
     }
 
     /// Rules have switched the engine off for this exchange, or let it pass as it is.

@@ -1,7 +1,7 @@
 //! What an event says of the request line. Most requests make no event, so bytes are kept and become text only for those.
 
 use portcullis_event::{Request, limits, text};
-use portcullis_http::message::RequestHead;
+use portcullis_http::message::{Oddity, RequestHead};
 
 /// Method, target, protocol and host, in one buffer that goes from exchange to exchange.
 #[derive(Debug, Default)]
@@ -10,6 +10,8 @@ pub(crate) struct Seen {
     /// Where each part ends.
     ends: [usize; 4],
     head_bytes: u64,
+    /// A bit for each oddity of the head.
+    oddities: u32,
 }
 
 impl Seen {
@@ -26,6 +28,7 @@ impl Seen {
     pub(crate) fn fill(&mut self, head: &RequestHead) {
         self.bytes.clear();
         self.head_bytes = head.received_len() as u64;
+        self.oddities = head.oddities().iter().fold(0, |all, oddity| all | 1 << *oddity as u32);
         let parts = [head.method(), head.target(), head.version_bytes(), head.host()];
         for (end, part) in self.ends.iter_mut().zip(parts) {
             self.bytes.extend_from_slice(part);
@@ -39,8 +42,15 @@ impl Seen {
             target: text(self.part(1), limits::REQUEST_TARGET_BYTES_MAX),
             protocol: text(self.part(2), limits::REQUEST_TOKEN_BYTES_MAX),
             head_bytes: self.head_bytes,
+            oddities: self.oddities().collect(),
             ..Request::default()
         }
+    }
+
+    /// What is unusual about the head, by name.
+    pub(crate) fn oddities(&self) -> impl Iterator<Item = &'static str> {
+        let seen = self.oddities;
+        Oddity::ALL.iter().filter(move |oddity| seen >> **oddity as u32 & 1 == 1).map(|oddity| oddity.name())
     }
 
     pub(crate) fn host(&self) -> String {

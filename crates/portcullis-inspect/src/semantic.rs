@@ -6,7 +6,7 @@ use std::time::Duration;
 use portcullis_engine::{BodyArguments, Interruption};
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
 use portcullis_http::message::{RequestHead, ResponseHead};
-use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score};
+use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload};
 use portcullis_types::{Class, Level, Phase, Place, Severity};
 
 use crate::evidence;
@@ -15,6 +15,8 @@ use crate::weighing::Evidence;
 
 /// Status of a blocked request, as a `deny` without a status of its own.
 const STATUS: u16 = 403;
+/// Uploads may be so many times as long as what is held of a body.
+const UPLOAD_FACTOR: u64 = 10;
 /// A body buffer that is kept for the next exchange.
 const KEPT_BODY_BYTES_MAX: usize = 64 << 10;
 
@@ -31,6 +33,8 @@ pub struct Semantic {
     pub response_bodies: bool,
     /// How long a body that only the detector looks at is held for its upstream in all.
     pub response_wait: Duration,
+    /// Bytes of an upload that goes on while it is looked at; by default [`UPLOAD_FACTOR`] times what is held.
+    pub upload_limit: Option<u64>,
 }
 
 /// A value with findings of one class, as an explanation tells of it.
@@ -78,6 +82,8 @@ pub(crate) struct SemanticRun {
     verdict: Option<(Score, Phase)>,
     /// The verdict was carried out.
     blocked: bool,
+    /// The body goes on while it is looked at.
+    upload: Option<Box<Upload>>,
     /// The response is text, and how long it says it is.
     response: Option<(bool, u64)>,
 }
@@ -94,6 +100,7 @@ impl SemanticRun {
             evidence: Vec::new(),
             verdict: None,
             blocked: false,
+            upload: None,
             response: None,
         }
     }
@@ -127,6 +134,33 @@ impl SemanticRun {
         self.buffers.body.extend_from_slice(chunk);
     }
 
+    /// How long an upload may be, if the body is of a type that may be one; so many bytes of a body are held.
+    pub(crate) fn upload_limit(&self, held: u64) -> Option<u64> {
+        let limit = self.semantic.upload_limit.unwrap_or_else(|| held.saturating_mul(UPLOAD_FACTOR));
+        (limit > held && Upload::is_of_type(&self.buffers.content_type)).then_some(limit)
+    }
+
+    /// What has been shown is the beginning of an upload that goes on.
+    pub(crate) fn begin_upload(&mut self, held: u64) {
+        let Buffers { content_type, body, .. } = &self.buffers;
+        self.upload = Some(Box::new(Upload::new(content_type, body, held)));
+    }
+
+    /// The next piece of it.
+    pub(crate) fn upload(&mut self, piece: &[u8]) {
+        if let Some(upload) = &mut self.upload {
+            upload.feed(&mut self.buffers.analysis, &self.semantic.detectors, piece);
+        }
+    }
+
+    /// It has come to its end.
+    pub(crate) fn end_upload(&mut self) -> Result<(), Unreadable> {
+        match self.upload.take() {
+            Some(upload) => upload.end(&mut self.buffers.analysis, &self.semantic.detectors),
+            None => Ok(()),
+        }
+    }
+
     /// Bytes of the body that are kept until it has been shown.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.buffers.body.len()
@@ -137,6 +171,11 @@ impl SemanticRun {
     pub(crate) fn request_end(&mut self, truncated: bool, arguments: Option<BodyArguments<'_>>) {
         let Buffers { analysis, content_type, body } = &mut self.buffers;
         let detectors = &self.semantic.detectors;
+        if let Some(upload) = &mut self.upload {
+            upload.feed(analysis, detectors, body);
+            *body = Vec::new();
+            return;
+        }
         match truncated {
             false => match arguments {
                 Some(found) => {
@@ -256,9 +295,14 @@ impl SemanticRun {
         Some(format!("{} in {value}{why}", score.class.title()))
     }
 
-    /// Bytes of uploaded files that were not looked at.
+    /// Bytes of uploaded texts that were searched for code only.
     pub(crate) fn bytes_left_out(&self) -> u64 {
         self.buffers.analysis.bytes_left_out()
+    }
+
+    /// Bytes of bodies that are files, and were searched for code only.
+    pub(crate) fn bytes_of_files(&self) -> u64 {
+        self.buffers.analysis.bytes_of_files()
     }
 
     /// Bytes of values for which the allowance of work did not suffice.

@@ -89,6 +89,7 @@ fn run_rules(rules: &str, mode: DetectionMode, policy: SemanticPolicy, head: &st
         policy: Arc::new(policy),
         response_bodies: true,
         response_wait: Duration::MAX,
+        upload_limit: None,
     };
     let plan = Arc::new(plan_of(rules));
     let inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(Store::default()));

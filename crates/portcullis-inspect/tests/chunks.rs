@@ -26,6 +26,7 @@ static INSPECTOR: LazyLock<Arc<Inspector>> = LazyLock::new(|| {
         policy: Arc::new(SemanticPolicy::default()),
         response_bodies: true,
         response_wait: Duration::MAX,
+        upload_limit: None,
     };
     let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
     Arc::new(inspector.with_semantic(DetectionMode::Semantic, semantic))

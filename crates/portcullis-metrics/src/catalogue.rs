@@ -101,6 +101,8 @@ catalogue! {
         "Requests refused by the HTTP codec before any verdict.";
     AMBIGUOUS_BODIES Counter "portcullis_ambiguous_bodies_total" ["kind"]
         "Request bodies that applications are known to read differently, by what makes them so.";
+    STREAMED_UPLOADS Counter "portcullis_streamed_uploads_total" ["outcome"]
+        "Uploads longer than what is held of a body: passed on to their end while they were inspected, or broken_off.";
     RATE_LIMITED Counter "portcullis_rate_limited_total" ["site", "limit", "action"]
         "Requests that came too early for a rate limit, by what the limit does about them: block or log.";
     RATE_LIMIT_EVICTED Counter "portcullis_rate_limit_evicted_total" ["site", "limit"]

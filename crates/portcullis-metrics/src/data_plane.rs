@@ -36,6 +36,20 @@ impl Pause {
     pub const NAMES: &'static [&'static str] = &["full", "shortened", "skipped"];
 }
 
+/// What became of an upload that went on while it was inspected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamedUpload {
+    /// All of it went on.
+    Passed,
+    /// Something was found, or it was longer than it may be: the upstream did not get its end.
+    BrokenOff,
+}
+
+impl StreamedUpload {
+    /// Label values, in the order of the variants.
+    pub const NAMES: &'static [&'static str] = &["passed", "broken_off"];
+}
+
 /// What the proxy counts without regard to the route. One for the process; workers share or clone it.
 #[derive(Clone, Debug)]
 pub struct DataPlane {
@@ -53,6 +67,8 @@ pub struct DataPlane {
     pub refused_requests: EnumCounters,
     /// Ambiguous request bodies, by index into [`DataPlaneNames::ambiguities`].
     pub ambiguous_bodies: EnumCounters,
+    /// Uploads that went on while they were inspected, by [`StreamedUpload`].
+    pub streamed_uploads: EnumCounters,
     /// Requests with findings of the semantic detector: by index into [`DataPlaneNames::classes`], then into
     /// [`DataPlaneNames::finding_outcomes`].
     pub semantic_findings: Vec<EnumCounters>,
@@ -92,6 +108,11 @@ impl DataPlane {
             http2: Http2Metrics::new(registry),
             refused_requests: registry.enum_counters(&catalogue::REFUSED_REQUESTS, &[], names.refusals),
             ambiguous_bodies: registry.enum_counters(&catalogue::AMBIGUOUS_BODIES, &[], names.ambiguities),
+            streamed_uploads: registry.enum_counters(
+                &catalogue::STREAMED_UPLOADS,
+                &[],
+                StreamedUpload::NAMES,
+            ),
             semantic_findings: {
                 let of = |class: &&'static str| {
                     registry.enum_counters(&catalogue::SEMANTIC_FINDINGS, &[class], names.finding_outcomes)

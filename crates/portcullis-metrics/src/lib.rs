@@ -34,7 +34,7 @@ mod rules;
 
 pub use catalogue::{Kind, Metric};
 pub use cells::{Counter, EnumCounters, Gauge, Histogram};
-pub use data_plane::{DataPlane, DataPlaneNames, Pause, RouteMetrics};
+pub use data_plane::{DataPlane, DataPlaneNames, Pause, RouteMetrics, StreamedUpload};
 pub use exposition::CONTENT_TYPE;
 pub use http2::{Http2Limit, Http2Metrics, Protocol};
 pub use registry::{Registry, SERIES_MAX};

@@ -12,6 +12,7 @@ use portcullis_config::OpenOrClosed;
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
 use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
+use portcullis_metrics::StreamedUpload;
 
 use crate::access::{Admission, Visitor};
 use crate::connection::Connection;
@@ -199,6 +200,7 @@ async fn serve(
     transaction.inspection.request_trailers(&body.trailers);
     let step = transaction.inspection.request_end(body.is_truncated());
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
+    let step = if step == Step::Continue { body.inspect_upload(transaction) } else { step };
     let too_many = access::charge(connection, transaction, route, head);
     pause::rest(connection, generation, transaction).await;
     if let Some(denial) = too_many.filter(|_| step == Step::Continue) {
@@ -316,8 +318,14 @@ pub(crate) async fn send(
     to: Destination<'_>,
     body: Body,
 ) -> Next {
-    let read = body.is_read();
-    match forward::run(connection, generation, head, transaction, to, body).await {
+    let (read, is_upload) = (body.is_read(), body.upload.is_some());
+    let result = forward::run(connection, generation, head, transaction, to, body).await;
+    if is_upload {
+        let is_broken = matches!(result, Err(Fault::Verdict(_) | Fault::RequestBody(..)));
+        let what = if is_broken { StreamedUpload::BrokenOff } else { StreamedUpload::Passed };
+        connection.worker.shared.services.metrics.streamed_uploads.inc(what as usize);
+    }
+    match result {
         Ok(mut answered) => {
             let pump = answered.pump.take();
             let next = response::pass_on(connection, generation, head, transaction, to.group, answered).await;
@@ -334,6 +342,9 @@ pub(crate) async fn send(
         Err(Fault::RequestBody(status, text)) => {
             transaction.reject(status, text);
             answer::error(connection, generation, head, transaction, status, text, false).await
+        }
+        Err(Fault::Verdict(what)) => {
+            answer::interruption(connection, generation, head, transaction, what, false).await
         }
         Err(Fault::Upstream(error)) => {
             gateway_error(connection, generation, head, transaction, error, read).await

@@ -9,6 +9,7 @@ use std::time::Duration;
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
+use portcullis_inspect::Interruption;
 
 use crate::abort::Aborted;
 use crate::connection::Connection;
@@ -22,7 +23,7 @@ use crate::sink;
 use crate::stream::Stream;
 use crate::trailers::last_chunk;
 use crate::transaction::Transaction;
-use crate::upload::{self, upload};
+use crate::upload::{self, Inspected, upload};
 use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
 use crate::websocket;
 
@@ -46,6 +47,8 @@ pub(crate) enum Fault {
     RequestBody(u16, &'static str),
     /// The upstream.
     Upstream(UpstreamError),
+    /// Something was found in an upload on its way.
+    Verdict(Interruption),
 }
 
 /// Sends the request to an endpoint of the group and waits for the head of the answer.
@@ -100,14 +103,20 @@ pub(crate) async fn run<'g>(
             } else {
                 send_start(connection, &mut upstream, group, &request, &body, chunked).await?;
             }
+            body.let_go();
             let Some(decoder) = &mut body.rest else { return Ok(true) };
-            pump = Pump::start(connection, &mut upstream);
-            if pump.is_some() {
-                return Ok(false);
+            let inspected = body.upload.map(|upload| Inspected { upload, transaction: &mut *transaction });
+            let is_inspected = inspected.is_some();
+            if !is_inspected {
+                pump = Pump::start(connection, &mut upstream);
+                if pump.is_some() {
+                    return Ok(false);
+                }
             }
-            let rest = upload(connection, generation, &mut upstream, group, decoder, chunked).await;
+            let how = (&mut *decoder, chunked);
+            let rest = upload(connection, generation, &mut upstream, group, how, inspected).await;
             rest.map(|done| {
-                transaction.request_body_bytes += done.bytes;
+                transaction.request_body_bytes += if is_inspected { 0 } else { done.bytes };
                 transaction.trailers_dropped = connection.trailers(decoder);
                 done.whole
             })
@@ -116,6 +125,7 @@ pub(crate) async fn run<'g>(
         let sent_whole = match sent {
             Ok(whole) => whole,
             Err(upload::Stopped::Client) => return Err(Fault::Client),
+            Err(upload::Stopped::Verdict(what)) => return Err(Fault::Verdict(what)),
             Err(upload::Stopped::RequestBody(status, text)) => return Err(Fault::RequestBody(status, text)),
             // Many servers answer and close without reading a large body; their answer is what the client should see.
             Err(upload::Stopped::Upstream) => false,

@@ -115,6 +115,26 @@ impl Guarded {
         self.phase("inspection phase 2", |inspection| inspection.request_end(truncated))
     }
 
+    /// How long an upload may be that goes on while it is inspected, if the body may be one.
+    pub(crate) fn upload_limit(&mut self) -> Option<u64> {
+        self.call(|inspection| inspection.upload_limit()).flatten()
+    }
+
+    /// What is held is the beginning of an upload.
+    pub(crate) fn begin_upload(&mut self) {
+        self.call(|inspection| inspection.begin_upload());
+    }
+
+    /// A piece of the upload behind phase 2.
+    pub(crate) fn upload(&mut self, piece: &[u8]) -> Step {
+        self.step(|inspection| inspection.upload(piece))
+    }
+
+    /// The upload has come to its end.
+    pub(crate) fn end_upload(&mut self) -> Step {
+        self.step(|inspection| inspection.end_upload())
+    }
+
     /// How long a response body may wait for its upstream.
     pub(crate) fn response_wait_max(&mut self) -> Option<Duration> {
         self.call(|inspection| inspection.response_wait_max()).flatten()

@@ -5,7 +5,7 @@ use std::time::Instant;
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::{BodyDecoder, BodyError};
 use portcullis_http::message::{BodyFraming, RequestHead};
-use portcullis_inspect::{BodyLimitAction, BodyPlan};
+use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::agents;
 use crate::budget::Held;
@@ -27,10 +27,28 @@ pub(crate) struct Body {
     /// `held` is not what the client sent.
     pub(crate) rewritten: bool,
     truncated: bool,
+    /// It goes on while it is inspected.
+    pub(crate) upload: Option<Upload>,
     /// What came behind a body that was held to its end.
     pub(crate) trailers: Trailers,
     /// The memory of `held`, as the budget sees it.
     share: Option<Held>,
+}
+
+/// An upload longer than what is held of a body.
+#[derive(Clone, Copy)]
+pub(crate) struct Upload {
+    /// Bytes of what is held that phase 2 saw.
+    shown: usize,
+    /// Bytes that it may have.
+    limit: u64,
+}
+
+impl Upload {
+    /// More came of it than it may have.
+    pub(crate) fn is_over(self, transaction: &Transaction) -> bool {
+        transaction.request_body_bytes > self.limit
+    }
 }
 
 /// Why there is no body to go on with.
@@ -59,6 +77,23 @@ impl Body {
         Ok(())
     }
 
+    /// What is held of an upload behind what phase 2 saw is inspected, too, and its end, if it has come.
+    pub(crate) fn inspect_upload(&self, transaction: &mut Transaction) -> Step {
+        let Some(upload) = self.upload else { return Step::Continue };
+        let step = transaction.inspection.upload(&self.held[upload.shown..]);
+        match step {
+            Step::Continue if self.rest.is_none() => transaction.inspection.end_upload(),
+            step => step,
+        }
+    }
+
+    /// What was held has been sent, and cannot be sent again.
+    pub(crate) fn let_go(&mut self) {
+        if self.upload.is_some() && self.rest.is_some() {
+            (self.held, self.share) = (Vec::new(), None);
+        }
+    }
+
     /// Rules saw only the first part.
     pub(crate) fn is_truncated(&self) -> bool {
         self.truncated
@@ -80,6 +115,7 @@ pub(crate) async fn take(
             rest: None,
             present: false,
             rewritten: false,
+            upload: None,
             truncated: false,
             trailers: Trailers::default(),
             share: None,
@@ -95,6 +131,7 @@ pub(crate) async fn take(
                 rest,
                 present: true,
                 rewritten: false,
+                upload: None,
                 truncated: false,
                 trailers: Trailers::default(),
                 share: None,
@@ -106,7 +143,13 @@ pub(crate) async fn take(
         BodyFraming::Length(length) => Some(length),
         _ => None,
     };
-    if over == BodyLimitAction::Reject && declared.is_some_and(|length| length > limit) {
+    // Whoever else looks at bodies is shown what is held.
+    let uploads = match transaction.agents {
+        None => transaction.inspection.upload_limit(),
+        Some(_) => None,
+    };
+    let most = uploads.unwrap_or(limit);
+    if over == BodyLimitAction::Reject && declared.is_some_and(|length| length > most) {
         return Err(Obstacle::OverLimit);
     }
     if head.expects_continue() && connection.input.unread().is_empty() {
@@ -114,7 +157,8 @@ pub(crate) async fn take(
         sent.map_err(|_| Obstacle::Gone)?;
     }
     let is_inspected = plan != BodyPlan::Skip;
-    let mut body = hold(connection, generation, transaction, decoder, declared, limit, over).await?;
+    let mut body =
+        hold(connection, generation, transaction, decoder, declared, (limit, uploads), over).await?;
     let came = body.trailers.len();
     // What nobody looks at does not go on.
     body.trailers.keep(if is_inspected && !body.truncated { trailers } else { &[] });
@@ -128,7 +172,7 @@ async fn hold(
     transaction: &mut Transaction,
     mut decoder: BodyDecoder,
     declared: Option<u64>,
-    limit: u64,
+    (limit, uploads): (u64, Option<u64>),
     over: BodyLimitAction,
 ) -> Result<Body, Obstacle> {
     let mut share = connection.worker.budget.share();
@@ -158,10 +202,19 @@ async fn hold(
             agents::body(transaction, &step.data[..fits]).await;
             transaction.request_body_bytes += step.data.len() as u64;
             if fits < step.data.len() {
-                if over == BodyLimitAction::Reject {
-                    return Err(Obstacle::OverLimit);
+                let upload = match over {
+                    BodyLimitAction::Reject => uploads.map(|limit| Upload { shown: held.len(), limit }),
+                    BodyLimitAction::ProcessPartial => {
+                        uploads.map(|_| Upload { shown: held.len(), limit: u64::MAX })
+                    }
+                };
+                match upload {
+                    Some(_) => transaction.inspection.begin_upload(),
+                    None if over == BodyLimitAction::Reject => return Err(Obstacle::OverLimit),
+                    None => {
+                        transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open)
+                    }
                 }
-                transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open);
                 let trailers = match decoder.is_done() {
                     true => Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?,
                     false => Trailers::default(),
@@ -176,6 +229,7 @@ async fn hold(
                     rest,
                     present: true,
                     rewritten: false,
+                    upload,
                     truncated: true,
                     trailers,
                     share: Some(share),
@@ -192,6 +246,7 @@ async fn hold(
                 rest: None,
                 present: true,
                 rewritten: false,
+                upload: None,
                 truncated: false,
                 share: Some(share),
             });
@@ -211,6 +266,7 @@ async fn hold(
                     rest: None,
                     present: true,
                     rewritten: false,
+                    upload: None,
                     truncated: false,
                     share: Some(share),
                 });

@@ -9,13 +9,17 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::{BodyDecoder, CHUNK_END, LAST_CHUNK, write_chunk_size};
+use portcullis_inspect::{Interruption, Step};
 use tokio::io::AsyncWrite;
 
 use crate::connection::Connection;
 use crate::generation::Generation;
+use crate::request_body::Upload;
 use crate::stream::Stream;
 use crate::timer::Timer;
+use crate::transaction::Transaction;
 use crate::upstream::{Group, UpstreamConnection};
 
 /// Bytes of an early answer that are kept while the request is still being sent.
@@ -34,6 +38,8 @@ pub(crate) enum Stopped {
     RequestBody(u16, &'static str),
     /// The upstream does not take more.
     Upstream,
+    /// Something was found in it.
+    Verdict(Interruption),
 }
 
 /// What was sent of the rest of a body.
@@ -43,14 +49,46 @@ pub(crate) struct Uploaded {
     pub(crate) whole: bool,
 }
 
+/// An upload that is inspected while it goes on.
+pub(crate) struct Inspected<'t> {
+    pub(crate) upload: Upload,
+    pub(crate) transaction: &'t mut Transaction,
+}
+
+impl Inspected<'_> {
+    fn look(&mut self, piece: &[u8], is_last: bool) -> Result<(), Stopped> {
+        let Inspected { upload, transaction } = self;
+        transaction.request_body_bytes += piece.len() as u64;
+        if upload.is_over(transaction) {
+            transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+            return Err(Stopped::RequestBody(413, "The request body is larger than this site accepts."));
+        }
+        let mut step = transaction.inspection.upload(piece);
+        if is_last && step == Step::Continue {
+            step = transaction.inspection.end_upload();
+        }
+        match step {
+            Step::Interrupt(what) => Err(Stopped::Verdict(what)),
+            Step::Continue | Step::Ask => Ok(()),
+        }
+    }
+}
+
+/// What was sent is not all of it, and the upstream shall know.
+fn give_up(upstream: &mut UpstreamConnection) {
+    if let Stream::Http2(pipe) = &mut upstream.stream {
+        pipe.give_up(h2::Reason::CANCEL);
+    }
+}
+
 /// Streams what is left of the body from the client.
 pub(crate) async fn upload(
     connection: &mut Connection,
     generation: &Generation,
     upstream: &mut UpstreamConnection,
     group: &Group,
-    decoder: &mut BodyDecoder,
-    chunked: bool,
+    (decoder, chunked): (&mut BodyDecoder, bool),
+    mut inspected: Option<Inspected<'_>>,
 ) -> Result<Uploaded, Stopped> {
     let patience = group.settings.write_timeout;
     let deadline = Instant::now() + generation.timeouts.body_total;
@@ -64,6 +102,10 @@ pub(crate) async fn upload(
                 .decode(input.unread())
                 .map_err(|error| Stopped::RequestBody(error.status(), error.explanation()))?;
             bytes += step.data.len() as u64;
+            // With its last byte the upstream has the whole of it.
+            if let Some(inspected) = &mut inspected {
+                inspected.look(step.data, step.done).inspect_err(|_| give_up(upstream))?;
+            }
             let consumed = step.consumed;
             let more = !step.done && consumed < input.unread().len();
             if more && small.len() + step.data.len() < SMALL_BYTES {
@@ -107,6 +149,9 @@ pub(crate) async fn upload(
             Ok(Ok(Came::UpstreamEnd)) => return Ok(Uploaded { bytes, whole: false }),
             Ok(Ok(Came::ClientEnd)) => match decoder.close() {
                 Ok(()) => {
+                    if let Some(inspected) = &mut inspected {
+                        inspected.look(&[], true).inspect_err(|_| give_up(upstream))?;
+                    }
                     finish(upstream, timer, patience, chunked).await?;
                     return Ok(Uploaded { bytes, whole: true });
                 }

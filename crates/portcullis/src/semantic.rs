@@ -33,6 +33,7 @@ impl SharedDetectors {
                 policy: Arc::new(class_policy(policy)),
                 response_bodies: policy.response_body.inspect != Some(false),
                 response_wait: policy.semantic.response_wait,
+                upload_limit: policy.request_body.upload_limit_bytes,
             },
         )
     }

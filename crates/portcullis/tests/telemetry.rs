@@ -94,6 +94,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_events_dropped_total", "portcullis/tests/run.rs"),
     ("portcullis_events_written_total", "portcullis-log/tests/log.rs"),
     ("portcullis_exchanges_not_inspected_total", "portcullis/tests/leaks.rs"),
+    ("portcullis_streamed_uploads_total", "portcullis/tests/streamed_uploads.rs"),
     ("portcullis_geo_lookups_total", "portcullis-proxy/tests/geo.rs"),
     ("portcullis_geo_reloads_total", "portcullis-proxy/tests/geo.rs"),
     ("portcullis_http2_connections_active", "portcullis-proxy/tests/http2.rs"),

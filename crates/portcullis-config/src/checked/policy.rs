@@ -118,6 +118,10 @@ pub struct Body {
     pub limit_bytes: Option<u64>,
     /// What happens above.
     pub over_limit: Option<OverLimit>,
+    /// Requests only: bytes of an upload that goes on while it is inspected.
+    pub upload_limit_bytes: Option<u64>,
+    /// Requests only: what is not the JSON that its type says is refused.
+    pub unreadable_refused: Option<bool>,
     /// Requests only: a body that applications read differently passes.
     pub ambiguous_pass: bool,
     /// Requests only: whether rules see second readings.

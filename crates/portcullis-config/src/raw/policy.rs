@@ -133,15 +133,33 @@ pub(crate) enum RulesCompat {
 pub(crate) struct RequestBody {
     /// `false` forwards request bodies without inspection. Default: as the rules say.
     pub inspect: Option<bool>,
-    /// Bytes held for inspection; default: as the rules say (`SecRequestBodyLimit`).
+    /// Bytes held for inspection; what is not files may be as long (`SecRequestBodyNoFilesLimit`). Default: as the rules say
+    /// (`SecRequestBodyLimit`), else 12.5 MiB.
     pub limit: Option<Size>,
+    /// Bytes of an upload, where the semantic detector runs: a file, or a form with files, that is longer than `limit` goes on to
+    /// the upstream while it is inspected, and is broken off before its end where something is found. Default: ten times
+    /// what is held. The same as `limit` switches it off.
+    pub upload_limit: Option<Size>,
     /// What happens to a longer body.
     pub over_limit: Option<OverLimit>,
+    /// What happens to a body that is not the JSON that its type says: `inspect`, the default where the semantic detector runs alone,
+    /// reads it as what it is, too; `refuse`, the default elsewhere, answers 400.
+    pub unreadable: Option<Unreadable>,
     /// What happens to a body that applications are known to read differently, such as one in UTF-7 or with parts in
     /// Base64. Default: `refuse`, with 400.
     pub ambiguous: Option<Ambiguous>,
     /// Whether rules also see arguments as other applications read them. Default: `true`.
     pub second_readings: Option<bool>,
+}
+
+/// What happens to a body that is not the JSON that its type says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unreadable {
+    /// Read as what it is, too.
+    Inspect,
+    /// Refused by rule 9000103, where the engine blocks.
+    Refuse,
 }
 
 /// What happens to a body that applications read differently.

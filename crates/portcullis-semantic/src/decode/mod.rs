@@ -152,18 +152,16 @@ pub(crate) use magic::{is_file, is_of_shown};
 /// it is in no encoding of 16 bits.
 pub(crate) fn is_bytes(text: &[u8], groups: ByteGroups) -> bool {
     let is_wide = || binary::utf16(&text[..text.len().min(WIDE_BYTES)], &mut Vec::new());
-    text.len() >= BYTES_MIN
-        && (groups.has(0) || groups.has(1))
-        && has_controls(text, 50)
-        // Packed bytes that somebody took for Latin-1 and wrote as UTF-8 are letters, but for their control bytes.
-        && (!is_mostly_text(text) || has_controls(text, 25))
-        && !is_wide()
+    text.len() >= BYTES_MIN && (groups.has(0) || groups.has(1)) && has_controls(text) && !is_wide()
 }
 
-/// One byte of so many is a control byte.
-fn has_controls(text: &[u8], of: usize) -> bool {
+/// True if one byte of fifty is a control byte, and one of ten is no text. What is packed and was taken for Latin-1 and written as UTF-8
+/// has letters only, but for its control bytes: then one of 25, zeros left out, which may part texts.
+fn has_controls(text: &[u8]) -> bool {
     let is_control = |b: &&u8| matches!(**b, 0..=8 | 0x0E..=0x1F | 0x7F);
-    text.iter().filter(is_control).count() * of >= text.len()
+    let controls = text.iter().filter(is_control).count();
+    let of = |share: usize, count: usize| count * share >= text.len();
+    of(50, controls) && (!is_mostly_text(text) || of(25, controls - memchr::memchr_iter(0, text).count()))
 }
 
 /// What is shorter tells too little by its bytes.
