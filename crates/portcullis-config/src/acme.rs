@@ -175,19 +175,16 @@ fn is_domain(name: &str) -> bool {
     name.len() <= NAME_BYTES_MAX && name.parse::<IpAddr>().is_err() && name.split('.').all(is_label)
 }
 
-impl Config {
-    /// What is valid and yet can hardly be meant.
-    pub fn warnings(&self) -> Vec<String> {
-        let asks = |listener: &&Listener| listener.tls.as_ref().is_some_and(|tls| !tls.acme.is_empty());
-        let in_clear = self.listeners.iter().any(|listener| listener.tls.is_none());
-        let asking = self.listeners.iter().find(asks).filter(|_| !in_clear);
-        let told = asking.map(|listener| {
-            format!(
-                "the listener `{}` has certificates by ACME, and there is no listener without TLS: the authority comes \
-                 in clear text, to port 80 of each name; add `[[listeners]]` with `address = \"0.0.0.0:80\"`",
-                listener.name
-            )
-        });
-        told.into_iter().collect()
-    }
+/// What is valid and yet can hardly be meant.
+pub(crate) fn warning(config: &Config) -> Option<String> {
+    let asks = |listener: &&Listener| listener.tls.as_ref().is_some_and(|tls| !tls.acme.is_empty());
+    let in_clear = config.listeners.iter().any(|listener| listener.tls.is_none());
+    let asking = config.listeners.iter().find(asks).filter(|_| !in_clear);
+    asking.map(|listener| {
+        format!(
+            "the listener `{}` has certificates by ACME, and there is no listener without TLS: the authority comes \
+             in clear text, to port 80 of each name; add `[[listeners]]` with `address = \"0.0.0.0:80\"`",
+            listener.name
+        )
+    })
 }

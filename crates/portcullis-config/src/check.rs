@@ -12,6 +12,7 @@ use crate::checked::*;
 use crate::compression::{self, Compression};
 use crate::convert::timeouts;
 use crate::raw;
+use crate::spanned::Spanned;
 use crate::store;
 use crate::tracing;
 use crate::upstream::{self, Upstream};
@@ -64,7 +65,10 @@ impl<'a> Checker<'a> {
 
     /// The checked settings; meaningless when there are mistakes.
     pub(crate) fn config(&mut self, document: raw::Document) -> Config {
-        let admin = document.admin.and_then(|admin| self.address(&admin.listen));
+        let (admin, admin_hosts) = match document.admin {
+            Some(admin) => (self.address(&admin.listen), self.admin_hosts(&admin.hosts)),
+            None => (None, Vec::new()),
+        };
         self.upstreams = upstream::check(self, document.upstreams);
         self.agents = agents::check(self, document.agents);
         let client_address = self.client_address(document.client_address);
@@ -97,6 +101,7 @@ impl<'a> Checker<'a> {
             },
             worker_affinity: document.worker_affinity,
             admin,
+            admin_hosts,
             reload_on_change: document.reload_on_change,
             listeners,
             sites,
@@ -125,6 +130,7 @@ impl<'a> Checker<'a> {
             },
             store: store::check(self, document.store),
             lookups: self.lookups(document.lookups),
+            recent_events_bytes: document.recent_events.map_or(RECENT_EVENTS_BYTES, |size| size.0),
             events: document.events.map(|events| Events {
                 file: self.path(&events.file),
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
@@ -200,6 +206,19 @@ impl<'a> Checker<'a> {
         self.mistakes.push((span, message, Some(hint)));
     }
 
+    /// Names without ports, as they are compared.
+    fn admin_hosts(&mut self, raw: &[Spanned<String>]) -> Vec<String> {
+        let mut hosts = Vec::with_capacity(raw.len());
+        for name in raw {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+            if name.is_empty() || !name.bytes().all(fits) {
+                self.wrong(name.span.clone(), format!("`{}` is not a host name without a port", name.value));
+            }
+            hosts.push(name.to_ascii_lowercase());
+        }
+        hosts
+    }
+
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.base.join(path)
     }
@@ -207,6 +226,8 @@ impl<'a> Checker<'a> {
 
 /// A folder of kept uploads grows to this size unless told otherwise.
 pub(crate) const UPLOAD_FOLDER_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of the last events that are kept unless told otherwise.
+pub(crate) const RECENT_EVENTS_BYTES: u64 = 4 << 20;
 /// The event file is rotated at this size unless told otherwise.
 pub(crate) const ROTATE_AT_BYTES: u64 = 1 << 30;
 

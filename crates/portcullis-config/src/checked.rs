@@ -29,6 +29,8 @@ pub struct Config {
     pub worker_affinity: bool,
     /// The admin listener.
     pub admin: Option<SocketAddr>,
+    /// Names under which it may be asked, in lower case, beside addresses and `localhost`.
+    pub admin_hosts: Vec<String>,
     /// Changed files are read without being asked to.
     pub reload_on_change: bool,
     /// At least one.
@@ -55,6 +57,8 @@ pub struct Config {
     pub lookups: Lookups,
     /// The event file.
     pub events: Option<Events>,
+    /// Bytes of the last events that are kept in memory.
+    pub recent_events_bytes: u64,
     /// The access log of requests that no site serves.
     pub access_log: Option<AccessLog>,
     /// Which requests are traced.
@@ -80,12 +84,35 @@ pub struct Config {
 }
 
 impl Config {
+    /// What is valid and yet can hardly be meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let admin = self.admin.filter(|admin| is_public(admin.ip())).map(|admin| {
+            format!(
+                "the admin listener {admin} can be reached from other networks, and asks nobody who they are: /metrics, /bans and /reload \
+                 are open to them; listen on 127.0.0.1 or on an address of the network that you manage it from"
+            )
+        });
+        crate::acme::warning(self).into_iter().chain(admin).collect()
+    }
+
     /// The files of all access logs, each once.
     pub fn access_log_files(&self) -> Vec<PathBuf> {
         let logs =
             self.access_log.iter().chain(self.sites.iter().filter_map(|site| site.access_log.as_ref()));
         let files: std::collections::BTreeSet<&PathBuf> = logs.map(|log| &log.file).collect();
         files.into_iter().cloned().collect()
+    }
+}
+
+/// Neither of this machine nor of a private network; an address that stands for all of them is public.
+fn is_public(address: std::net::IpAddr) -> bool {
+    match address.to_canonical() {
+        std::net::IpAddr::V4(address) => {
+            !(address.is_loopback() || address.is_private() || address.is_link_local())
+        }
+        std::net::IpAddr::V6(address) => {
+            !(address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local())
+        }
     }
 }
 

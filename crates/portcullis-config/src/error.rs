@@ -33,10 +33,11 @@ impl ConfigError {
 
     /// An error without a place in a text.
     pub(crate) fn plain(file: &str, message: String, hint: Option<String>) -> Self {
-        let (file, place) = (file.to_string(), None);
-        ConfigError {
-            mistakes: vec![Mistake { file, place, message, hint, line_text: String::new(), width: 0 }],
-        }
+        ConfigError { mistakes: vec![Mistake { hint, ..Mistake::plain(file, message) }] }
+    }
+
+    pub(crate) fn into_mistakes(self) -> Vec<Mistake> {
+        self.mistakes
     }
 
     /// The mistakes, at least one.
@@ -46,6 +47,12 @@ impl ConfigError {
 }
 
 impl Mistake {
+    /// Without a place in a text.
+    pub(crate) fn plain(file: &str, message: String) -> Mistake {
+        let (file, place, hint) = (file.to_string(), None, None);
+        Mistake { file, place, message, hint, line_text: String::new(), width: 0 }
+    }
+
     pub(crate) fn at(
         file: &str,
         text: &str,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use portcullis_types::Level;
 
-use crate::check::{ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
+use crate::check::{RECENT_EVENTS_BYTES, ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
 use crate::error::ConfigError;
 use crate::hint;
@@ -106,6 +106,7 @@ impl Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
             worker_affinity: flags.worker_affinity,
             admin,
+            admin_hosts: Vec::new(),
             reload_on_change: false,
             listeners: vec![Listener {
                 name: listen_text,
@@ -135,6 +136,7 @@ impl Config {
             limits: Limits::default(),
             store: Store::default(),
             lookups: Lookups::default(),
+            recent_events_bytes: RECENT_EVENTS_BYTES,
             events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
             access_log: None,
             tracing: None,

@@ -6,8 +6,8 @@
 //!                        └────────────────────┴───────────────────────┴──> ConfigError: file:line:column, line, hint
 //! ```
 //!
-//! [`Config`] is what the rest of the product sees: whoever holds one need not check again. Mistakes of the last step
-//! are all reported at once. The crate reads one file, the document; it does not open the files the document names
+//! [`Config`] is what the rest of the product sees: whoever holds one need not check again. All mistakes are reported at
+//! once; only where whole tables cannot be understood are references not checked. The crate reads one file, the document; it does not open the files the document names
 //! and knows nothing of sockets, rules or requests. Every key has a behaviour, or it does not exist.
 //!
 //! ```
@@ -31,8 +31,6 @@
 //! ```
 
 use std::path::Path;
-
-use serde::Deserialize;
 
 mod access;
 mod access_log;
@@ -58,6 +56,7 @@ mod route;
 mod semantic;
 mod spanned;
 mod store;
+mod survey;
 mod syntax;
 mod template;
 mod tls;
@@ -82,6 +81,7 @@ pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionS
 pub use portcullis_types::{Class, Level, Place};
 pub use protocol::UpstreamProtocol;
 pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};
+pub use survey::Survey;
 pub use template::{ClientCertField, Part, Template};
 pub use tls::{CertificateFiles, ClientAuth, ListenerTls, TlsVersion, UpstreamTls};
 pub use tracing::{TraceParent, Tracing};
@@ -110,41 +110,31 @@ impl Format {
 impl Config {
     /// Reads and checks the document at `path`; its extension says what it is.
     pub fn from_file(path: &Path) -> Result<Config, ConfigError> {
-        let name = path.display().to_string();
-        let Some(format) = Format::of(path) else {
-            let hint = "name it .toml, .yaml or .yml".to_string();
-            return Err(ConfigError::plain(
-                &name,
-                "neither TOML nor YAML by its name".to_string(),
-                Some(hint),
-            ));
-        };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ConfigError::plain(&name, format!("cannot read it: {error}"), None))?;
-        Config::parse(&text, format, &name)
+        Survey::of_file(path)?.into_config()
     }
 
     /// Checks a document. `name` is what errors call it; relative paths in it start from the folder of that name.
     pub fn parse(text: &str, format: Format, name: &str) -> Result<Config, ConfigError> {
-        let tree = syntax::parse(text, format).map_err(|error| {
-            let span = error.offset..error.offset + 1;
-            ConfigError::new(vec![Mistake::at(name, text, span, error.message, None)])
-        })?;
-        let document = raw::Document::deserialize(&tree).map_err(|error| {
-            let span = error.span.unwrap_or(0..0);
-            ConfigError::new(vec![Mistake::at(name, text, span, error.message, error.hint)])
-        })?;
-        let base = Path::new(name).parent().unwrap_or(Path::new(""));
-        let mut checker = check::Checker::new(base);
-        let config = checker.config(document);
-        if checker.mistakes.is_empty() {
-            return Ok(config);
-        }
-        let mistakes = checker.mistakes.into_iter();
-        let mistakes =
-            mistakes.map(|(span, message, hint)| Mistake::at(name, text, span, message, hint)).collect();
-        Err(ConfigError::new(mistakes))
+        Survey::of_text(text.to_string(), format, name.to_string())?.into_config()
     }
+}
+
+/// The text of a document, what it is by its extension, and what errors call it.
+fn read(path: &Path) -> Result<(String, Format, String), ConfigError> {
+    let name = path.display().to_string();
+    let Some(format) = Format::of(path) else {
+        let hint = "name it .toml, .yaml or .yml".to_string();
+        return Err(ConfigError::plain(&name, "neither TOML nor YAML by its name".to_string(), Some(hint)));
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+            std::io::ErrorKind::PermissionDenied => "the user that this runs as may not read it".to_string(),
+            _ => format!("cannot read it: {error}"),
+        };
+        ConfigError::plain(&name, why, None)
+    })?;
+    Ok((text, format, name))
 }
 
 /// The JSON schema of the document, pretty-printed, with a final line break.

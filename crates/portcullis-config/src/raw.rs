@@ -90,6 +90,8 @@ pub(crate) struct Document {
     pub lookups: Lookups,
     /// The event file: one JSON line for each block or match. Default: none.
     pub events: Option<Events>,
+    /// Bytes of the last events that are kept in memory, for `portcullis events` and `portcullis exclude`; 0 for none. Default: 4MiB.
+    pub recent_events: Option<Size>,
     /// The access log: a line for each request. Default: none.
     pub access_log: Option<Spanned<access_log::Raw>>,
     /// Traces in the form of OpenTelemetry. Default: none.
@@ -118,6 +120,10 @@ pub(crate) struct Document {
 pub(crate) struct Admin {
     /// Address and port, for example `127.0.0.1:9090`. Keep it away from the public network.
     pub listen: Spanned<String>,
+    /// Names under which it may be asked, beside addresses and `localhost`: a page in a browser could have a name of its own
+    /// stand for our address. Default: none.
+    #[serde(default)]
+    pub hosts: Vec<Spanned<String>>,
 }
 
 /// Where the address of the client comes from.
@@ -129,6 +135,19 @@ pub(crate) struct ClientAddress {
     pub trusted_proxies: Vec<Spanned<String>>,
     /// The request header to read. Default: none.
     pub header: Option<Spanned<AddressHeader>>,
+    /// What becomes of request headers that say who asks, or what is asked for, where the peer is no trusted proxy: `True-Client-IP`,
+    /// `X-Original-URL`, `Proxy` and the like. Default: `drop`. `X-Forwarded-For` and its kin are replaced in any case.
+    pub identity_headers: Option<IdentityHeaders>,
+}
+
+/// What becomes of headers that only a proxy may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum IdentityHeaders {
+    /// They are not forwarded.
+    Drop,
+    /// They are forwarded as they came.
+    Pass,
 }
 
 /// Headers that name the client.

@@ -107,7 +107,8 @@ impl Checker<'_> {
             raw::AddressHeader::XForwardedFor => AddressHeader::XForwardedFor,
             raw::AddressHeader::Forwarded => AddressHeader::Forwarded,
         });
-        ClientAddress { trusted_proxies, header }
+        let passes_identity_headers = raw.identity_headers == Some(raw::IdentityHeaders::Pass);
+        ClientAddress { trusted_proxies, header, passes_identity_headers }
     }
 
     pub(super) fn address(&mut self, text: &Spanned<String>) -> Option<SocketAddr> {

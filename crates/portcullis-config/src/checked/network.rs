@@ -9,6 +9,8 @@ pub struct ClientAddress {
     pub trusted_proxies: Vec<Network>,
     /// The header to read.
     pub header: Option<AddressHeader>,
+    /// Headers that only a proxy may send are forwarded, whoever sends them.
+    pub passes_identity_headers: bool,
 }
 
 impl ClientAddress {
