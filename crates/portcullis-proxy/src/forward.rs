@@ -235,6 +235,7 @@ fn compose(
             peer: connection.peer.ip(),
             proto: if connection.tls { "https" } else { "http" },
             trusted: generation.client_address.trusts(connection.peer.ip()),
+            drops_identity: !generation.client_address.passes_identity_headers,
         }),
         set: if set.is_empty() { &own } else { &set },
         add: &add,

@@ -61,3 +61,33 @@ fn forwarding_headers_count_from_trusted_peers_only() {
     let seen = backend.seen().pop().unwrap();
     assert_eq!(seen.header("x-forwarded-for"), Some("6.6.6.6, 192.0.2.7, 10.0.0.1, 127.0.0.1"));
 }
+
+/// What only a proxy may say is not passed on for somebody else; the site may decide otherwise.
+#[test]
+fn claims_of_proxies_are_dropped_unless_they_are_trusted() {
+    let backend = Backend::start(|_| ok("ok"));
+    let claims = [
+        "true-client-ip",
+        "x-original-url",
+        "x_rewrite_url",
+        "x-client-ip",
+        "x-forwarded-user",
+        "x-real-ip",
+        "proxy",
+    ];
+    let fields: String = claims.iter().map(|name| format!("{name}: /admin\r\n")).collect();
+    let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}X-Own: 1\r\nConnection: close\r\n\r\n");
+    let seen = |settings: &str| {
+        let front = Front::start(&document(backend.address, settings, "", RULES, ""));
+        assert_eq!(status(&front.once(&request)), 200);
+        let seen = backend.seen().pop().unwrap();
+        assert_eq!(seen.header("x-own"), Some("1"));
+        claims.iter().filter(|name| seen.header(name) == Some("/admin")).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(seen(""), Vec::<&str>::new());
+    assert_eq!(seen("client_address = { trusted_proxies = [\"10.0.0.0/8\"] }"), Vec::<&str>::new());
+    let passed = seen("client_address = { identity_headers = \"pass\" }");
+    let others = claims.iter().filter(|name| **name != "x-real-ip").copied();
+    assert_eq!(passed, others.collect::<Vec<_>>(), "that one is ours in any case");
+    assert_eq!(seen("client_address = { trusted_proxies = [\"127.0.0.1\"] }"), claims);
+}

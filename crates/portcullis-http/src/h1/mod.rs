@@ -22,6 +22,7 @@ mod bytes;
 mod chunked;
 mod field;
 mod hop;
+mod identity;
 mod limits;
 mod lines;
 mod request;

@@ -1,4 +1,5 @@
 use super::hop::{Named, is_framing, is_hop_by_hop};
+use super::identity::is_identity;
 use super::semantics::reads_as;
 use super::write::{FieldWriter, write_framing};
 use crate::message::{BodyFraming, RequestHead, TargetForm};
@@ -41,6 +42,9 @@ pub struct ForwardedBy<'a> {
     /// The peer is trusted: its own `X-Forwarded-*` and `Forwarded` stay, and the peer is added to `X-Forwarded-For`.
     /// Otherwise all of them are replaced.
     pub trusted: bool,
+    /// Of a peer that is not trusted, other fields that only a proxy may send are dropped, too: `True-Client-IP`, `X-Original-URL`, `Proxy`
+    /// and the like.
+    pub drops_identity: bool,
 }
 
 /// The fields that tell who asked, in lower case.
@@ -141,6 +145,9 @@ fn is_replaced(name: &[u8], how: &RequestRewrite<'_>) -> bool {
         if matches!(name.first(), Some(b'x' | b'X' | b'f' | b'F'))
             && ours.iter().any(|other| reads_as(name, other))
         {
+            return true;
+        }
+        if by.drops_identity && !by.trusted && is_identity(name) {
             return true;
         }
     }
@@ -301,13 +308,26 @@ mod tests {
     fn who_asked() {
         let text = "GET / HTTP/1.1\r\nHost: a\r\nX_Forwarded_For: 6.6.6.6\r\nx-forwarded-for: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2\r\n\
                     X-Forwarded-Host: z\r\nForwarded: for=9\r\n\r\n";
-        let mut by = ForwardedBy { peer: "::ffff:10.0.0.1".parse().unwrap(), proto: "https", trusted: false };
+        let mut by = ForwardedBy {
+            peer: "::ffff:10.0.0.1".parse().unwrap(),
+            proto: "https",
+            trusted: false,
+            drops_identity: false,
+        };
         let how = RequestRewrite { forwarded: Some(by), ..RequestRewrite::default() };
         check(
             text,
             how,
             "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a\r\n\r\n",
         );
+        let claims = "GET / HTTP/1.1\r\nHost: a\r\nTrue_Client_IP: 1\r\nProxy: p\r\nX-Original-URL: /admin\r\nX-Own: 1\r\n\r\n";
+        let ours = "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a\r\n\r\n";
+        let strict = ForwardedBy { drops_identity: true, ..by };
+        let how = RequestRewrite { forwarded: Some(strict), ..RequestRewrite::default() };
+        check(claims, how, &format!("GET / HTTP/1.1\r\nHost: a\r\nX-Own: 1\r\n{ours}"));
+        let kept = claims.trim_end_matches("\r\n");
+        let how = RequestRewrite { forwarded: Some(by), ..RequestRewrite::default() };
+        check(claims, how, &format!("{kept}\r\n{ours}"));
         by.trusted = true;
         let how = RequestRewrite { forwarded: Some(by), ..RequestRewrite::default() };
         check(

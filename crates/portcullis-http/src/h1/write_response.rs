@@ -35,7 +35,8 @@ impl ClientConnection {
 pub struct ResponseRewrite<'a> {
     /// How the body will be sent. With [`BodyFraming::UntilClose`] the head says `Connection: close`.
     pub framing: BodyFraming,
-    /// Pass the received `Content-Length` on although no body follows, as answers to HEAD and 304 may have it.
+    /// Pass the received `Content-Length` on although no body follows, as answers to HEAD and 304 may have it. A 204 never has it
+    /// (RFC 9110, section 8.6).
     pub describes_length: bool,
     /// What is said about the connection.
     pub connection: ClientConnection,
@@ -62,7 +63,7 @@ pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut 
     write_status_line(head.status(), head.reason(), out);
     let mut fields = FieldWriter::new(out);
     let framing = match how.framing {
-        BodyFraming::None if how.describes_length => {
+        BodyFraming::None if how.describes_length && head.status() != 204 => {
             head.content_length().map_or(BodyFraming::None, BodyFraming::Length)
         }
         framing => framing,
@@ -171,11 +172,7 @@ mod tests {
             how,
             "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
         );
-        check(
-            "HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n",
-            ResponseRewrite::default(),
-            "HTTP/1.1 204 No Content\r\n\r\n",
-        );
+        check("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n", how, "HTTP/1.1 204 No Content\r\n\r\n");
         let how = ResponseRewrite { connection: ClientConnection::Upgrade, ..ResponseRewrite::default() };
         check(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: k\r\n\r\n",
