@@ -42,6 +42,54 @@ pub(crate) fn scrub(text: &str, redactor: &Redactor, pairs: Pairs) -> Option<Str
 
 /// Where values of secret names stand, in order, none empty, none overlapping.
 pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
+    let mut spans = named_spans(text, redactor, pairs);
+    let tokens = tokens(text);
+    if !tokens.is_empty() {
+        let is_new = |token: &Range<usize>| {
+            spans.iter().all(|span| span.end <= token.start || token.end <= span.start)
+        };
+        let new: Vec<Range<usize>> = tokens.into_iter().filter(is_new).collect();
+        spans.extend(new);
+        spans.sort_by_key(|span| span.start);
+    }
+    spans
+}
+
+/// The shortest part of a token that is taken for one.
+const TOKEN_PART_BYTES_MIN: usize = 10;
+
+/// Signed tokens (RFC 7515, compact form), whatever they are called: three parts of base64url, the first of which is a JSON object.
+fn tokens(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let is_sign = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let mut at = 0;
+    // Base64 of `{"`.
+    while let Some(n) = memchr::memmem::find(&text[at..], b"eyJ") {
+        let start = at + n;
+        let mut end = start;
+        let mut parts = 0;
+        while parts < 3 {
+            let length = text[end..].iter().take_while(|byte| is_sign(byte)).count();
+            if length < TOKEN_PART_BYTES_MIN {
+                break;
+            }
+            (end, parts) = (end + length, parts + 1);
+            if parts < 3 && text.get(end) == Some(&b'.') {
+                end += 1;
+            } else {
+                break;
+            }
+        }
+        at = end.max(start + 3);
+        if parts == 3 {
+            found.push(start..end);
+        }
+    }
+    found
+}
+
+/// Values of secret names alone.
+fn named_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     let mut i = 0;
     while let Some(n) = memchr::memchr3(b'=', b':', b'>', &text[i..]) {

@@ -186,3 +186,49 @@ fn time_is_linear_in_hostile_texts() {
     }
     assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
 }
+
+/// A signed token: three parts of base64url, of which the first is an object.
+const TOKEN: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTEifQ.c2lnbmF0dXJlLXNpZ25hdHVyZQ";
+
+#[test]
+fn tokens_go_whatever_they_are_called() {
+    check_text(&format!("x={TOKEN}&y=2"), "x=[redacted]&y=2");
+    check_text(&format!("/files/{TOKEN}/a?jwt={TOKEN}"), "/files/[redacted]/a?jwt=[redacted]");
+    check_text(&format!("{{\"a\":\"{TOKEN}\",\"b\":1}}"), "{\"a\":\"[redacted]\",\"b\":1}");
+    check_text(&format!("password={TOKEN}&z={TOKEN}"), "password=[redacted]&z=[redacted]");
+    // What only begins like one stays.
+    for text in [
+        "eyJ",
+        "eyJhbGciOiJIUzI1NiJ9",
+        "eyJhbGciOiJIUzI1NiJ9.short.x",
+        "a.eyJhbGciOiJI.b",
+        "eyJeyJeyJeyJeyJ.eyJ.eyJ",
+    ] {
+        check_text(text, text);
+    }
+}
+
+#[test]
+fn names_of_credentials_are_known_by_their_parts() {
+    for name in [
+        "jwt",
+        "id_jwt",
+        "JWT_assertion",
+        "client_assertion",
+        "accessKey",
+        "aws_access_key_id",
+        "private-key",
+        "user_apikey",
+        "bearer",
+        "x_credentials",
+        "credential",
+        "SAMLResponse",
+        "sig_signature",
+    ] {
+        check_text(&format!("{name}=abcd&y=2"), &format!("{name}=[redacted]&y=2"));
+    }
+    for name in ["q", "name", "key", "design", "assert", "signal", "author", "cred"] {
+        let text = format!("{name}=abcd&y=2");
+        check_text(&text, &text);
+    }
+}

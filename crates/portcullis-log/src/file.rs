@@ -24,7 +24,7 @@ pub(crate) struct LogFile {
 }
 
 /// As programs make files that say nothing about it.
-const MODE: u32 = 0o666;
+const MODE: u32 = 0o640;
 
 impl LogFile {
     pub(crate) fn open(path: &Path, rotation: Option<Rotation>) -> io::Result<LogFile> {
