@@ -24,7 +24,7 @@
 //! let address = listener.local_addr()?;
 //! let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
 //! let (registry, health) = (Registry::new(), Box::new(|| Health::Ready));
-//! let pages = Pages { registry, health, bans: None, reloads: None };
+//! let pages = Pages { registry, health, bans: None, reloads: None, hosts: Vec::new() };
 //! let server = tokio::spawn(serve(listener, pages, async {
 //!     let _ = stopped.await;
 //! }));

@@ -37,7 +37,12 @@ pub struct Pages {
     pub bans: Option<Arc<dyn Bans>>,
     /// For `/reload`; none: there is nothing to reload.
     pub reloads: Option<Reloads>,
+    /// Names under which `/metrics`, `/bans` and `/reload` may be asked for, in lower case, beside addresses and `localhost`.
+    pub hosts: Vec<String>,
 }
+
+/// What somebody reads who asked under another name.
+pub(crate) const OTHER_NAME: &str = "ask by address, as localhost, or under a name of `admin.hosts`\n";
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -67,6 +72,12 @@ pub(crate) async fn answer(
     if !matches!(path, b"/metrics" | b"/healthz" | b"/readyz" | b"/bans" | b"/reload") {
         return send(404, TEXT, "not found; there are /metrics, /healthz, /readyz, /bans and /reload\n");
     }
+    // A page that a browser on this machine shows could have a name of its own stand for our address (DNS rebinding). What asks
+    // without a name is no browser.
+    let is_told = matches!(path, b"/healthz" | b"/readyz") || head.host().is_empty();
+    if !is_told && !is_our_name(head.host(), &pages.hosts) {
+        return send(403, TEXT, OTHER_NAME);
+    }
     if is_reload {
         let (status, body) = match head.method() {
             b"POST" => reload(head, pages.reloads.as_ref()).await,
@@ -94,10 +105,6 @@ pub(crate) async fn answer(
 
 /// `DELETE /bans?client=ADDRESS[&ban=NAME]`.
 fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
-    // A page that a browser on this machine shows could have a name of its own stand for our address.
-    if !is_our_name(head.host()) {
-        return (403, "ask by address, or as localhost\n".to_string());
-    }
     let (mut client, mut ban) = (None, None);
     for (name, value) in parameters(head.query().unwrap_or_default()) {
         match name.as_str() {
@@ -118,14 +125,17 @@ fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
     }
 }
 
-pub(crate) fn is_our_name(host: &[u8]) -> bool {
+/// `host`, with or without a port, is an address, `localhost` or one of `names`.
+fn is_our_name(host: &[u8], names: &[String]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
     let bare = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+    name.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok()
+        || names.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 fn parameters(query: &[u8]) -> Vec<(String, String)> {

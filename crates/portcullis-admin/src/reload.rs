@@ -1,8 +1,6 @@
 use portcullis_http::h1::RequestHead;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::pages::is_our_name;
-
 /// Where reloads are asked for. Whoever receives a [`Reload`] does it and says what came of it.
 pub type Reloads = mpsc::Sender<Reload>;
 
@@ -20,10 +18,7 @@ impl Reload {
 
 /// The status and text for a `POST /reload`.
 pub(crate) async fn reload(head: &RequestHead, reloads: Option<&Reloads>) -> (u16, String) {
-    // As for bans; and a page of somebody else may send a POST, but browsers say where it comes from.
-    if !is_our_name(head.host()) {
-        return (403, "ask by address, or as localhost\n".to_string());
-    }
+    // A page of somebody else may send a POST, but browsers say where it comes from.
     if head.header("origin").next().is_some() || head.header("sec-fetch-site").next().is_some() {
         return (403, "not from a browser\n".to_string());
     }

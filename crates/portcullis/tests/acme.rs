@@ -236,7 +236,7 @@ impl Place {
     }
 
     fn metric(&self, series: &str) -> f64 {
-        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         let page = exchange(self.admin, None, request, PATIENCE).unwrap();
         let text = String::from_utf8_lossy(page.after_head()).into_owned();
         let line = text.lines().find(|line| line.starts_with(series));

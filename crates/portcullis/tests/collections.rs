@@ -93,7 +93,7 @@ impl Running {
     }
 
     fn metric(&self, name: &str) -> i64 {
-        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         let answer = exchange(self.admin, None, request, PATIENCE).unwrap();
         let text = String::from_utf8_lossy(answer.after_head()).into_owned();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -76,7 +76,7 @@ impl Running {
     fn wait_for_metric(&self, line: &str) {
         let begin = Instant::now();
         loop {
-            let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
             let answer = exchange(self.admin, None, request, PATIENCE).unwrap();
             let text = String::from_utf8_lossy(answer.after_head()).into_owned();
             if text.lines().any(|found| found == line) {

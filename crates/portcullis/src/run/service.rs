@@ -140,7 +140,8 @@ impl Service<'_> {
         };
         let registry = Arc::clone(&self.registry);
         let bans = Some(Arc::new(super::bans::Desk(self.proxy.bans())) as _);
-        let pages = Pages { registry, health: Box::new(health), bans, reloads: Some(reloads) };
+        let hosts = self.started.admin_hosts.clone();
+        let pages = Pages { registry, health: Box::new(health), bans, reloads: Some(reloads), hosts };
         Ok(tokio::spawn(portcullis_admin::serve(listener, pages, std::future::pending())))
     }
 
@@ -230,7 +231,8 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("workers", started.workers != now.workers),
         ("worker_affinity", started.worker_affinity != now.worker_affinity),
         ("store", started.store != now.store),
-        ("admin", started.admin != now.admin),
+        ("admin", (started.admin, &started.admin_hosts) != (now.admin, &now.admin_hosts)),
+        ("recent_events", started.recent_events_bytes != now.recent_events_bytes),
         ("events", started.events != now.events),
         ("error_log", started.error_log != now.error_log),
         ("tracing", traces::needs_restart(started, now)),

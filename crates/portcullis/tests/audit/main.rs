@@ -103,7 +103,7 @@ impl Running {
     }
 
     fn metrics(&self) -> String {
-        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         let answer = exchange(self.admin, None, request, PATIENCE).unwrap();
         String::from_utf8_lossy(answer.after_head()).into_owned()
     }

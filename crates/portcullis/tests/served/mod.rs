@@ -122,7 +122,7 @@ impl Served {
 
     pub fn metrics(&self) -> String {
         let mut stream = TcpStream::connect(self.admin).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
