@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{bans, bench, check, evaluate, explain, rules, run};
+use crate::{bans, bench, check, evaluate, events, exclude, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -40,6 +40,10 @@ pub enum Command {
     Rules(rules::Args),
     /// Show who is banned at a running instance, or let a client in again
     Bans(bans::Args),
+    /// Show what a running instance remembers of a request that it stopped, or of the last ones
+    Events(events::Args),
+    /// Print the narrowest exclusion that lets a request pass which was blocked wrongly, for the document
+    Exclude(exclude::Args),
 }
 
 /// Why a command ends early.

@@ -7,6 +7,9 @@ mod bench;
 mod check;
 mod cli;
 mod evaluate;
+mod event_text;
+mod events;
+mod exclude;
 mod explain;
 mod in_process;
 mod message_file;
@@ -14,6 +17,7 @@ mod policy_args;
 mod rule_files;
 mod rules;
 mod run;
+mod runtime_folder;
 mod semantic;
 
 use std::process::ExitCode;
@@ -32,5 +36,7 @@ fn main() -> ExitCode {
         cli::Command::Explain(args) => explain::run(&args),
         cli::Command::Rules(args) => rules::run(&args),
         cli::Command::Bans(args) => bans::run(&args),
+        cli::Command::Events(args) => events::run(&args),
+        cli::Command::Exclude(args) => exclude::run(&args),
     }
 }

@@ -11,8 +11,10 @@
 mod audit;
 mod bans;
 mod documents;
+pub mod event_socket;
 mod notify;
 mod plan_cache;
+mod recent;
 mod service;
 mod settings;
 mod signals;
@@ -39,8 +41,11 @@ use portcullis_trace::Exporter;
 use portcullis_types::Class;
 
 use crate::cli::Failure;
+use crate::runtime_folder;
 use audit::Audit;
+use event_socket::EventSocket;
 use notify::Notify;
+use recent::{Keeper, Recent};
 use service::Service;
 pub use settings::Args;
 use settings::Policies;
@@ -73,7 +78,15 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let inspectors = policies.load(&config)?;
-    let log = EventLog::new(sinks(&config), QueueLimits::default(), &registry).map_err(Failure::failed)?;
+    let (recent, mut sinks) = (recent(&config), sinks(&config));
+    // Without a document events are told on standard error, unless they go to a file.
+    let says = args.document().is_none() && config.events.is_none();
+    sinks.extend(recent.as_ref().map(|recent| SinkConfig {
+        name: "recent".to_string(),
+        format: Format::JsonLines,
+        target: Target::Writer(Box::new(Keeper::new(Arc::clone(recent), says))),
+    }));
+    let log = EventLog::new(sinks, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let access_logs = config.access_log_files();
     let access_log = AccessLog::open(&access_logs, ACCESS_LOG_QUEUE, &registry).map_err(Failure::failed)?;
     let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
@@ -107,6 +120,17 @@ fn serve(args: &Args) -> Result<(), Failure> {
         };
         let proxy = Proxy::start_on(&config, &inspectors, services, listeners).map_err(Failure::failed)?;
         drop(inspectors);
+        let _socket = recent.and_then(|recent| {
+            let folder = args.runtime_folder.clone().unwrap_or_else(runtime_folder::default);
+            let socket = EventSocket::open(&folder, recent);
+            let complain = |error: &std::io::Error| {
+                eprintln!(
+                    "portcullis: `portcullis events` cannot ask this process: {}: {error}",
+                    folder.display()
+                );
+            };
+            socket.inspect_err(complain).ok()
+        });
         for address in proxy.addresses() {
             eprintln!("portcullis: listening on {address}");
         }
@@ -134,6 +158,12 @@ fn serve(args: &Args) -> Result<(), Failure> {
         eprintln!("portcullis: {lost} events, audit records or lines of the access log could not be written");
     }
     Ok(())
+}
+
+/// Room for the last events, unless none are kept.
+fn recent(config: &Config) -> Option<Arc<Recent>> {
+    let bytes = usize::try_from(config.recent_events_bytes).unwrap_or(usize::MAX);
+    (bytes > 0).then(|| Recent::new(bytes))
 }
 
 fn upload(file: KeptFile) -> Upload {

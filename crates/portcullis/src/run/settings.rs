@@ -26,7 +26,6 @@ pub struct Args {
             "listen", "upstream", "mode", "level", "crs", "paranoia", "detect_only", "setup", "rules", "http_compat", "events",
             "error_log", "plan_cache", "workers", "worker_affinity", "admin"
         ],
-        required_unless_present = "upstream",
     )]
     config: Option<PathBuf>,
     /// Address and port to serve; by default 127.0.0.1:8080
@@ -78,7 +77,22 @@ pub struct Args {
     /// Address and port of /metrics and /healthz
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
+    /// Folder of the socket that `portcullis events` asks; by default that of this user, or of the service
+    #[arg(long, value_name = "DIR")]
+    pub runtime_folder: Option<PathBuf>,
 }
+
+/// What somebody reads who has not said what to guard.
+const NOTHING_TO_GUARD: &str = "say which application to guard:
+
+    portcullis run --upstream http://127.0.0.1:9000
+
+serves it on 127.0.0.1:8080 (`--listen` names another address) and blocks attacks; `--detect-only` only logs them. For several sites, \
+TLS and all else there is a document:
+
+    portcullis run --config portcullis.toml
+
+`portcullis run --help` lists the flags.";
 
 impl Args {
     /// The document, if there is one.
@@ -89,6 +103,9 @@ impl Args {
     /// The settings, read anew.
     pub fn config(&self) -> Result<Config, Failure> {
         let Some(path) = &self.config else {
+            if self.upstream.is_none() {
+                return Err(Failure::usage(NOTHING_TO_GUARD));
+            }
             let flags = Flags {
                 listen: self.listen.clone(),
                 upstream: self.upstream.clone().unwrap_or_default(),

@@ -1,0 +1,114 @@
+//! Events as a person reads them, from their JSON form.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// A text of the event, or nothing.
+pub fn text<'e>(event: &'e Value, path: &str) -> &'e str {
+    event.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'e>(event: &'e Value, path: &str) -> &'e [Value] {
+    event.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Where a value stands: `query:q`.
+pub fn location(value: &Value) -> String {
+    match (text(value, "/place"), text(value, "/name")) {
+        (place, "") => place.to_owned(),
+        (place, name) => format!("{place}:{name}"),
+    }
+}
+
+/// One line: what was done with which request, and why.
+pub fn line(event: &Value) -> String {
+    let mut out =
+        format!("{} {} {} {}", text(event, "/time"), text(event, "/request_id"), done(event), asked(event));
+    let _ = write!(out, " from {}", text(event, "/client/addr"));
+    match why(event) {
+        why if why.is_empty() => {}
+        why => drop(write!(out, ": {why}")),
+    }
+    out
+}
+
+/// `deny 403`.
+fn done(event: &Value) -> String {
+    let action = text(event, "/verdict/action");
+    match event.pointer("/verdict/status").and_then(Value::as_u64) {
+        Some(status) => format!("{action} {status}"),
+        None => action.to_owned(),
+    }
+}
+
+fn asked(event: &Value) -> String {
+    format!(
+        "{} {}{}",
+        text(event, "/request/method"),
+        text(event, "/server/host"),
+        text(event, "/request/target")
+    )
+}
+
+fn why(event: &Value) -> String {
+    let scores = list(event, "/scores/semantic").iter();
+    let over = |score: &&Value| matches!(text(score, "/outcome"), "blocked" | "detected");
+    let scores: Vec<String> = scores
+        .filter(over)
+        .map(|score| format!("{} in {}", text(score, "/class"), location(score)))
+        .collect();
+    if !scores.is_empty() {
+        return scores.join(", ");
+    }
+    match text(event, "/verdict/reason") {
+        "" => text(event, "/refusal").to_owned(),
+        reason => reason.to_owned(),
+    }
+}
+
+/// Shown on lines of their own, if they say something.
+const FIELDS: [(&str, &str); 6] = [
+    ("reason", "/verdict/reason"),
+    ("site", "/site"),
+    ("route", "/route"),
+    ("mode", "/mode"),
+    ("upstream", "/upstream"),
+    ("trouble", "/upstream_error"),
+];
+
+/// All that matters, on several lines.
+pub fn whole(event: &Value) -> String {
+    let mut out = format!("{}\n", line(event));
+    for (name, path) in FIELDS {
+        match text(event, path) {
+            "" => {}
+            value => drop(writeln!(out, "{name:9} {value}")),
+        }
+    }
+    for finding in list(event, "/findings") {
+        let _ = writeln!(
+            out,
+            "finding   {} in {}: {}",
+            text(finding, "/kind"),
+            location(finding),
+            text(finding, "/reason")
+        );
+        let _ = writeln!(out, "          {}", text(finding, "/evidence"));
+    }
+    for score in list(event, "/scores/semantic") {
+        let number = |path| score.pointer(path).map(Value::to_string).unwrap_or_default();
+        let (class, outcome) = (text(score, "/class"), text(score, "/outcome"));
+        let (points, threshold) = (number("/points"), number("/threshold"));
+        let _ = writeln!(out, "score     {class} in {}: {points} of {threshold}, {outcome}", location(score));
+    }
+    for rule in list(event, "/matches") {
+        let id = rule.pointer("/rule_id").map(Value::to_string).unwrap_or_default();
+        let _ = writeln!(out, "rule      {id} at {}: {}", text(rule, "/target"), text(rule, "/message"));
+        let _ = writeln!(out, "          {}", text(rule, "/value"));
+    }
+    for exception in list(event, "/exceptions") {
+        let _ = writeln!(out, "exception {} ({})", text(exception, "/cause"), text(exception, "/policy"));
+    }
+    out
+}
