@@ -139,12 +139,20 @@ pub fn check_limits(loaded: &Loaded, config: &Config, policy: usize) -> Result<(
 pub fn check_folders(loaded: &Loaded) -> Result<(), LoadError> {
     let settings = &loaded.plan.settings;
     let folder = settings.upload_folder.as_ref().filter(|_| settings.keep_files != KeepFiles::Off);
-    match folder.filter(|folder| !folder.is_dir()) {
+    let wrong = folder.and_then(|folder| {
+        let why = match std::fs::metadata(folder.as_path()) {
+            Ok(found) if found.is_dir() => return None,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => "may not be looked into",
+            _ => "is no folder",
+        };
+        Some((folder, why))
+    });
+    match wrong {
         None => Ok(()),
-        Some(folder) => Err(LoadError::Rules {
+        Some((folder, why)) => Err(LoadError::Rules {
             errors: 1,
             report: format!(
-                "error: SecUploadDir {} is no folder\n  help: make it, and let the user that the proxy runs as write to it",
+                "error: SecUploadDir {} {why}\n  help: make it, and let the user that the proxy runs as write to it",
                 folder.display()
             ),
         }),
@@ -180,8 +188,13 @@ fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
 /// The set-up file of the CRS in `folder`: the operator's, or the example that comes with it.
 fn crs_setup(folder: &Path) -> Result<PathBuf, LoadError> {
     let error = |missing| LoadError::NoCrs { folder: folder.to_owned(), missing };
-    if !folder.is_dir() {
-        return Err(error("there is no such folder"));
+    match std::fs::read_dir(folder).map_err(|error| error.kind()) {
+        Ok(_) => {}
+        Err(std::io::ErrorKind::PermissionDenied) => {
+            return Err(error("the user that this runs as may not look into the folder"));
+        }
+        Err(std::io::ErrorKind::NotADirectory) => return Err(error("it is no folder")),
+        Err(_) => return Err(error("there is no such folder")),
     }
     if !folder.join("rules").join("REQUEST-901-INITIALIZATION.conf").is_file() {
         return Err(error("rules/REQUEST-901-INITIALIZATION.conf is missing"));

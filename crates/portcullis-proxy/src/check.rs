@@ -7,7 +7,11 @@ use portcullis_metrics::Registry;
 use portcullis_trust::Authorities;
 
 use crate::access::check_lists;
-use crate::tls::{ListenerTls, UpstreamTls};
+use crate::block_page::BlockPage;
+use crate::tls::{Life, ListenerTls, UpstreamTls, life_of};
+
+/// A certificate that is valid for less than this is warned of.
+const EXPIRES_SOON: i64 = 14 * 86_400;
 
 /// The mistakes of address lists, databases of places, certificates, keys, revocation lists and authorities, as they are now, a
 /// line each.
@@ -37,5 +41,30 @@ pub fn check_files(config: &Config) -> Vec<String> {
     if let Some(account) = config.acme.as_ref().filter(|_| orders) {
         mistakes.extend(Authorities::load(account.ca.as_deref(), "acme.ca").err());
     }
+    mistakes.extend(BlockPage::load(config.block_page.as_deref()).err().map(|error| error.to_string()));
     mistakes
+}
+
+/// What a start takes and clients do not, or soon will not: certificates that are not valid at `now`, in seconds since 1970. A line each.
+pub fn check_certificates(config: &Config, now: i64) -> Vec<String> {
+    let tls = config.listeners.iter().filter_map(|listener| Some((listener, listener.tls.as_ref()?)));
+    let files = tls.flat_map(|(listener, tls)| tls.certificates.iter().map(move |files| (listener, files)));
+    let mut warnings = Vec::new();
+    for (listener, files) in files {
+        let Ok(life) = life_of(&files.cert) else { continue };
+        let days = |seconds: i64| seconds / 86_400;
+        let why = match life {
+            Life { until, .. } if until <= now => format!("expired {} days ago", days(now - until)),
+            Life { from, .. } if from > now => {
+                format!("is not valid for another {} days", days(from - now) + 1)
+            }
+            Life { until, .. } if until - now < EXPIRES_SOON => {
+                format!("expires in {} days", days(until - now))
+            }
+            _ => continue,
+        };
+        let (name, file) = (&listener.name, files.cert.display());
+        warnings.push(format!("listener `{name}`: {file}: the certificate {why}"));
+    }
+    warnings
 }

@@ -113,7 +113,7 @@ mod websocket;
 mod worker;
 
 pub use access::{BanList, Banned};
-pub use check::check_files;
+pub use check::{check_certificates, check_files};
 pub use error::StartError;
 pub use listener::{Inherited, cannot_listen};
 pub use local_time::LocalTime;

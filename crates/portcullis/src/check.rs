@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_config::{Config, Format, Mode, Policy};
-use portcullis_load::{LoadError, Loaded, check_limits, check_servers, load, load_roots};
+use portcullis_config::{Config, Format, Mistake, Mode, Policy, Survey};
+use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load, load_roots};
 use portcullis_seclang::Root;
 
 use crate::cli::{FAILED, usage_error};
 use crate::policy_args::PolicyArgs;
-use crate::rule_files;
 use crate::run::traces;
+use crate::{rule_files, writable};
 
 /// Arguments of `portcullis check`.
 #[derive(Debug, clap::Args)]
@@ -55,8 +55,14 @@ pub fn run(args: &Args) -> ExitCode {
             Err(missing) => return usage_error(missing),
         }
     }
-    if let Some(document) = documents.iter().find(|path| !path.exists()) {
-        return usage_error(format_args!("there is no file {}", document.display()));
+    for path in &documents {
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return usage_error(format_args!("there is no file {}", path.display()));
+            }
+            Err(error) => return usage_error(format_args!("cannot read {}: {error}", path.display())),
+            Ok(_) => {}
+        }
     }
     done(check(&documents, &roots), args.strict)
 }
@@ -98,42 +104,60 @@ fn check(documents: &[&PathBuf], roots: &[Root]) -> io::Result<Count> {
     Ok(total)
 }
 
-/// A configuration document and the rules of its policies.
+/// A configuration document, the files that it names, and the rules of its policies: all that a start would find wrong, and what it
+/// would take and is hardly meant.
 fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<()> {
     let name = path.display();
-    let config = match Config::from_file(path) {
-        Ok(config) => config,
+    let survey = match Survey::of_file(path) {
+        Ok(survey) => survey,
         Err(error) => {
             let errors = error.mistakes().len();
             total.errors += errors;
             return writeln!(out, "{error}\n\n{name}: {}", of("error", errors));
         }
     };
-    let sites = of("site", config.sites.len());
-    let policies = of("set", config.policies.len());
-    let mut files = portcullis_proxy::check_files(&config);
-    files.extend(traces::check(&config));
-    for mistake in &files {
-        writeln!(out, "{mistake}")?;
+    let mut mistakes = survey.mistakes.clone();
+    let mut warnings: Vec<Mistake> = Vec::new();
+    let mut policies: &[Policy] = &[];
+    if let Some(config) = &survey.config {
+        let files = portcullis_proxy::check_files(config).into_iter();
+        let files = files.chain(traces::check(config)).chain(writable::check(config));
+        mistakes.extend(files.map(|mistake| survey.mistake(&mistake)));
+        let certificates = portcullis_proxy::check_certificates(config, now());
+        warnings.extend(certificates.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
+        let admin = config.admin.map(|admin| admin.to_string()).unwrap_or_default();
+        let at = |warning: String| survey.mistake_at(&admin, &format!("warning: {warning}"));
+        warnings.extend(config.warnings().into_iter().map(at));
+        policies = &config.policies;
     }
-    let warnings = config.warnings();
-    for warning in &warnings {
-        writeln!(out, "{name}: warning: {warning}")?;
+    mistakes.sort_by_key(|mistake| mistake.place);
+    for shown in mistakes.iter().chain(&warnings) {
+        writeln!(out, "{shown}")?;
     }
-    total.errors += files.len();
+    total.errors += mistakes.len();
     total.warnings += warnings.len();
-    let (errors, warnings) = (of("error", files.len()), of("warning", warnings.len()));
-    writeln!(out, "{name}: {sites}, {policies} of rules, {errors}, {warnings}")?;
-    for (i, policy) in config.policies.iter().enumerate() {
-        rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(i, policy, &config), total)?;
+    let sites = of("site", survey.config.as_ref().map_or(0, |config| config.sites.len()));
+    let sets = of("set", policies.len());
+    let (errors, warnings) = (of("error", mistakes.len()), of("warning", warnings.len()));
+    writeln!(out, "{name}: {sites}, {sets} of rules, {errors}, {warnings}")?;
+    for (i, policy) in policies.iter().enumerate() {
+        let Some(config) = &survey.config else { break };
+        rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(i, policy, config), total)?;
     }
     Ok(())
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
 fn checked(index: usize, policy: &Policy, config: &Config) -> Result<Loaded, LoadError> {
     let loaded = load(policy)?;
     check_servers(&loaded, &config.upstreams)?;
     check_limits(&loaded, config, index)?;
+    check_folders(&loaded)?;
     Ok(loaded)
 }
 

@@ -19,6 +19,7 @@ mod rules;
 mod run;
 mod runtime_folder;
 mod semantic;
+mod writable;
 
 use std::process::ExitCode;
 

@@ -170,17 +170,17 @@ fn files_of_tls_are_read() {
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let dir = folder(&[("a.toml", document), ("empty.pem", ""), ("broken.pem", broken)]);
     let (code, text) = check(&dir.path().join("a.toml"));
-    let lines: Vec<&str> = text.lines().collect();
     let file = |name: &str| dir.path().join(name).display().to_string();
-    for (line, begin, end) in [
-        (0, format!("listener `https`: {}: ", file("no.pem")), ""),
-        (1, format!("listener `https`: {}: it holds no certificate", file("empty.pem")), ""),
-        (2, format!("upstream `app`: `tls.ca`: {}: ", file("broken.pem")), ""),
-        (3, format!("`tracing.ca`: {}: it holds no certificate", file("empty.pem")), ""),
-        (4, format!("{}: 1 site, ", file("a.toml")), "of rules, 4 errors, 0 warnings"),
+    let document = file("a.toml");
+    for part in [
+        format!("{document}:4:34: listener `https`: {}: ", file("no.pem")),
+        format!("{document}:4:84: listener `https`: {}: it holds no certificate", file("empty.pem")),
+        format!("{document}:10:14: upstream `app`: `tls.ca`: {}: ", file("broken.pem")),
+        format!("{document}:14:6: `tracing.ca`: {}: it holds no certificate", file("empty.pem")),
     ] {
-        assert!(lines[line].starts_with(&begin) && lines[line].ends_with(end), "{begin}: {text}");
+        assert!(text.contains(&part), "no {part:?} in: {text}");
     }
+    assert!(text.contains("of rules, 4 errors, 0 warnings\n"), "{text}");
     assert_eq!(code, Some(1));
 }
 
@@ -233,4 +233,102 @@ fn rules_that_count_in_a_rate_limit_need_it() {
         assert_eq!(code, Some(1), "{text}");
         assert!(text.contains("rule 7: ctl:rateLimit names `logins`") && text.contains("a.conf:1"), "{text}");
     }
+}
+
+/// A certificate of its own in `NAME.pem`, with its key in `NAME.key`, valid from and until these years.
+fn certificate(folder: &Path, name: &str, from: i32, until: i32) {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut params = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).expect("parameters");
+    params.not_before = rcgen::date_time_ymd(from, 1, 1);
+    params.not_after = rcgen::date_time_ymd(until, 1, 1);
+    let certificate = params.self_signed(&key).expect("a certificate");
+    std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).expect("writing");
+    std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).expect("writing");
+}
+
+/// Whatever kind of mistake it is, the others are found in the same pass, each with its line.
+#[test]
+fn all_mistakes_are_found_in_one_pass() {
+    let document = "workerz = 2
+[admin]
+listen = \"0.0.0.0:9090\"
+[[listeners]]
+name = \"https\"
+address = \"127.0.0.1:8443\"
+tls = { certificates = [{ cert = \"one.pem\", key = \"two.key\" }, { cert = \"old.pem\", key = \"old.key\" }] }
+[[listeners]]
+address = \"here\"
+[timeouts]
+idle = 5
+[events]
+file = \"none/events.jsonl\"
+[store]
+folder = \"a.toml/data\"
+[block_page]
+file = \"missing.html\"
+[[sites]]
+name = \"a\"
+hosts = [\"*\"]
+upstream = \"ap\"
+upsteam = \"app\"
+rules = { directives = \"SecRule ARGZ x id:1\" }
+[upstreams.app]
+endpoints = [\"http://127.0.0.1:9000\"]
+";
+    let dir = folder(&[("a.toml", document)]);
+    certificate(dir.path(), "one", 2020, 2090);
+    certificate(dir.path(), "two", 2020, 2090);
+    certificate(dir.path(), "old", 2020, 2021);
+    let (code, text) = check(&dir.path().join("a.toml"));
+    let name = dir.path().join("a.toml").display().to_string();
+    for (place, part) in [
+        ("1:1", "unknown key `workerz`"),
+        ("3:10", "warning: the admin listener 0.0.0.0:9090 can be reached from other networks"),
+        ("7:", "this key does not belong to the certificate in"),
+        ("7:", "old.pem: the certificate expired"),
+        ("9:11", "`here` is not an address"),
+        ("11:8", "`5`"),
+        ("13:8", "does not exist"),
+        ("15:10", "is no folder"),
+        ("17:8", "missing.html"),
+        ("21:12", "`ap`"),
+        ("22:1", "unknown key `upsteam`"),
+    ] {
+        let place = format!("{name}:{place}");
+        let found = text.lines().any(|line| line.starts_with(&place) && line.contains(part));
+        assert!(found, "no {part:?} at {place} in:\n{text}");
+    }
+    assert!(text.contains("unknown variable ARGZ"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
+/// As another user, where the test runs as root.
+#[test]
+fn what_may_not_be_read_is_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+
+    let dir =
+        folder(&[("closed/a.toml", DOCUMENT), ("closed/a.conf", GOOD), ("closed/crs/rules/a.conf", GOOD)]);
+    let program = dir.path().join("portcullis");
+    std::fs::copy(env!("CARGO_BIN_EXE_portcullis"), &program).expect("a copy that others can run");
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+    };
+    mode(dir.path(), 0o755);
+    mode(&program, 0o755);
+    mode(&dir.path().join("closed"), 0o000);
+    for name in ["closed/a.toml", "closed/a.conf"] {
+        let mut command = Command::new(&program);
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.arg("check").arg(dir.path().join(name)).output().expect("the program runs");
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(
+            text.to_lowercase().contains("permission denied") && !text.contains("no file"),
+            "{name}: {text}"
+        );
+    }
+    mode(&dir.path().join("closed"), 0o755);
 }

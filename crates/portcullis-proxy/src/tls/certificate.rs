@@ -111,6 +111,13 @@ pub(crate) fn kept(path: &Path) -> Result<(Vec<String>, Life), StartError> {
     load(&in_one_file(path)).map(|loaded| (loaded.names, loaded.life))
 }
 
+/// From when until when the certificate of a file is valid.
+pub(crate) fn life_of(path: &Path) -> Result<Life, StartError> {
+    let chain = certificates(path).map_err(StartError::new)?;
+    let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| StartError::file(path, error))?;
+    Ok(Life { from: leaf.validity().not_before.timestamp(), until: leaf.validity().not_after.timestamp() })
+}
+
 fn in_one_file(path: &Path) -> CertificateFiles {
     CertificateFiles { cert: path.to_path_buf(), key: path.to_path_buf(), ocsp: None }
 }
@@ -132,8 +139,13 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
     };
     let key =
         PrivateKeyDer::from_pem_file(&files.key).map_err(|error| StartError::file(&files.key, error))?;
-    let mut key = CertifiedKey::from_der(chain, key, &provider())
-        .map_err(|error| StartError::file(&files.key, error))?;
+    let mut key = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            let why = format!("this key does not belong to the certificate in {}", files.cert.display());
+            StartError::file(&files.key, why)
+        }
+        error => StartError::file(&files.key, error),
+    })?;
     if let Some(path) = &files.ocsp {
         let response = std::fs::read(path).map_err(|error| StartError::file(path, error))?;
         if !is_successful_ocsp(&response) {

@@ -16,7 +16,7 @@ use portcullis_config::TlsVersion;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
-pub(crate) use certificate::{Life, kept};
+pub(crate) use certificate::{Life, kept, life_of};
 pub(crate) use listener::ListenerTls;
 pub(crate) use subject::ClientCertificate;
 pub(crate) use upstream::UpstreamTls;

@@ -1,0 +1,69 @@
+//! Files and folders that a configuration has us write to: whether we could, without writing.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use portcullis_config::Config;
+use rustix::fs::{Access, access};
+
+/// What a start could not write, a line each, which names the path.
+pub fn check(config: &Config) -> Vec<String> {
+    let files = config.access_log_files();
+    let files = files.iter().chain(config.events.as_ref().map(|events| &events.file));
+    let files = files.chain(&config.error_log).chain(&config.plan_cache).chain(&config.ban_file);
+    let folders = config.store.folder.iter();
+    files
+        .filter_map(|file| file_error(file))
+        .chain(folders.filter_map(|folder| folder_error(folder)))
+        .collect()
+}
+
+fn file_error(path: &Path) -> Option<String> {
+    let shown = path.display();
+    match OpenOptions::new().append(true).open(path) {
+        Ok(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+                _ => PathBuf::from("."),
+            };
+            let why = unwritable(&folder)?;
+            Some(format!("{shown}: the file cannot be made: the folder {} {why}", folder.display()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Some(format!("{shown}: the user that this runs as may not write the file"))
+        }
+        Err(error) => Some(format!("{shown}: the file cannot be written: {error}")),
+    }
+}
+
+/// A folder that is made at the start if it is missing.
+fn folder_error(path: &Path) -> Option<String> {
+    let mut there = path;
+    while !there.exists() {
+        match there.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => there = parent,
+            _ => there = Path::new("."),
+        }
+    }
+    let why = unwritable(there)?;
+    Some(format!("{}: the folder cannot be used: {} {why}", path.display(), there.display()))
+}
+
+fn unwritable(folder: &Path) -> Option<String> {
+    match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => return Some("is no folder".to_owned()),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some("does not exist".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Some("may not be looked into by the user that this runs as".to_owned());
+        }
+        Err(error) => return Some(format!("cannot be looked at: {error}")),
+    }
+    match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => None,
+        Err(rustix::io::Errno::ROFS) => Some("is on a file system that is read only".to_owned()),
+        Err(_) => Some("may not be written by the user that this runs as".to_owned()),
+    }
+}
