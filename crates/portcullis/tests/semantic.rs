@@ -180,7 +180,7 @@ fn small_crs() -> tempfile::TempDir {
                  SecAction \"id:949060,phase:2,pass,nolog,setvar:tx.blocking_inbound_anomaly_score=+%{tx.inbound_anomaly_score_pl1}\"\n\
                  SecRule TX:BLOCKING_INBOUND_ANOMALY_SCORE \"@ge %{tx.inbound_anomaly_score_threshold}\" \
                  \"id:949110,phase:2,deny,t:none,log,msg:'Inbound Anomaly Score Exceeded'\"\n";
-    std::fs::write(folder.path().join("rules").join("all.conf"), rules).unwrap();
+    std::fs::write(folder.path().join("rules").join("REQUEST-901-INITIALIZATION.conf"), rules).unwrap();
     folder
 }
 
