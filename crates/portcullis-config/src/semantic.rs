@@ -17,8 +17,8 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic 
             continue;
         };
         match action.value {
-            // What the detector would do without a word. Leaks are logged, most of them.
-            raw::ClassAction::Block if class != Class::Leak => {}
+            // What the detector would do without a word. Leaks are logged, most of them, and redirects where no hosts are listed.
+            raw::ClassAction::Block if !matches!(class, Class::Leak | Class::Redirect) => {}
             raw::ClassAction::Block => classes.push((class, ClassAction::Block)),
             raw::ClassAction::Log => classes.push((class, ClassAction::Log)),
             raw::ClassAction::Off => classes.push((class, ClassAction::Off)),
@@ -26,7 +26,27 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic 
     }
     let exclude = raw.exclude.iter().map(|each| exclusion(checker, each)).collect();
     let response_wait = raw.response_wait.map_or(Semantic::default().response_wait, |time| time.0);
-    Semantic { classes, exclude, response_wait }
+    let hosts = raw.hosts.iter().filter_map(|name| host(checker, name)).collect();
+    Semantic { classes, hosts, exclude, response_wait }
+}
+
+/// A host's name, or `*.` and the name below which all are meant.
+fn host(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<String> {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let is_part = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'[' | b']') || b >= 0x80
+    };
+    let is_name =
+        !name.is_empty() && name.bytes().all(is_part) && !name.contains("..") && !name.starts_with('.');
+    if !is_name || name.contains(':') && !name.starts_with('[') {
+        let message = format!("`{}` is no host", text.value);
+        let hint =
+            "a name without scheme, port and path: `shop.example.com`, or `*.example.com` for all below it"
+                .to_string();
+        checker.wrong_with_hint(text.span.clone(), message, hint);
+        return None;
+    }
+    Some(text.to_ascii_lowercase())
 }
 
 fn exclusion(checker: &mut Checker<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {

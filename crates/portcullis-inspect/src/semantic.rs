@@ -76,6 +76,8 @@ pub(crate) struct SemanticRun {
     buffers: Buffers,
     /// Exclusions whose path is not that of the request.
     elsewhere: Vec<bool>,
+    /// The host that is asked, without its port.
+    host: Vec<u8>,
     /// What the rules, in mode `both`, and inspection agents add to the score of a class in a value.
     evidence: Vec<(Class, u32, f32)>,
     /// The score that passed the threshold, and when.
@@ -97,6 +99,7 @@ impl SemanticRun {
             semantic: semantic.clone(),
             buffers,
             elsewhere: Vec::new(),
+            host: Vec::new(),
             evidence: Vec::new(),
             verdict: None,
             blocked: false,
@@ -115,6 +118,12 @@ impl SemanticRun {
 
     pub(crate) fn request_head(&mut self, head: &RequestHead) {
         self.elsewhere = self.semantic.policy.elsewhere(head.path());
+        let host = head.fields().find(|(name, _)| name.eq_ignore_ascii_case(b"host")).map(|(_, value)| value);
+        let host = host.unwrap_or_default();
+        let is_v6 = host.starts_with(b"[");
+        let port = host.iter().rposition(|b| *b == b':').filter(|at| !is_v6 || host[..*at].ends_with(b"]"));
+        self.host.clear();
+        self.host.extend_from_slice(&host[..port.unwrap_or(host.len())]);
         if !self.semantic.policy.exclusions.is_empty() {
             let (policy, elsewhere) = (Arc::clone(&self.semantic.policy), self.elsewhere.clone());
             self.buffers.analysis.judge_by(Arc::new(Actions { policy, elsewhere }));
@@ -424,11 +433,24 @@ impl SemanticRun {
     fn action(&self, score: &Score) -> ClassAction {
         let value = &self.buffers.analysis.values()[score.value as usize];
         let said = self.semantic.policy.action(score.class, value.place, &value.name, &self.elsewhere);
+        if score.class == Class::Redirect && !self.leads_elsewhere(score) {
+            return ClassAction::Off;
+        }
         said.unwrap_or_else(|| match score.class {
             // A page that is not shown costs more than an error message that is; a key or a web shell costs everything.
             Class::Leak if !self.is_severe(score) => ClassAction::Log,
+            // Many a site leads elsewhere on purpose. Who lists the hosts to which it may says that it may to no other.
+            Class::Redirect if self.semantic.policy.hosts.is_empty() => ClassAction::Log,
             _ => ClassAction::Block,
         })
+    }
+
+    /// The host that a redirect names, the finding's evidence, is neither the one that is asked nor one to which pages may lead.
+    fn leads_elsewhere(&self, score: &Score) -> bool {
+        let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
+        let is_own =
+            |host: &[u8]| host.eq_ignore_ascii_case(&self.host) || self.semantic.policy.is_own_host(host);
+        findings.any(|found| !is_own(&found.evidence))
     }
 
     fn is_severe(&self, score: &Score) -> bool {

@@ -27,11 +27,13 @@ pub struct Exclusion {
 }
 
 /// A policy for classes, locations and paths. Where it says nothing, findings block; those of [`Class::Leak`] that are not
-/// critical are logged.
+/// critical are logged, and those of [`Class::Redirect`] where no hosts are listed.
 #[derive(Clone, Debug, Default)]
 pub struct SemanticPolicy {
     /// Classes for which something else is done than to block.
     pub classes: Vec<(Class, ClassAction)>,
+    /// Hosts to which pages may lead, in lower case; `*.` stands before those below which all are meant.
+    pub hosts: Vec<String>,
     /// Findings that do not count.
     pub exclusions: Vec<Exclusion>,
 }
@@ -75,6 +77,19 @@ impl SemanticPolicy {
             return Some(ClassAction::Off);
         }
         self.said(class)
+    }
+
+    /// True if `host` is one to which pages may lead.
+    pub(crate) fn is_own_host(&self, host: &[u8]) -> bool {
+        let host = host.strip_suffix(b".").unwrap_or(host);
+        self.hosts.iter().any(|known| match known.strip_prefix('*') {
+            // With its dot.
+            Some(domain) => host
+                .len()
+                .checked_sub(domain.len())
+                .is_some_and(|at| at > 0 && host[at..].eq_ignore_ascii_case(domain.as_bytes())),
+            None => host.eq_ignore_ascii_case(known.as_bytes()),
+        })
     }
 
     /// True if findings of `class` never count.
@@ -144,6 +159,25 @@ mod tests {
         }
         assert!(glob(b"x-*", b"X-Forwarded-Host", true));
         assert!(!glob(b"x-*", b"X-Forwarded-Host", false));
+    }
+
+    #[test]
+    fn hosts_of_a_site() {
+        let hosts = vec!["shop.example.com".to_owned(), "*.example.org".to_owned()];
+        let policy = SemanticPolicy { hosts, ..Default::default() };
+        for host in ["shop.example.com", "SHOP.example.com.", "a.example.org", "a.b.example.org"] {
+            assert!(policy.is_own_host(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "example.com",
+            "shop.example.com.evil.example",
+            "example.org",
+            "evilexample.org",
+            ".example.org",
+            "",
+        ] {
+            assert!(!policy.is_own_host(host.as_bytes()), "{host}");
+        }
     }
 
     #[test]

@@ -346,12 +346,14 @@ impl Analysis {
         &rest[..rest.partition_point(|finding| finding.value == value)]
     }
 
-    /// The score that is highest over the threshold of `level`; `None` if nothing was found.
+    /// The score that is highest over the threshold of `level`; `None` if nothing was found. [`Class::Redirect`] is left out: what the
+    /// site's own hosts are decides there, and where nobody says that, it is no more than a note.
     pub fn worst(&self, detectors: &Detectors, level: Level) -> Option<Score> {
         if self.findings.is_empty() {
             return None;
         }
-        self.scores(detectors).max_by(|a, b| a.over(level).total_cmp(&b.over(level)))
+        let scores = self.scores(detectors).filter(|score| score.class != Class::Redirect);
+        scores.max_by(|a, b| a.over(level).total_cmp(&b.over(level)))
     }
 
     /// The features of a score and what each adds, for people and for training.

@@ -70,6 +70,8 @@ classes! {
     Upload "upload" "malicious upload"
     /// Probing for files that were left behind, and the marks of scanners.
     Scanner "scanner" "scanner or leaked-file probing"
+    /// Addresses of other hosts where a parameter says where a page leads.
+    Redirect "redirect" "open redirect"
     /// Messages that two readers read differently.
     Protocol "protocol" "ambiguous message"
     /// What a response should not tell.

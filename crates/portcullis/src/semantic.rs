@@ -51,6 +51,7 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
     };
     SemanticPolicy {
         classes: policy.semantic.classes.iter().map(|(class, given)| (*class, action(*given))).collect(),
+        hosts: policy.semantic.hosts.clone(),
         exclusions: policy.semantic.exclude.iter().map(exclusion).collect(),
     }
 }

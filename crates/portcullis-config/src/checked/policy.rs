@@ -72,6 +72,8 @@ impl Mode {
 pub struct Semantic {
     /// Classes for which something else is done than to block.
     pub classes: Vec<(Class, ClassAction)>,
+    /// Hosts to which pages may lead, in lower case; `*.` stands before those below which all are meant.
+    pub hosts: Vec<String>,
     /// Findings that do not count.
     pub exclude: Vec<Exclusion>,
     /// How long the body of a response that no rule asks for is held for its upstream in all.
@@ -81,7 +83,12 @@ pub struct Semantic {
 impl Default for Semantic {
     fn default() -> Self {
         // A page that is sent in pieces should not appear noticeably later.
-        Semantic { classes: Vec::new(), exclude: Vec::new(), response_wait: Duration::from_millis(200) }
+        Semantic {
+            classes: Vec::new(),
+            hosts: Vec::new(),
+            exclude: Vec::new(),
+            response_wait: Duration::from_millis(200),
+        }
     }
 }
 

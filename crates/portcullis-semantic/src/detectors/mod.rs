@@ -20,6 +20,7 @@ pub mod protocol;
 pub mod prototype;
 pub(crate) mod purpose;
 mod quotation;
+pub mod redirect;
 pub mod remote_file;
 mod scan;
 pub mod scanner;
@@ -66,6 +67,7 @@ pub fn all() -> Vec<Box<dyn Detector>> {
         Box::new(crlf::Crlf),
         Box::new(prototype::Prototype),
         Box::new(graphql::GraphQl),
+        Box::new(redirect::Redirect),
         Box::new(leak::Leak::new()),
     ]
 }

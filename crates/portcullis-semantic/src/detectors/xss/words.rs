@@ -16,14 +16,72 @@ pub(super) fn event_name(name: &[u8]) -> Option<&[u8]> {
     (letters >= 3 && plain).then_some(name)
 }
 
-/// Attributes of AngularJS, Vue, Alpine, Knockout and htmx that are code.
-pub(super) fn is_directive(name: &[u8]) -> bool {
-    let starts = |start: &[u8]| name.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+/// What an attribute of a client-side framework is for: AngularJS, Angular, Vue, Alpine, Knockout, htmx, Svelte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Directive {
+    /// Its value is an expression.
+    Code,
+    /// Its value is JavaScript, as in a handler.
+    Handler,
+    /// Its value is what the element shows as markup.
+    Markup,
+    /// It sets the attribute of that name.
+    Binds(usize),
+    /// It sends a request to the address that is its value.
+    Request,
+    /// It says what sends that request.
+    Trigger,
+    /// Its value may be JavaScript behind `js:`.
+    Values,
+}
+
+/// What the attribute `name` is for; `None` if no framework has it.
+pub(super) fn directive(name: &[u8]) -> Option<Directive> {
+    let begins = |start: &[u8]| name.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    let is_one = |list: &[&str]| list.iter().any(|known| name_is(name, known));
+    let htmx = name.get(..5).filter(|head| head.eq_ignore_ascii_case(b"data-")).map_or(name, |_| &name[5..]);
+    if htmx.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(b"hx-")) {
+        return match htmx[3..].to_ascii_lowercase().as_slice() {
+            b"get" | b"post" | b"put" | b"patch" | b"delete" => Some(Directive::Request),
+            b"trigger" => Some(Directive::Trigger),
+            b"vals" | b"vars" | b"headers" => Some(Directive::Values),
+            rest if rest.starts_with(b"on") => Some(Directive::Handler),
+            _ => None,
+        };
+    }
+    if is_one(&[
+        "x-html",
+        "v-html",
+        "ng-bind-html",
+        "data-ng-bind-html",
+        "[innerhtml]",
+        "set:html",
+        "[outerhtml]",
+    ]) {
+        return Some(Directive::Markup);
+    }
+    for start in [&b"x-bind:"[..], b"v-bind:", b"bind:", b":", b"["] {
+        let behind = name.get(start.len()..).filter(|_| begins(start)).unwrap_or_default();
+        if behind.len() > 4
+            && behind[..2].eq_ignore_ascii_case(b"on")
+            && behind[2..].iter().all(|b| b.is_ascii_alphabetic() || *b == b']')
+        {
+            return Some(Directive::Binds(start.len()));
+        }
+    }
     let is_bound = matches!(name, [b'@' | b':' | b'(', first, ..] if first.is_ascii_alphabetic());
-    is_bound
-        || [&b"ng-"[..], b"data-ng-", b"v-", b"x-", b"hx-on", b"data-hx-on", b"data-bind"]
+    let is_code =
+        is_bound || [&b"ng-"[..], b"data-ng-", b"v-", b"x-", b"data-bind"].iter().any(|start| begins(start));
+    is_code.then_some(Directive::Code)
+}
+
+/// What makes an element of htmx send its request without anybody's deed.
+pub(super) fn sends_alone(trigger: &[u8]) -> bool {
+    trigger.split(|b| matches!(b, b',' | b' ')).any(|word| {
+        ["load", "revealed", "intersect", "every", "mouseover", "mouseenter", "scroll"]
             .iter()
-            .any(|start| starts(start))
+            .any(|known| name_is(word, known))
+    })
 }
 
 pub(super) fn is_frame(name: &[u8]) -> bool {

@@ -10,7 +10,7 @@ use crate::detectors::xss::names::{Group, Markup, Names};
 use crate::detectors::xss::script::walk_code;
 use crate::detectors::xss::style::{Style, style};
 use crate::detectors::xss::url::{Scheme, begins_scheme, scheme, scheme_in_list};
-use crate::detectors::xss::words::{event_name, is_directive, is_english};
+use crate::detectors::xss::words::{Directive, directive, event_name, is_english, sends_alone};
 use crate::detectors::xss::*;
 
 /// Bytes of an address that are cleaned as browsers do.
@@ -24,8 +24,11 @@ impl Reader<'_, '_, '_, '_> {
         if quote == 0 {
             self.glued(value);
         }
+        let framework = directive(name);
         if let Some(handler) = event_name(name) {
             self.handler(handler, value, whole);
+        } else if let Some(framework) = framework {
+            self.framework(framework, value, whole);
         } else if name_is(name, "style") {
             match style(bytes) {
                 Some(Style::Runs) => self.run(STYLE_RUNS, whole, false),
@@ -41,6 +44,10 @@ impl Reader<'_, '_, '_, '_> {
             let in_style = name_is(self.element.name.of(self.text), "style");
             self.element.is_script_language |= names(b"vbs") || (in_style && names(b"script"));
             if name_is(name, "type") && !std::mem::replace(&mut self.element.has_type, true) {
+                let kind = bytes.trim_ascii();
+                let quiet = ["hidden", "submit", "button", "image", "reset"];
+                self.element.is_password = name_is(kind, "password");
+                self.element.is_quiet = quiet.iter().any(|known| name_is(kind, known));
                 self.element.is_data = bytes.trim_ascii().eq_ignore_ascii_case(b"application/json")
                     || bytes.trim_ascii().eq_ignore_ascii_case(b"application/ld+json");
             }
@@ -56,8 +63,6 @@ impl Reader<'_, '_, '_, '_> {
             self.add(DATA_BINDING, whole, false);
         } else if name_is(name, "charset") && hides_markup(bytes) {
             self.add(CHARSET, whole, false);
-        } else if is_directive(name) {
-            self.directive(value, whole);
         } else if name_is(name, "http-equiv") {
             self.element.is_refresh |= bytes.eq_ignore_ascii_case(b"refresh");
         } else if name_is(name, "rel") {
@@ -75,11 +80,60 @@ impl Reader<'_, '_, '_, '_> {
         name_is(name, "event") && name_is(self.element.name.of(self.text), "listener")
     }
 
-    /// An attribute whose value a client-side framework evaluates.
-    fn directive(&mut self, value: Span, whole: Span) {
-        let Some(outcome) = self.walk(value.start as usize, value.end as usize) else { return };
-        if outcome.leaves_scope() {
-            self.run(CLIENT_TEMPLATE, whole, false);
+    /// An attribute of a client-side framework.
+    fn framework(&mut self, framework: Directive, value: Span, whole: Span) {
+        let bytes = value.of(self.text);
+        let (from, to) = (value.start as usize, value.end as usize);
+        match framework {
+            Directive::Code => {
+                let Some(outcome) = self.walk(from, to) else { return };
+                let writes = Effects::WRITE.or(Effects::NAVIGATE).or(Effects::DATA).or(Effects::SEND);
+                let acts = outcome.effects.any(Effects::ASSIGN) || outcome.effects.any(Effects::CALL);
+                // What leads elsewhere or sends something is what a page's own buttons do, too.
+                let takes = outcome.effects.any(Effects::GLOBAL) || outcome.effects.any(Effects::DATA);
+                if outcome.leaves_scope() || acts && takes && outcome.effects.any(writes) {
+                    self.run(CLIENT_TEMPLATE, whole, false);
+                } else if let Some(at) = bytes.windows(2).position(|two| two == b"=a") {
+                    // AngularJS: `(z=alert)(1)` in the argument of a filter.
+                    if self
+                        .walk(from + at + 1, to)
+                        .is_some_and(|outcome| outcome.effects.any(Effects::DIALOG))
+                    {
+                        self.run(CLIENT_TEMPLATE, whole, false);
+                    }
+                }
+            }
+            Directive::Handler => self.handler(b"onevent", value, whole),
+            Directive::Markup => {
+                let Some(outcome) = self.walk(from, to) else { return };
+                let reads = Effects::GLOBAL.or(Effects::DATA).or(Effects::DECODE);
+                if outcome.effects.any(reads) || bytes.contains(&b'<') {
+                    self.run(SHOWS_INPUT, whole, false);
+                }
+            }
+            Directive::Binds(_) => {
+                // A string is the handler's text.
+                let quoted = bytes.trim_ascii().first().is_some_and(|b| matches!(b, b'\'' | b'"' | b'`'));
+                let inner = from + usize::from(quoted);
+                let sinks = self.walk(inner, to).is_some_and(|outcome| outcome.effects.any(Effects::SINKS));
+                self.add(if sinks { CLIENT_TEMPLATE } else { BOUND_HANDLER }, whole, false);
+            }
+            Directive::Request => {
+                self.element.sends = true;
+                if is_foreign(bytes.trim_ascii_start()) {
+                    self.run(SENDS, whole, false);
+                }
+            }
+            Directive::Trigger => self.element.sends_alone |= sends_alone(bytes),
+            Directive::Values => {
+                let code = bytes.trim_ascii_start();
+                if code.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(b"js:")) {
+                    let from = from + (bytes.len() - code.len()) + 3;
+                    let sinks =
+                        self.walk(from, to).is_some_and(|outcome| outcome.effects.any(Effects::SINKS));
+                    self.run(if sinks { EVENT_SINK } else { EVENT_ODD }, whole, false);
+                }
+            }
         }
     }
 
@@ -102,14 +156,9 @@ impl Reader<'_, '_, '_, '_> {
         if is_address && !self.element.in_page {
             self.element.has_source |= !name_is(name, "content") && !bytes.is_empty();
             let bytes = bytes.trim_ascii_start();
-            let starts =
-                |start: &[u8]| bytes.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
-            self.element.has_foreign_source |= starts(b"http:")
-                || starts(b"https:")
-                || starts(b"//")
-                || starts(b"\\\\")
-                || starts(b"/\\")
-                || starts(b"ftp:");
+            let is_foreign = is_foreign(bytes);
+            self.element.has_foreign_source |= is_foreign;
+            self.element.submits_elsewhere |= is_foreign && name_is(name, "formaction");
             self.element.is_local = quote != 0
                 && !self.element.has_foreign_source
                 && memchr::memchr(b':', bytes).is_none()
@@ -233,6 +282,13 @@ impl Reader<'_, '_, '_, '_> {
         ["onsubmit", "onchange", "onreset"].iter().any(|known| name_is(name, known))
             || name_is(name, "onclick") && (!is_link() || handler.trim_ascii_start().starts_with(b"return "))
     }
+}
+
+/// The address names a host.
+fn is_foreign(address: &[u8]) -> bool {
+    let starts =
+        |start: &[u8]| address.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    [&b"http:"[..], b"https:", b"//", b"\\\\", b"/\\", b"ftp:"].iter().any(|start| starts(start))
 }
 
 /// `return validate(this)`, `show('main')`: one call of a function of the page's own, with plain arguments.

@@ -7,7 +7,6 @@ use std::cell::OnceCell;
 use portcullis_lex::html::{Lexer, Raw, Start, Token, TokenKind, name_is};
 use portcullis_types::Span;
 
-use crate::Found;
 use crate::detectors::purpose;
 use crate::detectors::shown::Shown;
 use crate::detectors::xss::effects::{Effects, Outcome};
@@ -17,6 +16,7 @@ use crate::detectors::xss::style::{Style, style};
 use crate::detectors::xss::url::{Scheme, scheme_in_list};
 use crate::detectors::xss::words::{begins_code, has_words, is_frame, is_sentence};
 use crate::detectors::xss::*;
+use crate::{Found, Layer};
 
 /// A value that is longer is more than one element.
 const ALONE_BYTES_MAX: usize = 256;
@@ -38,6 +38,10 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     element: Element,
     /// Something that runs was found.
     pub runs: bool,
+    /// A script in it reads what the browser keeps for the site, and sends it or leads elsewhere.
+    reads_data: bool,
+    /// The form that is open is sent to another site.
+    form: Option<Span>,
     /// In a tag of the page, behind a quote.
     pub is_quoted: bool,
 }
@@ -62,6 +66,14 @@ struct Element {
     is_refresh: bool,
     has_style_relation: bool,
     slash: bool,
+    /// What it asks for is not to be seen.
+    is_password: bool,
+    /// It asks for nothing.
+    is_quiet: bool,
+    submits_elsewhere: bool,
+    /// A framework sends a request for it, perhaps without anybody's deed.
+    sends: bool,
+    sends_alone: bool,
 }
 
 impl Element {
@@ -81,6 +93,11 @@ impl Element {
             is_refresh: false,
             has_style_relation: false,
             slash: false,
+            is_password: false,
+            is_quiet: false,
+            submits_elsewhere: false,
+            sends: false,
+            sends_alone: false,
         }
     }
 }
@@ -97,6 +114,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             tokens: 0,
             element,
             runs: false,
+            form: None,
+            reads_data: false,
             is_quoted: false,
         }
     }
@@ -122,6 +141,10 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             hidden |= !matches!(token.kind, TokenKind::Text | TokenKind::RawText(Raw::Script))
                 && memchr::memchr(b'<', token.span.of(self.text)).is_some();
             self.token(token);
+        }
+        // What the page asks behind the text goes along.
+        if let Some(form) = self.form.take() {
+            self.add(FORM_ASKS, form, false);
         }
         hidden
     }
@@ -179,6 +202,10 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             TokenKind::RawText(Raw::Style) if self.element.is_script_language => self.script(token.span),
             TokenKind::RawText(Raw::Style) => self.style(token.span),
             TokenKind::Declaration => self.declaration(token.span),
+            TokenKind::EndTag if name_is(bytes, "form") => {
+                self.form = None;
+                self.element = Element::new(token.span, Some(Markup::Text));
+            }
             TokenKind::EndTag => self.element = Element::new(token.span, Some(Markup::Text)),
             TokenKind::Text | TokenKind::Comment(_) | TokenKind::RawText(_) => {}
         }
@@ -243,6 +270,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             outcome.is_demo &= drawn.is_demo;
         }
         let loads = self.element.has_source;
+        self.note_data(&outcome);
         if outcome.effects.any(Effects::SINKS) || self.element.is_script_language {
             self.run(SCRIPT_SINK, whole, false);
             return;
@@ -305,6 +333,10 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             self.add(HALF_OPEN, element.name, false);
         }
         let is = |wanted: &str| name_is(name, wanted);
+        if element.sends && element.sends_alone {
+            self.run(SENDS, element.name, false);
+        }
+        self.form_part(name);
         if is("script") {
             if element.has_source && !element.is_local {
                 self.run(SCRIPT_SOURCE, element.name, false);
@@ -345,9 +377,29 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
     }
 
+    fn note_data(&mut self, outcome: &Outcome) {
+        let takes = Effects::SEND.or(Effects::NAVIGATE).or(Effects::DIALOG);
+        self.reads_data |= outcome.effects.any(Effects::DATA) && outcome.effects.any(takes);
+    }
+
+    /// A form that goes to another site, and what asks in it. In a text, a form of a newsletter or a shop has its field and its
+    /// button; a password nobody gives to another site.
+    fn form_part(&mut self, name: &[u8]) {
+        let element = self.element;
+        let is = |wanted: &str| name_is(name, wanted);
+        if is("form") {
+            self.form = element.has_foreign_source.then_some(element.name);
+        } else if element.submits_elsewhere {
+            self.add(FORM_ASKS, element.name, false);
+        } else if self.form.is_some() && (is("textarea") || is("input") && !element.is_quiet) {
+            self.add(FORM_ASKS, element.name, !element.is_password);
+        }
+    }
+
     /// Walks the code from `from` to `to`.
     fn walk(&mut self, from: usize, to: usize) -> Option<Outcome> {
         let outcome = walk_code(&self.text[..to], from, self.names);
+        self.note_data(&outcome);
         self.found.may_walk(outcome.bytes_read, outcome.tokens as usize).then_some(outcome)
     }
 
@@ -358,11 +410,20 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
 
     /// A field for text shows what stands at `span` as code.
     fn is_shown(&self, span: Span) -> bool {
+        // `<code>&lt;script>`: what was escaped in the element is shown there.
+        let is_unescaped = self.found.layers.iter().any(|layer| layer == Layer::Entity);
         purpose::takes_text(self.found.location)
-            && self.shown.get_or_init(|| Shown::of(self.text)).has(span.start as usize)
+            && self
+                .shown
+                .get_or_init(|| Shown::of(self.text).with_elements(self.text, is_unescaped))
+                .has(span.start as usize)
     }
 
     fn add(&mut self, kind: KindId, span: Span, loose: bool) {
+        // There a site's own scripts are set; one that takes its visitors' data away is none of them.
+        if !self.reads_data && purpose::takes_scripts(self.found.location) {
+            return;
+        }
         match loose || self.is_mention || self.is_shown(span) {
             true => self.found.mention(kind, span),
             false => self.found.add(kind, span),

@@ -23,6 +23,10 @@ struct Bracket {
     is_constructor: bool,
     /// Behind `if`, `for`, `while`: a statement may follow it.
     is_control: bool,
+    /// Strings are joined in it that could be one, or a pattern's text is taken: `['ale'+'rt']`.
+    joins: bool,
+    /// It stands behind an operand.
+    is_member: bool,
 }
 
 /// What stands before the token that is looked at.
@@ -55,6 +59,8 @@ struct Walk<'a> {
     empty_arrays: u32,
     is_behind_sign: bool,
     before: Option<TokenKind>,
+    /// A string stands before, or a string and a sign behind it.
+    joint: Joint,
     /// Names of functions that show or run something, less the calls of them.
     mentions: i32,
     /// A call of a timer began: what the next token is tells whether it runs text.
@@ -66,6 +72,14 @@ struct Walk<'a> {
     /// A call of a telling function began behind white space, as a word in parentheses does.
     behind_space: bool,
     end: usize,
+}
+
+/// What stands before a string that may be joined to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joint {
+    None,
+    String,
+    Sign,
 }
 
 /// What a walk does where the text stops being code.
@@ -114,6 +128,7 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
         empty_arrays: 0,
         is_behind_sign: false,
         before: None,
+        joint: Joint::None,
         mentions: 0,
         in_timer: false,
         in_make: false,
@@ -201,6 +216,15 @@ impl Walk<'_> {
         let before = self.before.replace(kind);
         let newline = newline || self.may_follow;
         self.may_follow = false;
+        let is_string = matches!(kind, T::String { .. } | T::Template { opens: true, closes: true });
+        if is_string && self.joint == Joint::Sign || kind == T::Regex {
+            self.joins();
+        }
+        self.joint = match (kind, self.joint) {
+            _ if is_string => Joint::String,
+            (T::Sign, Joint::String) => Joint::Sign,
+            _ => Joint::None,
+        };
         match kind {
             T::Name => {
                 self.signs_only = false;
@@ -212,6 +236,10 @@ impl Walk<'_> {
             }
             T::String { closed, .. } => {
                 self.string(bytes, closed);
+                // `(window, 'alert')`, `name == 'alert'`: the function is asked for by its name.
+                if matches!(before, Some(T::Comma | T::Binary)) && self.out.effects.any(Effects::GLOBAL) {
+                    self.named(bytes);
+                }
                 self.is_code_text = closed && before == Some(T::Open) && bytes.contains(&b'(');
                 self.out.ends_in_string = !closed && span.end as usize == len;
                 return self.literal(newline);
@@ -256,6 +284,7 @@ impl Walk<'_> {
                 self.push(Bracket {
                     open: b'[',
                     of_global: of_global && !self.operand,
+                    is_member: !self.operand,
                     ..Bracket::default()
                 });
             }
@@ -324,6 +353,14 @@ impl Walk<'_> {
         true
     }
 
+    /// What stands in the bracket is the name of a member, put together.
+    fn joins(&mut self) {
+        let bracket = self.depth.checked_sub(1).and_then(|at| self.brackets.get_mut(at));
+        if let Some(bracket) = bracket.filter(|bracket| bracket.open == b'[' && bracket.is_member) {
+            bracket.joins = true;
+        }
+    }
+
     /// A whole statement, or a call, which a `>` ends as it does the tag of a page.
     fn ends_before_markup(&self) -> bool {
         let ends = matches!(self.before, Some(TokenKind::Semicolon | TokenKind::Close));
@@ -368,7 +405,7 @@ impl Walk<'_> {
         }
         self.operand = false;
         self.may_follow = open == b'{' || bracket.is_control;
-        self.callee = match (bracket.of_global, bracket.is_constructor) {
+        self.callee = match (bracket.of_global || bracket.joins, bracket.is_constructor) {
             (true, _) => Callee::Computed,
             (_, true) => Callee::Name(Group::Constructor),
             _ => Callee::Operand,
