@@ -26,6 +26,7 @@ fn run(policy: &SemanticPolicy, target: &str) -> (Action, Option<Class>) {
         policy: Arc::new(policy.clone()),
         response_bodies: true,
         response_wait: Duration::MAX,
+        upload_limit: None,
     };
     let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
     let inspector = Arc::new(inspector.with_semantic(DetectionMode::Semantic, semantic));
