@@ -62,6 +62,21 @@ pub(crate) struct Question {
     pub(crate) order: Order,
 }
 
+impl Question {
+    /// The answer as far as it can be true: no more tokens than were asked for, no longer a wait than until the last token that can be
+    /// owed is paid.
+    fn possible(&self, grant: Grant) -> Grant {
+        match grant {
+            Grant::Tokens(tokens) => Grant::Tokens(tokens.min(self.order.want)),
+            Grant::None(wait) => {
+                let owed = self.burst.saturating_add(self.order.debt).max(1);
+                let most = Duration::from_micros(self.interval_us.saturating_mul(owed));
+                Grant::None(wait.min(most))
+            }
+        }
+    }
+}
+
 /// A connection.
 pub(crate) trait Keeper {
     /// An answer for each question, none where others were faster again and again. After an error the connection is not used any
@@ -221,6 +236,7 @@ impl Inner {
                 self.metrics.exchange.observe(began.elapsed());
                 for ((asked, question), grant) in batch.iter().zip(&questions).zip(grants) {
                     let leases = asked.limit.leases();
+                    let grant = grant.map(|grant| question.possible(grant));
                     match grant {
                         Some(grant) => leases.settle(asked.key, question.order, grant, now),
                         None => leases.fail(asked.key, now),
@@ -253,4 +269,19 @@ fn name(limit: &str, bytes: &[u8]) -> Vec<u8> {
         name.extend_from_slice(format!("{byte:02x}").as_bytes());
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_as_far_as_it_can_be_true() {
+        let order = Order { debt: 2, want: 5 };
+        let question = Question { name: Vec::new(), interval_us: 1_000, burst: 20, order };
+        assert_eq!(question.possible(Grant::Tokens(i64::MAX as u64)), Grant::Tokens(5));
+        assert_eq!(question.possible(Grant::Tokens(3)), Grant::Tokens(3));
+        let day = Duration::from_secs(86_400);
+        assert_eq!(question.possible(Grant::None(day)), Grant::None(Duration::from_millis(22)));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_access::Grant;
 
@@ -16,8 +16,25 @@ const LINE_BYTES_MAX: u64 = 512;
 const EXPIRY_MAX: u64 = 30 * 24 * 3600;
 
 pub(crate) struct Memcached {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Timed>,
     prefix: Vec<u8>,
+}
+
+/// A connection from which an exchange is read until its deadline, however many bytes drip in.
+struct Timed {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl io::Read for Timed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(into)
+    }
 }
 
 /// What there is of a key: a time in microseconds, and what tells its state from others.
@@ -28,8 +45,8 @@ impl Memcached {
         let address = address.to_socket_addrs()?.next().ok_or_else(|| io::Error::other("no such host"))?;
         let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
+        let stream = Timed { stream, deadline: Instant::now() };
         Ok(Memcached { stream: BufReader::new(stream), prefix: prefix.as_bytes().to_vec() })
     }
 
@@ -42,8 +59,11 @@ impl Memcached {
         Ok(String::from_utf8_lossy(&line).trim_end().to_string())
     }
 
+    /// Begins an exchange.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.get_mut().write_all(bytes)
+        let timed = self.stream.get_mut();
+        timed.deadline = Instant::now() + PATIENCE;
+        timed.stream.write_all(bytes)
     }
 
     /// What the store has under these names.
@@ -56,7 +76,8 @@ impl Memcached {
         command.extend_from_slice(b"\r\n");
         self.send(&command)?;
         let mut found = vec![None; names.len()];
-        loop {
+        // A value for each name at most, and the end.
+        for _ in 0..=names.len() {
             let line = self.line()?;
             if line == "END" {
                 return Ok(found);
@@ -71,6 +92,7 @@ impl Memcached {
                 found[at] = Some((value.trim().parse().unwrap_or(0), unique));
             }
         }
+        Err(io::Error::other("memcached has more values than were asked for"))
     }
 
     /// Writes those times where nothing has changed since. Whether each was written.
@@ -137,8 +159,9 @@ impl Keeper for Memcached {
 /// As the script for Redis does.
 fn decide(question: &Question, tat: u64, now: u64) -> (Grant, u64) {
     let Question { interval_us: interval, burst, order, .. } = question;
-    let tat = tat.max(now).saturating_add(order.debt.saturating_mul(*interval));
     let full = now.saturating_add(burst.saturating_mul(*interval));
+    // What the store says beyond that is a mistake, of a clock or of somebody's.
+    let tat = tat.clamp(now, full).saturating_add(order.debt.saturating_mul(*interval));
     match full.saturating_sub(tat) / interval {
         0 => {
             let wait = tat.saturating_sub(now).saturating_sub((burst - 1).saturating_mul(*interval));
@@ -146,7 +169,7 @@ fn decide(question: &Question, tat: u64, now: u64) -> (Grant, u64) {
         }
         room => {
             let tokens = room.min(order.want);
-            (Grant::Tokens(tokens), tat + tokens * interval)
+            (Grant::Tokens(tokens), tat.saturating_add(tokens.saturating_mul(*interval)))
         }
     }
 }
@@ -158,4 +181,24 @@ fn microseconds() -> u64 {
 
 fn unexpected(line: &str) -> io::Error {
     io::Error::other(format!("memcached says `{line}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_access::Order;
+
+    use super::*;
+
+    #[test]
+    fn a_time_in_the_future_is_a_mistake() {
+        let question =
+            Question { name: Vec::new(), interval_us: 1_000, burst: 20, order: Order { debt: 1, want: 5 } };
+        let now = 1_000_000_000;
+        for far in [now + 20_001, now + 86_400_000_000, u64::MAX] {
+            let (grant, time) = decide(&question, far, now);
+            assert_eq!(grant, Grant::None(Duration::from_micros(2_000)), "{far}");
+            assert_eq!(time, now + 21_000);
+        }
+        assert_eq!(decide(&question, now + 10_000, now), (Grant::Tokens(5), now + 16_000));
+    }
 }

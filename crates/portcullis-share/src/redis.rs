@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use portcullis_access::Grant;
-use redis::{Client, Connection};
+use redis::{Client, Connection, Value};
 
 use crate::link::{Keeper, PATIENCE, Question};
 
@@ -34,13 +34,15 @@ impl Keeper for Redis {
         for Question { interval_us, burst, order, .. } in questions {
             command.arg(*interval_us).arg(*burst).arg(order.debt).arg(order.want);
         }
-        let answers: Vec<i64> = command.query(&mut self.connection).map_err(io::Error::other)?;
+        let answers: Vec<Value> = command.query(&mut self.connection).map_err(io::Error::other)?;
         if answers.len() != questions.len() {
             return Err(io::Error::other("an answer is missing"));
         }
-        let grant = |answer: i64| match answer {
-            0.. => Some(Grant::Tokens(answer.unsigned_abs())),
-            _ => Some(Grant::None(Duration::from_micros(answer.unsigned_abs()))),
+        // An answer of another type is none, and concerns no other key.
+        let grant = |answer: Value| match answer {
+            Value::Int(tokens @ 0..) => Some(Grant::Tokens(tokens.unsigned_abs())),
+            Value::Int(wait) => Some(Grant::None(Duration::from_micros(wait.unsigned_abs()))),
+            _ => None,
         };
         Ok(answers.into_iter().map(grant).collect())
     }
