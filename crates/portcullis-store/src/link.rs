@@ -32,6 +32,8 @@ const FETCH_RECORDS: usize = 256;
 const STREAM_ENTRIES: u32 = 100_000;
 const CONNECT_TIME: Duration = Duration::from_secs(1);
 const ANSWER_TIME: Duration = Duration::from_secs(2);
+/// For reading all there is.
+const MEET_TIME: Duration = Duration::from_secs(60);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 const MERGE: &str = include_str!("merge.lua");
@@ -156,7 +158,9 @@ impl Link {
             batch.exec(&mut connection)?;
             self.unanswered = None;
         }
-        self.meet(&mut connection)?;
+        if !self.meet(&mut connection, stop)? {
+            return Ok(());
+        }
         self.map.metrics.redis_connected.set(1);
         if self.notices.was_said("redis") {
             self.notices.forget("redis");
@@ -177,8 +181,9 @@ impl Link {
         }
     }
 
-    /// Reads all there is, after the place in the stream where reading goes on.
-    fn meet(&mut self, connection: &mut Connection) -> Result<(), RedisError> {
+    /// Reads all there is, after the place in the stream where reading goes on. False if we are to stop.
+    fn meet(&mut self, connection: &mut Connection, stop: &AtomicBool) -> Result<bool, RedisError> {
+        let began = Instant::now();
         let mut last = redis::cmd("XREVRANGE");
         last.arg(self.keys.named("changes")).arg("+").arg("-").arg("COUNT").arg(1);
         let last: Value = last.query(connection)?;
@@ -189,6 +194,13 @@ impl Link {
         let known: Value = redis::cmd("SET").arg(&here).arg(1).arg("GET").query(connection)?;
         let mut cursor = b"0".to_vec();
         loop {
+            if stop.load(Relaxed) {
+                return Ok(false);
+            }
+            if began.elapsed() > MEET_TIME {
+                let seconds = MEET_TIME.as_secs();
+                return Err((redis::ErrorKind::Io, "SCAN", format!("has no end after {seconds} s")).into());
+            }
             let pattern = [glob_escaped(&self.keys.prefix).as_slice(), b"r:*"].concat();
             let mut scan = redis::cmd("SCAN");
             scan.arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(FETCH_RECORDS);
@@ -208,7 +220,7 @@ impl Link {
             // A new Redis, or one that lost everything.
             self.map.offer_all();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Takes over whole records.
