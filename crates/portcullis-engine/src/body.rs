@@ -119,6 +119,18 @@ impl RequestBody {
         self.tree.as_deref().map(|stored| &stored.tree)
     }
 
+    /// Bytes of memory that it takes beside the store.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let capacity = |copy: &Option<Vec<u8>>| copy.as_ref().map_or(0, Vec::capacity);
+        capacity(&self.kept)
+            + capacity(&self.raw)
+            + self.files.xml_text.capacity()
+            + self.files.tree.as_ref().map_or(0, |tree| tree.held_bytes())
+            + self.tree.as_ref().map_or(0, |stored| stored.tree.held_bytes())
+            + self.parser.as_ref().map_or(0, |parser| parser.held_bytes())
+            + self.undeclared.as_ref().map_or(0, |second| second.held_bytes())
+    }
+
     pub(crate) fn is_over_no_files_limit(&self) -> bool {
         self.over_no_files_limit
     }

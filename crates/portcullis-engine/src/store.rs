@@ -230,6 +230,14 @@ impl Store {
         self.fresh = Fresh::default();
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+            + self.values.capacity() * size_of::<Value>()
+            + self.forms.capacity() * size_of::<Form>()
+            + self.scratch.capacity()
+    }
+
     /// Keeps `text` and says where it is.
     pub(crate) fn push(&mut self, text: &[u8]) -> Span {
         let start = self.bytes.len();

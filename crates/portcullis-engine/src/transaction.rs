@@ -408,6 +408,11 @@ impl Transaction {
         self.save_collections();
     }
 
+    /// Bytes of memory for values, forms and bodies, about.
+    pub fn held_bytes(&self) -> usize {
+        self.store.held_bytes() + self.body.held_bytes() + self.response_body.capacity()
+    }
+
     /// The buffers, for the next transaction of this thread.
     pub fn into_scratch(self: Box<Self>) -> Scratch {
         let Transaction {

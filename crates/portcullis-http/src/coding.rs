@@ -22,7 +22,6 @@ use self::zstd::Zstd;
 /// Codings one message may have.
 pub const CODINGS_MAX: usize = 2;
 /// Bytes of output that are never too many in relation to the input.
-const RATIO_FREE_BYTES: u64 = 1 << 20;
 const PIECE_BYTES: usize = 16 << 10;
 
 /// A content coding.
@@ -70,8 +69,10 @@ impl fmt::Display for CodingError {
 pub struct CodingLimits {
     /// Bytes.
     pub bytes_max: u64,
-    /// Bytes of output for each byte of input; the first MiB is free.
+    /// Bytes of output for each byte of input, beyond [`free_bytes`](CodingLimits::free_bytes).
     pub ratio_max: u64,
+    /// Bytes of output that are never too many in relation to the input.
+    pub free_bytes: u64,
 }
 
 /// The codings named by all `Content-Encoding` fields of a message, in the order in which they were applied.
@@ -116,11 +117,16 @@ impl CodingDecoder {
         self.bytes_out
     }
 
+    /// Bytes of memory that it takes, about: the windows of its codings, for the most part.
+    pub fn held_bytes(&self) -> usize {
+        self.stages.iter().map(Stage::held_bytes).sum()
+    }
+
     /// Takes the next coded bytes and hands over what they decode to. Nothing may be fed after an error.
     pub fn feed(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[u8])) -> Result<(), CodingError> {
         self.bytes_in += chunk.len() as u64;
         let CodingDecoder { stages, limits, bytes_in, bytes_out } = self;
-        let allowed = bytes_in.saturating_mul(limits.ratio_max).max(RATIO_FREE_BYTES);
+        let allowed = bytes_in.saturating_mul(limits.ratio_max).max(limits.free_bytes);
         let mut limited = |piece: &[u8]| {
             *bytes_out += piece.len() as u64;
             if *bytes_out > limits.bytes_max {
@@ -213,6 +219,17 @@ impl Stage {
                 };
                 if rest == 0 { Ok(()) } else { Err(CodingError::Malformed) }
             }
+        }
+    }
+
+    fn held_bytes(&self) -> usize {
+        match self {
+            Stage::Gzip(gzip) => gzip.held_bytes(),
+            Stage::Deflate { start, inflate } => {
+                start.capacity() + inflate.as_ref().map_or(0, |_| Inflate::MEMORY_BYTES)
+            }
+            Stage::Brotli(brotli) => brotli.held_bytes(),
+            Stage::Zstd(zstd) => zstd.held_bytes(),
         }
     }
 

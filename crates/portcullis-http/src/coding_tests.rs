@@ -6,7 +6,7 @@ use flate2::Compression;
 
 use super::*;
 
-const LIMITS: CodingLimits = CodingLimits { bytes_max: 8 << 20, ratio_max: 100 };
+const LIMITS: CodingLimits = CodingLimits { bytes_max: 8 << 20, ratio_max: 100, free_bytes: 1 << 20 };
 
 fn gzip(data: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::default());
@@ -128,7 +128,7 @@ fn what_a_reader_of_the_coded_bytes_would_see_is_refused() {
 
 #[test]
 fn bombs() {
-    let limits = CodingLimits { bytes_max: 4 << 20, ratio_max: 50 };
+    let limits = CodingLimits { bytes_max: 4 << 20, ratio_max: 50, free_bytes: 1 << 20 };
     let run = |header: &str, coded: &[u8]| {
         let mut decoder = CodingDecoder::new(&codings([header.as_bytes()]).unwrap(), limits);
         let mut most = 0;

@@ -2,8 +2,11 @@
 
 use portcullis_http::coding::{Coding, CodingDecoder, CodingError, CodingLimits, codings};
 
-/// Output for each byte of input, above the first MiB: text grows tenfold, logs thirtyfold, bombs a thousandfold.
-const RATIO_MAX: u64 = 100;
+/// Bytes that come out of a request body of any size.
+const REQUEST_FREE_BYTES: u64 = 64 << 10;
+/// For the bodies of responses, whose upstream is not the adversary: bytes of output for each byte of input, above the first MiB.
+const RESPONSE_RATIO_MAX: u64 = 100;
+const RESPONSE_FREE_BYTES: u64 = 1 << 20;
 /// Coded bytes kept until something came out of them, to be shown as they are if they turn out not to be coded.
 const START_BYTES_MAX: usize = 64 << 10;
 
@@ -12,6 +15,8 @@ const START_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct CodedBody {
     codings: Vec<Coding>,
     decoder: Option<CodingDecoder>,
+    ratio_max: u64,
+    free_bytes: u64,
     start: Vec<u8>,
     error: Option<CodingError>,
     /// Nothing was decoded before the error: rules see the bytes as they came.
@@ -19,12 +24,26 @@ pub(crate) struct CodedBody {
 }
 
 impl CodedBody {
-    /// For a message with these `Content-Encoding` fields.
-    pub(crate) fn new<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> CodedBody {
+    /// For a request with these `Content-Encoding` fields, of which `ratio_max` bytes may come out for each that goes in.
+    pub(crate) fn request<'a>(fields: impl IntoIterator<Item = &'a [u8]>, ratio_max: u64) -> CodedBody {
+        CodedBody { ratio_max, free_bytes: REQUEST_FREE_BYTES, ..CodedBody::new(fields) }
+    }
+
+    /// For a response.
+    pub(crate) fn response<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> CodedBody {
+        CodedBody { ratio_max: RESPONSE_RATIO_MAX, free_bytes: RESPONSE_FREE_BYTES, ..CodedBody::new(fields) }
+    }
+
+    fn new<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> CodedBody {
         match codings(fields) {
             Ok(codings) => CodedBody { codings, ..CodedBody::default() },
             Err(error) => CodedBody { error: Some(error), as_sent: true, ..CodedBody::default() },
         }
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.start.capacity() + self.decoder.as_ref().map_or(0, CodingDecoder::held_bytes)
     }
 
     /// There is a coding, known or not.
@@ -45,7 +64,7 @@ impl CodedBody {
             }
             return;
         }
-        let limits = CodingLimits { bytes_max, ratio_max: RATIO_MAX };
+        let limits = CodingLimits { bytes_max, ratio_max: self.ratio_max, free_bytes: self.free_bytes };
         let decoder = self.decoder.get_or_insert_with(|| CodingDecoder::new(&self.codings, limits));
         if decoder.bytes_out() == 0 && self.start.len() <= START_BYTES_MAX {
             self.start.extend_from_slice(chunk);
@@ -94,7 +113,7 @@ mod tests {
     fn check(header: &str, body: &[u8], shown: &[u8], error: Option<CodingError>) {
         for size in [1, 3, body.len().max(1)] {
             let mut out = Vec::new();
-            let mut coded = CodedBody::new([header.as_bytes()]);
+            let mut coded = CodedBody::request([header.as_bytes()], 20);
             for chunk in body.chunks(size) {
                 coded.feed(chunk, 1000, &mut |data| out.extend_from_slice(data));
             }
@@ -123,7 +142,7 @@ mod tests {
             [(&GZIP[..10], &GZIP[..10], Some(CodingError::Truncated)), (&GZIP[..15], b"a=1", None)]
         {
             let mut out = Vec::new();
-            let mut coded = CodedBody::new([b"gzip".as_slice()]);
+            let mut coded = CodedBody::request([b"gzip".as_slice()], 20);
             coded.feed(part, 1000, &mut |data| out.extend_from_slice(data));
             coded.cut(&mut |data| out.extend_from_slice(data));
             assert_eq!((out.as_slice(), coded.error()), (shown, error));

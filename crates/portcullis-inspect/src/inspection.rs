@@ -14,7 +14,7 @@ use portcullis_types::{Phase, RuleId};
 use crate::coded::CodedBody;
 use crate::exchange::{Connection, Outcome, Report, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
-use crate::response::{Response, kept};
+use crate::response::Response;
 use crate::seen::Seen;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
 use crate::weighing::Weighed;
@@ -36,6 +36,8 @@ pub struct Inspection {
     /// Points of inspection agents.
     pub(crate) agent_score: u32,
     pub(crate) request_body_seen: u64,
+    /// The same with content codings undone.
+    request_body_shown: u64,
     pub(crate) head_bytes: u64,
     pub(crate) request_coded: CodedBody,
     pub(crate) response: Response,
@@ -84,6 +86,7 @@ impl Inspection {
             interruption: None,
             agent_score: 0,
             request_body_seen: 0,
+            request_body_shown: 0,
             head_bytes: 0,
             request_coded: CodedBody::default(),
             response: Response::default(),
@@ -100,7 +103,8 @@ impl Inspection {
             let names: Vec<&str> = self.seen.oddities().collect();
             self.transaction.add_environment("REQUEST_ODDITIES", names.join(" ").as_bytes());
         }
-        self.request_coded = CodedBody::new(head.header("content-encoding"));
+        self.request_coded =
+            CodedBody::request(head.header("content-encoding"), self.inspector.decoded_ratio_max);
         let line = RequestLine {
             line: head.line(),
             method: head.method(),
@@ -123,15 +127,33 @@ impl Inspection {
     }
 
     /// A piece of the request body, within the plan's limit, transfer coding removed. Rules see it with its content
-    /// codings undone; the plan's limit holds for what comes out, too. Gives the bytes that the semantic detector keeps of it.
-    pub fn request_body(&mut self, chunk: &[u8]) -> usize {
-        let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return 0 };
+    /// codings undone; the plan's limit holds for what comes out, too.
+    pub fn request_body(&mut self, chunk: &[u8]) {
+        let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return };
         self.request_body_seen += chunk.len() as u64;
-        let Inspection { request_coded, transaction, semantic, .. } = self;
-        let before = kept(semantic);
-        let take = &mut |data: &[u8]| show(transaction, semantic, data);
+        let Inspection { request_coded, transaction, semantic, request_body_shown, .. } = self;
+        let take = &mut |data: &[u8]| {
+            *request_body_shown += data.len() as u64;
+            show(transaction, semantic, data);
+        };
         request_coded.feed(chunk, limit_bytes, take);
-        kept(semantic) - before
+    }
+
+    /// Bytes of the request body that were shown, content codings undone.
+    pub fn request_body_shown(&self) -> u64 {
+        self.request_body_shown
+    }
+
+    /// Searches of patterns that took more steps than they may: nobody knows whether they match.
+    pub fn patterns_exhausted(&self) -> u64 {
+        self.transaction.patterns_exhausted()
+    }
+
+    /// Bytes of memory that the inspection holds, about: each copy of the bodies, and what decodes them.
+    pub fn held_bytes(&self) -> usize {
+        let semantic = self.semantic.as_ref().map_or(0, |semantic| semantic.held_bytes());
+        let coded = self.request_coded.held_bytes() + self.response.coded.held_bytes();
+        self.transaction.held_bytes() + semantic + coded
     }
 
     /// Why rules do not see what the request body says: a content coding that is not undone here, or is not what it says.
@@ -168,7 +190,8 @@ impl Inspection {
         self.phase = Phase::RequestBody;
         self.transaction.request_body_end(truncated);
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
-            semantic.request_end(truncated, self.transaction.body_arguments());
+            let wire = self.request_body_seen;
+            semantic.request_end(truncated, wire, self.transaction.body_arguments());
         }
         let progress = self.transaction.request_end(truncated);
         self.step(progress)

@@ -60,7 +60,11 @@ pub struct Inspector {
     pub(crate) audit: Option<AuditNames>,
     /// The anomaly score is weighted.
     pub(crate) weighing: Option<Arc<Weighing>>,
+    pub(crate) decoded_ratio_max: u64,
 }
+
+/// Bytes that may come out of a request body in a content coding for each that goes in, unless told otherwise.
+pub const DECODED_RATIO_MAX: u64 = 20;
 
 impl Inspector {
     /// An inspector that runs SecLang rules.
@@ -75,7 +79,14 @@ impl Inspector {
             collections,
             audit: None,
             weighing: None,
+            decoded_ratio_max: DECODED_RATIO_MAX,
         }
+    }
+
+    /// The same, letting `ratio_max` bytes come out of a request body in a content coding for each that goes in.
+    pub fn with_decoded_ratio(mut self, ratio_max: u64) -> Inspector {
+        self.decoded_ratio_max = ratio_max;
+        self
     }
 
     /// The same with the semantic detector beside the rules (`Both`) or, where the plan has only the product's own, in

@@ -30,7 +30,7 @@ mod weighing;
 pub use audit::AuditSink;
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use inspection::Inspection;
-pub use inspector::{Inspector, Memo, PolicyNames, Scratch};
+pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use portcullis_engine::{
     Answer, BodyLimitAction, BodyPlan, Charge, Interruption, KeptFile, Origin, Question, QuestionId,
     ResponseEdits, Scanner,

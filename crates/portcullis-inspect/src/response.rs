@@ -48,7 +48,7 @@ impl Inspection {
         }
         self.phase = Phase::ResponseHeaders;
         self.head_bytes += head.received_len() as u64;
-        self.response.coded = CodedBody::new(head.header("content-encoding"));
+        self.response.coded = CodedBody::response(head.header("content-encoding"));
         if let Some(semantic) = &mut self.semantic {
             semantic.response_head(head);
         }
@@ -104,15 +104,13 @@ impl Inspection {
     }
 
     /// A piece of the response body, within the plan's limit, transfer coding removed. It is seen with its content codings
-    /// undone, as far as that goes under the same limit. Gives the bytes that the semantic detector keeps of it.
-    pub fn response_body(&mut self, chunk: &[u8]) -> usize {
+    /// undone, as far as that goes under the same limit.
+    pub fn response_body(&mut self, chunk: &[u8]) {
         let Inspection { response, transaction, semantic, .. } = self;
         response.seen += chunk.len() as u64;
         let (to_rules, to_semantic, limit) = (response.to_rules, response.to_semantic, response.limit_bytes);
-        let before = kept(semantic);
         let take = &mut |data: &[u8]| show(transaction, to_rules, semantic, to_semantic, data);
         response.coded.feed(chunk, limit, take);
-        kept(semantic) - before
     }
 
     /// Phase 4. `truncated`: there is more body than was shown.
@@ -138,11 +136,6 @@ impl Inspection {
         let progress = transaction.response_end(to_rules && (truncated || over));
         self.step(progress)
     }
-}
-
-/// Bytes of a body that the semantic detector holds.
-pub(crate) fn kept(semantic: &Option<Box<SemanticRun>>) -> usize {
-    semantic.as_ref().map_or(0, |semantic| semantic.kept_bytes())
 }
 
 fn show(

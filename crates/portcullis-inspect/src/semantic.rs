@@ -170,14 +170,19 @@ impl SemanticRun {
         }
     }
 
-    /// Bytes of the body that are kept until it has been shown.
-    pub(crate) fn kept_bytes(&self) -> usize {
-        self.buffers.body.len()
+    /// Bytes of memory for the body and what decoding makes of it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.buffers.body.capacity() + self.buffers.analysis.held_bytes()
     }
 
     /// The request body has been shown. `truncated`: there is more of it. `arguments` are those that the engine found, if nothing
     /// else is in it.
-    pub(crate) fn request_end(&mut self, truncated: bool, arguments: Option<BodyArguments<'_>>) {
+    pub(crate) fn request_end(
+        &mut self,
+        truncated: bool,
+        wire_bytes: u64,
+        arguments: Option<BodyArguments<'_>>,
+    ) {
         let Buffers { analysis, content_type, body } = &mut self.buffers;
         let detectors = &self.semantic.detectors;
         if let Some(upload) = &mut self.upload {
@@ -185,6 +190,7 @@ impl SemanticRun {
             *body = Vec::new();
             return;
         }
+        analysis.set_wire_bytes(usize::try_from(wire_bytes).unwrap_or(usize::MAX));
         match truncated {
             false => match arguments {
                 Some(found) => {
@@ -196,6 +202,9 @@ impl SemanticRun {
             },
             true => analysis.request_body_beginning(detectors, content_type, body),
         }
+        // The upstream may take long; what was found has its own copy.
+        body.clear();
+        body.shrink_to(KEPT_BODY_BYTES_MAX);
     }
 
     pub(crate) fn response_head(&mut self, head: &ResponseHead) {

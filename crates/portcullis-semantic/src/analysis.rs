@@ -102,6 +102,9 @@ impl Default for Detectors {
     }
 }
 
+/// A buffer that is kept for the next message.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
 /// The analysis of one message. Keep it for the next one: its buffers are reused.
 #[derive(Debug, Default)]
 pub struct Analysis {
@@ -118,6 +121,8 @@ pub struct Analysis {
     /// Only detectors that read bytes look.
     code_only: bool,
     pub(crate) work: Work,
+    /// Bytes that came of the request body, where they are not those of it.
+    wire: Option<usize>,
     /// Bytes of values for which the allowance did not suffice.
     cut: u64,
     /// Bytes of decoded forms of the last value that were not looked at.
@@ -154,12 +159,31 @@ impl Analysis {
         self.files = 0;
         self.cut = 0;
         self.work = Work::default();
+        self.wire = None;
+        for buffer in [&mut self.arena, &mut self.spare, &mut self.pieces] {
+            buffer.shrink_to(KEPT_BYTES_MAX);
+        }
+    }
+
+    /// Bytes of memory for decoded forms and pieces.
+    pub fn held_bytes(&self) -> usize {
+        self.arena.capacity() + self.spare.capacity() + self.pieces.capacity()
     }
 
     /// Looks at one value, which stands at `location`, as it is and in every form that decoding makes of it.
     pub fn value(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
         self.work.allow(bytes.len());
         self.look(detectors, location, bytes);
+    }
+
+    /// The request body that follows was made of so many bytes that came.
+    pub fn set_wire_bytes(&mut self, bytes: usize) {
+        self.wire = Some(bytes);
+    }
+
+    /// The bytes that came of a body of `bytes`, at most all of it.
+    pub(crate) fn take_wire(&mut self, bytes: usize) -> usize {
+        self.wire.take().map_or(bytes, |wire| wire.min(bytes))
     }
 
     /// Where what is known of header fields is kept.

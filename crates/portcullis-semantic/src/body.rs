@@ -54,7 +54,9 @@ impl Analysis {
         if body.is_empty() {
             return;
         }
+        let wire = self.take_wire(body.len());
         if let Some((inflated, is_all)) = decode::inflate(body, INFLATED_BYTES_MAX) {
+            self.work.allow_body(inflated.len(), wire);
             let is_typed =
                 Processor::by_media_type(content_type).is_some() || protobuf::is_type(content_type);
             if is_typed || inflated.len() <= PACKED_VALUE_BYTES_MAX || sniff(&inflated).is_some() {
@@ -67,6 +69,7 @@ impl Analysis {
             }
             self.files += body.len() as u64;
         }
+        self.work.allow_body(body.len(), wire);
         self.body(detectors, content_type, body, is_whole, parsed);
     }
 
@@ -93,7 +96,6 @@ impl Analysis {
         is_whole: bool,
         parsed: Option<Parsed<'_, '_>>,
     ) {
-        self.work.allow(body.len());
         let named = Processor::by_media_type(content_type);
         let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
         // What begins as XML or JSON is read as such by somebody, whatever stands behind it.

@@ -19,6 +19,10 @@ impl SharedDetectors {
             true => inspector.with_weights(&Weights::shipped().unwrap_or_default()),
             false => inspector,
         };
+        let inspector = match policy.request_body.decoded_ratio {
+            Some(ratio) => inspector.with_decoded_ratio(ratio.into()),
+            None => inspector,
+        };
         let mode = match policy.mode {
             Mode::Crs => return inspector,
             Mode::Semantic => DetectionMode::Semantic,

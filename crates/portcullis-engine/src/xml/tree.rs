@@ -41,6 +41,13 @@ pub(crate) struct Tree {
     pub(crate) bytes: Vec<u8>,
 }
 
+impl Tree {
+    /// Bytes of memory that it takes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.text.capacity() + self.bytes.capacity()
+    }
+}
+
 /// Why there is no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooLarge {
@@ -98,6 +105,11 @@ impl Builder {
             weight: 0,
             failed: None,
         }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.tree.held_bytes()
     }
 
     pub(crate) fn start(&mut self, name: &[u8]) {

@@ -105,6 +105,14 @@ impl BodyParser {
         }
     }
 
+    /// Bytes of memory that it holds of what it has taken: unfinished values, for the most part.
+    pub fn held_bytes(&self) -> usize {
+        let second = self.transcoded.as_ref().map_or(0, |second| {
+            second.parser.held_bytes() + second.text.capacity() + second.collected.held_bytes()
+        });
+        self.kind.held_bytes() + self.readings.as_ref().map_or(0, Memory::held_bytes) + second
+    }
+
     /// The input is complete.
     pub fn finish(self, sink: &mut dyn BodySink) -> Report {
         let mut report = match self.readings {
@@ -130,6 +138,15 @@ impl BodyParser {
 }
 
 impl Kind {
+    fn held_bytes(&self) -> usize {
+        match self {
+            Kind::UrlEncoded(parser) => parser.held_bytes(),
+            Kind::Multipart(parser) => parser.held_bytes(),
+            Kind::Json(parser) => parser.held_bytes(),
+            Kind::Xml(parser, leaves) => parser.held_bytes() + leaves.as_ref().map_or(0, Leaves::held_bytes),
+        }
+    }
+
     fn new(processor: Processor, content_type: &[u8], options: &Options) -> Kind {
         let limits = options.limits.clone();
         match processor {

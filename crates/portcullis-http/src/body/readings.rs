@@ -176,6 +176,11 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.unnamed_file.as_ref().map_or(0, |(name, content)| name.capacity() + content.capacity())
+    }
+
     pub(super) fn new(content_type: &[u8]) -> Memory {
         Memory { charset: declared(content_type), ..Memory::default() }
     }

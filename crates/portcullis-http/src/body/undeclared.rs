@@ -61,6 +61,15 @@ impl Undeclared {
         }
     }
 
+    /// Bytes of memory that it holds of what it has taken.
+    pub fn held_bytes(&self) -> usize {
+        match &self.state {
+            State::Looking(start) => start.capacity(),
+            State::Reading(parser, collected) => parser.held_bytes() + collected.held_bytes(),
+            State::Nothing => 0,
+        }
+    }
+
     /// The input is complete.
     pub fn finish(mut self, sink: &mut dyn BodySink) {
         if matches!(self.state, State::Looking(_)) {
@@ -143,6 +152,13 @@ impl<'s> Second<'s> {
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     xml_text: Vec<u8>,
+}
+
+impl Collected {
+    /// Bytes of memory of it.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.xml_text.capacity()
+    }
 }
 
 impl BodySink for Second<'_> {

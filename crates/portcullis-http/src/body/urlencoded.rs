@@ -35,6 +35,11 @@ struct Scratch {
 }
 
 impl UrlEncoded {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.pending.capacity() + self.scratch.name.capacity() + self.scratch.value.capacity()
+    }
+
     /// A parser for pairs separated by `&`.
     pub fn new(limits: Limits) -> Self {
         UrlEncoded::with_separator(limits, b'&')

@@ -7,10 +7,14 @@ use super::{CodingError, PIECE_BYTES, Take};
 /// Largest window, 4 MiB: what encoders use unless told otherwise.
 const BROTLI_WINDOW_BITS_MAX: u8 = 22;
 
+/// Tables beside the window.
+const STATE_BYTES: usize = 64 << 10;
+
 /// RFC 7932.
 pub(super) struct Brotli {
     state: BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>,
     begun: bool,
+    window_bits: u8,
     pub(super) ended: bool,
 }
 
@@ -18,13 +22,24 @@ impl Brotli {
     pub(super) fn new() -> Brotli {
         let alloc = StandardAlloc::default;
         let state = BrotliState::new_strict(alloc(), alloc(), alloc());
-        Brotli { state, begun: false, ended: false }
+        Brotli { state, begun: false, window_bits: 0, ended: false }
+    }
+
+    /// Bytes of memory that it takes, about: the window, and tables that grow with the stream's.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self.begun {
+            true => (1 << self.window_bits) + STATE_BYTES,
+            false => STATE_BYTES,
+        }
     }
 
     pub(super) fn feed(&mut self, chunk: &[u8], take: Take<'_>) -> Result<(), CodingError> {
         let Some(first) = chunk.first() else { return Ok(()) };
-        if !std::mem::replace(&mut self.begun, true) && window_bits(*first) > BROTLI_WINDOW_BITS_MAX {
-            return Err(CodingError::Unsupported);
+        if !std::mem::replace(&mut self.begun, true) {
+            self.window_bits = window_bits(*first);
+            if self.window_bits > BROTLI_WINDOW_BITS_MAX {
+                return Err(CodingError::Unsupported);
+            }
         }
         if self.ended {
             return Err(CodingError::Malformed);

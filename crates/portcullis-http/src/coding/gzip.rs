@@ -14,6 +14,9 @@ pub(super) struct Inflate {
 }
 
 impl Inflate {
+    /// What its state takes: the window of 32 KiB and the tables.
+    pub(super) const MEMORY_BYTES: usize = 48 << 10;
+
     pub(super) fn new(is_zlib: bool) -> Inflate {
         Inflate { state: Decompress::new(is_zlib), ended: false }
     }
@@ -51,6 +54,15 @@ pub(super) enum Gzip {
 
 impl Gzip {
     const TRAILER_BYTES: usize = 8;
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Gzip::Header(held) => held.capacity(),
+            Gzip::Data(_) => Inflate::MEMORY_BYTES,
+            Gzip::Trailer(_) | Gzip::End => 0,
+        }
+    }
 
     pub(super) fn feed(&mut self, chunk: &[u8], take: Take<'_>) -> Result<(), CodingError> {
         let mut rest = chunk;

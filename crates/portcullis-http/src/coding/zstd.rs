@@ -17,6 +17,8 @@ const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 const BLOCK_BYTES_MAX: usize = 128 << 10;
 const BLOCK_HEADER_BYTES: usize = 3;
 const CHECKSUM_BYTES: usize = 4;
+/// Tables of the decoder.
+const TABLE_BYTES: usize = 32 << 10;
 
 /// One frame.
 pub(super) struct Zstd {
@@ -25,6 +27,8 @@ pub(super) struct Zstd {
     held: Vec<u8>,
     decoder: FrameDecoder,
     has_checksum: bool,
+    /// What the decoder may keep of what came out, for later blocks to refer to.
+    window_bytes: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +42,16 @@ impl Zstd {
     pub(super) fn new() -> Zstd {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(WINDOW_BYTES_MAX);
-        Zstd { state: State::Header, held: Vec::new(), decoder, has_checksum: false }
+        Zstd { state: State::Header, held: Vec::new(), decoder, has_checksum: false, window_bytes: 0 }
+    }
+
+    /// Bytes of memory that it takes, about: the window, a block, and tables.
+    pub(super) fn held_bytes(&self) -> usize {
+        let window = match self.state {
+            State::Header | State::End => 0,
+            State::Blocks => self.window_bytes as usize + BLOCK_BYTES_MAX,
+        };
+        window + self.held.capacity() + TABLE_BYTES
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -72,6 +85,7 @@ impl Zstd {
                 self.has_checksum = self.held[MAGIC.len()] & 4 != 0;
                 // A window that is too large, or a dictionary: both may be sound.
                 self.decoder.init(self.held.as_slice()).map_err(|_| CodingError::Unsupported)?;
+                self.window_bytes = window_bytes(&self.held);
                 self.state = State::Blocks;
             }
             State::Blocks if block_bytes(&self.held, self.has_checksum)? == self.held.len() => {
@@ -99,6 +113,34 @@ impl Zstd {
     }
 }
 
+/// The window that a whole frame header asks for, at most [`WINDOW_BYTES_MAX`] (RFC 8878, section 3.1.1.1.2).
+fn window_bytes(header: &[u8]) -> u64 {
+    let Some(&[descriptor, ref rest @ ..]) = header.get(MAGIC.len()..) else { return 0 };
+    let bytes = match (descriptor & 0x20 != 0, rest) {
+        (false, [window, ..]) => {
+            let base = 1u64 << (10 + (window >> 3));
+            base + base / 8 * u64::from(window & 7)
+        }
+        // One segment: the window is the content.
+        (true, rest) => {
+            let field = &rest[rest.len() - content_size_bytes(descriptor).min(rest.len())..];
+            let mut bytes = [0; 8];
+            bytes[..field.len().min(8)].copy_from_slice(&field[..field.len().min(8)]);
+            u64::from_le_bytes(bytes) + if field.len() == 2 { 256 } else { 0 }
+        }
+        _ => 0,
+    };
+    bytes.min(WINDOW_BYTES_MAX)
+}
+
+/// Length of the field that says how much comes out.
+fn content_size_bytes(descriptor: u8) -> usize {
+    match descriptor >> 6 {
+        0 => usize::from(descriptor & 0x20 != 0),
+        flag => 1 << flag,
+    }
+}
+
 /// Length of the frame header that begins with `held`, as far as that tells.
 fn header_bytes(held: &[u8]) -> Result<usize, CodingError> {
     let known = held.len().min(MAGIC.len());
@@ -113,11 +155,7 @@ fn header_bytes(held: &[u8]) -> Result<usize, CodingError> {
     }
     let window = usize::from(!is_single);
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
-    let content_size = match descriptor >> 6 {
-        0 => usize::from(is_single),
-        flag => 1 << flag,
-    };
-    Ok(MAGIC.len() + 1 + window + dictionary + content_size)
+    Ok(MAGIC.len() + 1 + window + dictionary + content_size_bytes(descriptor))
 }
 
 /// Length of the block that begins with `held`, with the checksum behind the last one, as far as that tells.

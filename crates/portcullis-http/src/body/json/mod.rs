@@ -87,6 +87,11 @@ impl StringToken {
 type Failure = Box<(BodyErrorKind, u64)>;
 
 impl Json {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.pending.capacity() + self.scratch.capacity()
+    }
+
     /// A parser that names values as ModSecurity 2 does.
     pub fn new(limits: Limits) -> Self {
         Json::with_names(limits, JsonNames::ModSecurity2)

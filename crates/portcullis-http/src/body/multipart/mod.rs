@@ -87,6 +87,15 @@ struct Content {
 }
 
 impl Multipart {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(super) fn held_bytes(&self) -> usize {
+        let value = match &self.state {
+            State::Content(content) => content.value.capacity(),
+            _ => 0,
+        };
+        self.pending.capacity() + value
+    }
+
     /// A parser for a body with this `Content-Type` value (empty if there is none). A value without a good boundary
     /// makes every body an error, told by [`finish`](Multipart::finish).
     pub fn new(limits: Limits, content_type: &[u8]) -> Self {

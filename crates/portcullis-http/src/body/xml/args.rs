@@ -45,6 +45,11 @@ pub(crate) enum Full {
 }
 
 impl Leaves {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.path.capacity() + self.leaf.as_ref().map_or(0, Vec::capacity)
+    }
+
     pub(crate) fn new(args: XmlArgs, limits: &Limits) -> Option<Leaves> {
         (args != XmlArgs::Off).then(|| Leaves {
             only: args == XmlArgs::OnlyArgs,

@@ -33,6 +33,11 @@ enum Encoding {
 }
 
 impl Decoder {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held.capacity() + self.text.capacity()
+    }
+
     pub(super) fn new() -> Self {
         Decoder { encoding: None, held: Vec::new(), text: Vec::new() }
     }

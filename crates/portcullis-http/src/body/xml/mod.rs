@@ -43,6 +43,11 @@ pub struct Xml {
 }
 
 impl Xml {
+    /// Bytes of memory that it holds of what it has taken.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.decoder.held_bytes() + self.tokenizer.held_bytes()
+    }
+
     /// A parser that refuses document type declarations.
     pub fn new(limits: Limits) -> Self {
         Xml::with_doctype(limits, Doctype::Refuse)
@@ -131,6 +136,14 @@ enum State {
 }
 
 impl Tokenizer {
+    /// Bytes of memory that it holds of what it has taken.
+    fn held_bytes(&self) -> usize {
+        self.pending.capacity()
+            + self.names.capacity()
+            + self.open.capacity() * size_of::<usize>()
+            + self.scratch.capacity()
+    }
+
     fn new(limits: Limits, doctype: Doctype) -> Self {
         Tokenizer {
             limits,
