@@ -9,7 +9,7 @@ use portcullis_http::body::second_reading;
 use portcullis_http::body::transcode::{Foreign, Transcoder};
 use portcullis_http::coding::{CodingDecoder, CodingError, CodingLimits, codings};
 
-const LIMITS: CodingLimits = CodingLimits { bytes_max: 1 << 20, ratio_max: 100 };
+const LIMITS: CodingLimits = CodingLimits { bytes_max: 1 << 20, ratio_max: 100, free_bytes: 1 << 20 };
 
 fn decode(header: &[u8], body: &[u8], chunk: usize) -> (Vec<u8>, Result<(), CodingError>) {
     let mut decoder = CodingDecoder::new(&codings([header]).unwrap_or_default(), LIMITS);

@@ -17,6 +17,7 @@ use crate::store;
 use crate::tracing;
 use crate::upstream::{self, Upstream};
 
+mod limits;
 mod listeners;
 mod policy;
 mod sites;
@@ -89,7 +90,6 @@ impl<'a> Checker<'a> {
                 self.wrong(span, format!("the listener `{}` serves no site", listener.name));
             }
         }
-        let default = Limits::default();
         Config {
             workers: match document.workers {
                 Some(workers) if (1..=1024).contains(&*workers) => workers.value as usize,
@@ -111,23 +111,7 @@ impl<'a> Checker<'a> {
             policies: std::mem::take(&mut self.policies),
             client_address,
             timeouts: timeouts(&document.timeouts),
-            limits: Limits {
-                connections_max: match document.limits.connections {
-                    Some(number) if *number == 0 => {
-                        self.wrong(number.span, "connections must be at least 1".to_string());
-                        1
-                    }
-                    Some(number) => number.value as usize,
-                    None => default.connections_max,
-                },
-                held_body_bytes_max: document
-                    .limits
-                    .held_bodies
-                    .map_or(default.held_body_bytes_max, |size| size.0),
-                pause_max: document.limits.pause.map_or(default.pause_max, |time| time.0),
-                pauses_max: document.limits.pauses.map_or(default.pauses_max, |number| number as usize),
-                linger_bytes_max: document.limits.linger.map_or(default.linger_bytes_max, |size| size.0),
-            },
+            limits: limits::check(self, document.limits),
             store: store::check(self, document.store),
             lookups: self.lookups(document.lookups),
             recent_events_bytes: document.recent_events.map_or(RECENT_EVENTS_BYTES, |size| size.0),

@@ -90,6 +90,7 @@ pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
         upload_limit,
         over_limit: over,
         unreadable,
+        decoded_ratio,
         ambiguous,
         second_readings,
     } = raw;
@@ -99,6 +100,7 @@ pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
         over_limit: over.map(over_limit),
         upload_limit_bytes: upload_limit.map(|size| size.0),
         unreadable_refused: unreadable.map(|what| what == raw::Unreadable::Refuse),
+        decoded_ratio: decoded_ratio.map(std::num::NonZeroU32::get),
         ambiguous_pass: *ambiguous == Some(raw::Ambiguous::Pass),
         second_readings: *second_readings,
     }
@@ -131,6 +133,7 @@ pub(crate) fn failure(raw: &raw::Failure) -> Failure {
     Failure {
         engine_error: checked(raw.engine_error, default.engine_error),
         undecodable: checked(raw.undecodable, default.undecodable),
+        pattern_limit: checked(raw.pattern_limit, default.pattern_limit),
         lookup: checked(raw.lookup, default.lookup),
     }
 }

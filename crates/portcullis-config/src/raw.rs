@@ -79,7 +79,7 @@ pub(crate) struct Document {
     /// Time limits towards clients.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// Limits of one worker.
+    /// Limits of what clients may take.
     #[serde(default)]
     pub limits: Limits,
     /// Persistent collections (`IP`, `SESSION`, ...): how many are kept, and where.
@@ -190,15 +190,34 @@ pub(crate) struct Timeouts {
     pub linger: Option<Time>,
 }
 
-/// Limits of one worker.
+/// Limits of what clients may take. A client network is the first bits of a client's address, see `network_prefix_v4`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
-    /// Client connections; more wait in the backlog. Default: 8192.
+    /// Client connections of a worker. When they are used up, idle ones of the client network with the most are closed; if there
+    /// are none, more wait in the backlog. Default: 8192.
     #[schemars(range(min = 1))]
     pub connections: Option<Spanned<u32>>,
-    /// Bytes of all bodies held at one time; a request that needs more is answered 503. Default: 256MiB.
+    /// Connections of a worker that one client network may have, but for trusted proxies. Beyond it its idle ones are closed; if
+    /// there are none, the new one is. Default: half of `connections`.
+    #[schemars(range(min = 1))]
+    pub network_connections: Option<Spanned<u32>>,
+    /// Bytes of memory of the process for all bodies held at one time: each copy of them, and what decodes and compresses
+    /// them. A request that needs more waits, then it is answered 503. Default: 256MiB.
     pub held_bodies: Option<Size>,
+    /// What one client network may have of `held_bodies`. Default: half of `held_bodies`.
+    pub network_held_bodies: Option<Size>,
+    /// Unfinished request bodies that one client network may have at one time; more are answered 503. Default: 256.
+    #[schemars(range(min = 1))]
+    pub network_bodies: Option<Spanned<u32>>,
+    /// How long a body waits for memory before it is refused. Default: 1s.
+    pub held_bodies_wait: Option<Time>,
+    /// Leading bits of an IPv4 address that make a client network, 8 to 32. Default: 24.
+    #[schemars(range(min = 8, max = 32))]
+    pub network_prefix_v4: Option<Spanned<u8>>,
+    /// Leading bits of an IPv6 address that make a client network, 16 to 128. Default: 48.
+    #[schemars(range(min = 16, max = 128))]
+    pub network_prefix_v6: Option<Spanned<u8>>,
     /// The longest time that a rule's `pause` holds a request up; a longer one is shortened. Default: 10s.
     pub pause: Option<Time>,
     /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.

@@ -61,6 +61,14 @@ catalogue! {
         "Client connections that are open.";
     WORKER_CONNECTIONS Counter "portcullis_worker_connections_total" ["worker"]
         "Client connections that each worker accepted, by its number from 0.";
+    CONNECTIONS_SHED Counter "portcullis_connections_shed_total" ["reason"]
+        "Client connections closed to make room: idle, without a request of the client network with the most; network, not taken since their network has its share.";
+    ACCEPT_ERRORS Counter "portcullis_accept_errors_total" ["reason"]
+        "Tries to accept a connection that failed for want of open files of the process or the system, of memory, or for another reason.";
+    HELD_BODY_BYTES Gauge "portcullis_held_body_bytes" []
+        "Bytes of memory charged to limits.held_bodies: copies of bodies, and what decodes and compresses them.";
+    BODIES_REFUSED Counter "portcullis_bodies_refused_total" ["reason"]
+        "Request bodies refused for want of memory: the process's, their client network's, more than a network may have alone, too many unfinished ones, shed for other networks.";
     CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
         "Requests whose client went away before it had the whole answer, or took nothing of it for too long.";
     REQUEST_TRAILERS Counter "portcullis_request_trailers_dropped_total" []

@@ -142,6 +142,8 @@ async fn send(
     if status == 405 {
         fields.push(("Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
     }
+    let retry_after = transaction.retry_after.filter(|_| status == 503).map(|seconds| seconds.to_string());
+    fields.extend(retry_after.as_ref().map(|seconds| ("Retry-After", seconds.as_bytes())));
     let hsts = transaction.hsts.clone();
     fields.extend(hsts.as_deref().and_then(Https::field));
     let alt_svc = transaction.alt_svc.take();

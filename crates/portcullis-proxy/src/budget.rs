@@ -1,53 +1,241 @@
-//! Memory for held bodies: one budget for each worker, so that many slow uploads cannot take the machine.
+//! Memory for bodies: one budget of the process, with a share for each client network, so that many bodies cannot take the machine
+//! and no network can take what others need.
+//!
+//! What is held is charged after it was taken, piece by piece; so the budget can be exceeded by one piece of each worker.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-/// The bytes a worker may hold in bodies at one time.
+use portcullis_config::Limits;
+use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
+
+use crate::network::{Member, NetworkKey, Networks, Prefixes, Unfinished};
+
+/// A network that holds less finds room in the last eighth of the budget.
+const LITTLE_BYTES: u64 = 1 << 20;
+/// How often one who waits for memory looks again.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The bytes that all bodies may take at one time.
 pub(crate) struct Budget {
-    max: Cell<u64>,
-    used: Cell<u64>,
+    max: AtomicU64,
+    network_max: AtomicU64,
+    bodies_max: AtomicU32,
+    wait_max_ms: AtomicU64,
+    used: AtomicU64,
+    prefixes: Prefixes,
+    networks: Arc<Networks>,
+    gauge: Gauge,
+    refused: EnumCounters,
+}
+
+/// Why there is no memory for more of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// `limits.held_bodies` is used up.
+    Process,
+    /// The client's network has its share of it.
+    Network,
+    /// This body alone needs more than that share.
+    Alone,
+    /// The client's network has too many unfinished bodies.
+    Count,
+    /// Others need the memory that the client's network has the most of.
+    Shed,
+    /// The client's network has too many large bodies that wait for their inspection.
+    Busy,
+}
+
+impl Full {
+    /// Label values of `portcullis_bodies_refused_total`.
+    const NAMES: [&'static str; 6] = ["process", "network", "alone", "count", "shed", "busy"];
+
+    /// The status and text to answer with.
+    pub(crate) fn answer(self) -> (u16, &'static str) {
+        match self {
+            Full::Alone => (
+                413,
+                "The request body needs more memory than one client may have (limits.network_held_bodies).",
+            ),
+            Full::Count => (503, "Your network has too many unfinished requests at this moment."),
+            Full::Process | Full::Network | Full::Shed | Full::Busy => {
+                (503, "Too many large requests at this moment.")
+            }
+        }
+    }
 }
 
 /// Bytes taken from a [`Budget`]; they go back when it is dropped.
 pub(crate) struct Held {
-    budget: Rc<Budget>,
+    budget: Arc<Budget>,
+    member: Member,
     bytes: u64,
 }
 
 impl Budget {
-    /// A budget of `max` bytes.
-    pub(crate) fn new(max: u64) -> Self {
-        Budget { max: Cell::new(max), used: Cell::new(0) }
+    pub(crate) fn new(limits: &Limits, registry: &Registry) -> Self {
+        let budget = Budget {
+            max: AtomicU64::default(),
+            network_max: AtomicU64::default(),
+            bodies_max: AtomicU32::default(),
+            wait_max_ms: AtomicU64::default(),
+            used: AtomicU64::default(),
+            prefixes: Prefixes::new(0, 0),
+            networks: Arc::default(),
+            gauge: registry.gauge(&catalogue::HELD_BODY_BYTES, &[]),
+            refused: registry.enum_counters(&catalogue::BODIES_REFUSED, &[], &Full::NAMES),
+        };
+        budget.resize(limits);
+        budget
     }
 
-    /// Changes the size; what is held stays held.
-    pub(crate) fn resize(&self, max: u64) {
-        self.max.set(max);
+    /// Takes other settings; what is held stays held.
+    pub(crate) fn resize(&self, limits: &Limits) {
+        self.max.store(limits.held_body_bytes_max, Ordering::Relaxed);
+        self.network_max.store(limits.network_held_body_bytes_max, Ordering::Relaxed);
+        self.bodies_max.store(limits.network_bodies_max, Ordering::Relaxed);
+        let wait = u64::try_from(limits.held_body_wait_max.as_millis()).unwrap_or(u64::MAX);
+        self.wait_max_ms.store(wait, Ordering::Relaxed);
+        self.prefixes.set(limits.network_prefix_v4, limits.network_prefix_v6);
     }
 
-    /// An empty share.
-    pub(crate) fn share(self: &Rc<Self>) -> Held {
-        Held { budget: Rc::clone(self), bytes: 0 }
+    /// The network of a client.
+    pub(crate) fn network_of(&self, address: IpAddr) -> NetworkKey {
+        self.prefixes.of(address)
+    }
+
+    /// A member of the network of a client.
+    pub(crate) fn join(&self, address: IpAddr) -> Member {
+        self.networks.join(self.prefixes.of(address))
+    }
+
+    /// An empty share for one of a network.
+    pub(crate) fn share(self: &Arc<Self>, member: Member) -> Held {
+        Held { budget: Arc::clone(self), member, bytes: 0 }
+    }
+
+    /// Shows how much is held; for each tick.
+    pub(crate) fn show(&self) {
+        self.gauge.set(i64::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a body that is refused.
+    pub(crate) fn count_refused(&self, full: Full) {
+        self.refused.inc(full as usize);
+    }
+
+    /// Whether a network that holds `bytes` finds no room. The last eighth is for those that hold little: what heavy ones give back
+    /// would else be taken by each other.
+    fn is_full(&self, bytes: u64) -> bool {
+        let max = self.max.load(Ordering::Relaxed);
+        let most = if bytes >= (max / 16).min(LITTLE_BYTES) { max - max / 8 } else { max };
+        self.used.load(Ordering::Relaxed) >= most
     }
 }
 
 impl Held {
     /// Takes `bytes` more, or says no and takes nothing.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let used = self.budget.used.get().saturating_add(bytes as u64);
-        if used > self.budget.max.get() {
+        let (budget, bytes) = (&self.budget, bytes as u64);
+        let of_network = self.member.network().bytes().saturating_add(bytes);
+        let used = budget.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if used > budget.max.load(Ordering::Relaxed)
+            || of_network > budget.network_max.load(Ordering::Relaxed)
+        {
+            budget.used.fetch_sub(bytes, Ordering::Relaxed);
             return false;
         }
-        self.budget.used.set(used);
-        self.bytes += bytes as u64;
+        self.member.add(bytes);
+        self.bytes += bytes;
         true
+    }
+
+    /// Charges `bytes` in all: they are held already.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        let bytes = bytes as u64;
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => {
+                self.budget.used.fetch_add(more, Ordering::Relaxed);
+                self.member.add(more);
+            }
+            None => {
+                self.budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+                self.member.subtract(self.bytes - bytes);
+            }
+        }
+        self.bytes = bytes;
+    }
+
+    /// Whose it is.
+    pub(crate) fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// What is charged.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether more may be taken.
+    pub(crate) fn room(&self) -> Result<(), Full> {
+        let network_max = self.budget.network_max.load(Ordering::Relaxed);
+        if self.member.network().bytes() >= network_max {
+            return Err(Full::Network);
+        }
+        match self.budget.is_full(self.member.network().bytes()) {
+            true => Err(Full::Process),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until more may be taken. `more` is held for the same client beside this.
+    pub(crate) async fn wait_for_room(&self, more: u64) -> Result<(), Full> {
+        let began = Instant::now();
+        let wait_max = Duration::from_millis(self.budget.wait_max_ms.load(Ordering::Relaxed));
+        loop {
+            let own = self.bytes.saturating_add(more);
+            let full = match self.room() {
+                Ok(()) => return Ok(()),
+                Err(_) if own >= self.budget.network_max.load(Ordering::Relaxed) => Full::Alone,
+                Err(full) => full,
+            };
+            if full == Full::Process {
+                self.have_others_give(own);
+            }
+            if self.member.gives_up(own) {
+                return Err(Full::Shed);
+            }
+            if full == Full::Alone || began.elapsed() >= wait_max {
+                return Err(full);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Has the network that holds the most give some of it back, if that is not ours.
+    fn have_others_give(&self, own: u64) {
+        let Some(heaviest) = self.budget.networks.heaviest() else { return };
+        if heaviest.bytes() / 2 > self.member.network().bytes() {
+            heaviest.want(own.max(self.budget.max.load(Ordering::Relaxed) / 64));
+        }
+    }
+
+    /// Counts the body as one that has not come whole.
+    pub(crate) fn begin_body(&self) -> Result<Unfinished, Full> {
+        self.member.begin_body(self.budget.bodies_max.load(Ordering::Relaxed)).ok_or(Full::Count)
+    }
+
+    /// Waits until the memory is wanted back.
+    pub(crate) async fn shed(&self, more: u64) {
+        self.member.shed(self.bytes.saturating_add(more)).await;
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.budget.used.set(self.budget.used.get() - self.bytes);
+        self.set(0);
     }
 }
 
@@ -55,15 +243,70 @@ impl Drop for Held {
 mod tests {
     use super::*;
 
+    fn budget(max: u64, network_max: u64) -> Arc<Budget> {
+        let limits = Limits {
+            held_body_bytes_max: max,
+            network_held_body_bytes_max: network_max,
+            held_body_wait_max: Duration::from_millis(100),
+            ..Limits::default()
+        };
+        Arc::new(Budget::new(&limits, &Registry::new()))
+    }
+
+    fn share(budget: &Arc<Budget>, address: &str) -> Held {
+        budget.share(budget.join(address.parse().unwrap()))
+    }
+
     #[test]
     fn gives_back_what_was_taken() {
-        let budget = Rc::new(Budget::new(10));
-        let mut a = budget.share();
-        let mut b = budget.share();
+        let budget = budget(10, 10);
+        let mut a = share(&budget, "192.0.2.1");
+        let mut b = share(&budget, "198.51.100.1");
         assert!(a.grow(6) && !b.grow(5) && b.grow(4) && !a.grow(1));
         drop(a);
         assert!(b.grow(6));
+        b.set(3);
+        assert_eq!((budget.used.load(Ordering::Relaxed), b.member.network().bytes()), (3, 3));
         drop(b);
-        assert_eq!(budget.used.get(), 0);
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn one_network_does_not_take_what_others_need() {
+        let budget = budget(10, 6);
+        let (mut a, mut neighbour) = (share(&budget, "192.0.2.1"), share(&budget, "192.0.2.2"));
+        assert!(a.grow(5) && !neighbour.grow(2));
+        neighbour.set(1);
+        assert_eq!(neighbour.room(), Err(Full::Network));
+        let mut other = share(&budget, "198.51.100.1");
+        assert!(other.room().is_ok() && other.grow(4));
+        assert_eq!(other.room(), Err(Full::Process));
+    }
+
+    #[tokio::test]
+    async fn the_heaviest_network_gives_way() {
+        let budget = budget(100, 100);
+        let mut heavy = share(&budget, "192.0.2.1");
+        heavy.set(100);
+        let light = share(&budget, "198.51.100.1");
+        // Whoever waits for its client hears of it; the light one goes on.
+        let shed = async {
+            heavy.shed(0).await;
+            drop(heavy);
+        };
+        let (waited, ()) = tokio::join!(light.wait_for_room(0), shed);
+        assert_eq!(waited, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn waiting_ends() {
+        let budget = budget(10, 10);
+        let mut a = share(&budget, "192.0.2.1");
+        a.set(9);
+        let mut b = share(&budget, "192.0.2.2");
+        b.set(1);
+        assert_eq!(b.wait_for_room(0).await, Err(Full::Network));
+        // No waiting helps one who needs all of it.
+        assert_eq!(b.wait_for_room(9).await, Err(Full::Alone));
     }
 }

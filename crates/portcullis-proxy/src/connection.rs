@@ -1,6 +1,6 @@
 //! One client connection: TLS and PROXY protocol first, then requests one after the other.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -11,10 +11,12 @@ use portcullis_http::proxy_protocol::{self, Command};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
+use crate::budget::Held;
 use crate::buffer::Buffer;
 use crate::exchange::{self, Next};
 use crate::http2;
 use crate::linger::linger;
+use crate::network::Member;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 use crate::timer::Timer;
@@ -42,6 +44,8 @@ pub(crate) struct Connection {
     pub(crate) half_close: bool,
     /// When the first byte of the present request came.
     pub(crate) began: Began,
+    /// The client network that sent the last request with a body, by the address of the client.
+    pub(crate) network: Option<(IpAddr, Member)>,
 }
 
 /// Serves a connection to its end, and keeps it counted until then.
@@ -53,7 +57,7 @@ pub(crate) async fn serve(
     peer: SocketAddr,
 ) {
     // Boxed, since a handshake needs far more room than what it leaves behind.
-    let opened = Box::pin(Connection::open(worker, listener, tcp, peer)).await;
+    let opened = Box::pin(Connection::open(worker, &counted, listener, tcp, peer)).await;
     let Some(mut connection) = opened else { return };
     if connection.speaks_http2().await {
         return Box::pin(http2::serve(connection, counted)).await;
@@ -73,20 +77,26 @@ enum Incoming {
 impl Connection {
     async fn open(
         worker: Rc<Worker>,
+        counted: &Counted,
         listener: usize,
         mut tcp: TcpStream,
         mut peer: SocketAddr,
     ) -> Option<Self> {
         let _ = tcp.set_nodelay(true);
         let mut local = tcp.local_addr().ok()?;
-        let timer = worker.timers.timer();
+        let timer = worker.timers.timer_of(counted.network());
         let generation = worker.shared.current.load_full();
         let settings = &generation.listeners[listener];
         timer.arm(generation.timeouts.header);
+        timer.spare();
         if settings.proxy_protocol && generation.client_address.trusts(peer.ip()) {
             let header = timer.run(read_proxy_header(&mut tcp)).await.ok()??;
             if let Some((client, server)) = header {
                 (peer, local) = (client, server);
+                if !counted.is_of(peer.ip()) {
+                    return None;
+                }
+                timer.set_network(counted.network());
             }
         }
         let mut client_certificate = None;
@@ -117,7 +127,24 @@ impl Connection {
             client_certificate,
             half_close,
             began,
+            network: None,
         })
+    }
+
+    /// Memory for a body that `client` sends or gets.
+    pub(crate) fn memory(&mut self, client: IpAddr) -> Held {
+        let budget = &self.worker.shared.budget;
+        let member = match &self.network {
+            Some((known, member)) if *known == client && member.key() == budget.network_of(client) => {
+                member.clone()
+            }
+            _ => {
+                let member = budget.join(client);
+                self.network = Some((client, member.clone()));
+                member
+            }
+        };
+        budget.share(member)
     }
 
     /// Finds the end of a request body.
@@ -144,6 +171,7 @@ impl Connection {
             return self.stream.is_http2_agreed();
         }
         self.timer.arm(generation.timeouts.header);
+        self.timer.spare();
         drop(generation);
         loop {
             let unread = self.input.unread();
@@ -178,6 +206,7 @@ impl Connection {
             };
             self.input.consume(head.received_len());
             self.input.rest();
+            self.timer.busy();
             // Boxed, so that a connection that waits for its next request does not hold the room of one in flight.
             match Box::pin(exchange::run(self, &generation, head, refused)).await {
                 Next::Request => {}
@@ -218,8 +247,10 @@ impl Connection {
                     in_head = true;
                     self.timer.arm(timeouts.header);
                 }
+                self.timer.spare();
             }
             let (late, ended) = match self.timer.run(self.input.fill(&mut self.stream)).await {
+                Err(_) if self.timer.is_evicted() => return Incoming::Closed,
                 Err(_) => (true, true),
                 Ok(Ok(read)) => (false, read == 0),
                 Ok(Err(_)) => return Incoming::Closed,

@@ -15,6 +15,8 @@ use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
 use portcullis_metrics::StreamedUpload;
 
 use crate::access::{Admission, Visitor};
+use crate::budget::Full;
+use crate::compress::Compression;
 use crate::connection::Connection;
 use crate::forward::{self, Fault};
 use crate::generation::Generation;
@@ -95,6 +97,9 @@ enum Found<'g> {
     /// An ACME authority looks whether we serve a name.
     Challenge(Arc<str>),
 }
+
+/// When a client may try again that was refused for what others, or itself, hold.
+const RETRY_AFTER_SECONDS: u32 = 2;
 
 /// ModSecurity 2 answers the same to both of its limits.
 const TOO_LARGE: (u16, &str) = (413, "The request body is larger than this site accepts.");
@@ -198,8 +203,17 @@ async fn serve(
         return answer::interruption(connection, generation, head, transaction, what, read).await;
     }
     transaction.inspection.request_trailers(&body.trailers);
-    let step = transaction.inspection.request_end(body.is_truncated());
+    let step = match transaction.request_end(&connection.worker.shared.beside, body.is_truncated()).await {
+        Ok(step) => step,
+        Err(full) => {
+            let (status, text) = no_room(connection, transaction, full);
+            transaction.reject(status, text);
+            let read = body.is_read();
+            return answer::error(connection, generation, head, transaction, status, text, read).await;
+        }
+    };
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
+    transaction.recharge();
     let step = if step == Step::Continue { body.inspect_upload(transaction) } else { step };
     let too_many = access::charge(connection, transaction, route, head);
     pause::rest(connection, generation, transaction).await;
@@ -224,7 +238,7 @@ async fn serve(
             answer::interruption(connection, generation, head, transaction, what, read).await
         }
         Step::Continue | Step::Ask => {
-            if let Some((status, text)) = refused {
+            if let Some((status, text)) = refused.or_else(|| exhausted(transaction, route)) {
                 transaction.reject(status, text);
                 let read = body.is_read();
                 return answer::error(connection, generation, head, transaction, status, text, read).await;
@@ -258,6 +272,11 @@ async fn arrive(
             let group = &slot.group();
             let mut request_headers = Changed::new(&route.request_headers, &source);
             let target = rewrite.as_ref().map(|rewrite| route.matcher.rewritten(rewrite, head, transaction));
+            if transaction.compression.is_some()
+                && let Some(tags) = Compression::if_match(head)
+            {
+                request_headers.get_or_insert_default().set.push(("if-match".to_owned(), tags));
+            }
             transaction.agent_headers.change_request(&mut request_headers);
             transaction.agent_headers.change_response(&mut response_headers);
             transaction.response_headers = response_headers;
@@ -293,6 +312,7 @@ pub(crate) async fn no_memory(
 ) -> Next {
     let (status, text) = (503, "Too many large bodies at this moment.");
     transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+    transaction.retry_after = Some(RETRY_AFTER_SECONDS);
     transaction.reject(status, text);
     answer::error(connection, generation, head, transaction, status, text, reusable).await
 }
@@ -371,8 +391,9 @@ fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> 
         CodingError::Malformed | CodingError::Truncated => {
             (400, "The request body is not in its content coding.")
         }
-        CodingError::TooLarge | CodingError::Bomb => {
-            (413, "The request body is larger than this site accepts.")
+        CodingError::TooLarge => TOO_LARGE,
+        CodingError::Bomb => {
+            (413, "The request body grows more when it is decoded than this site accepts (request_body.decoded_ratio).")
         }
     })
 }
@@ -394,10 +415,7 @@ pub(crate) async fn obstructed(
             transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             TOO_LARGE
         }
-        Obstacle::NoMemory => {
-            transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
-            (503, "Too many large requests at this moment.")
-        }
+        Obstacle::NoMemory(full) => no_room(connection, transaction, full),
         Obstacle::Late => (408, "The request body did not come in time."),
         Obstacle::Malformed(error) => (error.status(), error.explanation()),
     };
@@ -405,6 +423,30 @@ pub(crate) async fn obstructed(
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     pause::rest(connection, generation, transaction).await;
     refuse_body(connection, generation, head, transaction, step, (status, text)).await
+}
+
+/// Counts a request whose body finds no room; the status and text to answer.
+fn no_room(connection: &Connection, transaction: &mut Transaction, full: Full) -> (u16, &'static str) {
+    transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+    connection.worker.shared.budget.count_refused(full);
+    transaction.retry_after = Some(RETRY_AFTER_SECONDS);
+    full.answer()
+}
+
+/// A pattern used up its steps, so that nobody knows whether a rule matches: the status and text to refuse the request with, if that
+/// is the policy (rule 200005 of the recommended ModSecurity configuration).
+fn exhausted(transaction: &mut Transaction, route: &Route) -> Option<(u16, &'static str)> {
+    if !transaction.inspection.is_pattern_exhausted() {
+        return None;
+    }
+    let policy = match route.failure.pattern_limit {
+        OpenOrClosed::Open => ExceptionPolicy::Open,
+        OpenOrClosed::Closed if transaction.inspection.is_blocking() => ExceptionPolicy::Closed,
+        OpenOrClosed::Closed => ExceptionPolicy::DetectOnly,
+    };
+    transaction.exception_once(ExceptionCause::BudgetSpent, policy);
+    let text = "The request takes more steps to inspect than this site allows (failure.pattern_limit).";
+    (policy == ExceptionPolicy::Closed).then_some((403, text))
 }
 
 /// Refuses a request for its body. Rules have seen what there is; their verdict cannot make the answer milder.

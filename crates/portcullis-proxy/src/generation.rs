@@ -52,9 +52,7 @@ pub(crate) struct Generation {
     pub(crate) client_address: ClientAddress,
     pub(crate) tracing: Option<portcullis_config::Tracing>,
     pub(crate) timeouts: Timeouts,
-    pub(crate) connections_max: usize,
-    pub(crate) held_body_bytes_max: u64,
-    linger_bytes_max: u64,
+    pub(crate) caps: portcullis_config::Limits,
     pub(crate) lookups: lookups::Settings,
     pub(crate) pause_max: Duration,
     pub(crate) pauses_max: usize,
@@ -82,7 +80,7 @@ pub(crate) struct ListenerState {
 impl Generation {
     /// How long, and how much, is read after the last answer of a connection.
     pub(crate) fn linger(&self) -> Linger {
-        Linger { time_max: self.timeouts.linger, bytes_max: self.linger_bytes_max }
+        Linger { time_max: self.timeouts.linger, bytes_max: self.caps.linger_bytes_max }
     }
 
     /// Builds everything `config` says. `inspectors` belong to its policies, by index.
@@ -232,9 +230,7 @@ impl Generation {
             client_address: config.client_address.clone(),
             tracing: config.tracing.clone(),
             timeouts: config.timeouts,
-            connections_max: config.limits.connections_max,
-            held_body_bytes_max: config.limits.held_body_bytes_max,
-            linger_bytes_max: config.limits.linger_bytes_max,
+            caps: config.limits,
             lookups: lookups::Settings::new(&config.lookups, number),
             pause_max: config.limits.pause_max,
             pauses_max: config.limits.pauses_max,

@@ -12,6 +12,9 @@ use portcullis_inspect::{
     ResponseEdits, Step,
 };
 
+use crate::beside::{Beside, Busy, Done, LARGE_BYTES_MIN};
+use crate::budget::Full;
+use crate::network::Member;
 use crate::route::Route;
 use crate::state::Worker;
 use crate::trailers::Trailers;
@@ -88,9 +91,19 @@ impl Guarded {
         self.call(|inspection| inspection.request_body_plan()).unwrap_or(BodyPlan::Skip)
     }
 
-    /// Bytes of the request body; how many of them were kept.
-    pub(crate) fn request_body(&mut self, chunk: &[u8]) -> usize {
-        self.timed(|inspection| inspection.request_body(chunk)).unwrap_or(0)
+    /// Bytes of the request body.
+    pub(crate) fn request_body(&mut self, chunk: &[u8]) {
+        self.timed(|inspection| inspection.request_body(chunk));
+    }
+
+    /// A pattern took more steps than it may, so that nobody knows whether it matches.
+    pub(crate) fn is_pattern_exhausted(&mut self) -> bool {
+        self.call(|inspection| inspection.patterns_exhausted() > 0).unwrap_or(false)
+    }
+
+    /// Bytes of memory that it holds, about.
+    pub(crate) fn held_bytes(&mut self) -> usize {
+        self.call(|inspection| inspection.held_bytes()).unwrap_or(0)
     }
 
     /// Why rules do not see what the request body says in its content coding.
@@ -133,6 +146,42 @@ impl Guarded {
     /// The upload has come to its end.
     pub(crate) fn end_upload(&mut self) -> Step {
         self.step(|inspection| inspection.end_upload())
+    }
+
+    /// Phase 2, beside the worker if the body is large.
+    pub(crate) async fn request_end_beside(
+        &mut self,
+        truncated: bool,
+        beside: &Beside,
+        member: &Member,
+    ) -> Result<Step, Full> {
+        let large = |inspection: &mut Inspection| inspection.request_body_shown() >= LARGE_BYTES_MIN;
+        if !self.call(large).unwrap_or(false) {
+            return Ok(self.request_end(truncated));
+        }
+        let State::Running(inspection) = std::mem::replace(&mut self.state, State::Broken) else {
+            return Ok(Step::Continue);
+        };
+        let begin = Instant::now();
+        let work = move |inspection: &mut Inspection| inspection.request_end(truncated);
+        match beside.run(inspection, member, work).await {
+            Err(Busy(inspection)) => {
+                self.state = State::Running(inspection);
+                Err(Full::Busy)
+            }
+            Ok(Done { ended, took }) => {
+                self.spent += took;
+                self.last = None;
+                if let Some(phases) = &mut self.phases {
+                    phases.push(("inspection phase 2", begin, took));
+                }
+                let step = ended.map(|(inspection, step)| {
+                    self.state = State::Running(inspection);
+                    step
+                });
+                Ok(self.after(step))
+            }
+        }
     }
 
     /// How long a response body may wait for its upstream.
@@ -201,8 +250,8 @@ impl Guarded {
     }
 
     /// Bytes of the response body.
-    pub(crate) fn response_body(&mut self, chunk: &[u8]) -> usize {
-        self.timed(|inspection| inspection.response_body(chunk)).unwrap_or(0)
+    pub(crate) fn response_body(&mut self, chunk: &[u8]) {
+        self.timed(|inspection| inspection.response_body(chunk));
     }
 
     /// Phase 4.
@@ -291,7 +340,13 @@ impl Guarded {
     }
 
     fn step_from(&mut self, start: Option<Instant>, work: impl FnOnce(&mut Inspection) -> Step) -> Step {
-        match self.timed_from(start, work) {
+        let step = self.timed_from(start, work);
+        self.after(step)
+    }
+
+    /// What comes of a step; none where no inspection made one.
+    fn after(&self, step: Option<Step>) -> Step {
+        match step {
             Some(step) => step,
             None if self.health() == Health::Broken && self.on_error == OpenOrClosed::Closed => {
                 // Also for a bug in `begin`, or in a step that returns nothing.

@@ -8,7 +8,7 @@ use portcullis_http::message::{BodyFraming, RequestHead};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::agents;
-use crate::budget::Held;
+use crate::budget::{Full, Held};
 use crate::connection::Connection;
 use crate::generation::Generation;
 use crate::rewrite::NoMemory;
@@ -56,8 +56,8 @@ impl Upload {
 pub(crate) enum Obstacle {
     /// Larger than the limit, and the policy is to refuse.
     OverLimit,
-    /// The worker holds too much already.
-    NoMemory,
+    /// Too much is held already.
+    NoMemory(Full),
     /// The client is too slow.
     Late,
     /// The client has gone.
@@ -175,30 +175,30 @@ async fn hold(
     (limit, uploads): (u64, Option<u64>),
     over: BodyLimitAction,
 ) -> Result<Body, Obstacle> {
-    let mut share = connection.worker.budget.share();
+    let mut share = connection.memory(transaction.client().ip());
     let mut held: Vec<u8> = Vec::new();
+    let piece_max = if transaction.inspection.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
+    let mut unfinished = None;
     let timeouts = &generation.timeouts;
     let deadline = Instant::now() + timeouts.body_total;
     loop {
         while !decoder.is_done() && !connection.input.unread().is_empty() {
+            if share.room().is_err() {
+                share.wait_for_room(transaction.charged()).await.map_err(Obstacle::NoMemory)?;
+            }
             let unread = connection.input.unread();
             let room = usize::try_from(limit - held.len() as u64).unwrap_or(usize::MAX);
             // One byte more than there is room for tells a body that fits from one that does not.
-            let offered = &unread[..unread.len().min(room.saturating_add(1))];
+            let offered = &unread[..unread.len().min(room.saturating_add(1)).min(piece_max)];
             let step = decoder.decode(offered).map_err(Obstacle::Malformed)?;
             let fits = step.data.len().min(room);
             if held.capacity() == 0 {
                 let expected = declared.unwrap_or(step.data.len() as u64).min(limit);
                 held.reserve_exact(expected.min(EXPECTED_BYTES_MAX) as usize);
             }
-            if !share.grow(step.data.len()) {
-                return Err(Obstacle::NoMemory);
-            }
             held.extend_from_slice(&step.data[..fits]);
-            let kept = transaction.inspection.request_body(&step.data[..fits]);
-            if !share.grow(kept) {
-                return Err(Obstacle::NoMemory);
-            }
+            share.set(held.capacity());
+            transaction.inspection.request_body(&step.data[..fits]);
             agents::body(transaction, &step.data[..fits]).await;
             transaction.request_body_bytes += step.data.len() as u64;
             if fits < step.data.len() {
@@ -237,6 +237,7 @@ async fn hold(
             }
             let consumed = step.consumed;
             connection.input.consume(consumed);
+            transaction.charge(connection);
         }
         if decoder.is_done() {
             let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
@@ -251,13 +252,24 @@ async fn hold(
                 share: Some(share),
             });
         }
+        if unfinished.is_none() {
+            unfinished = Some(share.begin_body().map_err(Obstacle::NoMemory)?);
+        }
         connection.timer.arm_within(timeouts.body, deadline);
         let Connection { timer, input, stream, .. } = connection;
-        match timer.run(input.fill(stream)).await {
+        let wait = async {
+            tokio::select! {
+                biased;
+                read = input.fill(stream) => Some(read),
+                () = share.shed(transaction.charged()) => None,
+            }
+        };
+        match timer.run(wait).await {
             Err(_) => return Err(Obstacle::Late),
-            Ok(Err(_)) => return Err(Obstacle::Gone),
+            Ok(None) => return Err(Obstacle::NoMemory(Full::Shed)),
+            Ok(Some(Err(_))) => return Err(Obstacle::Gone),
             // A client that ends its side within the body may still read an answer.
-            Ok(Ok(0)) => {
+            Ok(Some(Ok(0))) => {
                 decoder.close().map_err(Obstacle::Malformed)?;
                 let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
                 return Ok(Body {
@@ -271,10 +283,13 @@ async fn hold(
                     share: Some(share),
                 });
             }
-            Ok(Ok(_)) => {}
+            Ok(Some(Ok(_))) => {}
         }
     }
 }
+
+/// A body in a content coding is taken in pieces of this size, so that what comes out of one is little.
+const CODED_PIECE_BYTES: usize = 4096;
 
 /// Memory reserved on the word of a `Content-Length` alone; more comes with the bytes.
 const EXPECTED_BYTES_MAX: u64 = 64 * 1024;

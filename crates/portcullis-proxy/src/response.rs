@@ -217,7 +217,7 @@ fn compose(
 
 /// An encoder for the body, if it is to have one. `whole`: it is all here.
 fn compress(
-    connection: &Connection,
+    connection: &mut Connection,
     transaction: &mut Transaction,
     request: &RequestHead,
     head: &ResponseHead,
@@ -232,7 +232,7 @@ fn compress(
     }
     let length = compress::known_length(framing, whole.map(|held| held.bytes.len()));
     let changed = transaction.response_headers.as_deref();
-    let share = connection.worker.budget.share();
+    let share = connection.memory(transaction.client().ip());
     let (recoded, coder) = compression.begin(request, head, changed, length, share);
     transaction.recoded = recoded;
     coder

@@ -15,6 +15,9 @@ use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
 use crate::access::{BanFile, BanList};
+use crate::beside::Beside;
+use crate::budget::Budget;
+use crate::descriptors::Descriptors;
 use crate::generation::Generation;
 #[cfg(feature = "http3")]
 use crate::listener::bind_udp;
@@ -22,7 +25,7 @@ use crate::listener::{Inherited, Sharing, Sockets, WorkerSockets, cannot_listen}
 use crate::state::{Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
-use crate::{StartError, acme, affinity, lookups};
+use crate::{StartError, acme, affinity, lookups, state};
 
 /// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts after one or two.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -96,8 +99,18 @@ impl Proxy {
             let jails = &current.load().jails;
             BanFile::open(path, &services.registry, jails, 1, &*services.say)
         });
+        let budget = Arc::new(Budget::new(&current.load().caps, &services.registry));
+        let connections_shed =
+            services.registry.enum_counters(&catalogue::CONNECTIONS_SHED, &[], state::SHED);
+        let descriptors = Descriptors::new(&services.registry);
+        let beside = Beside::start(config.workers)
+            .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
         let shared = Arc::new(Shared {
             current,
+            budget,
+            beside,
+            connections_shed,
+            descriptors,
             ban_file,
             services,
             unrouted,

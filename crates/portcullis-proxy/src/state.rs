@@ -1,6 +1,8 @@
 //! What connections look up beside the settings: what the process shares, what a worker owns.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,10 +19,13 @@ use tokio::sync::Notify;
 use crate::access::BanFile;
 use crate::acme;
 use crate::agents::Links;
+use crate::beside::Beside;
 use crate::budget::Budget;
 use crate::buffer::Spares;
+use crate::descriptors::Descriptors;
 use crate::generation::Generation;
 use crate::lookups::{self, Lookups};
+use crate::network::NetworkKey;
 use crate::pause::Pauses;
 use crate::request_id::RequestIds;
 use crate::timer::Timers;
@@ -79,6 +84,14 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     /// What groups of endpoints are made from.
     pub(crate) origin: GroupOrigin,
+    /// Memory for bodies.
+    pub(crate) budget: Arc<Budget>,
+    /// Where large bodies are inspected.
+    pub(crate) beside: Beside,
+    /// Connections that were closed, or not taken, for want of room.
+    pub(crate) connections_shed: EnumCounters,
+    /// Connections that could not be taken for want of descriptors or memory of the system.
+    pub(crate) descriptors: Descriptors,
     /// By worker: how often it has looked after its chores.
     pub(crate) beats: Vec<AtomicU64>,
 }
@@ -98,7 +111,6 @@ pub(crate) struct Worker {
     pub(crate) spares: Rc<Spares>,
     pub(crate) pool: RefCell<Pool>,
     pub(crate) sessions: RefCell<Sessions>,
-    pub(crate) budget: Rc<Budget>,
     pub(crate) lookups: Lookups,
     pub(crate) agents: Links,
     pub(crate) draining: Cell<bool>,
@@ -113,6 +125,8 @@ pub(crate) struct Worker {
     /// What they remember together.
     memo: Memo,
     connections: Cell<usize>,
+    /// Connections of each client network.
+    networks: RefCell<HashMap<NetworkKey, usize>>,
     accepted: Counter,
     /// Told whenever a connection ends.
     pub(crate) ended: Notify,
@@ -121,7 +135,6 @@ pub(crate) struct Worker {
 impl Worker {
     /// Worker number `number`.
     pub(crate) fn new(shared: Arc<Shared>, number: usize) -> Rc<Self> {
-        let budget = Rc::new(Budget::new(shared.current.load().held_body_bytes_max));
         let accepted =
             shared.services.registry.counter(&catalogue::WORKER_CONNECTIONS, &[&number.to_string()]);
         Rc::new(Worker {
@@ -130,7 +143,6 @@ impl Worker {
             spares: Rc::default(),
             pool: RefCell::new(Pool::new(number as u64)),
             sessions: RefCell::default(),
-            budget,
             lookups: Lookups::default(),
             agents: Links::default(),
             draining: Cell::new(false),
@@ -141,17 +153,68 @@ impl Worker {
             scratch: RefCell::default(),
             memo: Memo::default(),
             connections: Cell::new(0),
+            networks: RefCell::default(),
             accepted,
             ended: Notify::new(),
         })
     }
 
-    /// Counts a connection for as long as the result lives.
-    pub(crate) fn count(self: &Rc<Self>) -> Counted {
+    /// Counts a connection of a client network for as long as the result lives.
+    pub(crate) fn count(self: &Rc<Self>, network: Option<NetworkKey>) -> Counted {
         self.connections.set(self.connections.get() + 1);
         self.accepted.inc();
         self.shared.services.metrics.connections_active.add(1);
-        Counted { worker: Rc::clone(self) }
+        self.enter(network);
+        Counted { worker: Rc::clone(self), network: Cell::new(network) }
+    }
+
+    /// The network that a connection of `peer` counts for; none for a trusted proxy, which stands for many.
+    pub(crate) fn network_of(&self, peer: IpAddr) -> Option<NetworkKey> {
+        let trusted = self.shared.current.load().client_address.trusts(peer);
+        (!trusted).then(|| self.shared.budget.network_of(peer))
+    }
+
+    /// Whether a client network may have one more connection; if it has its share, its oldest ones without a request make room.
+    pub(crate) fn admits(&self, network: Option<NetworkKey>) -> bool {
+        let Some(key) = network else { return true };
+        let most = self.shared.current.load().caps.network_connections_max;
+        if self.connections_of(key) < most {
+            return true;
+        }
+        let ended = self.timers.evict(Some(key), |_| 0, evicted_at_once(most));
+        self.shared.connections_shed.add(Shed::Idle as usize, ended as u64);
+        if ended == 0 {
+            self.shared.connections_shed.inc(Shed::Network as usize);
+        }
+        ended > 0
+    }
+
+    /// Has the client network with the most connections give some up that carry no request.
+    pub(crate) fn make_room(&self) {
+        let most = evicted_at_once(self.connections.get());
+        let ended = self.timers.evict(None, |key| self.connections_of(key), most);
+        self.shared.connections_shed.add(Shed::Idle as usize, ended as u64);
+    }
+
+    fn connections_of(&self, key: NetworkKey) -> usize {
+        self.networks.borrow().get(&key).copied().unwrap_or(0)
+    }
+
+    fn enter(&self, network: Option<NetworkKey>) {
+        if let Some(key) = network {
+            *self.networks.borrow_mut().entry(key).or_insert(0) += 1;
+        }
+    }
+
+    fn leave(&self, network: Option<NetworkKey>) {
+        let Some(key) = network else { return };
+        let mut networks = self.networks.borrow_mut();
+        if let Some(count) = networks.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                networks.remove(&key);
+            }
+        }
     }
 
     /// Buffers for an inspection.
@@ -176,8 +239,9 @@ impl Worker {
     pub(crate) fn tick(&self, now: Instant, sweep: bool) {
         self.shared.beats[self.number].fetch_add(1, Ordering::Relaxed);
         self.timers.expire(now);
+        self.shared.budget.show();
         if sweep {
-            self.budget.resize(self.shared.current.load().held_body_bytes_max);
+            self.shared.budget.resize(&self.shared.current.load().caps);
             self.pool.borrow_mut().sweep(now);
             self.sessions.borrow_mut().sweep(now);
             self.agents.sweep();
@@ -185,14 +249,49 @@ impl Worker {
     }
 }
 
+/// Connections that are ended together, where `all` are too many: looking for them takes time.
+fn evicted_at_once(all: usize) -> usize {
+    (all / 64).max(1)
+}
+
+/// Why a connection was closed, or not taken.
+#[derive(Clone, Copy, Debug)]
+enum Shed {
+    /// It carried no request, and others needed its place.
+    Idle,
+    /// Its client network has its share.
+    Network,
+}
+
+/// Label values of `portcullis_connections_shed_total`.
+pub(crate) const SHED: &[&str] = &["idle", "network"];
+
 /// A counted connection.
 pub(crate) struct Counted {
     worker: Rc<Worker>,
+    network: Cell<Option<NetworkKey>>,
+}
+
+impl Counted {
+    /// The client network that it counts for.
+    pub(crate) fn network(&self) -> Option<NetworkKey> {
+        self.network.get()
+    }
+
+    /// It turned out to be of another client. False if that client's network may not have it.
+    pub(crate) fn is_of(&self, peer: IpAddr) -> bool {
+        let network = self.worker.network_of(peer);
+        let admitted = self.worker.admits(network);
+        self.worker.enter(network);
+        self.worker.leave(self.network.replace(network));
+        admitted
+    }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
         self.worker.connections.set(self.worker.connections.get() - 1);
+        self.worker.leave(self.network.get());
         self.worker.shared.services.metrics.connections_active.add(-1);
         self.worker.ended.notify_one();
     }

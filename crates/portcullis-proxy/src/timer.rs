@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::network::NetworkKey;
 
 /// How often deadlines are looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -27,6 +28,12 @@ struct Slot {
     deadline: Cell<Option<Instant>>,
     /// The connection waits for its next request.
     idle: Cell<bool>,
+    /// There is no request on the connection that would be lost with it, and since when that is so.
+    spare: Cell<Option<Instant>>,
+    /// The connection is to end at once: others need its place.
+    evicted: Cell<bool>,
+    /// Whose connection it is, unless it is a trusted proxy's.
+    network: Cell<Option<NetworkKey>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -45,6 +52,45 @@ impl Timers {
         let slot = Rc::new(Slot::default());
         self.live.borrow_mut().push(Rc::downgrade(&slot));
         Timer { slot }
+    }
+
+    /// The same for a connection of a client network.
+    pub(crate) fn timer_of(&self, network: Option<NetworkKey>) -> Timer {
+        let timer = self.timer();
+        timer.slot.network.set(network);
+        timer
+    }
+
+    /// Ends up to `most` connections that carry no request, those that have waited longest first, of one client network: `network`,
+    /// or that for which `weight` gives most. Tells how many.
+    pub(crate) fn evict(
+        &self,
+        network: Option<NetworkKey>,
+        weight: impl Fn(NetworkKey) -> usize,
+        most: usize,
+    ) -> usize {
+        let live = self.live.borrow();
+        let spare = || {
+            let live = live.iter().filter_map(Weak::upgrade);
+            live.filter_map(|slot| {
+                let (since, key) = (slot.spare.get()?, slot.network.get()?);
+                (!slot.evicted.get()).then_some((since, key, slot))
+            })
+        };
+        let chosen = network.or_else(|| spare().map(|(_, key, _)| key).max_by_key(|key| weight(*key)));
+        let Some(chosen) = chosen else { return 0 };
+        let mut found: Vec<(Instant, Rc<Slot>)> =
+            spare().filter(|(_, key, _)| *key == chosen).map(|(since, _, slot)| (since, slot)).collect();
+        found.sort_unstable_by_key(|(since, _)| *since);
+        found.truncate(most);
+        for (_, slot) in &found {
+            slot.evicted.set(true);
+            slot.deadline.set(Some(clock::coarse()));
+            if let Some(waker) = slot.waker.borrow_mut().take() {
+                waker.wake();
+            }
+        }
+        found.len()
     }
 
     /// Wakes every task whose deadline has passed, and forgets timers that are gone.
@@ -76,6 +122,7 @@ impl Timer {
     /// The deadline is `after` from now, whatever it was.
     pub(crate) fn arm(&self, after: Duration) {
         self.slot.idle.set(false);
+        self.slot.spare.set(None);
         self.slot.deadline.set(Some(clock::coarse() + after));
     }
 
@@ -85,9 +132,30 @@ impl Timer {
         self.slot.idle.set(true);
     }
 
+    /// The connection may be closed where others need its place: it has no whole request.
+    pub(crate) fn spare(&self) {
+        self.slot.spare.set(Some(clock::coarse()));
+    }
+
+    /// There is a request on the connection.
+    pub(crate) fn busy(&self) {
+        self.slot.spare.set(None);
+    }
+
+    /// The connection is to end at once.
+    pub(crate) fn is_evicted(&self) -> bool {
+        self.slot.evicted.get()
+    }
+
+    /// The connection turned out to be of another network.
+    pub(crate) fn set_network(&self, network: Option<NetworkKey>) {
+        self.slot.network.set(network);
+    }
+
     /// The deadline is `after` from now, or `limit` if that is earlier.
     pub(crate) fn arm_within(&self, after: Duration, limit: Instant) {
         self.slot.idle.set(false);
+        self.slot.spare.set(None);
         self.slot.deadline.set(Some((clock::coarse() + after).min(limit)));
     }
 

@@ -11,12 +11,14 @@ use portcullis_event::{
     ExceptionPolicy, NotInspected, Timestamp, UpstreamError, limits, text,
 };
 use portcullis_http::message::{Refusal, RequestHead, Version};
-use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report};
+use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report, Step};
 use portcullis_metrics::Protocol;
 
 use crate::access::{Deed, Entry, Noted, Visitor};
 use crate::access_log::AccessLog;
 use crate::agents;
+use crate::beside::Beside;
+use crate::budget::{Full, Held};
 use crate::client;
 use crate::compress::{Compression, Recoded};
 use crate::connection::{Began, Connection};
@@ -33,6 +35,10 @@ use crate::upstream::Group;
 pub(crate) struct Transaction {
     pub(crate) request_id: String,
     pub(crate) inspection: Guarded,
+    /// The memory of the inspection, as the budget sees it; none while there was no body.
+    memory: Option<Held>,
+    /// Seconds after which a client may try again.
+    pub(crate) retry_after: Option<u32>,
     inspector: Option<Arc<Inspector>>,
     /// Status sent; none while there was no answer.
     pub(crate) status: Option<u16>,
@@ -136,6 +142,8 @@ impl Transaction {
         Transaction {
             request_id,
             inspection,
+            memory: None,
+            retry_after: None,
             inspector: route.and_then(|route| route.inspector.clone()),
             status: None,
             action: Action::Pass,
@@ -184,6 +192,32 @@ impl Transaction {
     /// The address of the client, as trusted proxies have it.
     pub(crate) fn client(&self) -> SocketAddr {
         self.client
+    }
+
+    /// Charges what the inspection holds of bodies.
+    pub(crate) fn charge(&mut self, connection: &mut Connection) {
+        let bytes = self.inspection.held_bytes();
+        self.memory.get_or_insert_with(|| connection.memory(self.client.ip())).set(bytes);
+    }
+
+    /// Phase 2; an error where the client's network has too much to inspect.
+    pub(crate) async fn request_end(&mut self, beside: &Beside, truncated: bool) -> Result<Step, Full> {
+        match &self.memory {
+            Some(memory) => self.inspection.request_end_beside(truncated, beside, memory.member()).await,
+            None => Ok(self.inspection.request_end(truncated)),
+        }
+    }
+
+    /// The same after a phase, if there was a body.
+    pub(crate) fn recharge(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.set(self.inspection.held_bytes());
+        }
+    }
+
+    /// Bytes that are charged for the inspection.
+    pub(crate) fn charged(&self) -> u64 {
+        self.memory.as_ref().map_or(0, Held::bytes)
     }
 
     /// Where the client is.

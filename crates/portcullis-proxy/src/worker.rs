@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 
@@ -139,10 +139,11 @@ async fn accept(
             }
             last -= 1;
         }
-        while worker.connections() >= worker.shared.current.load().connections_max {
+        while worker.connections() >= worker.shared.current.load().caps.connections_max {
             if stopped.borrow().is_some() {
                 return;
             }
+            worker.make_room();
             let _ = tokio::time::timeout(ACCEPT_REST, worker.ended.notified()).await;
         }
         let accepted = tokio::select! {
@@ -152,13 +153,35 @@ async fn accept(
         };
         match accepted {
             Ok((tcp, peer)) => {
+                let network = worker.network_of(peer.ip());
+                if !worker.admits(network) {
+                    let plain = worker.shared.current.load().listeners[listener].tls.is_none();
+                    turn_away(&tcp, plain);
+                    continue;
+                }
                 // Counted here, since the task runs later and the limit is looked at before that.
-                let counted = worker.count();
+                let counted = worker.count(network);
                 tokio::task::spawn_local(connection::serve(Rc::clone(&worker), counted, listener, tcp, peer));
             }
             Err(error) if is_of_one_connection(&error) => {}
-            Err(_) => tokio::time::sleep(ACCEPT_REST).await,
+            Err(error) => {
+                worker.shared.descriptors.lack(&error, &*worker.shared.services.say);
+                worker.make_room();
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
         }
+    }
+}
+
+/// What a client hears whose network has its share of connections, where there is no TLS to say it in.
+const TURNED_AWAY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\
+    Connection: close\r\n\r\n";
+
+/// Closes a connection that is one too many for its client network. `plain`: it is not for TLS.
+fn turn_away(tcp: &TcpStream, plain: bool) {
+    if plain {
+        // If it does not fit at once nobody waits for it.
+        let _ = tcp.try_write(TURNED_AWAY);
     }
 }
 

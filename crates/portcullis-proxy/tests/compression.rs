@@ -248,3 +248,39 @@ fn rules_see_the_body_and_a_route_may_say_otherwise() {
     assert_eq!(status(&ask(&front, "/leak", accept).0), 403);
     assert_eq!(header(&ask(&front, "/as-it-is/", accept).0, "content-encoding"), None);
 }
+
+#[test]
+fn a_304_says_what_the_200_said_that_the_client_has() {
+    let backend = Backend::start(|request| {
+        let tag = request.header("if-none-match").unwrap_or_default().to_owned();
+        match tag.contains("\"1\"") {
+            true => Reply::Bytes(b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n".to_vec()),
+            false => answer("Content-Type: text/css\r\nETag: \"1\"\r\n", &text(10_000)),
+        }
+    });
+    let front = front(&backend, "");
+    let (head, _) = ask(&front, "/", "Accept-Encoding: gzip\r\n");
+    assert_eq!(header(&head, "etag"), Some("W/\"1\""));
+    for (has, says) in [("W/\"1\"", "W/\"1\""), ("\"0\", W/\"1\"", "W/\"1\""), ("\"1\"", "\"1\"")] {
+        let (head, _) = ask(&front, "/", &format!("Accept-Encoding: gzip\r\nIf-None-Match: {has}\r\n"));
+        assert_eq!(status(&head), 304, "{head}");
+        assert_eq!((header(&head, "etag"), header(&head, "vary")), (Some(says), Some("Accept-Encoding")));
+    }
+}
+
+#[test]
+fn a_tag_that_we_made_weak_is_strong_upstream() {
+    let backend = Backend::start(|request| ok(request.header("if-match").unwrap_or("none")));
+    let compressing = front(&backend, "");
+    let plain = Front::plain(&backend);
+    for (front, sent, seen) in [
+        (&compressing, "W/\"1\"", "\"1\""),
+        (&compressing, "\"a\", W/\"b\"", "\"a\", \"b\""),
+        (&compressing, "\"W/\", \"x\"", "\"W/\", \"x\""),
+        (&compressing, "*", "*"),
+        (&plain, "W/\"1\"", "W/\"1\""),
+    ] {
+        let (_, body) = ask(front, "/", &format!("If-Match: {sent}\r\n"));
+        assert_eq!(String::from_utf8_lossy(&body), seen, "{sent}");
+    }
+}

@@ -96,6 +96,51 @@ fn frames_without_content() {
 }
 
 #[test]
+fn windows_that_open_for_nothing() {
+    let backend = Backend::start(|_| ok("ok"));
+    let front = front(&backend, "control_frames = 20", "");
+    for stream in [0, 1] {
+        let mut rude = Rude::connect(front.address(), &[]);
+        rude.frame(HEADERS, END_HEADERS, 1, &block(&[(b":method", b"POST"), GET[1], GET[2], GET[3]]));
+        for _ in 0..21 {
+            rude.frame(WINDOW_UPDATE, 0, stream, &[0, 0, 0, 1]);
+        }
+        assert_eq!(rude.until(GOAWAY).code(), ENHANCE_YOUR_CALM, "stream {stream}");
+        check(&front, "control_frames");
+    }
+    // DATA that is nothing but padding.
+    let mut rude = Rude::connect(front.address(), &[]);
+    rude.frame(HEADERS, END_HEADERS, 1, &block(&[(b":method", b"POST"), GET[1], GET[2], GET[3]]));
+    for _ in 0..21 {
+        rude.frame(DATA, 8, 1, &[2, 0, 0]);
+    }
+    assert_eq!(rude.until(GOAWAY).code(), ENHANCE_YOUR_CALM, "padding");
+    check(&front, "control_frames");
+}
+
+#[test]
+fn windows_that_open_for_what_was_sent() {
+    let backend = Backend::start(|_| {
+        let mut bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n".to_vec();
+        bytes.resize(bytes.len() + 2_000_000, b'x');
+        Reply::Bytes(bytes)
+    });
+    let front = front(&backend, "control_frames = 20", "");
+    // Two for each of the frames that come, which are more than twenty.
+    let mut rude = Rude::connect(front.address(), &[]);
+    rude.head(1, &GET);
+    let mut came = 0;
+    while came < 1_900_000 {
+        let frame = rude.until(DATA);
+        came += frame.payload.len();
+        let more = (frame.payload.len() as u32).to_be_bytes();
+        rude.frame(WINDOW_UPDATE, 0, 0, &more);
+        rude.frame(WINDOW_UPDATE, 0, 1, &more);
+    }
+    assert_eq!(limit(&front, "control_frames"), 0.0);
+}
+
+#[test]
 fn large_heads_and_header_bombs() {
     let backend = Backend::start(|_| ok("ok"));
     let front = front(&backend, "header_list = \"8KiB\"", "");

@@ -67,15 +67,22 @@ fn or_its_rest_passes_uninspected_and_counted() {
 #[test]
 fn held_bodies_share_one_budget() {
     let backend = Backend::start(|_| ok("ok"));
-    let front = Front::start(&document(backend.address, "limits = { held_bodies = 50000 }", "", RULES, ""));
+    let limits =
+        "limits = { held_bodies = 700000, network_held_bodies = 700000, held_bodies_wait = \"50ms\" }";
+    let front = Front::start(&document(backend.address, limits, "", RULES, ""));
     let mut first = front.client();
-    let request = post(40_000);
-    first.send(&request[..35_000]);
-    until(|| status(&front.once(post(30_000))) == 503); // once what was sent of the first is held
-    first.send(&request[35_000..]);
+    let request = post(400_000);
+    first.send(&request[..350_000]);
+    // Once what was sent of the first is held.
+    until(|| {
+        let answer = front.once(post(300_000));
+        status(&answer) == 503 && header(&answer, "retry-after").is_some()
+    });
+    assert!(front.metric("portcullis_bodies_refused_total{reason=\"network\"}") >= 1.0);
+    first.send(&request[350_000..]);
     assert_eq!(status(&first.response().0), 200);
     let mut third = front.client();
-    third.send(post(40_000));
+    third.send(post(400_000));
     assert_eq!(status(&third.response().0), 200, "what was held is given back");
 }
 
@@ -162,11 +169,13 @@ fn a_client_that_does_not_read_is_cut_off() {
 #[test]
 fn connections_beyond_the_limit_wait() {
     let backend = Backend::start(|_| ok("ok"));
-    let front = Front::start(&document(backend.address, "limits = { connections = 2 }", "", RULES, ""));
-    let mut first = front.client();
-    let second = front.client();
-    first.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    first.response();
+    let limits = "limits = { connections = 2, network_connections = 2 }";
+    let front = Front::start(&document(backend.address, limits, "", RULES, ""));
+    // Each has a request in flight.
+    let (mut first, mut second) = (front.client(), front.client());
+    for client in [&mut first, &mut second] {
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na");
+    }
     until(|| front.metric("portcullis_connections_active") == 2.0);
     let mut third = front.client();
     third.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -38,13 +38,25 @@ impl Default for Timeouts {
     }
 }
 
-/// Limits of one worker.
+/// Limits of what clients may take of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Client connections.
+    /// Client connections of a worker.
     pub connections_max: usize,
-    /// Bytes of all held bodies together.
+    /// Those of them that one client network may have.
+    pub network_connections_max: usize,
+    /// Bytes of memory for all bodies together, copies and decoders included, of the process.
     pub held_body_bytes_max: u64,
+    /// What one client network may have of them.
+    pub network_held_body_bytes_max: u64,
+    /// Unfinished request bodies that one client network may have, of the process.
+    pub network_bodies_max: u32,
+    /// How long a body waits for memory.
+    pub held_body_wait_max: Duration,
+    /// Leading bits of an IPv4 address that make a client network.
+    pub network_prefix_v4: u8,
+    /// The same of an IPv6 address.
+    pub network_prefix_v6: u8,
     /// The longest `pause` of a rule.
     pub pause_max: Duration,
     /// Requests that a rule makes wait at one time; further ones do not wait.
@@ -57,7 +69,13 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections_max: 8192,
+            network_connections_max: 4096,
             held_body_bytes_max: 256 << 20,
+            network_held_body_bytes_max: 128 << 20,
+            network_bodies_max: 256,
+            held_body_wait_max: Duration::from_secs(1),
+            network_prefix_v4: 24,
+            network_prefix_v6: 48,
             pause_max: Duration::from_secs(10),
             pauses_max: 256,
             linger_bytes_max: 16 << 20,

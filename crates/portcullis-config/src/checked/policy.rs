@@ -129,6 +129,8 @@ pub struct Body {
     pub upload_limit_bytes: Option<u64>,
     /// Requests only: what is not the JSON that its type says is refused.
     pub unreadable_refused: Option<bool>,
+    /// Requests only: bytes that may come out of a content coding for each that goes in.
+    pub decoded_ratio: Option<u32>,
     /// Requests only: a body that applications read differently passes.
     pub ambiguous_pass: bool,
     /// Requests only: whether rules see second readings.
@@ -160,6 +162,8 @@ pub struct Failure {
     pub engine_error: OpenOrClosed,
     /// A request body whose content coding cannot be undone.
     pub undecodable: OpenOrClosed,
+    /// A pattern that used up its steps.
+    pub pattern_limit: OpenOrClosed,
     /// A lookup without an answer.
     pub lookup: OpenOrClosed,
 }
@@ -167,7 +171,7 @@ pub struct Failure {
 impl Default for Failure {
     fn default() -> Self {
         let (open, closed) = (OpenOrClosed::Open, OpenOrClosed::Closed);
-        Failure { engine_error: closed, undecodable: closed, lookup: open }
+        Failure { engine_error: closed, undecodable: closed, pattern_limit: closed, lookup: open }
     }
 }
 

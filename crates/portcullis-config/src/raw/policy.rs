@@ -149,6 +149,9 @@ pub(crate) struct RequestBody {
     /// What happens to a body that is not the JSON that its type says: `inspect`, the default where the semantic detector runs alone,
     /// reads it as what it is, too; `refuse`, the default elsewhere, answers 400.
     pub unreadable: Option<Unreadable>,
+    /// Bytes that may come out of a body in a content coding for each that goes in, beyond 64KiB; one that grows more is answered
+    /// 413. Default: 20.
+    pub decoded_ratio: Option<std::num::NonZeroU32>,
     /// What happens to a body that applications are known to read differently, such as one in UTF-7 or with parts in
     /// Base64. Default: `refuse`, with 400.
     pub ambiguous: Option<Ambiguous>,
@@ -208,6 +211,9 @@ pub(crate) struct Failure {
     /// The request body has a content coding that is not decoded here, or is not what its coding says. Default:
     /// `closed`, where the engine blocks.
     pub undecodable: Option<OpenOrClosed>,
+    /// A pattern of a rule used up the steps that it may take for a request, so that nobody knows whether the rule matches: `closed`
+    /// answers 403. Default: `closed`, where the engine blocks.
+    pub pattern_limit: Option<OpenOrClosed>,
     /// A lookup that a rule asks for gets no answer: `closed` answers 503. Default: `open`, the rule does not match.
     pub lookup: Option<OpenOrClosed>,
 }

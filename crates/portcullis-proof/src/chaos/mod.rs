@@ -8,6 +8,7 @@ mod agents;
 mod backends;
 mod breaker;
 mod case;
+mod floods;
 mod host;
 mod policy;
 mod slow;
@@ -53,6 +54,7 @@ fn scenarios() -> impl Iterator<Item = &'static Scenario> {
         policy::SCENARIOS,
         host::SCENARIOS,
         slow::SCENARIOS,
+        floods::SCENARIOS,
     ];
     all.into_iter().flatten()
 }

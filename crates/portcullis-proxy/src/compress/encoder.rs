@@ -18,11 +18,27 @@ pub(crate) enum Encoder {
     Done,
 }
 
-/// Bytes that an encoder takes, about.
-pub(crate) fn memory(coding: Coding) -> usize {
-    match coding {
-        Coding::Gzip => 320 << 10,
-        Coding::Br | Coding::Zstd => 2 << 20,
+/// Tables of zstd, as powers of two: its levels ask for more the higher they are, as if windows were.
+const ZSTD_TABLE_BITS_MAX: u32 = 17;
+
+/// Bytes that an encoder takes at most.
+pub(crate) fn memory(coding: Coding, level: CompressionLevel) -> usize {
+    use CompressionLevel::{Best, Fast, Medium};
+    match (coding, level) {
+        (Coding::Gzip, _) => 512 << 10,
+        (Coding::Br, Fast | Medium) => 2 << 20,
+        (Coding::Zstd, Fast) => 3 << 19,
+        (Coding::Zstd, Medium) => 2 << 20,
+        (Coding::Br, Best) => 6 << 20,
+        (Coding::Zstd, Best) => 3 << 20,
+    }
+}
+
+fn zstd_level(level: CompressionLevel) -> i32 {
+    match level {
+        CompressionLevel::Fast => 1,
+        CompressionLevel::Medium => 3,
+        CompressionLevel::Best => 12,
     }
 }
 
@@ -42,20 +58,21 @@ impl Encoder {
                 let quality = match level {
                     Fast => 1,
                     Medium => 4,
-                    Best => 8,
+                    // Each one more doubles the table, 2 MiB here, for some thousandths of the size.
+                    Best => 6,
                 };
                 let writer =
                     brotli::CompressorWriter::new(Vec::new(), BROTLI_BUFFER_BYTES, quality, WINDOW_BITS);
                 Encoder::Br(Box::new(writer))
             }
             Coding::Zstd => {
-                let level = match level {
-                    Fast => 1,
-                    Medium => 3,
-                    Best => 12,
-                };
+                let level = zstd_level(level);
                 let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
                 encoder.window_log(WINDOW_BITS)?;
+                if level == zstd_level(Best) {
+                    encoder.set_parameter(zstd::zstd_safe::CParameter::HashLog(ZSTD_TABLE_BITS_MAX))?;
+                    encoder.set_parameter(zstd::zstd_safe::CParameter::ChainLog(ZSTD_TABLE_BITS_MAX))?;
+                }
                 Encoder::Zstd(Box::new(encoder))
             }
         })
@@ -122,6 +139,41 @@ mod tests {
                 coded.extend(encoder.finish().unwrap());
                 assert!(encoder.finish().unwrap().is_empty() && encoder.write(b"x").is_err());
                 assert_eq!(decoded(coding, &coded), parts.concat(), "{coding:?} {level:?}");
+            }
+        }
+    }
+
+    /// What the process has in memory, in bytes.
+    fn resident() -> usize {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+
+    #[test]
+    fn no_encoder_takes_more_than_is_charged() {
+        // What compresses little fills every table.
+        let mut state = 1u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            b"abcdefghijklmnop"[(state >> 60) as usize]
+        })
+        .take(1 << 20)
+        .collect();
+        for coding in [Coding::Gzip, Coding::Br, Coding::Zstd] {
+            for level in [CompressionLevel::Fast, CompressionLevel::Medium, CompressionLevel::Best] {
+                let before = resident();
+                let mut encoders: Vec<Encoder> = Vec::new();
+                for _ in 0..16 {
+                    let mut encoder = Encoder::new(coding, level).unwrap();
+                    for piece in noise.chunks(16 << 10) {
+                        encoder.write(piece).unwrap();
+                        drop(encoder.out().map(std::mem::take));
+                    }
+                    encoders.push(encoder);
+                }
+                let each = resident().saturating_sub(before) / encoders.len();
+                let charged = memory(coding, level);
+                assert!(each <= charged + charged / 4, "{coding:?} {level:?}: {each} of {charged} bytes");
             }
         }
     }

@@ -116,7 +116,7 @@ impl Compression {
             self.skipped.inc(Reason::Client as usize);
             return (plain, None);
         };
-        let encoder = match share.grow(encoder::memory(coding)) {
+        let encoder = match share.grow(encoder::memory(coding, self.settings.level)) {
             true => Encoder::new(coding, self.settings.level).ok(),
             false => None,
         };
@@ -137,12 +137,56 @@ impl Compression {
         head: &ResponseHead,
         changed: Option<&Changed>,
     ) -> Recoded {
+        if head.status() == 304 {
+            return self.not_modified(request, head);
+        }
         if request.method() != b"HEAD" {
             return Recoded::default();
         }
         let length = head.header("content-length").next();
         let length = length.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
         self.recoded(request, head, changed, length).unwrap_or_default()
+    }
+
+    /// What a 304 says: as the 200 that the client has (RFC 9110, section 15.4.5). Which one that is the client tells by the tag
+    /// that it has.
+    fn not_modified(&self, request: &RequestHead, head: &ResponseHead) -> Recoded {
+        let media_type = head.header("content-type").next().map(media_type);
+        let fits = |known: &String| self.settings.types.iter().any(|own| takes(own, known));
+        if media_type.is_some_and(|known| !fits(&known)) {
+            return Recoded::default();
+        }
+        let own = head.header("etag").next();
+        let weak = own.filter(|etag| etag.starts_with(b"\"")).map(|etag| [b"W/", etag].concat());
+        let has = |tag: &[u8]| {
+            let fields = request.header("if-none-match");
+            fields.flat_map(|field| field.split(|byte| *byte == b',')).any(|item| item.trim_ascii() == tag)
+        };
+        let is_weak = weak.as_deref().is_some_and(has) && !own.is_some_and(has);
+        let vary = !head.header("vary").any(names_accept_encoding);
+        Recoded { coding: None, etag: weak.filter(|_| is_weak), vary }
+    }
+
+    /// The `If-Match` field that the upstream is to see: a tag that we made weak is as strong there as it was (RFC 9110, section
+    /// 13.1.1, compares strongly, and a weak one would never match).
+    pub(crate) fn if_match(request: &RequestHead) -> Option<Vec<u8>> {
+        let fields: Vec<&[u8]> = request.header("if-match").collect();
+        let weak = |field: &&[u8]| field.windows(3).any(|three| three == b"W/\"");
+        if !fields.iter().any(weak) {
+            return None;
+        }
+        let all = fields.join(&b", "[..]);
+        let mut strong = Vec::with_capacity(all.len());
+        let mut quoted = false;
+        for (at, byte) in all.iter().enumerate() {
+            quoted ^= *byte == b'"';
+            let is_mark =
+                !quoted && (all[at..].starts_with(b"W/\"") || at > 0 && all[at - 1..].starts_with(b"W/\""));
+            if !is_mark {
+                strong.push(*byte);
+            }
+        }
+        Some(strong)
     }
 
     /// What the head of a response says that fits: for a client that knows no coding, at least that it varies.
@@ -210,8 +254,10 @@ impl Recoded {
         if let Some(coding) = self.coding {
             remove.extend(STALE);
             add.push(("Content-Encoding", coding.name().as_bytes()));
-            add.extend(self.etag.as_deref().map(|etag| ("ETag", etag)));
+        } else if self.etag.is_some() {
+            remove.push("etag");
         }
+        add.extend(self.etag.as_deref().map(|etag| ("ETag", etag)));
         if self.vary {
             add.push(("Vary", b"Accept-Encoding"));
         }

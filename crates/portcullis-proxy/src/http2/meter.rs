@@ -25,6 +25,12 @@ use crate::stream::Stream;
 
 /// Bytes of a payload that tell what we need: the code of RST_STREAM, code and reason of GOAWAY.
 const PAYLOAD_BYTES: usize = 48;
+/// WINDOW_UPDATE frames that a client may send for each DATA frame of ours: two, one of them for the connection, and some more for those
+/// that read it in pieces. Further ones count as control frames.
+const UPDATES_EACH: u32 = 8;
+const UPDATES_MAX: u32 = 100_000;
+/// Flag of DATA and HEADERS (RFC 9113, section 6.1).
+const PADDED: u8 = 8;
 /// RST_STREAM codes (RFC 9113, section 7).
 const PROTOCOL_ERROR: &[u8] = &[0, 0, 0, 1];
 const REFUSED_STREAM: &[u8] = &[0, 0, 0, 7];
@@ -49,6 +55,8 @@ pub(super) struct Meter {
     outgoing: Frames,
     resets: Bucket,
     controls: Bucket,
+    /// WINDOW_UPDATE frames that our own DATA has given reason for, see [`UPDATES_EACH`].
+    updates: u32,
     continuations: u32,
     continuations_max: u32,
 }
@@ -71,6 +79,7 @@ impl Meter {
             outgoing: Frames::new(0, PAYLOAD_BYTES),
             resets: Bucket::new(limits.resets_per_minute_max, now),
             controls: Bucket::new(limits.control_frames_per_minute_max, now),
+            updates: 0,
             continuations: 0,
             continuations_max: limits.continuations_max,
         };
@@ -79,7 +88,7 @@ impl Meter {
 
     /// False if a limit is broken.
     fn take_in(&mut self, bytes: &[u8]) -> bool {
-        let Meter { incoming, resets, controls, continuations, continuations_max, watch, .. } = self;
+        let Meter { incoming, resets, controls, updates, continuations, continuations_max, watch, .. } = self;
         let mut broken = None;
         incoming.scan(bytes, |frame, _| {
             let limit = match frame {
@@ -95,7 +104,12 @@ impl Meter {
                     watch.accepted.borrow_mut().remove(&stream);
                     (!resets.take(Instant::now())).then_some(Http2Limit::Resets)
                 }
-                Frame { kind: DATA, length: 1.., .. } | Frame { kind: WINDOW_UPDATE, .. } => None,
+                // One with padding may have nothing else in it.
+                Frame { kind: DATA, length: 1.., flags, .. } if flags & PADDED == 0 => None,
+                Frame { kind: WINDOW_UPDATE, .. } if *updates > 0 => {
+                    *updates -= 1;
+                    None
+                }
                 Frame { kind: DATA, flags, .. } if flags & END_STREAM != 0 => None,
                 _ => (!controls.take(Instant::now())).then_some(Http2Limit::ControlFrames),
             };
@@ -107,9 +121,12 @@ impl Meter {
 
     /// Counts what the library refuses.
     fn let_out(&mut self, bytes: &[u8]) {
-        let Meter { outgoing, metrics, watch, .. } = self;
+        let Meter { outgoing, metrics, watch, updates, .. } = self;
         let mut accepted = watch.accepted.borrow_mut();
         outgoing.scan(bytes, |frame, payload| match frame.kind {
+            DATA if frame.length > 0 && frame.flags & END_STREAM == 0 => {
+                *updates = updates.saturating_add(UPDATES_EACH).min(UPDATES_MAX);
+            }
             // The library itself answers nothing but 431, to a head that is too large.
             HEADERS if frame.flags & END_STREAM != 0 && !accepted.remove(&frame.stream) => {
                 metrics.limits.inc(Http2Limit::HeaderList as usize);

@@ -58,6 +58,7 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
         .max_send_buffer_size(SEND_BUFFER_BYTES_MAX)
         .enable_connect_protocol();
     timer.arm(generation.timeouts.header);
+    timer.spare();
     let handshake = Box::pin(builder.handshake::<_, Bytes>(meter));
     let Ok(Ok(mut library)) = timer.run(handshake).await else {
         if let Some(limit) = watch.tripped.get() {
@@ -78,6 +79,9 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
                     Some(true) => worker.shared.current.load().timeouts.idle,
                     _ => FAR,
                 });
+                if idle == Some(true) {
+                    timer.spare();
+                }
             }
             match library.poll_accept(context) {
                 Poll::Ready(Some(Ok(came))) => Poll::Ready(Event::Request(Box::new(came))),
@@ -118,6 +122,7 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
                     client_certificate: client_certificate.clone(),
                     half_close: false,
                     began,
+                    network: None,
                 };
                 let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
                 tokio::task::spawn_local(async move {
@@ -138,7 +143,7 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
             }
             Ok(Event::Ended) => return,
             // Gone for good, or told to go and did not.
-            Err(_) if leaving && in_flight.get() == 0 => return,
+            Err(_) if leaving && in_flight.get() == 0 || timer.is_evicted() => return,
             Err(_) => {
                 let first = !std::mem::replace(&mut leaving, true);
                 if first {

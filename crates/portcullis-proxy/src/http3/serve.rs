@@ -72,14 +72,20 @@ pub(crate) async fn accept(
         };
         let Some(incoming) = incoming else { return };
         let generation = worker.shared.current.load_full();
-        let (open, most) = (worker.connections(), generation.connections_max);
+        let (open, most) = (worker.connections(), generation.caps.connections_max);
+        let network = worker.network_of(incoming.remote_address().ip());
         if open >= most {
+            worker.make_room();
             incoming.refuse();
             continue;
         }
         if open >= most / 2 && incoming.may_retry() {
             // An address that is not the client's own takes no more room when there is little.
             let _ = incoming.retry();
+            continue;
+        }
+        if !worker.admits(network) {
+            incoming.refuse();
             continue;
         }
         let Some(config) = settings(&made, &generation, listener) else {
@@ -92,7 +98,7 @@ pub(crate) async fn accept(
         });
         let peer = incoming.remote_address();
         let (Ok(connecting), Some(local)) = (incoming.accept_with(config), local) else { continue };
-        let counted = worker.count();
+        let counted = worker.count(network);
         tokio::task::spawn_local(serve(Rc::clone(&worker), counted, listener, connecting, (peer, local)));
     }
     // New clients are refused; a client that hears nothing would wait.
@@ -138,10 +144,11 @@ async fn serve(
     (peer, local): (SocketAddr, SocketAddr),
 ) {
     let counted = Rc::new(counted);
-    let timer = worker.timers.timer();
+    let timer = worker.timers.timer_of(counted.network());
     let generation = worker.shared.current.load_full();
     let Some(tls) = &generation.listeners[listener].tls else { return };
     timer.arm(generation.timeouts.header);
+    timer.spare();
     let connection = match timer.run(connecting).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return tls.quic_handshake(Some(&error)),
@@ -174,6 +181,9 @@ async fn serve(
                         Some(true) => worker.shared.current.load().timeouts.idle,
                         _ => FAR,
                     });
+                    if idle == Some(true) {
+                        timer.spare();
+                    }
                 }
                 if leaving && in_flight.get() == 0 && idle != Some(true) {
                     idle = Some(true);
@@ -202,7 +212,7 @@ async fn serve(
             }
             // The client is gone, or it is done and has been told that we are.
             Ok(Ok(None) | Err(_)) => return finish(&mut library, &in_flight, &timer).await,
-            Err(_) if leaving && in_flight.get() == 0 => return,
+            Err(_) if leaving && in_flight.get() == 0 || timer.is_evicted() => return,
             Err(_) => {
                 if !std::mem::replace(&mut leaving, true) && library.shutdown(0).await.is_err() {
                     return;
@@ -285,6 +295,7 @@ async fn request(place: Place, resolver: Resolver) {
         client_certificate,
         half_close: false,
         began,
+        network: None,
     };
     let next = Box::pin(exchange::run(&mut stream, &generation, Box::new(head), refused)).await;
     let Stream::Http2(pipe) = &mut stream.stream else { return };

@@ -64,7 +64,7 @@ pub(super) async fn hold(
     decoder: &mut BodyDecoder,
     Bounds { bytes: limit, over, wait_max }: Bounds,
 ) -> Result<Held, Unheld> {
-    let mut share = connection.worker.budget.share();
+    let mut share = connection.memory(transaction.client().ip());
     let mut bytes = Vec::new();
     let mut deadline = None;
     loop {
@@ -75,10 +75,12 @@ pub(super) async fn hold(
             let invalid = |_| Unheld::Upstream(UpstreamError::InvalidResponse);
             let step = decoder.decode(offered).map_err(invalid)?;
             let fits = step.data.len().min(room);
-            let mut has_room = share.grow(step.data.len());
+            let has_room = share.room().is_ok();
             bytes.extend_from_slice(step.data);
+            share.set(bytes.capacity());
             if has_room {
-                has_room = share.grow(transaction.inspection.response_body(&step.data[..fits]));
+                transaction.inspection.response_body(&step.data[..fits]);
+                transaction.charge(connection);
             }
             let beyond = (step.data.len() - fits) as u64;
             let consumed = step.consumed;
