@@ -306,6 +306,7 @@ mod tests {
     #[test]
     fn structured() {
         check(br#"{"a":["x' or 1",2]}"#, Layer::Json, &["x' or 1", "2"]);
+        check(br#"{"a b'c":{"d":1,"e":2}}"#, Layer::Json, &["a b'c.d", "1", "2"]);
         check(b"http://a.example/?id=1%27&x=2", Layer::Parameter, &["1'", "2"]);
         check(b"a=1&b=2", Layer::Parameter, &["1", "2"]);
         check(b"http://a.example/?alert(1)", Layer::Parameter, &["alert(1)"]);

@@ -3,6 +3,8 @@
 use memchr::memchr;
 use portcullis_http::body::{Arg, BodySink, Json, Limits, parse_query};
 
+use crate::leaves::is_odd_name;
+
 struct Values<'e>(&'e mut dyn FnMut(&[u8]));
 
 impl BodySink for Values<'_> {
@@ -13,19 +15,44 @@ impl BodySink for Values<'_> {
     }
 }
 
+/// The scalars of a document, and its keys that are more than words: the document as a whole is not read as text.
+struct Members<'e> {
+    emit: &'e mut dyn FnMut(&[u8]),
+    /// The path of names before: what it shares with the next one was emitted.
+    before: Vec<u8>,
+}
+
+impl BodySink for Members<'_> {
+    fn arg(&mut self, arg: Arg<'_>) {
+        let shared = arg.name.iter().zip(&self.before).take_while(|(a, b)| a == b).count();
+        if shared < arg.name.len() {
+            let start = memchr::memrchr(b'.', &arg.name[..shared]).map_or(0, |dot| dot + 1);
+            let name = &arg.name[start..];
+            if is_odd_name(name) {
+                (self.emit)(name);
+            }
+            self.before.clear();
+            self.before.extend_from_slice(arg.name);
+        }
+        if !arg.value.is_empty() {
+            (self.emit)(arg.value);
+        }
+    }
+}
+
 /// As many as there are: each byte of them is charged.
 fn limits() -> Limits {
     Limits { arguments_max: usize::MAX, ..Limits::default() }
 }
 
-/// The scalars of an object or array that is the whole value. True if it was one to the end.
+/// The scalars and odd keys of an object or array that is the whole value. True if it was one to the end.
 pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
     let trimmed = text.trim_ascii();
     if !matches!((trimmed.first(), trimmed.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))) {
         return false;
     }
     let mut parser = Json::new(limits());
-    let mut sink = Values(emit);
+    let mut sink = Members { emit, before: Vec::new() };
     parser.feed(trimmed, &mut sink);
     parser.finish(&mut sink).error.is_none()
 }

@@ -340,6 +340,7 @@ fn json_in_json() {
     passes("{\"id\":\"5\",\"more\":\"{\\\"q\\\":\\\"it's = 5\\\",\\\"n\\\":\\\"men's - 5\\\"}\"}");
     check("{\"id\":\"5\",\"more\":\"{\\\"q\\\":\\\"x' or 1=1#\\\"}\"}", "tautology after-quote");
     check("{\"id\":\"x\\u0027 or 1=1#\"}", "tautology after-quote");
+    check("{\"a\":1,\"x' or 1=1-- \":{\"b\":1}}", "tautology after-quote");
 }
 
 /// Text of several kinds around a piece takes nothing from it, in a field that is not for text.
