@@ -376,7 +376,7 @@ fn noisy_line() -> impl Strategy<Value = Vec<u8>> {
         0..4,
     );
     (directive(), noise).prop_map(|(directive, noise)| {
-        let mut line = print(&Document { directives: vec![spanned(directive)] });
+        let mut line = print(&Document { directives: vec![spanned(directive)], refused: Vec::new() });
         for (at, what, byte) in noise {
             if line.is_empty() {
                 break;
