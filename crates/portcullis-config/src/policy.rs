@@ -185,6 +185,7 @@ mod tests {
                 upload_limit_bytes: Some(2000),
                 unreadable_refused: None,
                 ambiguous_pass: true,
+                decoded_ratio: None,
                 second_readings: Some(false),
                 inspect: None,
             },
