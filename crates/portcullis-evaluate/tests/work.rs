@@ -61,7 +61,7 @@ fn check(path: PathBuf, least: usize) {
     let found = measured(path, PlaceArg::Form);
     println!("{} seen, at most {:.3} of the allowance, {} bytes read", found.seen, found.worst, found.done);
     assert!(found.seen >= least, "{} of {least}", found.seen);
-    assert!(found.worst < 0.6, "{:.2} of the allowance for {}", found.worst, found.which);
+    assert!(found.worst < 0.75, "{:.2} of the allowance for {}", found.worst, found.which);
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn blocks_with_a_page_that_names_the_request() {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\nx=attack");
     let (head, body) = client.response();
     assert_eq!(status(&head), 403);
-    assert_eq!(header(&head, "content-type"), Some("application/json"));
+    assert_eq!(header(&head, "content-type"), Some("application/problem+json"));
     assert!(String::from_utf8(body).unwrap().contains("\"request_id\""));
     client.send(GET);
     assert_eq!(client.response().1, b"fine");

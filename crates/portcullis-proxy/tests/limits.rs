@@ -68,7 +68,7 @@ fn or_its_rest_passes_uninspected_and_counted() {
 fn held_bodies_share_one_budget() {
     let backend = Backend::start(|_| ok("ok"));
     let limits =
-        "limits = { held_bodies = 700000, network_held_bodies = 700000, held_bodies_wait = \"50ms\" }";
+        "limits = { held_bodies = 2000000, network_held_bodies = 700000, held_bodies_wait = \"50ms\" }";
     let front = Front::start(&document(backend.address, limits, "", RULES, ""));
     let mut first = front.client();
     let request = post(400_000);

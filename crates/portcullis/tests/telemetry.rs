@@ -67,6 +67,7 @@ const HERE: &[&str] = &[
 
 /// Metrics, and the test file that moves each. It has to name the metric.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("portcullis_accept_errors_total", "portcullis-proxy/src/descriptors.rs"),
     ("portcullis_access_decisions_total", "portcullis-proxy/tests/access.rs"),
     ("portcullis_access_events_omitted_total", "portcullis-proxy/tests/rate_limits.rs"),
     ("portcullis_access_list_ranges", "portcullis-proxy/tests/access.rs"),
@@ -86,17 +87,20 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_banned_clients", "portcullis-proxy/tests/bans.rs"),
     ("portcullis_bans_lifted_total", "portcullis-proxy/tests/bans.rs"),
     ("portcullis_bans_total", "portcullis-proxy/tests/bans.rs"),
+    ("portcullis_bodies_refused_total", "portcullis-proxy/tests/bounds.rs"),
     ("portcullis_client_aborts_total", "portcullis-proxy/tests/aborts.rs"),
     ("portcullis_compressed_responses_total", "portcullis-proxy/tests/compression.rs"),
     ("portcullis_compression_bytes_in_total", "portcullis-proxy/tests/compression.rs"),
     ("portcullis_compression_bytes_out_total", "portcullis-proxy/tests/compression.rs"),
     ("portcullis_compression_skipped_total", "portcullis-proxy/tests/compression.rs"),
+    ("portcullis_connections_shed_total", "portcullis-proxy/tests/bounds.rs"),
     ("portcullis_events_dropped_total", "portcullis/tests/run.rs"),
     ("portcullis_events_written_total", "portcullis-log/tests/log.rs"),
     ("portcullis_exchanges_not_inspected_total", "portcullis/tests/leaks.rs"),
     ("portcullis_streamed_uploads_total", "portcullis/tests/streamed_uploads.rs"),
     ("portcullis_geo_lookups_total", "portcullis-proxy/tests/geo.rs"),
     ("portcullis_geo_reloads_total", "portcullis-proxy/tests/geo.rs"),
+    ("portcullis_held_body_bytes", "portcullis-proxy/tests/bounds.rs"),
     ("portcullis_http2_connections_active", "portcullis-proxy/tests/http2.rs"),
     ("portcullis_http2_limits_total", "portcullis-proxy/tests/http2_limits.rs"),
     ("portcullis_http2_malformed_total", "portcullis-proxy/tests/http2_limits.rs"),

@@ -221,10 +221,10 @@ fn streams(proxy: &Proxy, body: &[u8], count: usize) -> Result<TcpStream, Testki
             if reader.read_exact(&mut payload).is_err() {
                 return;
             }
-            if let (8, Ok(more)) = (header[3], <[u8; 4]>::try_from(payload.as_slice())) {
-                if told.send((stream, u32::from_be_bytes(more).into())).is_err() {
-                    return;
-                }
+            if let (8, Ok(more)) = (header[3], <[u8; 4]>::try_from(payload.as_slice()))
+                && told.send((stream, u32::from_be_bytes(more).into())).is_err()
+            {
+                return;
             }
         }
     });
