@@ -21,7 +21,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "flood-gzip-bodies",
         what: "500 unfinished gzip bodies of one client",
-        quick: true,
+        quick: false,
         run: |case| memory(case, Way::Connections(500)),
     },
     Scenario {
