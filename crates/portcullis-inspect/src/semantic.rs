@@ -33,7 +33,7 @@ pub struct Semantic {
     pub response_bodies: bool,
     /// How long a body that only the detector looks at is held for its upstream in all.
     pub response_wait: Duration,
-    /// Bytes of an upload that goes on while it is looked at; by default [`UPLOAD_FACTOR`] times what is held.
+    /// Bytes of an upload that goes on while it is looked at; by default ten times what is held.
     pub upload_limit: Option<u64>,
 }
 
