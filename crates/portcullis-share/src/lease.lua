@@ -10,7 +10,7 @@ for i, key in ipairs(KEYS) do
   local debt, want = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local kept = redis.pcall('GET', key)
   local tat = type(kept) == 'string' and tonumber(kept) or 0
-  tat = math.min(math.max(tat, now), now + burst * interval) + debt * interval
+  tat = math.min(math.max(tat, now), now + 4 * burst * interval) + debt * interval
   local room = math.floor((now + burst * interval - tat) / interval)
   local tokens = math.max(0, math.min(room, want))
   tat = tat + tokens * interval

@@ -62,14 +62,22 @@ pub(crate) struct Question {
     pub(crate) order: Order,
 }
 
+/// What may be owed of a limit, in bursts: nodes let requests through on credit, a quarter of the burst each.
+const OWED_BURSTS: u64 = 4;
+
 impl Question {
+    /// Tokens that may be owed: the burst, and what nodes let through on credit. The script for Redis has the same number.
+    pub(crate) fn owed_max(&self) -> u64 {
+        self.burst.saturating_mul(OWED_BURSTS)
+    }
+
     /// The answer as far as it can be true: no more tokens than were asked for, no longer a wait than until the last token that can be
     /// owed is paid.
     fn possible(&self, grant: Grant) -> Grant {
         match grant {
             Grant::Tokens(tokens) => Grant::Tokens(tokens.min(self.order.want)),
             Grant::None(wait) => {
-                let owed = self.burst.saturating_add(self.order.debt).max(1);
+                let owed = self.owed_max().saturating_add(self.order.debt).max(1);
                 let most = Duration::from_micros(self.interval_us.saturating_mul(owed));
                 Grant::None(wait.min(most))
             }
@@ -282,6 +290,6 @@ mod tests {
         assert_eq!(question.possible(Grant::Tokens(i64::MAX as u64)), Grant::Tokens(5));
         assert_eq!(question.possible(Grant::Tokens(3)), Grant::Tokens(3));
         let day = Duration::from_secs(86_400);
-        assert_eq!(question.possible(Grant::None(day)), Grant::None(Duration::from_millis(22)));
+        assert_eq!(question.possible(Grant::None(day)), Grant::None(Duration::from_millis(82)));
     }
 }

@@ -161,7 +161,8 @@ fn decide(question: &Question, tat: u64, now: u64) -> (Grant, u64) {
     let Question { interval_us: interval, burst, order, .. } = question;
     let full = now.saturating_add(burst.saturating_mul(*interval));
     // What the store says beyond that is a mistake, of a clock or of somebody's.
-    let tat = tat.clamp(now, full).saturating_add(order.debt.saturating_mul(*interval));
+    let most = now.saturating_add(question.owed_max().saturating_mul(*interval));
+    let tat = tat.clamp(now, most).saturating_add(order.debt.saturating_mul(*interval));
     match full.saturating_sub(tat) / interval {
         0 => {
             let wait = tat.saturating_sub(now).saturating_sub((burst - 1).saturating_mul(*interval));
@@ -194,10 +195,13 @@ mod tests {
         let question =
             Question { name: Vec::new(), interval_us: 1_000, burst: 20, order: Order { debt: 1, want: 5 } };
         let now = 1_000_000_000;
-        for far in [now + 20_001, now + 86_400_000_000, u64::MAX] {
+        for far in [now + 80_001, now + 86_400_000_000, u64::MAX] {
             let (grant, time) = decide(&question, far, now);
-            assert_eq!(grant, Grant::None(Duration::from_micros(2_000)), "{far}");
-            assert_eq!(time, now + 21_000);
+            assert_eq!(grant, Grant::None(Duration::from_micros(62_000)), "{far}");
+            assert_eq!(time, now + 81_000);
+            // What nodes have let through on credit is owed.
+            let (_, owed) = decide(&question, now + 30_000, now);
+            assert_eq!(owed, now + 31_000);
         }
         assert_eq!(decide(&question, now + 10_000, now), (Grant::Tokens(5), now + 16_000));
     }
