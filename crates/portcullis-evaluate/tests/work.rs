@@ -57,20 +57,20 @@ fn measured(path: PathBuf, place: PlaceArg) -> Measured {
 }
 
 #[track_caller]
-fn check(path: PathBuf, least: usize) {
+fn check(path: PathBuf, least: usize, share: f64) {
     let found = measured(path, PlaceArg::Form);
     println!("{} seen, at most {:.3} of the allowance, {} bytes read", found.seen, found.worst, found.done);
     assert!(found.seen >= least, "{} of {least}", found.seen);
-    assert!(found.worst < 0.75, "{:.2} of the allowance for {}", found.worst, found.which);
+    assert!(found.worst < share, "{:.2} of the allowance for {}", found.worst, found.which);
 }
 
 #[test]
 fn honest_messages_need_a_small_part_of_their_allowance() {
-    check(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/held-out/benign.jsonl"), 300);
+    check(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/held-out/benign.jsonl"), 300, 0.6);
 }
 
 #[test]
 fn and_so_do_those_of_the_corpora() {
     let Some(corpora) = corpora_folder::for_test() else { return };
-    check(corpora.join("benign"), 50_000);
+    check(corpora.join("benign"), 50_000, 0.7);
 }
