@@ -21,9 +21,10 @@ put 644 packaging/systemd/portcullis.socket usr/lib/systemd/system/portcullis.so
 put 644 packaging/portcullis.sysusers usr/lib/sysusers.d/portcullis.conf
 put 644 packaging/portcullis.toml etc/portcullis/portcullis.toml
 put 644 packaging/portcullis.logrotate etc/logrotate.d/portcullis
-for file in docs/*.md docs/config.schema.json CHANGELOG.md README.md NOTICE; do
+for file in docs/*.md docs/config.schema.json CHANGELOG.md README.md SECURITY.md NOTICE; do
   put 644 "$file" "usr/share/doc/portcullis/$(basename "$file")"
 done
+put 644 docs/README.md usr/share/doc/portcullis/index.md
 put 644 LICENSE usr/share/doc/portcullis/copyright
 
 size=$(du -sk "$root" | cut -f1)
