@@ -53,6 +53,7 @@ test: export PORTCULLIS_LEFT_OUT = $(CURDIR)/.portcullis/left-out.txt
 test: crs
 	@rm -f $(PORTCULLIS_LEFT_OUT)
 	@scripts/test-tools.sh
+	scripts/check-docs.py
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --workspace --lib --bins --test http3 --features portcullis/http3 --locked -- -D warnings

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Checks the documents: links lead to files and headings that exist, and tests that docs/bypasses.md names exist.
+
+    scripts/check-docs.py        prints each mistake with its file, and exits with 1 if there is one
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# `portcullis-http/framing.rs: one`, `two`: a file of a crate, its tests/ or src/ left out if it is in tests/.
+TESTS = re.compile(r"`(portcullis[\w-]*)/([^`:]+)(?:: (\w+))?`((?:, `\w+`)*)")
+
+
+def anchor(heading):
+    """The anchor that GitHub makes of a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.replace("`", "").strip().lower())
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def anchors(path):
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+def links(path):
+    """What is wrong with the links of a document; addresses of the web are not visited."""
+    for target in LINK.findall(FENCE.sub("", path.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, place = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        if not file.exists():
+            yield f"{target} does not exist"
+        elif place and file.suffix == ".md" and place not in anchors(file):
+            yield f"{target}: {file.name} has no such heading"
+
+
+def tests(path):
+    """Tests that a document names and nobody has; at least one must be named."""
+    named = 0
+    for crate, name, first, others in TESTS.findall(path.read_text(encoding="utf-8")):
+        folder = ROOT / "crates" / crate
+        found = next((p for p in (folder / "tests" / name, folder / name) if p.exists()), None)
+        if found is None:
+            yield f"{crate}/{name} does not exist"
+            continue
+        files = [found] if found.is_file() else sorted(found.rglob("*.rs"))
+        source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+        for test in filter(None, [first, *re.findall(r"`(\w+)`", others)]):
+            named += 1
+            if not re.search(rf"\bfn {test}\b", source):
+                yield f"{crate}/{name} has no test {test}"
+    if named == 0:
+        yield "no test is named: the form of the table has changed, mend this script"
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    documents = [ROOT / name for name in listed.stdout.split()]
+    wrong = [(path, fault) for path in documents for fault in links(path)]
+    bypasses = ROOT / "docs" / "bypasses.md"
+    wrong += [(bypasses, fault) for fault in tests(bypasses)]
+    for path, fault in wrong:
+        print(f"{path.relative_to(ROOT)}: {fault}", file=sys.stderr)
+    print(f"{len(documents)} documents, {len(wrong)} mistakes")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
