@@ -1,6 +1,8 @@
 //! The detectors. Adding one: a file (or folder) here with a type that is a [`Detector`], and its line in
 //! [`all`].
 
+#[cfg(test)]
+mod allowances;
 pub mod code;
 pub mod command;
 pub mod crlf;

@@ -3,6 +3,12 @@
 //! A name proves nothing: these are the few cases in which the same text is an attack in one field and the reason for
 //! another. Only bodies count where a form or an API edits settings; what comes in a query string is for the page.
 
+mod settings;
+
+pub(super) use self::settings::{
+    is_bare_path, lists_words, names_address, names_own_file, names_server, takes_configuration,
+    takes_markup, takes_step, takes_title,
+};
 use crate::{Class, Location, Place};
 
 /// The field takes whole SQL statements: the editor of a database, a report or an alert.
@@ -28,7 +34,11 @@ pub(super) fn takes_conditions(location: Location<'_>) -> bool {
     let part = last_part(location.name);
     // What map and data services ask for: `where=NAME LIKE '%x%' AND POP > 100`.
     const NAMES: &[&[u8]] = &[b"$filter", b"$search", b"where"];
+    // What a saved search, an alert or a rule of a settings page asks for.
+    const SAVED: &[&[u8]] =
+        &[b"filter", b"filters", b"condition", b"conditions", b"criteria", b"rule", b"clause"];
     is_of_field(location.place) && (has_word(part, LANGUAGES) || NAMES.contains(&part))
+        || is_of_body(location.place) && has_word(part, SAVED)
 }
 
 /// What is quoted or named there is no attack of `class`: the site made the field for text or for such things, or it is a
@@ -45,8 +55,21 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                     takes_statements(location) || takes_conditions(location) || takes_password(location)
                 }
                 Class::Ldap => takes_filters(location),
-                Class::Xss => takes_code(location) || quotes_code(location),
-                Class::Command => takes_code(location) || takes_command_lines(location),
+                Class::Xss => takes_code(location) || quotes_code(location) || lists_words(location),
+                Class::Command => {
+                    takes_code(location)
+                        || takes_command_lines(location)
+                        || takes_configuration(location)
+                        || takes_step(location)
+                }
+                Class::Path => {
+                    takes_code(location)
+                        || takes_configuration(location)
+                        || takes_step(location)
+                        || takes_title(location)
+                        || lists_words(location)
+                }
+                Class::Ssrf => takes_configuration(location) || takes_step(location),
                 Class::Code => takes_code(location),
                 Class::Template => takes_templates(location),
                 _ => false,
@@ -174,7 +197,19 @@ pub(super) fn is_of_report(location: Location<'_>) -> bool {
 
 /// The field takes code: snippets of an editor, scripts of a page.
 pub(super) fn takes_code(location: Location<'_>) -> bool {
-    const CODE: &[&[u8]] = &[b"code", b"snippet", b"script", b"js", b"javascript", b"source"];
+    const CODE: &[&[u8]] = &[
+        b"code",
+        b"snippet",
+        b"script",
+        b"js",
+        b"javascript",
+        b"source",
+        b"groovy",
+        b"lua",
+        b"powershell",
+        b"func",
+        b"newcontent",
+    ];
     is_of_body(location.place) && has_word(last_part(location.name), CODE)
 }
 
@@ -341,7 +376,13 @@ pub(super) fn takes_single_name(location: Location<'_>) -> bool {
 
 /// The field takes filters of a directory: the settings of a login by LDAP.
 pub(super) fn takes_filters(location: Location<'_>) -> bool {
-    is_of_body(location.place) && has_word(last_part(location.name), &[b"filter", b"ldap"])
+    let last = last_part(location.name);
+    // `user_search`, `group_search_base`
+    let is_search = || {
+        has_word(last, &[b"search"])
+            && has_word(last, &[b"user", b"users", b"group", b"groups", b"member", b"account"])
+    };
+    is_of_body(location.place) && (has_word(last, &[b"filter", b"ldap"]) || is_search())
 }
 
 /// The field says where an installation stands or what belongs to it: `baseUrl`, `webhook_url`, `redis_url`.
@@ -413,17 +454,29 @@ pub(super) fn takes_host(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), HOSTS)
 }
 
-/// The field is for a password: any signs may stand in it.
+/// The field is for a password or a secret: any signs may stand in it.
 pub(super) fn takes_password(location: Location<'_>) -> bool {
     has_word(last_part(location.name), &[b"password", b"passwd", b"passwort", b"passphrase", b"pwd", b"pass"])
+        || settings::takes_secret(location)
 }
 
 /// `tq` is for queries of charts over sheets.
 const STATEMENT_WORDS: &[&[u8]] =
     &[b"sql", b"soql", b"hql", b"jpql", b"cql", b"ksql", b"tsql", b"plsql", b"tq"];
 
-const EDITOR_WORDS: &[&[u8]] =
-    &[b"query", b"queries", b"statement", b"stmt", b"code", b"snippet", b"script", b"source"];
+const EDITOR_WORDS: &[&[u8]] = &[
+    b"query",
+    b"queries",
+    b"statement",
+    b"stmt",
+    b"code",
+    b"snippet",
+    b"script",
+    b"source",
+    // The editor of a view.
+    b"select",
+    b"definition",
+];
 
 const TEXT_WORDS: &[&[u8]] = &[
     b"post",
@@ -499,12 +552,20 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"announcement",
     b"bodytext",
     b"textarea",
+    b"textbox",
+    b"textbox1",
+    b"wikitext",
+    b"info",
     b"fulltext",
     b"longdesc",
     b"traceback",
     b"stacktrace",
     b"stdout",
     b"stderr",
+    b"output",
+    b"diff",
+    b"patch",
+    b"license",
 ];
 
 /// Words that say in which form, language or version something is, not what it is.

@@ -101,7 +101,7 @@ impl Scan<'_, '_, '_> {
                 && matches!(text[..start].last(), Some(b'/' | b':'))
             {
                 self.add(NODE_TEST, start, argument);
-            } else if is_one_of(name, FUNCTIONS) {
+            } else if is_one_of(name, FUNCTIONS) && !name.iter().any(u8::is_ascii_uppercase) {
                 let of_name = (has_at(text, argument, b"name(") || has_at(text, argument, b"local-name("))
                     && !is_one_of(name, &[b"name", b"local-name"]);
                 let is_path = matches!(text[argument..], [b'/', b'/' | b'*' | b'@' | b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.' | b'/', ..] | [b'@', ..] | [b'*', b')', ..])

@@ -22,7 +22,7 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             let rest = &text[at + 1..];
             let kind = match rest {
                 [b'?', rest @ ..] if is_php(rest) => PHP_TAG,
-                [b'%', b'@', ..] => SCRIPT_TAG,
+                [b'%', b'@', rest @ ..] if is_directive(rest) => SCRIPT_TAG,
                 _ if starts(rest, b"script language=\"php\"")
                     || starts(rest, b"script language='php'")
                     || starts(rest, b"script language=php") =>
@@ -128,6 +128,39 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// `page import="..."`, ` WebHandler Language="C#"`: what JSP and ASP.NET know behind `<%@`.
+fn is_directive(rest: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"page",
+        b"include",
+        b"taglib",
+        b"tag",
+        b"attribute",
+        b"variable",
+        b"language",
+        b"import",
+        b"control",
+        b"master",
+        b"assembly",
+        b"register",
+        b"reference",
+        b"webservice",
+        b"webhandler",
+        b"servicehost",
+        b"outputcache",
+        b"implements",
+        b"application",
+        b"codepage",
+        b"lcid",
+        b"enablesessionstate",
+        b"transaction",
+    ];
+    let rest = rest.trim_ascii_start();
+    let len = rest.iter().take(24).take_while(|b| b.is_ascii_alphabetic()).count();
+    NAMES.iter().any(|known| rest[..len].eq_ignore_ascii_case(known))
+        && rest.get(len).is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'=' | b'%'))
 }
 
 /// `require('fs').readdirSync('.')`: a module of Node that reaches files, other machines or the system, and at once a call of it, is

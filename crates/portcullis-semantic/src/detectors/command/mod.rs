@@ -145,6 +145,8 @@ impl Command {
         let takes_password = purpose::takes_password(input.location);
         let is_file = input.location.place == Place::FileContent;
         let may_quote = purpose::may_mention(Class::Command, input.location);
+        let is_step = purpose::takes_step(input.location);
+        let sets_up = is_step || purpose::takes_configuration(input.location);
         let takes_code = purpose::takes_code(input.location) || purpose::takes_command_lines(input.location);
         let mut surroundings = Surroundings::new(text, &self.names);
         let mut pipe: Option<Span> = None;
@@ -197,7 +199,12 @@ impl Command {
             // A pipe goes on as the command before it began.
             let is_mentioned = takes_code
                 || may_quote
-                    && (if after_pipe { was_mentioned } else { surroundings.mention(&position, &call) });
+                    && match (after_pipe, sets_up) {
+                        (true, false) => was_mentioned,
+                        (true, true) => was_mentioned && surroundings.configures(&position, &call, is_step),
+                        (false, true) => surroundings.configures(&position, &call, is_step),
+                        (false, false) => surroundings.mention(&position, &call),
+                    };
             was_mentioned = is_mentioned;
             if is_mentioned && is_file {
                 continue;

@@ -169,7 +169,7 @@ impl<'t> Positions<'t> {
 }
 
 /// The length of the five fields with which a line of cron begins, and of a user's name behind them.
-fn schedule(text: &[u8]) -> usize {
+pub(super) fn schedule(text: &[u8]) -> usize {
     let is_time =
         |word: &[u8]| word.iter().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'/' | b',' | b'-'));
     let mut fields = 0;

@@ -6,7 +6,7 @@ use portcullis_lex::shell::Variables;
 
 use super::call::Call;
 use super::names::Names;
-use super::positions::{Position, Sign};
+use super::positions::{Position, Sign, schedule};
 use crate::detectors::quotation::Quotation;
 
 /// How far the beginning of a line is read for a command or a prompt.
@@ -44,10 +44,57 @@ impl<'n, 't> Surroundings<'n, 't> {
     }
 }
 
+impl Surroundings<'_, '_> {
+    /// True if `call` stands as the commands of a set-up do, in a field for one: on a line that begins as those of its documents, or
+    /// with a command, and behind a sign that a space parts from it. What is glued behind a sign, or hidden, is none.
+    pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {
+        let text = self.text;
+        let from = match position.sign {
+            Sign::Newline => position.at,
+            _ => memchr::memrchr(b'\n', &text[..position.start]).map_or(0, |at| at + 1),
+        };
+        let line = text[from..].trim_ascii_start();
+        // An item of a list of YAML.
+        let line = line.strip_prefix(b"- ").unwrap_or(line).trim_ascii_start();
+        let is_parted = match position.sign {
+            Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
+                text.get(position.at).is_some_and(u8::is_ascii_whitespace)
+            }
+            // What it writes becomes part of a setting.
+            Sign::Substitution | Sign::Backtick => !call.has_host(),
+            Sign::Begin => is_step || memchr::memchr(b'\n', text).is_some(),
+            Sign::Newline => true,
+        };
+        is_parted
+            && !call.is_hidden()
+            && (begins_with_setting(line) || begins_with_command(self.names, line) || schedule(line) > 0)
+    }
+}
+
+/// `RUN x`, `command: x`, `- x`, `ExecStart=x`, `@daily x`, `proxy_pass x`: how lines of a set-up begin that hold commands.
+fn begins_with_setting(line: &[u8]) -> bool {
+    let line = &line[..line.len().min(HEAD_BYTES_MAX)];
+    let line = line[..memchr::memchr(b'\n', line).unwrap_or(line.len())].trim_ascii();
+    const INSTRUCTIONS: &[&[u8]] = &[b"RUN ", b"CMD ", b"ENTRYPOINT ", b"HEALTHCHECK ", b"SHELL ", b"#!"];
+    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_-.\"'".contains(b)).count();
+    let is_key = name > 0
+        && (matches!(line.get(name..name + 2), Some(b": " | b":\"" | b" =" | b"=\"" | b"=["))
+            || line.get(name) == Some(&b'=')
+                && line.get(name + 1).is_some_and(|b| *b == b'/' || b.is_ascii_alphanumeric() || *b == b'$')
+            || line.get(name) == Some(&b':') && line.len() == name + 1);
+    let is_list = line.starts_with(b"[\"") || line.starts_with(b"['");
+    is_key
+        || is_list
+        || INSTRUCTIONS.iter().any(|known| line.starts_with(known))
+        || line.starts_with(b"@daily ")
+}
+
 /// `cd x`, `$ ls`, `# make`, `PS C:\> dir`, `sudo apt`, `X=1 make`: how lines of a listing begin.
 fn begins_with_command(names: &Names, line: &[u8]) -> bool {
     let line = &line[..line.len().min(HEAD_BYTES_MAX)];
     let line = line[..memchr::memchr(b'\n', line).unwrap_or(line.len())].trim_ascii();
+    // A step of a Dockerfile shows its command as a prompt does.
+    let line = [&b"RUN "[..], b"CMD "].iter().find_map(|step| line.strip_prefix(*step)).unwrap_or(line);
     let is_prompt = matches!(line, [b'$' | b'#' | b'>' | b'%', b' ', ..]) || line.starts_with(b"PS ");
     let head = &line[..line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len())];
     let folder = match head {

@@ -21,7 +21,7 @@ use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Pro
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    goes_on_behind_nul, is_asset, is_cut_name, is_hidden_settings, is_module, is_own_settings,
+    goes_on_behind_nul, is_asset, is_cut_name, is_hidden_settings, is_module, is_own, is_own_settings,
     is_program_folder, is_settings, overlong_sign, share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
@@ -196,7 +196,15 @@ impl PathTraversal {
 
     fn note(&self, input: &Input<'_>, path: &Path, found: &mut Found<'_>, is_mention: bool) {
         let text = input.text;
-        let mut add = |kind: KindId| match is_mention {
+        // In a document of settings or a title a path is named; one that climbs reaches a file whatever stands before it.
+        let place = input.location.place;
+        let is_live = path.ups > 0
+            && place != Place::FileContent
+            && !place.is_response()
+            && !purpose::takes_text(input.location)
+            && !purpose::lists_words(input.location);
+        let mentions = is_mention && !is_live;
+        let mut add = |kind: KindId| match mentions {
             true => found.mention(kind, path.span),
             false => found.add(kind, path.span),
         };
@@ -208,7 +216,6 @@ impl PathTraversal {
         if path.ups == 0 && !is_mention && purpose::asks_for_file(input.location) && is_settings() {
             add(SETTINGS);
         }
-        let place = input.location.place;
         let is_request_path = matches!(place, Place::Path | Place::PathSegment);
         let ups = path.ups;
         if ups > 0 {
@@ -270,7 +277,10 @@ impl PathTraversal {
         if (path.is_mixed || path.is_doubled) && ups + path.dots > 0 {
             add(SEPARATORS);
         }
-        if file == Some(Group::File) {
+        let is_setting = ups == 0 && path.root.is_absolute() && path.dot_runs == 0 && is_own(input, target);
+        if is_setting {
+            // Where a file of the installation lies.
+        } else if file == Some(Group::File) {
             add(FILE);
         } else if ups == 0 && path.root.is_absolute() && !is_request_path {
             let is_system = !purpose::names_own_folder(input.location)

@@ -4,6 +4,7 @@ use portcullis_lex::path::{Path, Writing, unit};
 use portcullis_types::Span;
 
 use super::{DEVICE, SHARE_ASKED, SHARE_PROGRAM};
+use crate::detectors::purpose;
 use crate::{Input, KindId, Layer, Place};
 
 /// What a share is beside one.
@@ -22,6 +23,84 @@ pub(super) fn is_program_folder(target: &[u8]) -> bool {
     let target = target.strip_suffix(b"/").unwrap_or(target);
     target.starts_with(b"usr/")
         && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end))
+}
+
+/// The path is a setting: the field says where a file of the installation lies, and it is none with what tells of users, keys of
+/// people, processes or the machine's secrets.
+pub(super) fn is_own(input: &Input<'_>, target: &[u8]) -> bool {
+    // Folders in which services have their settings, logs, data and certificates.
+    const FOLDERS: &[&[u8]] = &[
+        b"etc/",
+        b"var/log/",
+        b"var/lib/",
+        b"var/run/",
+        b"run/",
+        b"var/www/",
+        b"var/cache/",
+        b"var/backups/",
+        b"var/spool/",
+        b"srv/",
+        b"opt/",
+        b"usr/share/",
+        b"usr/local/",
+        b"usr/lib/",
+        b"data/",
+        b"mnt/",
+    ];
+    const ENDS: &[&[u8]] = &[
+        b".conf", b".cfg", b".cnf", b".ini", b".yml", b".yaml", b".toml", b".json", b".xml", b".crt",
+        b".pem", b".cer",
+    ];
+    if !FOLDERS.iter().any(|folder| target.starts_with(folder)) || tells_of_users(target) {
+        return false;
+    }
+    let ends_so = || ENDS.iter().any(|end| target.ends_with(end));
+    purpose::names_own_file(input.location)
+        || purpose::is_bare_path(input.location) && target.starts_with(b"etc/") && ends_so()
+}
+
+/// `etc/passwd`, `etc/ssh/ssh_host_rsa_key`, `etc/sudoers.d/x`, `var/run/secrets/..`, `opt/app/.env`
+fn tells_of_users(target: &[u8]) -> bool {
+    const STARTS: &[&[u8]] = &[
+        b"etc/passwd",
+        b"etc/shadow",
+        b"etc/group",
+        b"etc/gshadow",
+        b"etc/master.passwd",
+        b"etc/security",
+        b"etc/sudoers",
+        b"etc/ssh/",
+        b"etc/ssl/private",
+        b"etc/hosts",
+        b"etc/issue",
+        b"etc/motd",
+        b"etc/fstab",
+        b"etc/exports",
+        b"etc/crontab",
+        b"etc/resolv",
+        b"etc/krb5",
+        b"etc/kubernetes",
+        b"run/secrets",
+        b"var/run/secrets",
+        b"var/lib/kubelet",
+        b"var/spool/mail",
+        b"var/lib/mlocate",
+    ];
+    const WORDS: &[&[u8]] = &[
+        b"passwd",
+        b"shadow",
+        b"htpasswd",
+        b"id_rsa",
+        b"id_ed25519",
+        b"id_dsa",
+        b"credentials",
+        b"secret",
+        b"history",
+        b"password",
+    ];
+    STARTS.iter().any(|start| target.starts_with(start))
+        || target.split(|b| *b == b'/').any(|part| part.starts_with(b".") || part == b"proc")
+        || WORDS.iter().any(|word| memchr::memmem::find(target, word).is_some())
 }
 
 /// `config/internal.properties`

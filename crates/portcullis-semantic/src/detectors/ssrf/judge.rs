@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use portcullis_lex::url::Address;
+use portcullis_lex::url::{Address, Host, Url};
 
 use super::{LOOPBACK, METADATA, PRIVATE, SCHEME, SCHEME_RARE};
 use crate::KindId;
@@ -87,6 +87,121 @@ pub(super) fn is_service_port(port: u16) -> bool {
         5900, 5984, 6379, 6443, 8500, 9092, 9200, 9300, 10250, 11211, 15672, 27017,
     ];
     PORTS.contains(&port)
+}
+
+/// Those of them where databases listen, which consoles ask for by address.
+pub(super) fn is_database_port(port: u16) -> bool {
+    matches!(port, 1433 | 1521 | 3306 | 5432 | 27017)
+}
+
+/// Those of them whose service speaks HTTP to applications: search engines, document stores, consoles of queues.
+pub(super) fn speaks_http(port: u16) -> bool {
+    matches!(port, 5984 | 8500 | 9200 | 15672)
+}
+
+/// The URL is all of the value, as a settings page has it: HTTP or a web socket, a host written plainly, no user, no query, and
+/// no path or that of an interface or a check.
+pub(super) fn is_setting(text: &[u8], url: &Url) -> bool {
+    const FIRST: &[&[u8]] = &[
+        b"api",
+        b"rest",
+        b"graphql",
+        b"rpc",
+        b"ws",
+        b"socket",
+        b"mcp",
+        b"health",
+        b"healthz",
+        b"healthcheck",
+        b"ready",
+        b"readyz",
+        b"live",
+        b"livez",
+        b"ping",
+        b"status",
+        b"metrics",
+        b"hook",
+        b"hooks",
+        b"webhook",
+        b"webhooks",
+        b"auth",
+        b"oauth",
+        b"oauth2",
+        b"realms",
+        b"sso",
+        b"saml",
+        b"oidc",
+        b"app",
+        b"web",
+        b"ui",
+        b"dashboard",
+        b"index.html",
+    ];
+    const SEGMENTS_MAX: usize = 4;
+    let scheme = url.scheme.of(text);
+    let is_web =
+        [&b"http"[..], b"https", b"ws", b"wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let behind = text[url.scheme.end as usize..].starts_with(b"://");
+    let end = url.authority.end as usize;
+    let tail = text[end..].trim_ascii_end();
+    let authority = url.authority.of(text);
+    let is_plain = authority.iter().all(|b| b.is_ascii_alphanumeric() || b".-_:".contains(b));
+    let host = Host::read(authority);
+    let is_disguised = host.is_disguised || matches!(host.address, Some(Address::V4 { is_odd: true, .. }));
+    let mut segments = tail.split(|b| *b == b'/').skip(1).filter(|part| !part.is_empty());
+    let is_name = |part: &[u8]| {
+        part.len() <= 32
+            && part[0] != b'.'
+            && part.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+    };
+    let is_version = |part: &[u8]| matches!(part, [b'v', digits @ ..] if !digits.is_empty() && digits.iter().all(|b| b.is_ascii_digit() || *b == b'.'));
+    let is_first = segments.clone().next().is_none_or(|part| FIRST.contains(&part) || is_version(part));
+    is_web
+        && behind
+        && is_plain
+        && !is_disguised
+        && !url.has_user
+        && !url.is_confused
+        && (tail.is_empty() || tail.starts_with(b"/") && !tail.starts_with(b"//"))
+        && is_first
+        && segments.clone().count() <= SEGMENTS_MAX
+        && segments.all(|part| is_name(part) && !is_of_administrators(part))
+}
+
+/// Parts of a path that an application shows to its own administrators only.
+fn is_of_administrators(part: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"admin",
+        b"manager",
+        b"manage",
+        b"console",
+        b"actuator",
+        b"jolokia",
+        b"internal",
+        b"private",
+        b"secret",
+        b"secrets",
+        b"env",
+        b"debug",
+        b"shutdown",
+        b"delete",
+        b"exec",
+        b"eval",
+        b"run",
+        b"shell",
+        b"config",
+        b"backup",
+        b"dump",
+        b"users",
+        b"token",
+        b"tokens",
+        b"keys",
+        b"flag",
+        b"meta-data",
+        b"user-data",
+        b"latest",
+    ];
+    WORDS.iter().any(|known| part.eq_ignore_ascii_case(known))
 }
 
 /// The port that is the scheme's own: it says no more than the scheme.

@@ -20,8 +20,8 @@ use portcullis_types::Span;
 use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 use judge::{
-    embedded, is_metadata_path, is_outer, is_own_port, is_service_port, is_short, is_web, is_web_port,
-    scheme_kind, v4_kind, v6_kind,
+    embedded, is_database_port, is_metadata_path, is_outer, is_own_port, is_service_port, is_setting,
+    is_short, is_web, is_web_port, scheme_kind, speaks_http, v4_kind, v6_kind,
 };
 use names::{Group, Names};
 use page::{is_as_browsers_write, is_callback, is_of_token, is_page};
@@ -96,6 +96,7 @@ impl Detector for Ssrf {
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
         let is_service = purpose::names_own_service(input.location);
         let is_page = is_page(input) || is_of_token(input) || purpose::is_of_report(input.location);
+        let names_address = purpose::names_address(input.location);
         let mut urls = 0u32;
         for colon in memchr::memchr_iter(b':', text) {
             let next = text.get(colon + 1).copied();
@@ -126,7 +127,9 @@ impl Detector for Ssrf {
             }
             let is_mention = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
             // Where a page is, a browser says in one way; a setting may say it in any.
-            let may_be_local = is_service || is_page && is_web(scheme) && is_as_browsers_write(text, &url);
+            let may_be_local = is_service
+                || is_page && is_web(scheme) && is_as_browsers_write(text, &url)
+                || begin == start && names_address && is_setting(text, &url);
             self.note(input, &url, may_be_local, is_mention, found);
             urls += 1;
         }
@@ -159,10 +162,17 @@ impl Ssrf {
             hosts += 1;
             let is_first = hosts == 1;
             let is_service = |port| is_service_port(port) && !is_own_port(scheme, port);
-            if is_first && !names_database && host.port.is_some_and(is_service) {
+            let kind = self.host_kind(&host);
+            // The address of a search engine or a queue's console in the network, where a setting asks for it.
+            let is_own = is_page
+                && is_web(scheme)
+                && host.port.is_some_and(speaks_http)
+                && matches!(kind, Some(PRIVATE | INTERNAL_NAME | SHORT_NAME))
+                && is_setting(text, url);
+            if is_first && !names_database && !is_own && host.port.is_some_and(is_service) {
                 add(SERVICE_PORT);
             }
-            let Some(kind) = self.host_kind(&host) else {
+            let Some(kind) = kind else {
                 let is_host =
                     |name: &[u8]| name.contains(&b'.') && host.port.is_none() && !name.contains(&b':');
                 if !is_first && url.has_user && is_host(host.name()) {
@@ -253,7 +263,12 @@ impl Ssrf {
             .is_some_and(|bits| !bits.is_empty() && bits.len() <= 3 && bits.iter().all(u8::is_ascii_digit));
         let is_plain = matches!(kind, Some(LOOPBACK | PRIVATE | INTERNAL_NAME)) && slashes == 0;
         let is_asked = host.port.is_some() || !tail.is_empty();
-        if !is_plain || !is_asked || is_network || !is_whole || purpose::takes_host(input.location) {
+        // `server=127.0.0.1:3306`: which server a page is about, where the parameter is for that.
+        let is_server = tail.is_empty()
+            && host.port.is_none_or(|port| !is_service_port(port) || is_database_port(port))
+            && purpose::names_server(input.location);
+        let is_expected = purpose::takes_host(input.location) || is_server;
+        if !is_plain || !is_asked || is_network || !is_whole || is_expected {
             return;
         }
         match (kind, host.port) {

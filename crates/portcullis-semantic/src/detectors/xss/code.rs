@@ -103,6 +103,7 @@ impl Xss {
         let telling = effects.any(Effects::TELLING);
         let ends = outcome.ends_in_comment || outcome.ends_in_string;
         let is_mention = reading == Reading::Lines;
+        let takes_password = purpose::takes_password(found.location);
         let mut note =
             |kind: KindId| if is_mention { found.mention(kind, span) } else { found.add(kind, span) };
         match reading {
@@ -110,7 +111,10 @@ impl Xss {
             Reading::Whole | Reading::Lines if sinks => note(JS_WHOLE),
             Reading::FirstQuote | Reading::LaterQuote if telling => note(JS_BREAK_OUT),
             // A call of an unknown name is code only where nothing else can be meant.
-            Reading::FirstQuote if ends && effects.any(Effects::CALL) => note(JS_BREAK_OUT_CALL),
+            // Whoever draws a password by lot may have one in it.
+            Reading::FirstQuote if ends && effects.any(Effects::CALL) && !takes_password => {
+                note(JS_BREAK_OUT_CALL)
+            }
             _ => return,
         }
         for (effect, kind) in [

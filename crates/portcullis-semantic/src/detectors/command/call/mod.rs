@@ -108,6 +108,29 @@ impl Call {
             || tells.iter().any(|kind| self.has(*kind))
     }
 
+    /// Nobody writes it so into a set-up: its name is hidden, a shell is connected to another machine, a file that tells about the
+    /// system is read.
+    pub fn is_hidden(&self) -> bool {
+        let hides = [
+            SPLIT_NAME,
+            IFS,
+            GLOB_NAME,
+            ASSEMBLED_NAME,
+            BRACE_LIST,
+            CARETS,
+            ENCODED_POWERSHELL,
+            REVERSE_SHELL,
+        ];
+        hides.iter().any(|kind| self.has(*kind))
+            || self.group == Group::Read && self.has(SENSITIVE_FILE)
+            || self.group == Group::Net && self.has(EXEC_ARGUMENT)
+    }
+
+    /// It names another machine.
+    pub fn has_host(&self) -> bool {
+        self.has(HOST)
+    }
+
     /// It may be a whole value: it has arguments, or its name is no word of a language.
     pub fn stands_alone(&self) -> bool {
         let is_bare = self.has(BARE) || self.has(BARE_WORD);
@@ -348,8 +371,13 @@ impl<'r, 't> Reader<'r, 't> {
                     }
                     // `python -m http.server`: a module, no host.
                     let is_module = command.group == Group::Code && seen.last_option == Some(*b"-m\0\0");
-                    let shape =
-                        if is_module { Shape::Word } else { shape::of(word, marks, command.is_windows) };
+                    // `runserver 0.0.0.0:8000`: where a program listens.
+                    let listens = matches!(command.group, Group::Code | Group::Tool) && is_any_address(word);
+                    let shape = match (is_module, listens) {
+                        (true, _) => Shape::Word,
+                        (_, true) => Shape::Number,
+                        _ => shape::of(word, marks, command.is_windows),
+                    };
                     if is_target && !seen.redirects_in && memchr::memmem::find(word, b"/dev/tcp").is_none() {
                         continue;
                     }
@@ -410,6 +438,15 @@ fn is_shared_program(text: &[u8]) -> bool {
     text.starts_with(b"\\\\")
         && text.iter().filter(|b| **b == b'\\').count() >= 4
         && ENDS.iter().any(|known| end.eq_ignore_ascii_case(known))
+}
+
+/// `0.0.0.0`, `0.0.0.0:8000`
+fn is_any_address(word: &[u8]) -> bool {
+    match word.strip_prefix(b"0.0.0.0") {
+        Some([]) => true,
+        Some([b':', port @ ..]) => !port.is_empty() && port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 /// `/tmp/x`, `C:\x`, `HKLM\Software`

@@ -141,7 +141,9 @@ impl Walk<'_, '_> {
     fn is_mention(&self) -> bool {
         let is_statement = || {
             const LIVE: u64 = 1 << TAUTOLOGY.0 | 1 << UNION_SELECT.0 | 1 << UNION_COLUMNS.0;
-            self.is_ordinary_statement() && self.facts.kinds & LIVE == 0
+            // A dump of MySQL sets and restores variables in version comments.
+            let is_ordinary = self.is_ordinary_statement() || self.is_dump();
+            is_ordinary && self.facts.kinds & LIVE == 0
         };
         let is_behind_text = self.start == Start::Raw && (self.is_inside || is_statement());
         self.is_literal || is_behind_text || self.start == Start::Quote(b'`') || self.is_quoted()
@@ -165,6 +167,11 @@ impl Walk<'_, '_> {
     /// The value is a whole statement that reads or changes rows: what an application that takes statements is for. Commands,
     /// files, other machines and waiting are not.
     pub(in crate::detectors::sqli) fn is_ordinary_statement(&self) -> bool {
+        self.has_only_dangers(0)
+    }
+
+    /// The same, where the kinds of `allowed` are none of the dangers.
+    fn has_only_dangers(&self, allowed: u64) -> bool {
         const DANGERS: &[KindId] = &[
             EXECUTE_FUNCTION,
             FILE_FUNCTION,
@@ -180,7 +187,21 @@ impl Walk<'_, '_> {
         let has = |kinds: u64, kind: KindId| kinds >> kind.0 & 1 == 1;
         (has(first, STATEMENT) || has(first, STATEMENT_PLAIN))
             && !has(first, UNBALANCED)
-            && !DANGERS.iter().any(|kind| has(self.all_kinds | first, *kind))
+            && !DANGERS.iter().any(|kind| has((self.all_kinds | first) & !allowed, *kind))
+    }
+
+    /// Several statements from the first word on, with nothing of the dangers of [`is_ordinary_statement`](Self::is_ordinary_statement)
+    /// but version comments that set variables: `/*!40101 SET ... */;`
+    fn is_dump(&self) -> bool {
+        let sets = |at: usize| {
+            let rest = &self.text[at + 3..];
+            let rest =
+                rest[rest.iter().take(6).take_while(|b| b.is_ascii_digit()).count()..].trim_ascii_start();
+            rest.get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"set "))
+        };
+        self.first_kinds >> SCRIPT.0 & 1 == 1
+            && self.has_only_dangers(1 << VERSION_COMMENT.0)
+            && memchr::memmem::find_iter(self.text, b"/*!").all(sets)
     }
 
     /// The text begins with a whole statement, or with several.

@@ -159,6 +159,7 @@ impl Reader<'_, '_, '_, '_> {
             let is_foreign = is_foreign(bytes);
             self.element.has_foreign_source |= is_foreign;
             self.element.submits_elsewhere |= is_foreign && name_is(name, "formaction");
+            self.element.is_widget |= name_is(name, "src") && is_widget(bytes);
             self.element.is_local = quote != 0
                 && !self.element.has_foreign_source
                 && memchr::memchr(b':', bytes).is_none()
@@ -376,4 +377,31 @@ fn hides_markup(label: &[u8]) -> bool {
     ]
     .iter()
     .any(|start| begins(start))
+}
+
+/// A script of a service that measures visits or shows what the page embeds. It takes no code from who names it: containers of
+/// tag managers, in which anybody writes what they like, are not among them.
+fn is_widget(address: &[u8]) -> bool {
+    const SCRIPTS: &[&[u8]] = &[
+        b"www.googletagmanager.com/gtag/js?id=G-",
+        b"www.googletagmanager.com/gtag/js?id=UA-",
+        b"www.googletagmanager.com/gtag/js?id=AW-",
+        b"www.google-analytics.com/analytics.js",
+        b"player.vimeo.com/api/player.js",
+        b"platform.twitter.com/widgets.js",
+        b"www.youtube.com/iframe_api",
+        b"www.instagram.com/embed.js",
+        b"www.tiktok.com/embed.js",
+        b"plausible.io/js/",
+        b"js.stripe.com/v3/",
+        b"assets.calendly.com/assets/external/widget.js",
+        b"embed.typeform.com/next/embed.js",
+        b"challenges.cloudflare.com/turnstile/v0/api.js",
+    ];
+    let rest = address.strip_prefix(b"https:").unwrap_or(address);
+    let Some(rest) = rest.strip_prefix(b"//") else { return false };
+    let is_plain = |tail: &[u8]| tail.iter().all(|b| b.is_ascii_alphanumeric() || b"-_./?=&".contains(b));
+    SCRIPTS
+        .iter()
+        .any(|known| rest.strip_prefix(*known).is_some_and(|tail| is_plain(tail) && !tail.contains(&b'&')))
 }

@@ -63,6 +63,8 @@ struct Element {
     has_foreign_source: bool,
     /// The address is quoted and leads to a path of the same site.
     is_local: bool,
+    /// The address is that of a script which counts or embeds, and runs nothing of its owner's.
+    is_widget: bool,
     is_refresh: bool,
     has_style_relation: bool,
     slash: bool,
@@ -90,6 +92,7 @@ impl Element {
             has_source: false,
             has_foreign_source: false,
             is_local: false,
+            is_widget: false,
             is_refresh: false,
             has_style_relation: false,
             slash: false,
@@ -287,7 +290,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             && !is_word
             && memchr::memmem::find(bytes, b"</").is_none();
         if (acts || is_mere) && begins_code(bytes) {
-            self.run(SCRIPT_CODE, whole, false);
+            // It shows, sends, loads and reads nothing: the snippet of a counter.
+            self.run(SCRIPT_CODE, whole, purpose::takes_markup(self.found.location));
         } else if !loads {
             let is_text = is_said || is_component || has_words(bytes);
             self.add(if is_text { SCRIPT_TAG } else { SCRIPT_EMPTY }, whole, false);
@@ -339,7 +343,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         self.form_part(name);
         if is("script") {
             if element.has_source && !element.is_local {
-                self.run(SCRIPT_SOURCE, element.name, false);
+                let is_usual = element.is_widget && purpose::takes_markup(self.found.location);
+                self.run(SCRIPT_SOURCE, element.name, is_usual);
             } else if element.has_source {
                 self.run(SCRIPT_LOCAL, element.name, false);
             } else if !closed || element.name.end as usize == self.text.len() {
@@ -424,7 +429,12 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         if !self.reads_data && purpose::takes_scripts(self.found.location) {
             return;
         }
-        match loose || self.is_mention || self.is_shown(span) {
+        // `<script` in a list of words that no text may have.
+        let is_listed = || {
+            matches!(kind, HALF_OPEN | SCRIPT_EMPTY | SCRIPT_TAG | PAGE_ELEMENT)
+                && purpose::lists_words(self.found.location)
+        };
+        match loose || self.is_mention || is_listed() || self.is_shown(span) {
             true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
