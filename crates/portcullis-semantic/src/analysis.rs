@@ -384,9 +384,15 @@ impl Analysis {
     pub fn terms(&self, detectors: &Detectors, score: &Score) -> Vec<(String, f32)> {
         let model = &detectors.models[score.detector];
         let mut terms = vec![("bias".to_owned(), model.bias())];
+        let mut left = crate::score::MENTIONS_MAX;
         for finding in self.findings_of(detectors, score) {
-            let mark = if finding.mentioned { "~" } else { "" };
-            terms.push((format!("{}{mark}", finding.kind.id), detectors.points(finding)));
+            let points = detectors.points(finding);
+            if finding.mentioned {
+                terms.push((format!("{}~", finding.kind.id), points.min(left)));
+                left -= points.min(left);
+            } else {
+                terms.push((finding.kind.id.to_owned(), points));
+            }
         }
         if let Some(value) = self.values.get(score.value as usize) {
             terms.extend(model.context_terms(value));

@@ -142,6 +142,10 @@ impl Model {
 /// What a finding that is only mentioned weighs of that: a long text mentions many.
 const MENTIONED: f32 = 0.1;
 
+/// What all mentions of a value may weigh together: a text that speaks of everything is still no attack. With what is live in it
+/// they count up to here; more of them take nothing away.
+pub(crate) const MENTIONS_MAX: f32 = 2.5;
+
 /// Weights until some are learned.
 fn prior(severity: Severity) -> [f32; 2] {
     let weight = match severity {
@@ -198,12 +202,14 @@ pub(crate) fn score(
     let of_this = |finding: &&Finding| {
         finding.value == number && (base as usize..end).contains(&usize::from(finding.feature))
     };
-    let mut points = 0.0;
+    let (mut points, mut mentions) = (0.0, 0.0);
     let mut any = false;
     for finding in findings.iter().filter(of_this) {
-        points += model.weight(usize::from(finding.feature - base), finding.mentioned);
+        let weight = model.weight(usize::from(finding.feature - base), finding.mentioned);
+        *(if finding.mentioned { &mut mentions } else { &mut points }) += weight;
         any = true;
     }
+    points += mentions.min(MENTIONS_MAX);
     if !any {
         return None;
     }

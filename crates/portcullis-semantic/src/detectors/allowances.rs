@@ -274,7 +274,16 @@ fn markup() {
         "embed_html",
         "<script src=\"https://player.vimeo.com/api/player.js\"></script>",
     );
+    check.passes(
+        Class::Xss,
+        "template",
+        "<body onload=\"init()\"><script>setTimeout(function(){location.reload()},5000)</script>",
+    );
+    check.passes(Class::Xss, "cells.source", "page = \"<canvas onload='resize()'></canvas>\"");
     for text in [
+        "<body onload=\"alert(1)\">",
+        "<body onload=\"top['al'+'ert'](1)\">",
+        "<svg onload=location=name>",
         "<script src=https://a.example/x.js></script>",
         "<script src=\"https://www.googletagmanager.com/gtm.js?id=GTM-1\"></script>",
         "<script src=\"https://www.googletagmanager.com/gtag/js?id=GTM-1\"></script>",
@@ -293,5 +302,23 @@ fn markup() {
     for name in ["comment", "q", "id", "name"] {
         check.blocked(Class::Xss, name, "<script src=\"https://player.vimeo.com/api/player.js\"></script>");
     }
+    check.done();
+}
+
+/// A text that speaks of everything passes; one piece that is live in it does not.
+#[test]
+fn many_mentions() {
+    let article = "```sql\nSELECT a, COUNT(*) FROM b WHERE c LIKE '%x%' AND d IS NULL GROUP BY a HAVING COUNT(*) > 5 ORDER BY 1\n\
+        SELECT CASE WHEN a > 1 THEN CONCAT(a, 'x') END FROM information_schema.tables UNION ALL SELECT 1, 2 LIMIT 10\n\
+        CREATE TABLE t (id INT); DROP TABLE t; INSERT INTO t VALUES (1); -- done\nWHERE 1=1 OR '1'='1'\n```\n";
+    let mut check = Check::default();
+    check.passes(Class::Sqli, "wikitext", article);
+    check.passes(Class::Sqli, "wikitext", &article.repeat(20));
+    for attack in ["x' or '1'='1", "x') union select a,b from c-- -", "1; drop table a-- -"] {
+        check.blocked(Class::Sqli, "wikitext", &format!("{attack}\n{article}"));
+    }
+    check.blocked(Class::Xss, "wikitext", &format!("{article}<svg onload=alert(1)>"));
+    check.blocked(Class::Command, "wikitext", &format!("{article} I liked it;cat /etc/passwd"));
+    check.blocked(Class::Sqli, "id", article);
     check.done();
 }

@@ -287,8 +287,13 @@ impl PathTraversal {
                 && path.root != Root::Share
                 && path.names().len() > 1
                 && self.names.is_system(target);
-            // In a document or a header text names folders of the machine.
-            let is_named = is_mention && !matches!(place, Place::Query | Place::Form | Place::MultipartField);
+            // A text names folders of the machine: one that stands behind other text opens none of them.
+            let is_parted = || {
+                let before = &text[..path.span.start as usize];
+                before.last().is_some_and(u8::is_ascii_whitespace) && !before.trim_ascii().is_empty()
+            };
+            let is_field = matches!(place, Place::Query | Place::Form | Place::MultipartField);
+            let is_named = is_mention && (!is_field || is_parted());
             if is_system && (is_named || is_program_folder(target)) {
                 add(PLACE);
             } else if is_system {

@@ -251,9 +251,10 @@ pub(in crate::detectors) fn takes_title(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), TITLES)
 }
 
-/// The field is for markup that the site's pages show as it is: `html`, `custom_markup`, `body_html`.
+/// The field is for markup that the site's pages show as it is: `html`, `custom_markup`, `body_html`, `template`.
 pub(in crate::detectors) fn takes_markup(location: Location<'_>) -> bool {
-    is_of_body(location.place) && has_word(last_part(location.name), &[b"html", b"markup", b"embed"])
+    is_of_body(location.place)
+        && has_word(last_part(location.name), &[b"html", b"markup", b"embed", b"template", b"tpl"])
 }
 
 /// The field lists words that texts may not have: `disallowed_keys`, `blocked_words`.

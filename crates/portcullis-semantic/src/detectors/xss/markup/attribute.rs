@@ -273,7 +273,9 @@ impl Reader<'_, '_, '_, '_> {
         } else {
             EVENT_ATTRIBUTE
         };
-        self.run(kind, whole, false);
+        // A page calls functions of its own; what shows, sends, loads or reads something is found as that.
+        let is_own = kind != EVENT_SINK && !self.element.in_page && self.takes_page();
+        self.run(kind, whole, is_own);
     }
 
     /// What the forms and buttons of a page do: nothing but a visitor's deed brings these events about. The outcome of a click on a

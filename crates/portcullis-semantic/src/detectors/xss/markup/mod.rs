@@ -291,7 +291,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             && memchr::memmem::find(bytes, b"</").is_none();
         if (acts || is_mere) && begins_code(bytes) {
             // It shows, sends, loads and reads nothing: the snippet of a counter.
-            self.run(SCRIPT_CODE, whole, purpose::takes_markup(self.found.location));
+            self.run(SCRIPT_CODE, whole, self.takes_page());
         } else if !loads {
             let is_text = is_said || is_component || has_words(bytes);
             self.add(if is_text { SCRIPT_TAG } else { SCRIPT_EMPTY }, whole, false);
@@ -303,6 +303,12 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 self.add(SCRIPT_ENDED, whole, false);
             }
         }
+    }
+
+    /// The field is for a page, or for code that writes one.
+    fn takes_page(&self) -> bool {
+        let location = self.found.location;
+        purpose::takes_markup(location) || purpose::takes_code(location)
     }
 
     fn style(&mut self, body: Span) {
