@@ -3,6 +3,7 @@
 use portcullis_http::body::{overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
+use crate::detectors::path::{QUERY_PATH, bypass};
 use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer};
@@ -146,6 +147,9 @@ impl Analysis {
         }
         let Some(query) = query else { return };
         self.look(detectors, Location::of(Place::QueryString), query);
+        if bypass::is_query_path(path, query) {
+            self.note(detectors, Location::of(Place::QueryString), Class::Path, QUERY_PATH, query);
+        }
         // Browsers encode them: who sends a tag or a quote as it is may mean all of the query, whatever `&` and `=` are in it.
         let is_whole = || memchr::memchr2(b'\'', b'"', query).is_some() && !is_pairs(query);
         if memchr::memchr(b'<', query).is_some() || is_whole() {

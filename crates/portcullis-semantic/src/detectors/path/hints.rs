@@ -4,6 +4,18 @@ use crate::Hint;
 
 /// Words of which a suspicious path has at least one.
 pub(super) const HINTS: &[Hint] = &[
+    Hint::text(";/"),
+    Hint::text(";."),
+    Hint::text("%3b"),
+    Hint::text("%09"),
+    Hint::text("%0b"),
+    Hint::text("%0c"),
+    Hint::text("%1c"),
+    Hint::text("%1d"),
+    Hint::text("%1e"),
+    Hint::text("%1f"),
+    Hint::text("%85"),
+    Hint::text("%a0"),
     Hint::text("%3a%5c"),
     Hint::text("%3a%2f"),
     Hint::text(":%5c"),

@@ -5,6 +5,7 @@
 //! encoded, or one that ends at a file of the machine, is not. A value that is a path from its first byte counts in full;
 //! a path in the middle of text is loose.
 
+pub(crate) mod bypass;
 mod hints;
 mod names;
 mod target;
@@ -18,6 +19,7 @@ use portcullis_types::Span;
 use super::purpose;
 use super::scan::find_in;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
+use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
@@ -49,6 +51,10 @@ kinds! {
     PLACE "path.place" Warning "the value is a path into a folder that machines have, and sites may have too";
     SYSTEM_NAME "path.system-name" Warning "the value is a path to a configuration, a log or keys";
     SEPARATOR_ODD "path.separator-odd" Critical "the path of the request has a separator or a dot that is written as no UTF-8 has it";
+    PARAMETER_ODD "path.parameter-odd" Critical "a path parameter without a name, or one that is an extension, which rules of access and servers read differently";
+    DOT_ENCODED "path.dot-encoded" Critical "a segment of the request's path that is one dot, encoded";
+    TRIMMED "path.trimmed" Critical "the request's path ends in a sign that some servers take away before they look at it";
+    QUERY_PATH "path.query-path" Critical "the query is the path of another page, for checks that look for an open one anywhere in the target";
     NUL "path.nul" Error "a path is cut off by a NUL byte";
     WRAPPER "path.wrapper" Critical "a stream wrapper reads, unpacks or runs what it names";
     FILTERS "path.filters" Critical "names filters of PHP's streams";
@@ -113,6 +119,13 @@ impl Detector for PathTraversal {
             return;
         }
         let text = input.text;
+        if input.location.place == Place::Path
+            && let Some((kind, span)) = bypass(text)
+        {
+            found.add(kind, span);
+        } else if input.location.place == Place::Query && ends_in_extension(text) {
+            found.add(PARAMETER_ODD, Span::new(0, text.len()));
+        }
         let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
         // `. /web.xml`, `.. /x`: a name of dots and spaces, of which the system takes the spaces.
         let dots = text[start..].iter().take(3).take_while(|b| **b == b'.').count();

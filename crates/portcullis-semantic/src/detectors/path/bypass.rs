@@ -1,0 +1,140 @@
+//! Paths of a request that rules of access read otherwise than the server behind them: a parameter in place of a name's end, a dot
+//! written as a number, a sign that only one of them takes away.
+
+use portcullis_types::Span;
+
+use super::{DOT_ENCODED, PARAMETER_ODD, TRIMMED};
+use crate::KindId;
+
+/// What `path`, as sent, has of these.
+pub(super) fn bypass(path: &[u8]) -> Option<(KindId, Span)> {
+    let mut start = 0;
+    for segment in path.split(|b| *b == b'/') {
+        let span = Span::new(start, start + segment.len());
+        start += segment.len() + 1;
+        if has_odd_parameter(segment, start <= path.len()) {
+            return Some((PARAMETER_ODD, span));
+        }
+        if is_encoded_dot(segment) {
+            return Some((DOT_ENCODED, span));
+        }
+    }
+    trimmed(path).map(|at| (TRIMMED, Span::new(at, path.len())))
+}
+
+/// `/admin;/users`, `/admin;.css`, `/admin%3b.js`: a parameter without a name, or one that is an extension. Servlets drop it, and who
+/// compares the path, or looks at its end, does not. `a;jsessionid=1` has a name.
+fn has_odd_parameter(segment: &[u8], goes_on: bool) -> bool {
+    let raw = memchr::memchr(b';', segment).map(|at| (at, 1));
+    let coded = segment.windows(3).position(|unit| unit.eq_ignore_ascii_case(b"%3b")).map(|at| (at, 3));
+    let Some((at, len)) = [raw, coded].into_iter().flatten().min() else { return false };
+    let parameter = &segment[at + len..];
+    // `..;` is read as a step up.
+    let is_step = segment[..at].ends_with(b"..");
+    !is_step && (parameter.is_empty() && goes_on || is_extension(parameter))
+}
+
+/// A path that ends in `;.jsp`: `jsp=/app/rest/server;.jsp`
+pub(super) fn ends_in_extension(path: &[u8]) -> bool {
+    path.starts_with(b"/")
+        && memchr::memrchr(b';', path).is_some_and(|at| is_extension(&path[at + 1..]))
+        && !path.iter().any(u8::is_ascii_whitespace)
+}
+
+/// `.css`
+fn is_extension(text: &[u8]) -> bool {
+    matches!(text, [b'.', end @ ..] if (2..=5).contains(&end.len()) && end.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// `/%2e/admin`: a client that knows what a dot is leaves such a segment out.
+fn is_encoded_dot(segment: &[u8]) -> bool {
+    segment.eq_ignore_ascii_case(b"%2e")
+}
+
+/// Where a sign stands at the end that frameworks take away as white space and proxies do not: controls and no-break spaces of
+/// single bytes. A browser takes tabs and line ends out of an address before it sends it.
+fn trimmed(path: &[u8]) -> Option<usize> {
+    let at = path.len().checked_sub(3)?;
+    let [b'%', high, low] = path[at..] else { return None };
+    let is_control = matches!((high, low), (b'0', b'9' | b'b' | b'B' | b'c' | b'C'))
+        || high == b'1' && matches!(low, b'c'..=b'f' | b'C'..=b'F');
+    // Not the second byte of a letter.
+    let is_alone =
+        !matches!(path[..at], [.., b'%', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', _] | [.., 0x80..=0xFF]);
+    let is_space = matches!((high, low), (b'8', b'5') | (b'a' | b'A', b'0')) && is_alone;
+    (is_control || is_space).then_some(at)
+}
+
+/// `?/webhooks/trigger` behind the path of something else: who looks for an open address anywhere in the target finds it there. Sites
+/// whose pages stand in the query have them behind their root or a script; a form's action is one name.
+pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
+    let last = &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..];
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let mut names = query.split(|b| *b == b'/');
+    let begins = names.next() == Some(b"");
+    let mut count = 0;
+    begins
+        && !last.is_empty()
+        && memchr::memchr(b'.', last).is_none()
+        && names.all(|name| {
+            count += 1;
+            !name.is_empty() && name.iter().all(is_name)
+        })
+        && count >= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_are_read_twice() {
+        for path in [
+            "/admin;/users",
+            "/admin;.css",
+            "/app/rest/users;.jsp",
+            "/api/private%3b.js",
+            "/x/%3B/y",
+            "/%2e/admin",
+            "/a/%2E/b",
+            "/admin%09",
+            "/admin%1F",
+            "/admin%A0",
+            "/admin%85",
+        ] {
+            assert!(bypass(path.as_bytes()).is_some(), "{path}");
+        }
+        for path in [
+            "/cart;jsessionid=0A1B",
+            "/map;lat=1;lon=2/tiles",
+            "/a;b",
+            "/see-this;",
+            "/a.b;v=1.2",
+            "/%C3%A0",
+            "/caf%C3%85",
+            "/a%20",
+            "/x;jsessionid=1.node2",
+            "/a/./b",
+            "/v1.2/%2ewell-known",
+        ] {
+            assert!(bypass(path.as_bytes()).is_none(), "{path}");
+        }
+        assert!(ends_in_extension(b"/app/rest/server;.jsp") && !ends_in_extension(b"/a b;.jsp"));
+        assert!(!ends_in_extension(b"/a;v=1.jsp"));
+    }
+
+    #[test]
+    fn queries_that_are_paths() {
+        assert!(is_query_path(b"/api/global/users", b"/webhooks/trigger"));
+        for (path, query) in [
+            ("/", "/blog/post"),
+            ("/index.php", "/blog/post"),
+            ("/forum/", "/topic/1"),
+            ("/login", "/register"),
+            ("/api/users", "path=/a/b"),
+            ("/api/users", "/a//b"),
+        ] {
+            assert!(!is_query_path(path.as_bytes(), query.as_bytes()), "{path}?{query}");
+        }
+    }
+}
