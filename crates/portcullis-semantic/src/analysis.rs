@@ -1,9 +1,11 @@
 //! One message: values in, findings and scores out.
 
 mod forms;
+mod seam;
 mod thin;
 
 use forms::Form;
+use seam::Seam;
 use std::sync::Arc;
 
 use portcullis_types::Span;
@@ -133,6 +135,8 @@ pub struct Analysis {
     spare: Vec<u8>,
     /// Decoded pieces of the message, see `message.rs`.
     pub(crate) pieces: Vec<u8>,
+    /// What one field may be to the next.
+    seam: Seam,
     /// What is known of header fields; one of its own, made at first use, where none is shared.
     memo: Option<Memo>,
 }
@@ -153,6 +157,7 @@ impl Analysis {
         self.findings.clear();
         self.findings_max = 0;
         self.judge = None;
+        self.seam.clear();
         self.values.clear();
         self.dropped = 0;
         self.left_out = 0;
@@ -230,10 +235,16 @@ impl Analysis {
 
     /// Looks at a value of a message that has brought its allowance.
     pub(crate) fn look(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
+        self.look_alone(detectors, location, bytes);
+        self.across(detectors, location, bytes);
+    }
+
+    /// The same, whatever other values the message has.
+    fn look_alone(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
         let groups = ByteGroups::of(bytes);
         let is_plain = decode::is_plain(bytes, groups);
         let is_word = is_plain && groups.is_within(ByteGroups::ALPHANUMERIC) && location.place.is_value();
-        if is_word && !may_be_command(location.name, bytes) {
+        if is_word && !may_be_command(location.name, bytes) && !decode::is_short_command(bytes) {
             return;
         }
         self.thin(detectors);

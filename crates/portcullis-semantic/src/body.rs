@@ -192,8 +192,14 @@ impl Analysis {
             }
         };
         sink.flush();
-        if processor == Processor::UrlEncoded {
-            self.joined(detectors, Place::Form, body);
+        match processor {
+            Processor::UrlEncoded => self.joined(detectors, Place::Form, body),
+            Processor::Json => {
+                decode::keys_of_nothing(body, &mut |key| {
+                    self.look(detectors, Location::of(Place::Name), key)
+                });
+            }
+            _ => {}
         }
         report
     }

@@ -43,7 +43,7 @@ impl Forms {
     /// there are too many of them.
     fn keep(&mut self, value: &[u8], part: u32, layer: Layer, layers: Option<Layers>, form: &[u8]) {
         let end = self.bytes.len() + form.len();
-        let is_part = matches!(layer, Layer::Json | Layer::Parameter);
+        let is_part = matches!(layer, Layer::Json | Layer::Parameter | Layer::Php);
         // What two ways of decoding lead to has been looked at once, or will be.
         let mut known = self.list.iter().take(FORMS_MAX);
         if form == value || known.any(|known| known.span.of(&self.bytes) == form) {

@@ -14,7 +14,28 @@ const DECODED_BYTES_MIN: usize = 6;
 
 /// True if `text` is long enough for Base64.
 pub(super) fn may_be_base64(text: &[u8]) -> bool {
-    text.len() >= BASE64_BYTES_MIN || is_padded(text)
+    text.len() >= BASE64_BYTES_MIN || is_padded(text) || is_short_command(text)
+}
+
+/// Shorter than other Base64, without padding, and nothing but a separator of commands and a word: `O2lk` is `;id`. The first
+/// letter tells the separator, so that hardly any word is decoded.
+pub(crate) fn is_short_command(text: &[u8]) -> bool {
+    let (&[b'O' | b'f' | b'J' | b'C', _, _, _, ..], ..BASE64_BYTES_MIN) = (text, text.len()) else {
+        return false;
+    };
+    let mut bits = 0u64;
+    for &b in text {
+        let Some(value) = base64_value(b) else { return false };
+        bits = bits << 6 | u64::from(value);
+    }
+    // What is left over of the last byte is zero.
+    let over = 6 * text.len() % 8;
+    let len = 6 * text.len() / 8;
+    let bytes = (bits >> over << (64 - 8 * len)).to_be_bytes();
+    over < 6
+        && bits & ((1 << over) - 1) == 0
+        && matches!(bytes[0], b';' | b'|' | b'&' | b'\n')
+        && bytes[1..len].iter().all(u8::is_ascii_lowercase)
 }
 
 fn is_padded(text: &[u8]) -> bool {
@@ -52,7 +73,9 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
     }
     for part in body.split(|&b| b == b'.').take(5).filter(|part| may_be_base64(part)) {
         out.clear();
-        if !base64_part(part, out) || out.len() < DECODED_BYTES_MIN && !is_padded(part) {
+        if !base64_part(part, out)
+            || out.len() < DECODED_BYTES_MIN && !is_padded(part) && !is_short_command(part)
+        {
             continue;
         }
         if is_mostly_text(out) {

@@ -12,7 +12,9 @@ mod signs;
 mod structured;
 mod texts;
 
+pub(crate) use binary::is_short_command;
 pub(crate) use packed::inflate;
+pub(crate) use structured::keys_of_nothing;
 pub(crate) use texts::{code, may_have_code, texts, texts_in_part};
 
 use crate::{ByteGroups, Layers};
@@ -41,6 +43,8 @@ pub enum Layer {
     Json,
     /// A parameter of a URL or form in a string.
     Parameter,
+    /// A string in what PHP has serialised.
+    Php,
 }
 
 impl Layer {
@@ -62,6 +66,7 @@ impl Layer {
             Layer::Utf7 => "utf7",
             Layer::Json => "json",
             Layer::Parameter => "parameter",
+            Layer::Php => "php",
         }
     }
 }
@@ -94,6 +99,11 @@ pub(crate) fn unwrap(
     if groups.has(b'%') {
         try_one(Layer::Percent, spare, signs::percent);
     }
+    // What was encoded twice has lost its percent signs, and its spaces are still plus signs.
+    const TELLING: ByteGroups = ByteGroups::of(b"'\"(;#");
+    if groups.has(b'+') && !groups.has(b'%') && groups.intersects(TELLING) {
+        try_one(Layer::Percent, spare, signs::plus);
+    }
     if groups.has(b'&') {
         try_one(Layer::Entity, spare, signs::entities);
     }
@@ -115,6 +125,9 @@ pub(crate) fn unwrap(
         if binary::hex(text, groups, spare) {
             emit(Layer::Hex, spare);
         }
+    }
+    if groups.has(b':') && groups.has(b'"') {
+        structured::php_strings(text, &mut |form| emit(Layer::Php, form));
     }
     if groups.has(b'?') || groups.has(b'=') && groups.has(b'&') {
         structured::parameters(text, &mut |form| emit(Layer::Parameter, form));
@@ -139,7 +152,8 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
     const HARMLESS: ByteGroups = ByteGroups::of(b"az09-_. ,:/;()@#!*'\"<>?~|`^$\t");
     // Words, not Base64 with spaces around it or `Basic ` before it.
     let has_words = || text.trim_ascii_end().iter().skip(BASE64_LEAD_BYTES).any(|b| *b == b' ');
-    groups.is_within(HARMLESS) && (text.len() < binary::BASE64_BYTES_MIN || groups.has(b' ') && has_words())
+    let is_short = || text.len() < binary::BASE64_BYTES_MIN && !is_short_command(text);
+    groups.is_within(HARMLESS) && (is_short() || groups.has(b' ') && has_words())
 }
 
 /// A space behind more bytes than this is no end of what stands before Base64.
@@ -252,6 +266,9 @@ mod tests {
         check(b"%u0027 a+b", Layer::Percent, &["' a+b"]);
         check(b"a+%2B%27", Layer::Percent, &["a +'"]);
         check(b"100% of", Layer::Percent, &[]);
+        check(b"'+or+1=1--", Layer::Percent, &["' or 1=1--"]);
+        check(b"c++", Layer::Percent, &[]);
+        check(b"'a' + 'b' + 'c'", Layer::Percent, &[]);
     }
 
     #[test]
@@ -287,6 +304,12 @@ mod tests {
         check(b" MScgb3IgMT0xIC0t ", Layer::Base64, &["1' or 1=1 --"]);
         check(b"Basic MScgb3IgMT0xIC0t", Layer::Base64, &["1' or 1=1 --"]);
         check(b"passwordpassword", Layer::Base64, &[]);
+        check(b"O2lk", Layer::Base64, &[";id"]);
+        check(b"fGxz", Layer::Base64, &["|ls"]);
+        check(b"O2Rpcg", Layer::Base64, &[";dir"]);
+        for word in [&b"from"[..], b"June", b"Over", b"Once", b"O2ld", b"O2lkO"] {
+            check(word, Layer::Base64, &[]);
+        }
     }
 
     #[test]
@@ -310,6 +333,11 @@ mod tests {
         check(b"http://a.example/?id=1%27&x=2", Layer::Parameter, &["1'", "2"]);
         check(b"a=1&b=2", Layer::Parameter, &["1", "2"]);
         check(b"http://a.example/?alert(1)", Layer::Parameter, &["alert(1)"]);
+        check(br#"{"x' or 1=1-- " : { } ,"b":[{"c d":[]}],"e":{}}"#, Layer::Json, &["x' or 1=1-- ", "c d"]);
+        check(br#"{"a \"b":{}}"#, Layer::Json, &[r#"a \"b"#]);
+        check(br#"a:2:{s:1:"x";s:6:"a";s:2";i:1;}"#, Layer::Php, &["x", "a\";s:2"]);
+        check(br#"cart|a:1:{i:0;s:4:"O2lk";}"#, Layer::Php, &["O2lk"]);
+        check(br#"its: "a" and s:1:"x""#, Layer::Php, &[]);
         check(b"and/or?", Layer::Parameter, &[]);
         check(b"fish & chips", Layer::Parameter, &[]);
     }

@@ -38,6 +38,15 @@ pub(super) fn percent(text: &[u8], out: &mut Vec<u8>) -> bool {
     decoded
 }
 
+/// `+` for a space, where there is none and several of them stand.
+pub(super) fn plus(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let parts_words = memchr(b' ', text).is_none() && memchr::memchr_iter(b'+', text).nth(1).is_some();
+    if parts_words {
+        out.extend(text.iter().map(|b| if *b == b'+' { b' ' } else { *b }));
+    }
+    parts_words
+}
+
 fn hex_number(text: &[u8], digits: usize) -> Option<u32> {
     text.get(..digits)?.iter().try_fold(0, |number, &b| Some(number << 4 | hex_digit(b)?))
 }

@@ -54,8 +54,75 @@ pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
     let mut parser = Json::new(limits());
     let mut sink = Members { emit, before: Vec::new() };
     parser.feed(trimmed, &mut sink);
-    parser.finish(&mut sink).error.is_none()
+    let is_whole = parser.finish(&mut sink).error.is_none();
+    if is_whole {
+        keys_of_nothing(trimmed, &mut |key| (sink.emit)(key));
+    }
+    is_whole
 }
+
+/// The keys of `document` that are more than words and whose value is an object or array without anything in it, as they stand there:
+/// no value names them.
+pub(crate) fn keys_of_nothing(document: &[u8], emit: &mut dyn FnMut(&[u8])) {
+    for close in memchr::memchr2_iter(b'}', b']', document) {
+        let open = if document[close] == b'}' { b'{' } else { b'[' };
+        let Some(head) = document[..close].trim_ascii_end().strip_suffix(&[open]) else { continue };
+        let Some(head) = head.trim_ascii_end().strip_suffix(b":") else { continue };
+        let Some(head) = head.trim_ascii_end().strip_suffix(b"\"") else { continue };
+        let is_escaped = |at: usize| {
+            let slashes = head[..at].iter().rev().take_while(|b| **b == b'\\').count();
+            slashes % 2 == 1
+        };
+        // The key of a document in a string, which is looked at by itself.
+        if is_escaped(head.len()) {
+            continue;
+        }
+        let mut quotes = memchr::memrchr_iter(b'"', head);
+        let Some(start) = quotes.find(|at| !is_escaped(*at)) else { continue };
+        let key = &head[start + 1..];
+        if is_odd_name(key) {
+            emit(key);
+        }
+    }
+}
+
+/// The strings in a value that PHP has serialised, of which each tells its length: `a:1:{s:1:"x";s:4:"O2lk";}`. The first of them is the
+/// name of a class or key like the others.
+pub(super) fn php_strings(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
+    if !is_php(text) {
+        return;
+    }
+    let mut at = 0;
+    while let Some(found) = memchr::memmem::find(&text[at..], b"s:") {
+        let digits = at + found + 2;
+        at = digits;
+        let count = text[digits..].iter().take(LENGTH_DIGITS_MAX).take_while(|b| b.is_ascii_digit()).count();
+        let is_begun = digits == 2 || matches!(text[digits - 3], b'{' | b';' | b':' | b'|' | b'}');
+        let len =
+            str::from_utf8(&text[digits..digits + count]).ok().and_then(|len| len.parse::<usize>().ok());
+        let Some(len) = len.filter(|_| is_begun) else { continue };
+        let Some(rest) = text[digits + count..].strip_prefix(b":\"") else { continue };
+        if len > 0 && rest.get(len) == Some(&b'"') {
+            emit(&rest[..len]);
+            at = text.len() - rest.len() + len;
+        }
+    }
+}
+
+/// No string that is looked at is longer than such a number says.
+const LENGTH_DIGITS_MAX: usize = 9;
+
+/// An array, object or string begins as PHP serialises one, perhaps behind the name that a session keeps it by.
+fn is_php(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let name =
+        text.iter().take(SESSION_NAME_MAX).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let value = if text.get(name) == Some(&b'|') { &text[name + 1..] } else { text };
+    matches!(value, [b'a' | b'O' | b'C' | b's', b':', b'0'..=b'9' | b'+', ..])
+}
+
+/// A longer word is no variable of a session.
+const SESSION_NAME_MAX: usize = 64;
 
 /// The parameters of a URL's query, or of a string that is pairs joined by `&`.
 pub(super) fn parameters(text: &[u8], emit: &mut dyn FnMut(&[u8])) {

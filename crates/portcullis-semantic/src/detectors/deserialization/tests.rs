@@ -106,3 +106,19 @@ fn other_containers() {
     let (have, blocks) = run(Place::Name, "", b"config.as xyz.__construct().config");
     assert!(blocks, "{have}");
 }
+
+/// What stands in a string of a serialised value is looked at by itself, in whatever it is encoded.
+#[test]
+fn strings_in_what_php_serialised() {
+    use crate::detectors::testing::look;
+    for (class, text) in [
+        (Class::Command, "a:1:{s:1:\"x\";s:24:\"O2NhdCAvZXRjL3Bhc3N3ZA==\";}"),
+        (Class::Command, "cart|a:1:{s:1:\"x\";s:4:\"O2lk\";}"),
+        (Class::Sqli, "a:1:{s:4:\"name\";s:13:\"x' or 'a'='a'\";}"),
+    ] {
+        assert!(look(class, Place::Cookie, "cart", text.as_bytes()).1, "{text}");
+    }
+    assert!(
+        !look(Class::Sqli, Place::Cookie, "cart", b"a:2:{s:4:\"name\";s:7:\"O'Brien\";s:1:\"n\";i:3;}").1
+    );
+}
