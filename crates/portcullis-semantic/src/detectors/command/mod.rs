@@ -15,6 +15,7 @@ mod names;
 mod positions;
 mod shape;
 mod special;
+mod stranger;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use self::field::CommandField;
 use self::names::Group;
 pub(super) use self::names::Names;
 use self::positions::{Positions, Sign};
+use self::stranger::{is_glued, stranger};
 use self::surroundings::Surroundings;
 use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
@@ -50,6 +52,7 @@ kinds! {
     OUTPUT "command.output" Notice "a command that writes a text";
     TOOL "command.tool" Notice "a tool of developers";
     CMDLET "command.cmdlet" Error "a command of PowerShell";
+    UNKNOWN "command.unknown" Error "a program with an option or a path, by its shape, glued behind a separator";
     BARE "command.bare" Warning "the command takes no argument, and none follows";
     BARE_WORD "command.bare-word" Notice "the command's name is also a word, and nothing follows";
     SENSITIVE_FILE "command.sensitive-file" Error "its argument is a file that tells about the system";
@@ -155,7 +158,24 @@ impl Command {
         let mut plain_until = None;
         for position in Positions::new(text, input.groups) {
             let line = &text[position.at..];
-            if !self.names.may_begin(line) || !input.groups.has(b'$') && is_pair(line) {
+            let by_shape = |found: &mut Found<'_>| {
+                let Some(span) =
+                    stranger(text, &position).filter(|_| !is_whole_body && !takes_password && !is_file)
+                else {
+                    return;
+                };
+                for kind in [position.sign.kind(), UNKNOWN] {
+                    match takes_code || may_quote {
+                        true => found.mention(kind, span),
+                        false => found.add(kind, span),
+                    }
+                }
+            };
+            if !input.groups.has(b'$') && is_pair(line) {
+                continue;
+            }
+            if !self.names.may_begin(line) {
+                by_shape(found);
                 continue;
             }
             // What has line ends is no form that nobody has decoded, but lines of Base64, say.
@@ -168,7 +188,10 @@ impl Command {
             if !found.may_walk(reader.bytes_read(), reader.words_read()) {
                 return;
             }
-            let Some(call) = call else { continue };
+            let Some(call) = call else {
+                by_shape(found);
+                continue;
+            };
             let is_begin = position.sign == Sign::Begin;
             // `more and more of it`, `ping a.example`: what people write, and no more than that.
             let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
@@ -189,6 +212,7 @@ impl Command {
             let is_by_chance = is_whole_body && (call.has(BARE) || call.has(BARE_WORD))
                 || takes_password && !call.parts_words(text);
             if call.is_bare_name() && !is_sure || is_by_chance {
+                by_shape(found);
                 continue;
             }
             let start = pipe.filter(|_| after_pipe).map_or(position.start, |call| call.start as usize);
@@ -215,6 +239,12 @@ impl Command {
             if call.group == Group::Tool && !call.has(INSTALL) {
                 // What developers paste: it says nothing by itself.
                 add(TOOL, call.span());
+                // Behind a separator that touches the value and the tool nobody pasted a line.
+                let is_part = matches!(position.sign, Sign::Semicolon | Sign::Pipe | Sign::Logical);
+                if is_part && is_glued(text, &position) && call.arguments > 1 {
+                    add(position.sign.kind(), call.span());
+                    add(UNKNOWN, call.span());
+                }
                 continue;
             }
             add(position.sign.kind(), Span::new(position.start, call.end));
@@ -254,6 +284,10 @@ fn reader_takes_pipe(call: &call::Call) -> bool {
 
 /// Signs that stand in commands whose name cannot be read without a shell.
 const HINTS: &[Hint] = &[
+    Hint::text(" -"),
+    Hint::text(" /"),
+    Hint::text(">/"),
+    Hint::text("</"),
     Hint::text("$"),
     Hint::text("`"),
     Hint::text("''"),

@@ -45,6 +45,8 @@ pub(super) struct Call {
     is_closed: bool,
     /// Words of a sentence are among its arguments.
     pub is_prose: bool,
+    /// How many arguments it has.
+    pub arguments: usize,
     /// An argument is a path from the root of the system, or a key of Windows' registry.
     reaches_out: bool,
 }
@@ -228,6 +230,7 @@ impl<'r, 't> Reader<'r, 't> {
                                 is_closed: false,
                                 is_prose: false,
                                 reaches_out: false,
+                                arguments: 0,
                                 is_listed: false,
                             };
                             call.note(READING);
@@ -281,6 +284,7 @@ impl<'r, 't> Reader<'r, 't> {
                 is_closed: false,
                 is_prose: false,
                 reaches_out: false,
+                arguments: 0,
                 is_listed: command.is_listed,
             };
             if prefixed {
@@ -426,6 +430,7 @@ impl<'r, 't> Reader<'r, 't> {
                 }
             }
         }
+        call.arguments = seen.count;
         self.judge(command, call, &seen)
     }
 }

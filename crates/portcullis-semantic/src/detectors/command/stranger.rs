@@ -1,0 +1,166 @@
+//! Programs that no table has: a name behind a separator, glued to the value, with arguments as only programs take them.
+//!
+//! There are more programs than names in a list, and most of them read, write or run something. What tells a command line here is its
+//! shape alone: no space where people put one, and an option or a path from the root behind the name.
+
+use portcullis_lex::shell::Marks;
+use portcullis_types::Span;
+
+use super::positions::{Position, Sign};
+use super::shape::{self, Shape};
+
+/// How far a command is read, and how many words it may have.
+const LINE_BYTES_MAX: usize = 160;
+const WORDS_MAX: usize = 10;
+const NAME_BYTES_MAX: usize = 40;
+/// Words in a row that are arguments of nothing: a sentence.
+const PROSE_WORDS: usize = 3;
+
+/// Where a command stands at `position` that is one by its shape.
+pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
+    if !matches!(position.sign, Sign::Semicolon | Sign::Logical | Sign::Pipe | Sign::Substitution) {
+        return None;
+    }
+    let lead = text[position.at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let is_glued = is_glued(text, position);
+    // With a space before it the first argument has to be an option of one letter with something behind it.
+    let line = memchr::memrchr(b'\n', &text[..position.start]).map_or(0, |at| at + 1);
+    // The row of a table.
+    let is_row = position.sign == Sign::Pipe && text[line..].trim_ascii_start().starts_with(b"|");
+    if is_row || !is_glued && position.sign == Sign::Pipe {
+        return None;
+    }
+    let start = position.at + lead;
+    let line = &text[start..text.len().min(start + LINE_BYTES_MAX)];
+    let end = line.iter().position(|b| b";|&\n\r`)".contains(b)).unwrap_or(line.len());
+    let line = &line[..end];
+    let mut words = line.split(|b| b.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    let name = words.next()?;
+    let writes = name.iter().position(|b| matches!(b, b'>' | b'<'));
+    let (name, target) = name.split_at(writes.unwrap_or(name.len()));
+    if !is_name(name) {
+        return None;
+    }
+    let (mut count, mut in_row, mut evidence) = (0, 0, 0);
+    let mut is_first_option = false;
+    evidence += usize::from(is_redirection(target));
+    for word in words.clone().take(WORDS_MAX) {
+        count += 1;
+        if is_short_option(word) || is_long_option(word) {
+            is_first_option |= count == 1 && is_short_option(word);
+            evidence += 1;
+            in_row = 0;
+        } else if is_redirection(word) || is_from_root(word) {
+            evidence += 1;
+            in_row = 0;
+        } else if word.iter().all(u8::is_ascii_alphabetic) {
+            in_row += 1;
+            if in_row >= PROSE_WORDS {
+                return None;
+            }
+        } else {
+            in_row = 0;
+        }
+    }
+    let is_one = match is_glued {
+        true => evidence > 0,
+        false => is_first_option && count > 1 && evidence > 1,
+    };
+    is_one.then(|| Span::new(start, start + end))
+}
+
+/// No space stands before the separator or behind it, and it ends no reference of HTML.
+pub(super) fn is_glued(text: &[u8], position: &Position) -> bool {
+    let before = &text[..position.start];
+    let is_joined =
+        position.sign == Sign::Substitution || before.last().is_some_and(|b| !b.is_ascii_whitespace());
+    let is_reference = || {
+        let name =
+            before.iter().rev().take(12).take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
+        name > 1 && before[..before.len() - name].ends_with(b"&")
+    };
+    is_joined
+        && text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace())
+        && !(position.sign == Sign::Semicolon && is_reference())
+}
+
+/// `make`, `./x`, `/opt/a/b`, `.` and `:`: what a shell takes for a command.
+fn is_name(name: &[u8]) -> bool {
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_./~+-".contains(b);
+    matches!(name, b"." | b":")
+        || (2..=NAME_BYTES_MAX).contains(&name.len())
+            && matches!(name[0], b'a'..=b'z' | b'/' | b'.' | b'~')
+            && name.iter().all(is_part)
+            && name.iter().any(u8::is_ascii_lowercase)
+}
+
+/// `-f`
+fn is_short_option(word: &[u8]) -> bool {
+    matches!(word, [b'-', letter] if letter.is_ascii_alphabetic())
+}
+
+/// `--file=x`
+fn is_long_option(word: &[u8]) -> bool {
+    matches!(word, [b'-', b'-', first, second, ..] if first.is_ascii_lowercase() && second.is_ascii_lowercase())
+}
+
+/// `/tmp/x`
+fn is_from_root(word: &[u8]) -> bool {
+    let is_path = matches!(shape::of(word, Marks::NONE, false), Shape::Path | Shape::Sensitive);
+    is_path && matches!(word, [b'/', first, ..] if first.is_ascii_lowercase())
+}
+
+/// `>/tmp/x`, `</etc/passwd`, `2>/dev/null`
+fn is_redirection(word: &[u8]) -> bool {
+    let Some(at) = memchr::memchr2(b'<', b'>', word) else { return false };
+    let target = word[at + 1..].strip_prefix(b">").unwrap_or(&word[at + 1..]);
+    // `</b>` ends an element.
+    target.starts_with(b"/") && target.len() > 2 && !target.contains(&b'>')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::detectors::testing::{blocks, passes_at};
+    use crate::{Class, Place};
+
+    #[test]
+    fn by_shape() {
+        for text in [
+            "x;make -f /tmp/m",
+            "x; frobnicate -f /tmp/m",
+            "1|unheardof --config=/tmp/x",
+            "a&&./payload -x",
+            "a;/opt/x/tool -v",
+            "$(quux -c a)",
+            "x;:>/var/www/html/index.php",
+            "x;id>/tmp/o",
+            "x;quux a</etc/passwd",
+        ] {
+            blocks(Class::Command, text, "unknown");
+        }
+        blocks(Class::Command, "x;. /tmp/x", "semicolon");
+    }
+
+    #[test]
+    fn other_lists() {
+        for text in [
+            "text/html;charset=utf-8",
+            "cats; dogs -birds",
+            "a;b;c -- d",
+            "color:red;margin: -1px",
+            "vim;git;docker",
+            "fish &amp;chips -x",
+            "R&D;see the -v option of it",
+            "|name -n|value -v|",
+            "Linux; see /etc",
+            "a;b/c;d/e",
+            "ul li;ul ol > li",
+            "path=/a/b;c=/d/e",
+            "$(this)",
+            "docs;aws s3;kubectl",
+            "npm ci;npm start",
+        ] {
+            passes_at(Class::Command, Place::Query, "q", text);
+        }
+    }
+}
