@@ -66,7 +66,9 @@ impl<'t> Scan<'_, 't> {
             }
             Group::File if is_given => {
                 self.note(Fact::File, span);
-                if matches!(argument, Argument::Text(text) if is_telling_file(text)) {
+                let writes = || span.of(self.text).to_ascii_lowercase().starts_with(b"file_put");
+                if matches!(argument, Argument::Text(text) if is_telling_file(text) || is_script(text) && writes())
+                {
                     self.note(Fact::FileArgument, span);
                 }
             }
@@ -124,6 +126,12 @@ fn is_own_module(name: &[u8]) -> bool {
         && ENDINGS.iter().any(|ending| name.ends_with(ending))
         && memchr::memmem::find(name, b"/etc/").is_none()
         && memchr::memmem::find(name, b"/proc/").is_none()
+}
+
+/// What a server runs.
+fn is_script(name: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[b".php", b".phtml", b".php5", b".phar", b".jsp", b".asp", b".aspx", b".cgi"];
+    ENDS.iter().any(|end| name.len() > end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end))
 }
 
 /// Another server's file, or one outside the application.

@@ -38,6 +38,7 @@ kinds! {
     PROBE "code.probe" Critical "prints a number or hash that tells the sender that code runs";
     SLEEP "code.sleep" Warning "waits";
     REFLECTION "code.reflection" Error "reflection of Java";
+    LOADED "code.loaded" Critical "a type that commands, files or code are reached by is loaded by its name";
     TYPE "code.type" Error "names a type of Java that commands, files or code are reached by";
     MADE "code.made" Error "makes an object of such a type, or calls a member of it";
     STATIC "code.static" Critical "a static member of a type in an expression language: T(..), @..@";
@@ -146,7 +147,9 @@ impl Code {
             // Sentences name commands in back-ticks behind the words that PHP prints with.
             let mut is_shown =
                 || takes_text && (kind == BACKTICK || quotation.holds((span.end as usize).saturating_sub(1)));
-            match takes_code || is_spoken(text, span) || is_shown() {
+            // Who may write code there calls the type itself: by its name it is loaded past what the field's language allows.
+            let is_taken = takes_code && kind != LOADED;
+            match is_taken || is_spoken(text, span) || is_shown() {
                 true => found.mention(kind, span),
                 false => found.add(kind, span),
             }
@@ -207,6 +210,7 @@ fn kind_of(fact: Fact) -> KindId {
         Fact::Probe => PROBE,
         Fact::Sleep => SLEEP,
         Fact::Reflection => REFLECTION,
+        Fact::Loaded => LOADED,
         Fact::Type => TYPE,
         Fact::Made => MADE,
         Fact::Static => STATIC,

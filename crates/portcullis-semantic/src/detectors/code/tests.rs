@@ -256,3 +256,18 @@ fn loops_without_end() {
     assert!(!run("while(1){ read(); }").1);
     assert!(!run("for(;;) is a loop without an end").1);
 }
+
+/// Who may write code in a field calls a type of the language; by its name it is loaded past what the language allows.
+#[test]
+fn types_loaded_by_name() {
+    let at = |name: &str, text: &str| look(Class::Code, Place::Json, name, text.as_bytes());
+    let load = "java.lang.Math.class.forName(\"java.lang.Runtime\").getRuntime().exec(\"id\").getText()";
+    for name in ["script_fields.a.script", "code", "q"] {
+        let (kinds, is_blocked) = at(name, load);
+        assert!(is_blocked && kinds.contains("loaded"), "{name}: {kinds}");
+    }
+    assert!(!at("script", "Class.forName(\"org.postgresql.Driver\"); doc['price'].value * 2").1);
+    attack("file_put_contents('a.php','x');", "file-argument");
+    attack("getattr(__builtins__,'ev'+'al')('1')", "internal");
+    assert!(!run("file_get_contents('a.txt');").1);
+}

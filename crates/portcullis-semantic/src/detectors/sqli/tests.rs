@@ -474,3 +474,21 @@ fn drawn_passwords() {
         assert!(![Class::Sqli, Class::Ldap, Class::NoSql, Class::Xpath].into_iter().any(blocks), "{text}");
     }
 }
+
+#[test]
+fn statements_that_give_rights_or_run_blocks() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "1;REVOKE ALL ON t FROM x",
+        "x'; grant select, insert on a.b to 'u'@'%'--",
+        "1;do $$begin perform pg_sleep(3);end$$",
+        "id`,(select password from users limit 1) as `x",
+        "1||1",
+        "'+or+1=1--",
+    ] {
+        blocks(Class::Sqli, text, "");
+    }
+    for text in ["12||15||18", "use `a` and `b", "a||b", "do it; revoke all on Monday"] {
+        passes_at(Class::Sqli, Place::Query, "q", text);
+    }
+}

@@ -202,6 +202,7 @@ fn kind_of(fact: Fact) -> KindId {
         | Fact::Reflection
         | Fact::Static
         | Fact::Type
+        | Fact::Loaded
         | Fact::Ognl => CODE,
         Fact::OgnlAssign
         | Fact::Internal

@@ -74,7 +74,7 @@ kinds! {
     FORM_ASKS "xss.form-asks" Critical "a form or button of another site that asks for something, or takes what the page's own form asks";
     SENDS "xss.sends" Critical "an attribute of a framework that sends a request as soon as it is shown, or shows what another site answers";
     SHOWS_INPUT "xss.shows-input" Critical "an attribute of a framework that shows the page's address or data as markup";
-    BOUND_HANDLER "xss.bound-handler" Error "an event handler that a framework sets";
+    BOUND_HANDLER "xss.bound-handler" Critical "an event handler that a framework sets";
     FOREIGN "xss.foreign" Notice "an element of SVG or MathML";
     PAGE_ELEMENT "xss.page-element" Notice "an element that text does not have";
     HIDDEN_MARKUP "xss.hidden-markup" Warning "something that runs shows itself only to a parser that reads the markup differently";

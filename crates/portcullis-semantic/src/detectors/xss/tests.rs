@@ -466,3 +466,10 @@ fn fields_for_a_sites_own_scripts() {
     assert!(!at("content", "<p>See</p><pre><code>&lt;script>alert(1)&lt;/script></code></pre>"));
     assert!(at("content", "<pre><code><script>alert(1)</script></code></pre>"));
 }
+
+#[test]
+fn expressions_in_arguments_of_filters() {
+    check("<input autofocus ng-focus=\"$event.composedPath()|orderBy:'(z=alert)(1)'\">", "client-template");
+    check("<a v-bind:onmouseover=\"x\">k</a>", "bound-handler");
+    passes("<li ng-repeat=\"item in items | orderBy:'name' | filter:'open'\">{{item.name}}</li>");
+}

@@ -24,6 +24,8 @@ pub(in crate::detectors) enum Fact {
     Probe,
     Sleep,
     Reflection,
+    /// Such a type is asked for by a text.
+    Loaded,
     Type,
     /// An object of such a type is made, or a member of it is called.
     Made,
@@ -245,7 +247,8 @@ impl<'n, 't> Scan<'n, 't> {
             Group::Internal => {
                 let is_reached = is_member
                     || self.last_is(b'[')
-                    || next.is_some_and(|next| next.is(b'.') || next.is(b'[') || next.is(b'('));
+                    || next.is_some_and(|next| next.is(b'.') || next.is(b'[') || next.is(b'('))
+                    || self.last_is(b'(') && next.is_some_and(|next| next.is(b',') || next.is(b')'));
                 let is_defined = self.last.is_some_and(|t| t.span.of(self.text) == b"def");
                 if is_reached && !is_defined {
                     self.note(Fact::Internal, token.span);

@@ -124,6 +124,10 @@ impl<'t> Scan<'_, 't> {
             _ => {
                 let is_type = inner.contains(&b'.') && self.names.path(inner) == Some(Group::Type);
                 if is_type && (self.last_is(b'(') || next.is_some_and(|next| next.is(b'?'))) {
+                    let loader = self.before_last.filter(|t| self.last_is(b'(') && t.kind == TokenKind::Name);
+                    if loader.is_some_and(|t| self.names.get(t.span.of(self.text)) == Some(Group::Reflect)) {
+                        self.note(Fact::Loaded, token.span);
+                    }
                     self.note(Fact::Type, token.span);
                 } else if inner == b"constructor" && self.last_is(b'[') {
                     self.note(Fact::Node, token.span);

@@ -45,6 +45,7 @@ impl Walk<'_, '_> {
             TokenKind::String { closed, .. } => self.string_after_operand(closed, token.span),
             TokenKind::QuotedName(_) => {
                 self.name(token.span);
+                self.last_span = token.span;
                 self.alias()
             }
             TokenKind::Variable => {

@@ -79,7 +79,14 @@ impl Walk<'_, '_> {
             let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
             match self.last {
                 Operand::Literal if self.joins_number => self.note(NUMBER_CONDITION, span),
-                Operand::Number | Operand::Literal => self.note(BOOLEAN_CONSTANT, span),
+                Operand::Number | Operand::Literal => {
+                    // `1||1`: a number and signs that join conditions in one dialect and texts in the others; lists have more.
+                    let is_sign = matches!(self.text.get(self.joined_at as usize), Some(b'|' | b'&'));
+                    if self.joins_number && is_sign && self.tokens <= 3 && self.is_at_end() {
+                        self.note(NUMBER_CONDITION, span);
+                    }
+                    self.note(BOOLEAN_CONSTANT, span);
+                }
                 Operand::Text if self.is_left_open() => {}
                 Operand::Text => self.note(BOOLEAN_STRING, span),
                 Operand::Call | Operand::Select => self.note(BOOLEAN_CALL, span),
@@ -220,6 +227,11 @@ impl Walk<'_, '_> {
         self.ended = true;
     }
 
+    /// Nothing but a comment stands behind what was read last.
+    fn is_at_end(&self) -> bool {
+        self.lexer.clone().all(|token| matches!(token.kind, TokenKind::Comment(_)))
+    }
+
     fn is_rest_blank(&self, comment: Span) -> bool {
         self.text[comment.end as usize..].trim_ascii().is_empty()
     }
@@ -251,7 +263,7 @@ impl Walk<'_, '_> {
     /// The last token is a string of `quote` that the text does not close.
     pub(super) fn ends_in_open(&self, quote: u8) -> bool {
         let last = self.last_span.of(self.text);
-        self.last == Operand::Text
+        (self.last == Operand::Text || quote == b'`' && self.last == Operand::Name)
             && last.first() == Some(&quote)
             && self.last_span.end as usize == self.text.len()
             && (last.len() == 1 || last.last() != Some(&quote))

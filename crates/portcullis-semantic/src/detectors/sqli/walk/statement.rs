@@ -214,6 +214,10 @@ impl Walk<'_, '_> {
                     || matches!(first_kind, Some(TokenKind::Semicolon | TokenKind::Word(Word::With)))
                     || is_stacked
             }
+            // PostgreSQL's `do $$ .. $$`
+            Word::Do if matches!(first_kind, Some(TokenKind::String { .. })) => {
+                is_stacked && first.is_some_and(|token| self.word(token.span).starts_with(b"$"))
+            }
             Word::Call | Word::Do => {
                 is_name(first_kind) && (second_kind == Some(TokenKind::Open) || self.joins_names(second))
             }
@@ -331,8 +335,40 @@ impl Walk<'_, '_> {
             if word == Word::Begin {
                 self.expect = Expect::Statement;
             }
+            if matches!(word, Word::Grant | Word::Revoke) {
+                self.rights();
+            }
         }
         holds
+    }
+
+    /// `all on t from x`: rights, what they are for and who has them stand side by side.
+    fn rights(&mut self) {
+        let (begun, mut says_whose) = (self.lexer.clone(), false);
+        for _ in 0..CONDITION_TOKENS_MAX {
+            let is_part = self.peek().is_some_and(|next| match next.kind {
+                TokenKind::Word(word) => role(word) != Part::Statement || word == Word::Select,
+                TokenKind::QuotedName(_) | TokenKind::String { .. } | TokenKind::Comma | TokenKind::Dot => {
+                    true
+                }
+                TokenKind::Operator(Operator::Star) | TokenKind::Variable => true,
+                _ => false,
+            });
+            if !is_part {
+                break;
+            }
+            says_whose |= self.peek().is_some_and(|next| {
+                let word = self.word(next.span);
+                [&b"on"[..], b"to", b"from"].iter().any(|known| word.eq_ignore_ascii_case(known))
+            });
+            self.skip();
+        }
+        if says_whose {
+            self.expect = Expect::Operator;
+            self.last = Operand::Name;
+        } else {
+            self.lexer = begun;
+        }
     }
 
     /// `copy t from program 'id'`, `copy (select 1) to program 'sh'`

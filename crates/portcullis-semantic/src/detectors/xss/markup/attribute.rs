@@ -93,13 +93,14 @@ impl Reader<'_, '_, '_, '_> {
                 let takes = outcome.effects.any(Effects::GLOBAL) || outcome.effects.any(Effects::DATA);
                 if outcome.leaves_scope() || acts && takes && outcome.effects.any(writes) {
                     self.run(CLIENT_TEMPLATE, whole, false);
-                } else if let Some(at) = bytes.windows(2).position(|two| two == b"=a") {
-                    // AngularJS: `(z=alert)(1)` in the argument of a filter.
-                    if self
-                        .walk(from + at + 1, to)
-                        .is_some_and(|outcome| outcome.effects.any(Effects::DIALOG))
-                    {
-                        self.run(CLIENT_TEMPLATE, whole, false);
+                } else if memchr::memchr(b'|', bytes).is_some() {
+                    // AngularJS: `(z=alert)(1)` in the argument of a filter is an expression of its own.
+                    for at in memchr::memchr2_iter(b'\'', b'"', bytes) {
+                        let Some(outcome) = self.walk(from + at + 1, to) else { return };
+                        if outcome.leaves_scope() {
+                            self.run(CLIENT_TEMPLATE, whole, false);
+                            break;
+                        }
                     }
                 }
             }
