@@ -14,7 +14,7 @@ use portcullis_http::message::{Refusal, RequestHead, Version};
 use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report, Step};
 use portcullis_metrics::Protocol;
 
-use crate::access::{Deed, Entry, Noted, Visitor};
+use crate::access::{Deed, Entry, Noted, Visitor, is_echo};
 use crate::access_log::AccessLog;
 use crate::agents;
 use crate::beside::Beside;
@@ -350,7 +350,9 @@ impl Transaction {
                 control: control.as_ref().map(|control| control.by),
                 anomaly: event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
             };
-            jail.judge(self.client.ip(), &deed, shared.clock(now));
+            if !event.as_ref().is_some_and(|event| is_echo(event, head)) {
+                jail.judge(self.client.ip(), &deed, shared.clock(now));
+            }
         }
         if let Some(noted) = self.noted.take() {
             if action == Action::Pass {

@@ -162,3 +162,32 @@ fn bans_outlive_a_restart_and_a_reload() {
     until(|| front.lines().iter().any(|line| line.contains("bans are not kept")));
     until(|| front.metric("portcullis_ban_file_errors_total") >= 1.0);
 }
+
+/// A browser sends the address of a page with each style and picture of it: an attack in it is one offence, the page's own.
+#[test]
+fn a_referer_that_repeats_an_attack_is_no_further_offence() {
+    let backend = Backend::start(|_| ok("ok"));
+    let site = "rules = { directives = '''SecRule REQUEST_HEADERS:Referer|ARGS \"@contains attack\" \"id:1,phase:1,deny,log\"''' }\n";
+    let front =
+        Front::start(&document(backend.address, &format!("{TRUSTED}\nban = {{ score = 20 }}"), "", site, ""));
+    let mut client = front.client();
+    let mut ask = |target: &str, referer: &str, from: &str| {
+        client.send(format!(
+            "GET {target} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {from}\r\nReferer: {referer}\r\n\r\n"
+        ));
+        status(&client.response().0)
+    };
+    let own = "http://a/page?q=attack";
+    assert_eq!(ask("/page?q=attack", "http://a/", "192.0.2.1"), 403);
+    for _ in 0..8 {
+        assert_eq!(ask("/style.css", own, "192.0.2.1"), 403);
+    }
+    assert_eq!(ask("/", "http://a/", "192.0.2.1"), 200, "one attack");
+    // Of another site's page, or beside an attack of its own, it counts.
+    for (target, referer, from) in
+        [("/style.css", "http://b/page?q=attack", "192.0.2.2"), ("/page?q=%22attack", own, "192.0.2.3")]
+    {
+        assert_eq!([ask(target, referer, from), ask(target, referer, from)], [403, 403]);
+        assert_eq!(ask("/", "http://a/", from), 403, "{target} {referer}");
+    }
+}

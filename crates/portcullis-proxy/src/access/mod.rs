@@ -2,6 +2,7 @@
 
 mod ban;
 mod ban_file;
+mod echo;
 mod gate;
 mod geo;
 mod keys;
@@ -30,6 +31,7 @@ use crate::transaction::Transaction;
 pub use ban::{BanList, Banned};
 pub(crate) use ban::{Deed, Jail, Jails};
 pub(crate) use ban_file::BanFile;
+pub(crate) use echo::is_echo;
 pub(crate) use gate::Gate;
 pub(crate) use geo::Geo;
 pub(crate) use limit::Limit;
