@@ -18,6 +18,7 @@ pub(crate) fn apply(
     span: SourceSpan,
 ) -> Option<Result<(), Diagnostic>> {
     let refused = |message: &str, hint: &str| Some(Err(Diagnostic::error(span, message).with_hint(hint)));
+    let without = |message: &str, hint: &str| Some(Err(Diagnostic::warning(span, message).with_hint(hint)));
     let piped = match setting {
         Setting::AuditLog(path) | Setting::AuditLog2(path) | Setting::DebugLog(path) => {
             path.starts_with(b"|")
@@ -25,8 +26,8 @@ pub(crate) fn apply(
         _ => false,
     };
     if piped {
-        return refused(
-            "a log cannot be piped to a program: rules may not start programs",
+        return without(
+            "this log is not written: a log cannot be piped to a program, rules may not start programs",
             "write it to a file and let the program read that",
         );
     }
@@ -103,13 +104,8 @@ pub(crate) fn act(action: &Action) -> Option<Result<Act, String>> {
         Action::SanitiseMatched => AuditAct::SanitiseMatched,
         Action::SanitiseMatchedBytes(text) => match kept_bytes(text) {
             Some((keep_first, keep_last)) => AuditAct::SanitiseMatchedBytes { keep_first, keep_last },
-            None => {
-                let shown = String::from_utf8_lossy(text);
-                return Some(Err(format!(
-                    "sanitiseMatchedBytes takes two numbers up to 255 such as 1/4, the first and last bytes to keep, \
-                     not {shown:?}"
-                )));
-            }
+            // The caller has told.
+            None => AuditAct::SanitiseMatched,
         },
         _ => return None,
     };
@@ -135,7 +131,7 @@ fn parts(text: &[u8]) -> Result<AuditAct, String> {
 }
 
 /// `1/4`; nothing means `0/0`.
-fn kept_bytes(text: &[u8]) -> Option<(u8, u8)> {
+pub(crate) fn kept_bytes(text: &[u8]) -> Option<(u8, u8)> {
     if text.is_empty() {
         return Some((0, 0));
     }

@@ -19,7 +19,7 @@ fn persistent(collection: Variable) -> Result<(), String> {
 pub(crate) fn init(lowering: &mut Lowering<'_>, collection: Variable, key: &[u8]) -> Lowered {
     persistent(collection)?;
     let name = collection.name().to_ascii_lowercase().into_bytes().into();
-    Ok(Act::Open(Open { collection, name, key: lowering.text(key)?, identity: None }))
+    Ok(Act::Open(Open { collection, name, key: lowering.text(key), identity: None }))
 }
 
 /// Records of one application (`SecWebAppId`).
@@ -31,12 +31,12 @@ pub(crate) fn of_application(lowering: &mut Lowering<'_>, collection: Variable, 
     };
     let application = &lowering.plan.settings.web_app_id;
     let name = [application.as_slice(), b"_", collection.name().as_bytes()].concat().into();
-    Ok(Act::Open(Open { collection, name, key: lowering.text(key)?, identity }))
+    Ok(Act::Open(Open { collection, name, key: lowering.text(key), identity }))
 }
 
 pub(crate) fn expire(lowering: &mut Lowering<'_>, variable: &VariableKey, seconds: &[u8]) -> Lowered {
     persistent(variable.collection)?;
-    let (key, seconds) = (lowering.text(&variable.key)?, lowering.text(seconds)?);
+    let (key, seconds) = (lowering.text(&variable.key), lowering.text(seconds));
     Ok(Act::Expire { collection: variable.collection, key, seconds })
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn deprecate(
     seconds: &[u8],
 ) -> Lowered {
     persistent(variable.collection)?;
-    let key = lowering.text(&variable.key)?;
-    let (amount, seconds) = (lowering.text(amount)?, lowering.text(seconds)?);
+    let key = lowering.text(&variable.key);
+    let (amount, seconds) = (lowering.text(amount), lowering.text(seconds));
     if seconds.as_literal().is_some_and(|text| portcullis_engine::addend(text) < 1) {
         return Err("deprecatevar needs a number of seconds above 0 behind the slash".to_owned());
     }

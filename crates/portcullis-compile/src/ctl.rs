@@ -55,13 +55,14 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft<'_>], plan: &mut Plan) -> Result<A
     }
 }
 
-/// Message and hint, if the option is refused.
-pub(crate) fn refusal(ctl: &Ctl) -> Option<(String, String)> {
+/// Message and hint, if the option is one of ModSecurity 2 that does nothing here.
+pub(crate) fn in_vain(ctl: &Ctl) -> Option<(String, String)> {
     let option = ctl.option()?;
     match standing::ctl(option) {
-        Standing::Refused(refusal) => {
-            Some((format!("ctl:{} is refused: {}", option.name(), refusal.why), refusal.instead.to_owned()))
-        }
+        Standing::Vain(refusal) => Some((
+            format!("ctl:{} has no effect: {}", option.name(), refusal.why),
+            refusal.instead.to_owned(),
+        )),
         _ => None,
     }
 }

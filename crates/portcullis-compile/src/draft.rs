@@ -82,12 +82,13 @@ struct Reader<'a, 'd> {
 
 impl<'a> Reader<'a, '_> {
     fn directive(&mut self, directive: &'a Directive, span: SourceSpan) {
-        if !matches!(directive, Directive::Rule(_) | Directive::Setting(_)) {
+        if !matches!(directive, Directive::Rule(_) | Directive::Script { .. } | Directive::Setting(_)) {
             self.close_chain();
             self.chain_refused = false;
         }
         match directive {
             Directive::Rule(rule) => self.rule(rule, span),
+            Directive::Script { actions, .. } => self.script(actions, span),
             Directive::Marker(label) => self.entries.push(Entry::Marker(label)),
             Directive::DefaultAction(actions) => self.default_action(actions, span),
             Directive::RemoveById(ids) => {
@@ -108,23 +109,42 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn rule(&mut self, rule: &'a Rule, span: SourceSpan) {
-        let condition = rule.condition.as_ref().map(Cow::Borrowed);
-        let link = DraftLink { condition, actions: Cow::Borrowed(&rule.actions), span };
-        let chained = has(&rule.actions, |action| matches!(action, Action::Chain));
+        self.add(rule.condition.as_ref().map(Cow::Borrowed), &rule.actions, span);
+    }
+
+    /// `SecRuleScript`: a rule that never matches. ModSecurity 2 wants no id of it; without one nobody can speak of it.
+    fn script(&mut self, actions: &'a [Spanned<Action>], span: SourceSpan) {
+        let is_rule = has(actions, |action| matches!(action, Action::Id(_)));
+        if is_rule || self.chain_open || self.chain_refused {
+            self.add(Some(Cow::Owned(never(span))), actions, span);
+        } else {
+            self.chain_refused = has(actions, |action| matches!(action, Action::Chain));
+        }
+    }
+
+    /// A rule, or the next link of one.
+    fn add(
+        &mut self,
+        condition: Option<Cow<'a, Condition>>,
+        actions: &'a [Spanned<Action>],
+        span: SourceSpan,
+    ) {
+        let link = DraftLink { condition, actions: Cow::Borrowed(actions), span };
+        let chained = has(actions, |action| matches!(action, Action::Chain));
         if self.chain_refused {
             self.chain_refused = chained;
             return;
         }
         if self.chain_open {
-            self.check_link(&rule.actions);
+            self.check_link(actions);
             if let Some(Entry::Rule(draft)) = self.entries.last_mut() {
                 draft.links.push(link);
             }
         } else {
-            let phase = phase_of(&rule.actions);
+            let phase = phase_of(actions);
             let default_phase = if self.defaults_by_phase { None } else { phase_of(self.defaults[0]) };
             let phase = phase.or(default_phase).unwrap_or(Phase::RequestBody);
-            let id = rule.actions.iter().rev().find_map(|action| match action.node {
+            let id = actions.iter().rev().find_map(|action| match action.node {
                 Action::Id(id) => Some(id),
                 _ => None,
             });
@@ -162,11 +182,16 @@ impl<'a> Reader<'a, '_> {
                 Action::Skip(_) | Action::SkipAfter(_) => "skip",
                 Action::Deny
                 | Action::Drop
-                | Action::Block
                 | Action::Allow(_)
                 | Action::Redirect(_)
                 | Action::Proxy(_)
                 | Action::Pause(_) => "a disruptive action",
+                Action::Block => {
+                    let message = "block has no effect in a later link of a chain";
+                    let warning = Diagnostic::warning(action.span, message);
+                    self.diagnostics.push(warning.with_hint("move it to the first rule of the chain"));
+                    continue;
+                }
                 _ => continue,
             };
             let error = Diagnostic::error(action.span, format!("a later link of a chain cannot have {what}"));
@@ -310,8 +335,8 @@ impl<'a> Reader<'a, '_> {
             self.warn_of_none("SecRuleUpdateActionById", &ids, span);
         }
         if missing {
-            self.diagnostics
-                .push(Diagnostic::error(span, format!("the chain of rule {id} has no link {link}")));
+            let message = format!("the chain of rule {id} has no link {link}: this changes nothing");
+            self.diagnostics.push(Diagnostic::warning(span, message));
         }
     }
 

@@ -153,15 +153,17 @@ impl Lowering<'_> {
             };
             let code_page = code_page.or(wanted).unwrap_or(20127);
             let place = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
-            let read =
-                files.read(&place).map_err(|error| format!("cannot read {}: {error}", place.display()));
-            let map = read.and_then(|text| {
-                let text = String::from_utf8_lossy(&text);
-                UnicodeMap::parse(&text, code_page).map_err(|error| error.to_string())
-            });
-            match map {
+            let text = match files.read(&place) {
+                Ok(text) => text,
+                Err(error) => {
+                    let message = format!("cannot read {}: {error}", place.display());
+                    self.error(directive.span, message, None);
+                    continue;
+                }
+            };
+            match UnicodeMap::parse(&String::from_utf8_lossy(&text), code_page) {
                 Ok(map) => self.plan.chains.unicode_map = Some(Arc::new(map)),
-                Err(message) => self.error(directive.span, message, None),
+                Err(error) => self.warn(directive.span, format!("{error}: t:urlDecodeUni has no map"), None),
             }
         }
     }
@@ -175,14 +177,20 @@ impl Lowering<'_> {
                 }
                 Directive::Setting(Setting::GeoLookupDb(path)) => {
                     let place = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
-                    let database = files.read(&place).map_err(|error| error.to_string()).and_then(GeoDb::new);
-                    match database {
+                    let read = files.read(&place);
+                    // ModSecurity 2 looks into the file when a request comes, and reads the old format only.
+                    let loads = read.is_ok() || is_old_geo_database(&place);
+                    match read.map_err(|error| error.to_string()).and_then(GeoDb::new) {
                         Ok(database) => self.operators.geo = Some(Arc::new(database)),
                         Err(why) => {
-                            let message = format!("cannot use {}: {why}", place.display());
                             let hint = "databases of the old GeoIP format (.dat) are no longer made; take one in MaxMind's \
-                                        format (.mmdb), such as GeoLite2 or DB-IP Lite";
-                            self.error(directive.span, message, Some(hint.to_owned()));
+                                        format (.mmdb), such as GeoLite2 or DB-IP Lite"
+                                .to_owned();
+                            let message = format!("cannot use {}: {why}", place.display());
+                            match loads {
+                                true => self.warn(directive.span, message, Some(hint)),
+                                false => self.error(directive.span, message, Some(hint)),
+                            }
                         }
                     }
                 }
@@ -299,10 +307,10 @@ impl Lowering<'_> {
             let spaces = effects::namespaces(draft.defaults, &link.actions);
             let far = self.plan.settings.modsecurity3;
             for target in &condition.targets {
-                if let Err((message, hint)) =
-                    targets::add(&mut list, &target.node, &mut self.names, &spaces, far)
-                {
-                    self.error(target.span, message, hint);
+                match targets::add(&mut list, &target.node, &mut self.names, &spaces, far) {
+                    Ok(None) => {}
+                    Ok(Some((message, hint))) => self.warn(target.span, message, hint),
+                    Err((message, hint)) => self.error(target.span, message, hint),
                 }
             }
             for target in targets::too_early(&condition.targets).filter(|_| !far) {
@@ -311,7 +319,8 @@ impl Lowering<'_> {
                 self.diagnostics.push(warning.with_hint("move it to the end of the targets"));
             }
             if condition.targets.iter().all(|target| is_exclusion(&target.node)) {
-                self.error(link.span, "the rule has only exclusions".to_owned(), None);
+                let message = "the rule has only exclusions: it finds nothing".to_owned();
+                self.warn(link.span, message, Some("name first what they are taken from".to_owned()));
             }
             let written = &condition.operator;
             negated = written.node.negated;
@@ -323,8 +332,13 @@ impl Lowering<'_> {
                 Ok(compiled) => operator = compiled,
                 Err((message, hint)) => self.error(written.span, message, hint),
             }
+            self.tell_of_macros(written.span);
             for (message, hint) in self.operators.take_warnings() {
-                self.diagnostics.push(Diagnostic { hint, ..Diagnostic::warning(written.span, message) });
+                self.warn(written.span, message, hint);
+                // What cannot be found is not "not found": the rule is silent either way.
+                if negated && self.operators.take_in_vain() {
+                    operator = Operator::UnconditionalMatch;
+                }
             }
         }
         if link.condition.is_none() {
@@ -372,6 +386,14 @@ impl Lowering<'_> {
 
     /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
     fn act(&mut self, action: &Spanned<Action>, running: &[&Draft<'_>]) -> Option<Act> {
+        if let Action::SanitiseMatchedBytes(text) = &action.node
+            && audit::kept_bytes(text).is_none()
+        {
+            let message =
+                format!("sanitiseMatchedBytes: {text:?} is no pair of numbers; all of the value is masked");
+            let hint = "write the first and last bytes to keep, up to 255, such as 1/4";
+            self.warn(action.span, message, Some(hint.to_owned()));
+        }
         let result = match &action.node {
             node if let Some(act) = audit::act(node) => act,
             Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
@@ -379,8 +401,8 @@ impl Lowering<'_> {
             Action::SetSid(key) => collections::of_application(self, Variable::Session, key),
             Action::SetUid(key) => collections::of_application(self, Variable::User, key),
             Action::SetRsc(key) => collections::of_application(self, Variable::Resource, key),
-            Action::Append(text) => self.injection("append", text, action.span).map(Act::Append),
-            Action::Prepend(text) => self.injection("prepend", text, action.span).map(Act::Prepend),
+            Action::Append(text) => Ok(Act::Append(self.injection("append", text, action.span))),
+            Action::Prepend(text) => Ok(Act::Prepend(self.injection("prepend", text, action.span))),
             Action::SetEnv(text) => self.set_env(text),
             Action::ExpireVar { variable, .. } if variable.collection == Variable::Tx => {
                 let message = "expirevar has no effect on TX, which ends with the transaction";
@@ -393,15 +415,16 @@ impl Lowering<'_> {
             }
             // What is never on is off already.
             Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
-            Action::Ctl(option) if ctl::refusal(option).is_some() => {
-                let (message, hint) = ctl::refusal(option)?;
-                self.error(action.span, message, Some(hint));
+            Action::Ctl(option) if ctl::in_vain(option).is_some() => {
+                let (message, hint) = ctl::in_vain(option)?;
+                self.warn(action.span, message, Some(hint));
                 return None;
             }
             Action::Ctl(ast::Ctl::RateLimit { limit, key }) => self.rate_limit(limit, key),
             Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
-            other => return self.refused(other, action.span),
+            other => return self.no_act(other, action.span),
         };
+        self.tell_of_macros(action.span);
         match result {
             Ok(act) => Some(act),
             Err(message) => {
@@ -411,12 +434,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// Metadata, flow and disruptive actions are no acts; what else comes here is refused.
-    fn refused(&mut self, action: &Action, span: SourceSpan) -> Option<Act> {
+    /// Metadata, flow and disruptive actions are no acts; what else comes here is not carried out.
+    fn no_act(&mut self, action: &Action, span: SourceSpan) -> Option<Act> {
         let name = action.name();
-        if let Standing::Refused(refusal) = standing::action(name) {
-            let message = format!("action {} is refused: {}", name.name(), refusal.why);
-            self.error(span, message, Some(refusal.instead.to_owned()));
+        if let Standing::Vain(refusal) = standing::action(name) {
+            let message = format!("{} is not carried out: {}", name.name(), refusal.why);
+            self.warn(span, message, Some(refusal.instead.to_owned()));
         }
         None
     }
@@ -430,7 +453,7 @@ impl Lowering<'_> {
         if name.is_empty() {
             return Err("setenv takes NAME=VALUE, NAME or !NAME".to_owned());
         }
-        Ok(Act::SetEnv { name: self.text(name)?, value: self.text(value)? })
+        Ok(Act::SetEnv { name: self.text(name), value: self.text(value) })
     }
 
     fn set_var(&mut self, set: &ast::SetVar) -> Result<SetVar, String> {
@@ -438,7 +461,7 @@ impl Lowering<'_> {
         if collection != Variable::Tx && collection.shape() != Shape::Persistent {
             return Err(format!("setvar cannot change {}", collection.name()));
         }
-        let key = self.text(&set.variable.key)?;
+        let key = self.text(&set.variable.key);
         let slot = match key.as_literal() {
             Some(name) if collection == Variable::Tx => Some(self.names.tx(name)),
             _ => None,
@@ -447,18 +470,18 @@ impl Lowering<'_> {
         let operation = match &set.operation {
             ast::SetVarOperation::Unset => SetVarOperation::Unset,
             ast::SetVarOperation::Set(value) => {
-                let value = self.text(value)?;
+                let value = self.text(value);
                 match value.as_literal().and_then(portcullis_engine::canonical_int) {
                     Some(number) => SetVarOperation::SetNumber(number),
                     None => SetVarOperation::Set(value),
                 }
             }
             ast::SetVarOperation::Add(value) => {
-                let value = self.text(value)?;
+                let value = self.text(value);
                 number(&value).map_or_else(|| SetVarOperation::Add(value.clone()), SetVarOperation::AddNumber)
             }
             ast::SetVarOperation::Subtract(value) => {
-                let value = self.text(value)?;
+                let value = self.text(value);
                 match number(&value) {
                     Some(number) => SetVarOperation::AddNumber(number.saturating_neg()),
                     None => SetVarOperation::Subtract(value),
@@ -526,20 +549,20 @@ impl Lowering<'_> {
         metadata
     }
 
-    pub(crate) fn text(&mut self, text: &[u8]) -> Result<Template, String> {
-        template(text, &mut self.names).map_err(|error| match error.hint {
-            Some(hint) => format!("{}: {hint}", error.message),
-            None => error.message,
-        })
+    pub(crate) fn text(&mut self, text: &[u8]) -> Template {
+        template(text, &mut self.names)
     }
 
     fn text_at(&mut self, text: &[u8], span: SourceSpan) -> Template {
-        match template(text, &mut self.names) {
-            Ok(template) => template,
-            Err(error) => {
-                self.error(span, error.message, error.hint);
-                Template::default()
-            }
+        let template = self.text(text);
+        self.tell_of_macros(span);
+        template
+    }
+
+    /// Macros that stand for nothing, in the text at `span` that was read last.
+    fn tell_of_macros(&mut self, span: SourceSpan) {
+        for error in std::mem::take(&mut self.names.untold) {
+            self.warn(span, error.message, error.hint);
         }
     }
 
@@ -553,14 +576,26 @@ impl Lowering<'_> {
     }
 
     fn error(&mut self, span: SourceSpan, message: String, hint: Option<String>) {
-        // A default action is read again for each rule.
-        if self.diagnostics.iter().any(|known| known.span == span && known.message == message) {
-            return;
-        }
-        let mut error = Diagnostic::error(span, message);
-        error.hint = hint;
-        self.diagnostics.push(error);
+        self.tell(Diagnostic { hint, ..Diagnostic::error(span, message) });
     }
+
+    /// For what ModSecurity 2.9.7 loads and what does not work.
+    pub(crate) fn warn(&mut self, span: SourceSpan, message: String, hint: Option<String>) {
+        self.tell(Diagnostic { hint, ..Diagnostic::warning(span, message) });
+    }
+
+    fn tell(&mut self, diagnostic: Diagnostic) {
+        // A default action is read again for each rule.
+        let is_known =
+            |known: &Diagnostic| known.span == diagnostic.span && known.message == diagnostic.message;
+        if !self.diagnostics.iter().any(is_known) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+fn is_old_geo_database(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dat"))
 }
 
 fn is_disruptive(action: &Action) -> bool {

@@ -2,11 +2,15 @@ use std::collections::HashMap;
 
 use portcullis_engine::TxSlot;
 
-/// The `TX` keys that rules name.
-#[derive(Debug, Default)]
+use crate::template::MacroError;
+
+/// The `TX` keys that rules name, and what is wrong with their macros.
+#[derive(Default)]
 pub(crate) struct Names {
     pub(crate) tx: Vec<Box<[u8]>>,
     index: HashMap<Box<[u8]>, u32>,
+    /// Macros that stand for nothing, which nobody has been told of.
+    pub(crate) untold: Vec<MacroError>,
 }
 
 impl Names {

@@ -8,7 +8,7 @@ use portcullis_engine::{GeoDb, Number, NumberKind, Operator, Pattern, Rbl, Scann
 use portcullis_match::{
     IpSet, Pcre, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_text, parse_word_file,
 };
-use portcullis_seclang::operators::OperatorName;
+use portcullis_seclang::operators::{OperatorName, leading_number};
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Files, ast};
 
@@ -33,6 +33,8 @@ pub(crate) struct Operators<'a> {
     pub(crate) geo: Option<Arc<GeoDb>>,
     /// What ModSecurity 2 loads and what cannot match: told, and loaded as an operator that finds nothing.
     warnings: Vec<OperatorError>,
+    /// The operator compiled last is one that ModSecurity 2 can carry out and this engine cannot.
+    vain: bool,
 }
 
 impl<'a> Operators<'a> {
@@ -45,12 +47,34 @@ impl<'a> Operators<'a> {
             http_bl_key: None,
             geo: None,
             warnings: vec![],
+            vain: false,
         }
     }
 
     /// What there is to tell of the operators compiled since the last call.
     pub(crate) fn take_warnings(&mut self) -> Vec<OperatorError> {
         std::mem::take(&mut self.warnings)
+    }
+
+    /// True, once, if the last operator is one that this engine cannot carry out: neither it nor its negation matches.
+    pub(crate) fn take_in_vain(&mut self) -> bool {
+        std::mem::take(&mut self.vain)
+    }
+
+    /// As [`Operators::in_vain`], for what ModSecurity 2 carries out.
+    fn unable(&mut self, (why, hint): OperatorError) -> Operator {
+        self.vain = true;
+        self.warnings.push((format!("{why}: it finds nothing"), hint));
+        Operator::NoMatch
+    }
+
+    /// A pattern that PCRE takes and this engine does not finds nothing.
+    fn searched(&mut self, made: Result<Operator, PatternError>) -> Result<Operator, OperatorError> {
+        match made {
+            Ok(operator) => Ok(operator),
+            Err(PatternError { told, is_valid_pcre: true }) => Ok(self.unable(told)),
+            Err(PatternError { told, .. }) => Err(told),
+        }
     }
 
     /// An operator that never matches, with the reason told.
@@ -67,32 +91,45 @@ impl<'a> Operators<'a> {
         names: &mut Names,
     ) -> Result<Operator, OperatorError> {
         let argument = operator.argument.as_slice();
-        let mut text = |make: fn(Template) -> Operator| macros(argument, names).map(make);
+        self.vain = false;
+        let mut text = |make: fn(Template) -> Operator| Ok(make(template(argument, names)));
         match operator.name {
-            OperatorName::Rx => pattern(self.patterns, argument, self.multi_line, names).map(Operator::Rx),
-            OperatorName::RxGlobal => {
-                pattern(self.patterns, argument, self.multi_line, names).map(Operator::RxGlobal)
+            OperatorName::Rx => {
+                let made = pattern(self.patterns, argument, self.multi_line, names).map(Operator::Rx);
+                self.searched(made)
             }
-            OperatorName::VerifyCc => number_pattern(self.patterns, NumberKind::Card, argument),
-            OperatorName::VerifySsn => number_pattern(self.patterns, NumberKind::Ssn, argument),
-            OperatorName::VerifyCpf => number_pattern(self.patterns, NumberKind::Cpf, argument),
-            OperatorName::VerifySvnr => number_pattern(self.patterns, NumberKind::Svnr, argument),
+            OperatorName::RxGlobal => {
+                let made = pattern(self.patterns, argument, self.multi_line, names).map(Operator::RxGlobal);
+                self.searched(made)
+            }
+            OperatorName::VerifyCc => self.number_pattern(NumberKind::Card, argument),
+            OperatorName::VerifySsn => self.number_pattern(NumberKind::Ssn, argument),
+            OperatorName::VerifyCpf => self.number_pattern(NumberKind::Cpf, argument),
+            OperatorName::VerifySvnr => self.number_pattern(NumberKind::Svnr, argument),
             OperatorName::Pm => Ok(Operator::Pm(word_set(self.patterns, parse_pm_words(argument), "@pm")?)),
             OperatorName::PmFromFile => self.word_files(argument, folder),
             OperatorName::Contains => text(Operator::Contains),
             OperatorName::ContainsWord => text(Operator::ContainsWord),
             OperatorName::Within => text(Operator::Within),
-            OperatorName::Rsub => rsub::parse(argument, names).map(|found| Operator::Rsub(Box::new(found))),
+            OperatorName::Rsub if operator.negated => Ok(Operator::UnconditionalMatch),
+            OperatorName::Rsub => match rsub::parse(argument, names) {
+                Ok(found) => Ok(Operator::Rsub(Box::new(found))),
+                Err(told) => Ok(self.unable(told)),
+            },
             OperatorName::Streq => text(Operator::StrEq),
             // Without macros, with the escapes of @pm (msre_op_strmatch_param_init).
             OperatorName::StrMatch => Ok(Operator::StrMatch(Template::literal(&parse_text(argument)))),
             OperatorName::BeginsWith => text(Operator::BeginsWith),
             OperatorName::EndsWith => text(Operator::EndsWith),
-            OperatorName::Eq => number(argument, names).map(Operator::Eq),
-            OperatorName::Ge => number(argument, names).map(Operator::Ge),
-            OperatorName::Gt => number(argument, names).map(Operator::Gt),
-            OperatorName::Le => number(argument, names).map(Operator::Le),
-            OperatorName::Lt => number(argument, names).map(Operator::Lt),
+            OperatorName::Eq => Ok(Operator::Eq(number(argument, names))),
+            OperatorName::Ge => Ok(Operator::Ge(number(argument, names))),
+            OperatorName::Gt => Ok(Operator::Gt(number(argument, names))),
+            OperatorName::Le => Ok(Operator::Le(number(argument, names))),
+            OperatorName::Lt => Ok(Operator::Lt(number(argument, names))),
+            // The parser has told.
+            OperatorName::IpMatch | OperatorName::ValidateByteRange if argument.is_empty() => {
+                Ok(Operator::NoMatch)
+            }
             OperatorName::IpMatch => ip_set(argument),
             OperatorName::IpMatchFromFile => {
                 let text = self.read(argument, folder)?;
@@ -105,9 +142,14 @@ impl<'a> Operators<'a> {
             }
             OperatorName::DetectSqli => Ok(Operator::DetectSqli),
             OperatorName::DetectXss => Ok(Operator::DetectXss),
-            OperatorName::ValidateByteRange => parse_byte_range(&String::from_utf8_lossy(argument))
-                .map(Operator::ValidateByteRange)
-                .map_err(|error| (format!("@validateByteRange: {error}"), None)),
+            OperatorName::ValidateByteRange => match parse_byte_range(&String::from_utf8_lossy(argument)) {
+                Ok(range) => Ok(Operator::ValidateByteRange(range)),
+                // ModSecurity 2 takes a word for 0, and goes on.
+                Err(error) if !starts_with_number(argument) => {
+                    Ok(self.unable((format!("@validateByteRange: {error}"), None)))
+                }
+                Err(error) => Err((format!("@validateByteRange: {error}"), None)),
+            },
             OperatorName::ValidateUrlEncoding => Ok(Operator::ValidateUrlEncoding),
             OperatorName::ValidateUtf8Encoding => Ok(Operator::ValidateUtf8Encoding),
             OperatorName::UnconditionalMatch => Ok(Operator::UnconditionalMatch),
@@ -120,13 +162,34 @@ impl<'a> Operators<'a> {
                     "name an .mmdb file with SecGeoLookupDb",
                 )),
             },
-            OperatorName::InspectFile => scanner(argument),
-            other => Err(refusal(other)),
+            OperatorName::InspectFile => match scanner(argument) {
+                Ok(scanner) => Ok(scanner),
+                // A place of clamd is our word, so a wrong one is an error.
+                Err(told) if argument.trim_ascii().starts_with(b"clamd:") => Err(told),
+                Err(told) => Ok(self.unable(told)),
+            },
+            other => match standing::operator(other) {
+                Standing::Vain(refusal) => {
+                    let why = format!("{other} is not carried out: {}", refusal.why);
+                    Ok(self.unable((why, Some(refusal.instead.to_owned()))))
+                }
+                _ => Err(refusal(other)),
+            },
         }
+    }
+
+    /// Payment card and other numbers; `^` and `$` match at every newline (`msre_op_verifyCC_init`).
+    fn number_pattern(&mut self, kind: NumberKind, argument: &[u8]) -> Result<Operator, OperatorError> {
+        let flags = RegexFlags { multi_line: true, ..RegexFlags::default() };
+        let made = compile(self.patterns, argument, flags).map(|regex| Operator::Verify(kind, regex));
+        self.searched(made)
     }
 
     fn block_list(&mut self, argument: &[u8]) -> Result<Operator, OperatorError> {
         let zone = String::from_utf8_lossy(argument);
+        if zone.trim().is_empty() {
+            return Ok(self.in_vain("@rbl has no zone".to_owned(), "write the zone of a DNS block list"));
+        }
         if self.http_bl_key.is_none()
             && Rbl::new(&zone, Some("key")).is_ok()
             && Rbl::new(&zone, None).is_err()
@@ -136,10 +199,10 @@ impl<'a> Operators<'a> {
         }
         match Rbl::new(&zone, self.http_bl_key.as_deref()) {
             Ok(list) => Ok(Operator::Rbl(Arc::new(list))),
-            Err(why) => Err((
+            Err(why) => Ok(self.unable((
                 format!("@rbl: {why}"),
                 Some("write the zone of a DNS block list; it takes no macros".to_owned()),
-            )),
+            ))),
         }
     }
 
@@ -175,6 +238,10 @@ impl<'a> Operators<'a> {
     }
 }
 
+fn starts_with_number(argument: &[u8]) -> bool {
+    argument.trim_ascii_start().first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-')
+}
+
 fn refusal(name: OperatorName) -> OperatorError {
     match standing::operator(name) {
         Standing::Refused(refusal) => {
@@ -184,15 +251,21 @@ fn refusal(name: OperatorName) -> OperatorError {
     }
 }
 
+/// Why a pattern is not compiled.
+struct PatternError {
+    told: OperatorError,
+    is_valid_pcre: bool,
+}
+
 /// A pattern; with macros in it, a template of one (`msre_op_rx_param_init`).
 fn pattern(
     patterns: &Patterns,
     argument: &[u8],
     multi_line: bool,
     names: &mut Names,
-) -> Result<Pattern, OperatorError> {
+) -> Result<Pattern, PatternError> {
     if argument.windows(2).any(|pair| pair == b"%{") {
-        let template = macros(argument, names)?;
+        let template = template(argument, names);
         if template.as_literal().is_none() {
             return Ok(Pattern::Computed(template));
         }
@@ -200,14 +273,11 @@ fn pattern(
     compile(patterns, argument, RegexFlags { multi_line, ..RegexFlags::default() }).map(Pattern::Fixed)
 }
 
-/// Payment card and other numbers; `^` and `$` match at every newline (`msre_op_verifyCC_init`).
-fn number_pattern(patterns: &Patterns, kind: NumberKind, argument: &[u8]) -> Result<Operator, OperatorError> {
-    let flags = RegexFlags { multi_line: true, ..RegexFlags::default() };
-    compile(patterns, argument, flags).map(|regex| Operator::Verify(kind, regex))
-}
-
-fn compile(patterns: &Patterns, argument: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, OperatorError> {
-    patterns.regex(argument, flags).map_err(|error| (format!("@rx: {error}"), None))
+fn compile(patterns: &Patterns, argument: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, PatternError> {
+    patterns.regex(argument, flags).map_err(|error| {
+        let is_valid_pcre = error.is_valid_pcre;
+        PatternError { told: (format!("@rx: {error}"), None), is_valid_pcre }
+    })
 }
 
 fn scanner(argument: &[u8]) -> Result<Operator, OperatorError> {
@@ -241,17 +311,11 @@ fn ip_set(argument: &[u8]) -> Result<Operator, OperatorError> {
     IpSet::parse(text).map(Operator::IpMatch).map_err(|error| (format!("@ipMatch: {error}"), None))
 }
 
-fn macros(argument: &[u8], names: &mut Names) -> Result<Template, OperatorError> {
-    template(argument, names).map_err(|error| (error.message, error.hint))
-}
-
-fn number(argument: &[u8], names: &mut Names) -> Result<Number, OperatorError> {
-    let template = macros(argument, names)?;
+fn number(argument: &[u8], names: &mut Names) -> Number {
+    let template = template(argument, names);
     match template.as_literal() {
-        None => Ok(Number::Computed(template)),
-        Some(text) => match std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()) {
-            Some(number) => Ok(Number::Constant(number)),
-            None => Err((format!("{:?} is not a number", bstr::BStr::new(text)), None)),
-        },
+        None => Number::Computed(template),
+        // The parser has told what is no number.
+        Some(text) => Number::Constant(leading_number(text)),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use portcullis_match::{Facts, Pcre, RegexFlags, WordSet};
+use portcullis_match::{Facts, Pcre, RegexError, RegexFlags, WordSet};
 use portcullis_types::TextHash;
 
 /// Compiled patterns and word lists by their text. They are most of a plan's memory and of the time to make it, and
@@ -61,7 +61,7 @@ impl Patterns {
         lock(&self.memory).take().map(|memory| memory.used).unwrap_or_default()
     }
 
-    pub(crate) fn regex(&self, pattern: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, String> {
+    pub(crate) fn regex(&self, pattern: &[u8], flags: RegexFlags) -> Result<Arc<Pcre>, RegexError> {
         let mut memory = lock(&self.memory);
         let mut is_known = true;
         let regex = shared(&self.regexes, (pattern.into(), flags), |key| {
@@ -69,7 +69,7 @@ impl Patterns {
                 Some(facts) => Ok(Pcre::with_facts(pattern, flags, facts)),
                 None => {
                     is_known = false;
-                    Pcre::new(pattern, flags).map_err(|error| error.to_string())
+                    Pcre::new(pattern, flags)
                 }
             }
         })?;
@@ -111,11 +111,11 @@ impl Patterns {
     }
 }
 
-fn shared<K: Eq + Hash, T>(
+fn shared<K: Eq + Hash, T, E>(
     known: &Mutex<Known<K, T>>,
     key: K,
-    make: impl FnOnce(&K) -> Result<T, String>,
-) -> Result<Arc<T>, String> {
+    make: impl FnOnce(&K) -> Result<T, E>,
+) -> Result<Arc<T>, E> {
     let mut known = lock(known);
     if let Some(item) = known.get(&key).and_then(Weak::upgrade) {
         return Ok(item);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bstr::ByteSlice;
-use portcullis_engine::{Find, Substitution, Template};
+use portcullis_engine::{Find, Substitution};
 use portcullis_match::{Regex, RegexFlags};
 
 use crate::names::Names;
@@ -42,7 +42,7 @@ pub(crate) fn parse(argument: &[u8], names: &mut Names) -> Result<Substitution, 
             return error("a macro in the regular expression needs the flag d: its value is taken literally");
         }
         (true, true) if ignore_case => return error("the flags i and d exclude each other"),
-        (true, true) => Find::Literal(text(&find, names)?),
+        (true, true) => Find::Literal(template(&find, names)),
         (false, _) => {
             let flags = RegexFlags { case_insensitive: ignore_case, ..RegexFlags::default() };
             match Regex::new(&find, flags) {
@@ -53,11 +53,7 @@ pub(crate) fn parse(argument: &[u8], names: &mut Names) -> Result<Substitution, 
     };
     let replacement =
         unescape(replacement).map_err(|message| (format!("@rsub: {message}"), Some(FORM.to_owned())))?;
-    Ok(Substitution { find, replacement: text(&replacement, names)? })
-}
-
-fn text(text: &[u8], names: &mut Names) -> Result<Template, Error> {
-    template(text, names).map_err(|error| (error.message, error.hint))
+    Ok(Substitution { find, replacement: template(&replacement, names) })
 }
 
 /// The bytes before the delimiter, and what follows it; nothing follows if it is missing.

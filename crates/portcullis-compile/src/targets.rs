@@ -14,14 +14,18 @@ use crate::xpath::{self, Namespaces};
 /// An error of one target: message and hint.
 pub(crate) type TargetError = (String, Option<String>);
 
-/// `Ok` if the engine fills `variable`.
-pub(crate) fn supported(variable: Variable) -> Result<(), TargetError> {
+/// `Ok` if the engine fills `variable`, or if it is one of ModSecurity 2 that has no value here: then `Some` warning.
+pub(crate) fn supported(variable: Variable) -> Result<Option<TargetError>, TargetError> {
     match standing::variable(variable) {
+        Standing::Vain(refusal) => Ok(Some((
+            format!("{} has no value here: {}", variable.name(), refusal.why),
+            Some(refusal.instead.to_owned()),
+        ))),
         Standing::Refused(refusal) => Err((
             format!("{} is refused: {}", variable.name(), refusal.why),
             Some(refusal.instead.to_owned()),
         )),
-        _ => Ok(()),
+        _ => Ok(None),
     }
 }
 
@@ -35,13 +39,19 @@ pub(crate) fn add(
     names: &mut Names,
     spaces: &Namespaces<'_>,
     far: bool,
-) -> Result<(), TargetError> {
-    supported(target.variable)?;
-    let filter = filter(target, spaces)?;
+) -> Result<Option<TargetError>, TargetError> {
+    let warning = supported(target.variable)?;
+    let filter = match filter(target, spaces) {
+        // ModSecurity 2 reads paths when a request comes.
+        Err((message, hint)) if target.variable.shape() == Shape::Xpath => {
+            return Ok(Some((format!("{message}; this target finds nothing"), hint)));
+        }
+        filter => filter?,
+    };
     if target.kind == ast::TargetKind::Exclude {
         let reach = if far { usize::MAX } else { list.include.len() };
         list.exclude.push(Exclusion { variable: target.variable, filter, reach });
-        return Ok(());
+        return Ok(warning);
     }
     let slot = match (&filter, target.variable) {
         (KeyFilter::Key(key), Variable::Tx) => Some(names.tx(key)),
@@ -49,7 +59,7 @@ pub(crate) fn add(
     };
     let count = target.kind == ast::TargetKind::Count;
     list.include.push(Target { variable: target.variable, filter, slot, slots: Box::default(), count });
-    Ok(())
+    Ok(warning)
 }
 
 /// Exclusions that take nothing away, since what they name comes behind them.

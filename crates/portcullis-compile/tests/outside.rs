@@ -5,7 +5,7 @@ mod common;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use common::{connection, plan_with};
+use common::{connection, plan_and_said, plan_with};
 use portcullis_engine::{
     Answer, Interruption, NoCollections, Progress, Question, RequestLine, Scratch, Transaction,
 };
@@ -374,30 +374,34 @@ fn geography_is_looked_up_without_asking() {
 
 #[test]
 fn mistakes_say_what_to_do() {
-    for (rules, message, hint) in [
-        ("SecGeoLookupDb GeoIP.dat", "not a MaxMind DB", ".mmdb"),
-        ("SecGeoLookupDb none.mmdb", "cannot use none.mmdb", ".mmdb"),
-        ("SecRule ARGS \"@rbl %{tx.zone}\" \"id:1\"", "is not a DNS zone", "no macros"),
+    for (loads, rules, message, hint) in [
+        (true, "SecGeoLookupDb GeoIP.dat", "not a MaxMind DB", ".mmdb"),
+        (false, "SecGeoLookupDb none.mmdb", "cannot use none.mmdb", ".mmdb"),
+        (true, "SecRule ARGS \"@rbl %{tx.zone}\" \"id:1\"", "is not a DNS zone", "no macros"),
         (
+            true,
             "SecRule FILES_TMPNAMES \"@inspectFile /bin/scan.sh\" \"id:1\"",
             "may not start programs",
             "clamd:127.0.0.1:3310",
         ),
         (
+            false,
             "SecRule FILES_TMPNAMES \"@inspectFile clamd:host\" \"id:1\"",
             "no place of a clamd socket",
             "clamd:/path",
         ),
-        ("SecRule ARGS \"@inspectFile clamd:/c\" \"id:1\"", "uploaded files only", "FILES_TMPNAMES"),
+        (false, "SecRule ARGS \"@inspectFile clamd:/c\" \"id:1\"", "uploaded files only", "FILES_TMPNAMES"),
         (
+            false,
             "SecRule FILES_TMPNAMES \"@inspectFile clamd:/c\" \"id:1,t:lowercase\"",
             "transformations",
             "t:none",
         ),
-        ("SecRule ARGS \"@gsbLookup x\" \"id:1\"", "Google ended", "@rbl"),
-        ("SecGsbLookupDb x", "Google ended", "@rbl"),
+        (true, "SecRule ARGS \"@gsbLookup x\" \"id:1\"", "Google ended", "@rbl"),
+        (true, "SecGsbLookupDb x", "Google ended", "@rbl"),
     ] {
-        let shown = load(rules).err().unwrap_or_else(|| panic!("loads: {rules}"));
+        let (plan, shown) = plan_and_said(&format!("SecRuleEngine On\n{rules}\n"), &files());
+        assert_eq!(plan.is_some(), loads, "{rules}\n{shown}");
         assert!(shown.contains(message) && shown.contains(hint), "{rules}\n{shown}");
     }
 }

@@ -22,7 +22,7 @@
 //! | `{,n}`, `{` | literal |
 //! | `(?<n>..)`, `(?P<n>..)`, `(?'n'..)`, <code>(?&#124;..)</code>, `(?#..)`, `\Q..\E`, `(?imsxnU-..)` | as in PCRE |
 //! | lookaround, back references, atomic groups, possessive quantifiers, conditions, `\K` | [`Pcre`] only |
-//! | recursion, calls of groups, `\X`, `\p`, `(*VERB)`, callouts | [`RegexError`] |
+//! | recursion, calls of groups, `\X`, `\p`, `(*VERB)`, callouts | [`RegexError`] that says the pattern is valid PCRE |
 //!
 //! # `$` and newlines
 //!
@@ -131,7 +131,7 @@ impl Regex {
                 Some(limit) => format!("the pattern compiles to more than {limit} bytes"),
                 None => format!("the pattern does not compile: {error}"),
             };
-            RegexError { offset: 0, message }
+            RegexError { offset: 0, message, is_valid_pcre: true }
         })?;
         Ok(Regex { engine, pattern: pattern.into() })
     }

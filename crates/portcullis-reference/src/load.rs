@@ -119,6 +119,7 @@ impl Loader<'_> {
         let span = directive.span;
         match &directive.node {
             Directive::Rule(rule) => self.rule(rule, span),
+            Directive::Script { .. } => self.problem(span, "SecRuleScript"),
             Directive::Marker(label) => self.items.push(Item::Marker(label.clone())),
             Directive::DefaultAction(actions) => {
                 let actions: Vec<Action> = actions.iter().map(|action| action.node.clone()).collect();

@@ -40,6 +40,13 @@ pub struct RefusedRule {
 pub enum Directive {
     /// `SecRule TARGETS OPERATOR [ACTIONS]`; `SecAction ACTIONS` has no condition.
     Rule(Rule),
+    /// `SecRuleScript PATH [ACTIONS]`: a rule or link that never matches, since scripts are not run.
+    Script {
+        /// The script.
+        path: BString,
+        /// The actions, which are never carried out.
+        actions: Vec<Spanned<Action>>,
+    },
     /// `SecMarker LABEL`.
     Marker(BString),
     /// `SecDefaultAction ACTIONS`.

@@ -11,6 +11,8 @@ pub enum Handling {
     Setting,
     /// Reads other files.
     Include,
+    /// ModSecurity 2 has it; here it is read with a warning and changes nothing.
+    Vain(Refusal),
     /// Known and refused.
     Refused(Refusal),
 }
@@ -39,12 +41,17 @@ const fn refused(why: &'static str, instead: &'static str) -> Handling {
     Handling::Refused(Refusal { why, instead })
 }
 
-const NO_HASH: Handling = refused(
+/// For what ModSecurity 2.9.7 loads: rule files that have it load here, too.
+const fn vain(why: &'static str, instead: &'static str) -> Handling {
+    Handling::Vain(Refusal { why, instead })
+}
+
+const NO_HASH: Handling = vain(
     "links in pages are not signed: that rewrites every page and breaks the links that scripts make",
     "remove it; other rules do not depend on it",
 );
 const NO_CONNECTIONS: Handling =
-    refused("connection limits are not a matter of rules here", "set limits in the listener's configuration");
+    vain("connection limits are not a matter of rules here", "set limits in the listener's configuration");
 const NO_PDF: Handling = refused(
     "ModSecurity itself removed the PDF protection in version 2.7: readers that needed it are long gone",
     "remove it",
@@ -66,8 +73,8 @@ directives! {
     AuditLogRelevantStatus "SecAuditLogRelevantStatus" (1, 1) Setting, "Which statuses are worth an audit record.";
     AuditLogStorageDir "SecAuditLogStorageDir" (1, 1) Setting, "Folder of concurrent audit records.";
     AuditLogType "SecAuditLogType" (1, 1) Setting, "Where audit records go.";
-    CacheTransformations "SecCacheTransformations" (1, 2) refused("each value is decoded once and remembered anyway", "remove it"), "Caches transformed values.";
-    ChrootDir "SecChrootDir" (1, 1) refused("a running process is not moved into another root folder", "confine it with the service manager"), "Changes the root folder of the server.";
+    CacheTransformations "SecCacheTransformations" (1, 2) vain("each value is decoded once and remembered anyway", "remove it"), "Caches transformed values.";
+    ChrootDir "SecChrootDir" (1, 1) vain("a running process is not moved into another root folder", "confine it with the service manager"), "Changes the root folder of the server.";
     CollectionTimeout "SecCollectionTimeout" (1, 1) Setting, "Lifetime of persistent collections.";
     Compatibility "SecCompatibility" (1, 1) Setting, "Which ModSecurity's reading counts where the two differ; ours.";
     ComponentSignature "SecComponentSignature" (1, 1) Setting, "Names a rule set for the audit log.";
@@ -84,8 +91,8 @@ directives! {
     DefaultAction "SecDefaultAction" (1, 1) Rules, "Actions that the following rules of a phase start from.";
     DisableBackendCompression "SecDisableBackendCompression" (1, 1) Setting, "Keeps upstreams from compressing.";
     GeoLookupDb "SecGeoLookupDb" (1, 1) Setting, "The geography database of @geoLookup.";
-    GsbLookupDb "SecGsbLookupDb" (1, 1) refused("Google ended the local database format", "remove it together with @gsbLookup; @rbl can ask a URI block list"), "The Safe Browsing database.";
-    GuardianLog "SecGuardianLog" (1, 2) refused("the program that reads it is long gone", "use an event sink: it has the same facts as JSON"), "The Guardian log.";
+    GsbLookupDb "SecGsbLookupDb" (1, 1) vain("Google ended the local database format", "remove it together with @gsbLookup; @rbl can ask a URI block list"), "The Safe Browsing database.";
+    GuardianLog "SecGuardianLog" (1, 2) vain("the program that reads it is long gone", "use an event sink: it has the same facts as JSON"), "The Guardian log.";
     HashEngine "SecHashEngine" (1, 1) NO_HASH, "Switches the signing of links.";
     HashKey "SecHashKey" (1, 2) NO_HASH, "The key that signs links.";
     HashMethodPm "SecHashMethodPm" (2, 2) NO_HASH, "Which links are signed, by words.";
@@ -93,7 +100,7 @@ directives! {
     HashParam "SecHashParam" (1, 1) NO_HASH, "The parameter that carries the hash.";
     HttpBlKey "SecHttpBlKey" (1, 1) Setting, "The access key of the http:BL list of @rbl.";
     IgnoreRuleCompilationErrors "SecIgnoreRuleCompilationErrors" (1, 1) refused("a rule that does not compile stops the load: a rule set with holes is worse than none", "repair the rule, or remove it with the file it is in"), "Coraza: loads what compiles.";
-    InterceptOnError "SecInterceptOnError" (1, 1) refused("what happens after an internal error is not a matter of rules here", "set the exception policy of the policy in the configuration"), "Interrupts after an internal error.";
+    InterceptOnError "SecInterceptOnError" (1, 1) vain("what happens after an internal error is not a matter of rules here", "set the exception policy of the policy in the configuration"), "Interrupts after an internal error.";
     Marker "SecMarker" (1, 1) Rules, "A place that skipAfter can go to.";
     ParseXmlIntoArgs "SecParseXmlIntoArgs" (1, 1) Setting, "Whether XML bodies make arguments.";
     PcreMatchLimit "SecPcreMatchLimit" (1, 1) Setting, "Steps of a regex match.";
@@ -112,7 +119,7 @@ directives! {
     RequestBodyLimit "SecRequestBodyLimit" (1, 1) Setting, "How long a request body may be.";
     RequestBodyLimitAction "SecRequestBodyLimitAction" (1, 1) Setting, "What happens to longer request bodies.";
     RequestBodyNoFilesLimit "SecRequestBodyNoFilesLimit" (1, 1) Setting, "How long a request body may be without its files.";
-    RequestEncoding "SecRequestEncoding" (1, 1) refused("ModSecurity reads it and does nothing", "remove it; the character set of a body comes from its Content-Type"), "The character set of requests.";
+    RequestEncoding "SecRequestEncoding" (1, 1) vain("ModSecurity reads it and does nothing", "remove it; the character set of a body comes from its Content-Type"), "The character set of requests.";
     ResponseBodyAccess "SecResponseBodyAccess" (1, 1) Setting, "Whether response bodies are inspected.";
     ResponseBodyLimit "SecResponseBodyLimit" (1, 1) Setting, "How long a response body may be.";
     ResponseBodyLimitAction "SecResponseBodyLimitAction" (1, 1) Setting, "What happens to longer response bodies.";
@@ -121,11 +128,11 @@ directives! {
     Rule "SecRule" (2, 3) Rules, "A condition and actions.";
     RuleEngine "SecRuleEngine" (1, 1) Setting, "Whether rules run and may interrupt.";
     RuleInheritance "SecRuleInheritance" (1, 1) Setting, "Whether a nested scope has the rules of the outer one.";
-    RulePerfTime "SecRulePerfTime" (1, 1) refused("the times of single rules are not measured", "use the inspection durations of the metrics endpoint"), "Logs slow rules.";
+    RulePerfTime "SecRulePerfTime" (1, 1) vain("the times of single rules are not measured", "use the inspection durations of the metrics endpoint"), "Logs slow rules.";
     RuleRemoveById "SecRuleRemoveById" (1, MANY) Rules, "Removes rules by id.";
     RuleRemoveByMsg "SecRuleRemoveByMsg" (1, MANY) Rules, "Removes rules by message.";
     RuleRemoveByTag "SecRuleRemoveByTag" (1, MANY) Rules, "Removes rules by tag.";
-    RuleScript "SecRuleScript" (1, 2) refused("Lua scripts are not run: they are programs without a time limit", "write the check as SecRule"), "Runs a Lua script as a rule.";
+    RuleScript "SecRuleScript" (1, 2) Rules, "Runs a Lua script as a rule.";
     RuleUpdateActionById "SecRuleUpdateActionById" (2, 2) Rules, "Changes the actions of a rule.";
     RuleUpdateTargetById "SecRuleUpdateTargetById" (2, 3) Rules, "Changes the targets of rules by id.";
     RuleUpdateTargetByMsg "SecRuleUpdateTargetByMsg" (2, 3) Rules, "Changes the targets of rules by message.";

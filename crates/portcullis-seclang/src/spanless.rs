@@ -16,7 +16,7 @@ impl Document {
                     }
                     actions(&mut rule.actions);
                 }
-                Directive::DefaultAction(list) => actions(list),
+                Directive::Script { actions: list, .. } | Directive::DefaultAction(list) => actions(list),
                 Directive::UpdateAction { actions: list, .. } => actions(list),
                 Directive::UpdateTarget { targets: list, replaced, .. } => {
                     targets(list);

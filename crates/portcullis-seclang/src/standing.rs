@@ -20,6 +20,8 @@ pub enum Standing {
     Differs(&'static str),
     /// It is read with a warning and changes nothing, for this reason.
     NoEffect(&'static str),
+    /// ModSecurity 2 has it; here it is read with a warning and never does anything: a rule with it finds nothing.
+    Vain(Refusal),
     /// It is an error.
     Refused(Refusal),
 }
@@ -37,6 +39,10 @@ const fn refused(why: &'static str, instead: &'static str) -> Standing {
     Standing::Refused(Refusal { why, instead })
 }
 
+const fn vain(why: &'static str, instead: &'static str) -> Standing {
+    Standing::Vain(Refusal { why, instead })
+}
+
 use Standing::{Differs, NoEffect, Works};
 
 /// What stands of a directive.
@@ -44,6 +50,9 @@ pub fn directive(name: DirectiveName) -> Standing {
     use DirectiveName::*;
     if let Handling::Refused(refusal) = name.handling() {
         return Standing::Refused(refusal);
+    }
+    if let Handling::Vain(refusal) = name.handling() {
+        return Standing::Vain(refusal);
     }
     match name {
         AuditLog => Differs("a file, never a program after |"),
@@ -75,7 +84,7 @@ pub fn directive(name: DirectiveName) -> Standing {
             "files are written after the request, whole or not at all, within the limits of `uploads`",
         ),
         RuleInheritance => Differs(
-            "scopes are not nested and a policy names all of its rule files, so On changes nothing and Off is an error",
+            "scopes are not nested and a policy names all of its rule files, so it changes nothing; Off gives a warning",
         ),
         RemoteRules => Differs(
             "the checksum of the file is required as a third argument, sha256:HEX: whoever holds the server cannot change \
@@ -90,16 +99,22 @@ pub fn directive(name: DirectiveName) -> Standing {
         XmlExternalDtd => {
             Differs("ours: a document type without declarations of its own is skipped, not refused")
         }
-        XmlExternalEntity => Differs("only Off is accepted: external entities are an attack of their own"),
+        XmlExternalEntity => {
+            Differs("always Off, and On gives a warning: external entities are an attack of their own")
+        }
+        RuleScript => vain(
+            "Lua scripts are not run",
+            "write the check as SecRule, or put the actions in a SecRule of their own",
+        ),
         _ => Works,
     }
 }
 
-const NO_FILES: Standing = refused(
+const NO_FILES: Standing = vain(
     "a reverse proxy has no script files",
     "look at REQUEST_FILENAME, or at what the application itself reports in a response header",
 );
-const NO_TIMES: Standing = refused(
+const NO_TIMES: Standing = vain(
     "a rule cannot act on how long rules take",
     "read the durations from the metrics endpoint; DURATION has the age of the transaction",
 );
@@ -133,7 +148,7 @@ pub fn variable(variable: Variable) -> Standing {
         MscPcreError | MscPcreLimitsExceeded => {
             Differs("as in ModSecurity 3: no value until a pattern was given up")
         }
-        WebserverErrorLog => refused(
+        WebserverErrorLog => vain(
             "what the proxy writes to its own log about a request comes after the rules",
             "look at REQBODY_ERROR_MSG; events name refusals and upstream errors",
         ),
@@ -170,15 +185,15 @@ pub fn variable(variable: Variable) -> Standing {
 pub fn operator(operator: OperatorName) -> Standing {
     use OperatorName::*;
     match operator {
-        FuzzyHash => refused(
+        FuzzyHash => vain(
             "similarity hashes are slow, weak and in no rule set",
             "compare exact digests with t:sha1,t:hexEncode and @pmFromFile",
         ),
-        ValidateHash => refused(
+        ValidateHash => vain(
             "links are not signed here (SecHashEngine), so there is no hash to check",
             "let the application sign its links, or list the allowed ones with @rx or @pmFromFile",
         ),
-        ValidateDtd | ValidateSchema => refused(
+        ValidateDtd | ValidateSchema => vain(
             "validating against a document type or schema takes unbounded time and loads further documents",
             "check the values that matter with XML:/* and XML://@* targets, or validate in the application",
         ),
@@ -186,7 +201,7 @@ pub fn operator(operator: OperatorName) -> Standing {
             "`\\1` in the replacement needs no second backslash, the replacement may be empty, and 10,000 places in a body are \
              replaced at most",
         ),
-        GsbLookup => refused(
+        GsbLookup => vain(
             "Google ended the local database format it reads",
             "ask a URI block list with @rbl, or list bad host names in a file for @pmFromFile",
         ),
@@ -202,7 +217,7 @@ pub fn operator(operator: OperatorName) -> Standing {
         ),
         Rx => Differs(
             "patterns are matched in linear time; those that need backtracking (lookaround, back references, atomic groups) under \
-             limits; recursion, verbs and Unicode classes are refused",
+             limits; with recursion, verbs and Unicode classes a rule finds nothing, and a warning says so",
         ),
         RxGlobal => Differs("as in ModSecurity 3; at most 100 captures"),
         VerifySvnr => Differs("as in ModSecurity 3"),
@@ -223,12 +238,12 @@ pub fn operator(operator: OperatorName) -> Standing {
 pub fn action(action: ActionName) -> Standing {
     use ActionName::*;
     match action {
-        Exec => refused(
+        Exec => vain(
             "a rule may not start programs",
             "let a program read the events: every match is written to the event file and the error log",
         ),
         SetEnv => Differs("sets ENV of this transaction only: neither the process nor an upstream sees it"),
-        Marker => refused("marker is not an action of rules", "write SecMarker NAME on a line of its own"),
+        Marker => vain("marker is not an action of rules", "write SecMarker NAME on a line of its own"),
         Pause => Differs(
             "it delays whatever else the rule does, for `limits.pause` at most, and the rules after it still run; ModSecurity 2 \
              lets the transaction pass where `pause` is the last disruptive action, and does not wait where it is not",
@@ -245,7 +260,7 @@ pub fn ctl(option: CtlOption) -> Standing {
     use CtlOption::*;
     match option {
         HashEngine | HashEnforcement => {
-            refused("links are not signed here (SecHashEngine)", "remove it; other rules do not depend on it")
+            vain("links are not signed here (SecHashEngine)", "remove it; other rules do not depend on it")
         }
         ResponseBodyProcessor | ForceResponseBodyVariable => refused(
             "only Coraza has it: response bodies are not taken apart here",

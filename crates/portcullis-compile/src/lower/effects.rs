@@ -34,16 +34,16 @@ impl Lowering<'_> {
             && settings.upload_folder.is_none()
         {
             let hint = "add SecUploadDir with the folder that uploaded files go to";
-            self.error(span, "SecUploadKeepFiles has no folder".to_owned(), Some(hint.to_owned()));
+            self.warn(
+                span,
+                "SecUploadKeepFiles has no folder: no file is kept".to_owned(),
+                Some(hint.to_owned()),
+            );
+            self.plan.settings.keep_files = KeepFiles::Off;
         }
     }
 
-    pub(super) fn injection(
-        &mut self,
-        action: &str,
-        text: &[u8],
-        span: SourceSpan,
-    ) -> Result<Template, String> {
+    pub(super) fn injection(&mut self, action: &str, text: &[u8], span: SourceSpan) -> Template {
         if !self.plan.settings.content_injection {
             self.without(span, action, "SecContentInjection");
         }
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         let changes = operator.node.name == OperatorName::Rsub;
         if changes && operator.node.negated {
             let hint = "remove the !; @rsub matches whatever there is to change";
-            self.error(operator.span, "@rsub cannot be negated".to_owned(), Some(hint.to_owned()));
+            self.warn(operator.span, "@rsub with ! matches nothing".to_owned(), Some(hint.to_owned()));
         }
         let settings = &self.plan.settings;
         let (input, output, inject) =
@@ -76,8 +76,8 @@ impl Lowering<'_> {
                 Variable::StreamInputBody | Variable::StreamOutputBody => {}
                 _ if changes => {
                     let hint = "look at STREAM_INPUT_BODY or STREAM_OUTPUT_BODY";
-                    let message = format!("@rsub cannot change {name}");
-                    self.error(target.span, message, Some(hint.to_owned()));
+                    let message = format!("@rsub cannot change {name}: it does nothing");
+                    self.warn(target.span, message, Some(hint.to_owned()));
                 }
                 _ => {}
             }
@@ -92,9 +92,12 @@ impl Lowering<'_> {
     /// `proxy:URL`. The server is fixed here, so that the loader can look it up among the upstreams.
     pub(super) fn proxy(&mut self, url: &[u8], span: SourceSpan, phase: Phase) -> Disruption {
         if !matches!(phase, Phase::RequestHeaders | Phase::RequestBody) {
-            let message =
-                format!("proxy works in phases 1 and 2; in phase {} the answer is there", phase.number());
-            self.error(span, message, Some("use phase:2, or deny".to_owned()));
+            let message = format!(
+                "proxy works in phases 1 and 2; in phase {} the answer is there, and the rule denies with 500",
+                phase.number()
+            );
+            self.warn(span, message, Some("use phase:2, or deny".to_owned()));
+            return Disruption::Deny { status: 500 };
         }
         match proxy_url::parse(url) {
             Ok((origin, target)) => {
@@ -102,8 +105,8 @@ impl Lowering<'_> {
                 Disruption::Proxy(Diversion { origin: Arc::new(origin), target })
             }
             Err((message, hint)) => {
-                self.error(span, message, Some(hint));
-                Disruption::Pass
+                self.warn(span, format!("{message}; the rule denies with 500"), Some(hint));
+                Disruption::Deny { status: 500 }
             }
         }
     }
@@ -111,7 +114,7 @@ impl Lowering<'_> {
     /// `ctl:rateLimit`.
     pub(super) fn rate_limit(&mut self, limit: &[u8], key: &[u8]) -> Result<Act, String> {
         let name = limit.to_str().map_err(|_| "the name of a rate limit is UTF-8".to_owned())?;
-        Ok(Act::RateLimit(RateLimit { name: name.into(), key: self.text(key)? }))
+        Ok(Act::RateLimit(RateLimit { name: name.into(), key: self.text(key) }))
     }
 
     /// What comes after phase 2 cannot refuse a request any more.
@@ -143,7 +146,9 @@ impl Lowering<'_> {
             .is_some_and(|text| !text.to_str().is_ok_and(|text| text.parse::<u32>().is_ok()))
         {
             let hint = "write pause:2000 for two seconds, or a macro such as pause:%{tx.pause}";
-            self.error(span, format!("pause takes milliseconds, not {text:?}"), Some(hint.to_owned()));
+            let message = format!("pause takes milliseconds, not {text:?}: it does not wait");
+            self.warn(span, message, Some(hint.to_owned()));
+            return None;
         }
         Some(template)
     }

@@ -26,9 +26,15 @@ pub fn plan(rules: &str) -> Arc<Plan> {
 
 /// The plan of rules that may name these files, or what is wrong with them.
 pub fn plan_with(rules: &str, files: &MemoryFiles) -> Result<Plan, String> {
+    let (plan, said) = plan_and_said(rules, files);
+    plan.ok_or(said)
+}
+
+/// The plan of rules that may name these files, if they load, and the errors and warnings.
+pub fn plan_and_said(rules: &str, files: &MemoryFiles) -> (Option<Plan>, String) {
     let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.into() }], files);
     let compiled = compile(&parsed.document, &parsed.sources, files);
     let diagnostics = parsed.diagnostics.iter().chain(&compiled.diagnostics);
     let shown: Vec<_> = diagnostics.map(|diagnostic| diagnostic.render(&parsed.sources)).collect();
-    compiled.plan.filter(|_| !parsed.has_errors()).ok_or(shown.join("\n"))
+    (compiled.plan.filter(|_| !parsed.has_errors()), shown.join("\n"))
 }

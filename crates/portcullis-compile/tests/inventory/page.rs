@@ -90,6 +90,15 @@ fn section(title: &str, rows: Vec<Row>, out: &mut String) {
         Standing::NoEffect(why) => Some(sentence(why)),
         _ => None,
     });
+    table(
+        "Of ModSecurity 2, read with a warning; a rule with it finds nothing, an action is not carried out:",
+        &|row| match row.standing {
+            Standing::Vain(refusal) => {
+                Some(format!("{} Instead: {}.", sentence(refusal.why), refusal.instead))
+            }
+            _ => None,
+        },
+    );
     table("Refused, and what to do instead:", &|row| match row.standing {
         Standing::Refused(refusal) => {
             Some(format!("{} Instead: {}.", sentence(refusal.why), refusal.instead))

@@ -72,7 +72,7 @@ pub fn directive(name: DirectiveName) -> String {
         AuditLog | AuditLog2 | AuditLogStorageDir | DebugLog | DataDir | TmpDir | UploadDir | GuardianLog
         | ChrootDir => "/tmp/x",
         GeoLookupDb | GsbLookupDb => "geo.mmdb",
-        RuleScript => "script.lua id:1",
+        RuleScript => "script.lua id:3",
         UnicodeCodePage => "20127",
         _ => "100",
     };

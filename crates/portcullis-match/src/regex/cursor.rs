@@ -9,6 +9,8 @@ pub struct RegexError {
     pub offset: usize,
     /// One sentence fragment for the operator, without the offset.
     pub message: String,
+    /// PCRE takes the pattern, and only this crate does not: it is too large here, or needs what is left out.
+    pub is_valid_pcre: bool,
 }
 
 impl fmt::Display for RegexError {
@@ -21,7 +23,12 @@ impl std::error::Error for RegexError {}
 
 /// An error at `offset`.
 pub(super) fn error<T>(offset: usize, message: impl Into<String>) -> Result<T, RegexError> {
-    Err(RegexError { offset, message: message.into() })
+    Err(RegexError { offset, message: message.into(), is_valid_pcre: false })
+}
+
+/// The same for a pattern that PCRE takes.
+pub(super) fn unsupported<T>(offset: usize, message: impl Into<String>) -> Result<T, RegexError> {
+    Err(RegexError { offset, message: message.into(), is_valid_pcre: true })
 }
 
 /// Reads a pattern byte by byte.

@@ -2,7 +2,7 @@
 
 use super::RegexError;
 use super::class;
-use super::cursor::{Cursor, error, number};
+use super::cursor::{Cursor, error, number, unsupported};
 use regex_syntax::hir::{ClassBytes, Look};
 
 /// The meaning of one escape sequence.
@@ -55,9 +55,9 @@ pub(super) fn outside_class(
         b'Q' => Escape::QuoteStart,
         b'E' => Escape::QuoteEnd,
         b'K' => Escape::Keep,
-        b'X' => return error(start, "`\\X` (grapheme) is not supported: patterns work on bytes"),
+        b'X' => return unsupported(start, "`\\X` (grapheme) is not supported: patterns work on bytes"),
         b'g' if matches!(cursor.peek(), Some(b'<' | b'\'')) => {
-            return error(start, "a call of a group as a subroutine is not supported");
+            return unsupported(start, "a call of a group as a subroutine is not supported");
         }
         b'g' | b'k' => reference(cursor, start)?,
         b'1'..=b'9' => {
@@ -147,7 +147,7 @@ fn shared(cursor: &mut Cursor<'_>, start: usize, letter: u8) -> Result<Escape, R
             _ => return error(start, "`\\c` needs a printable ASCII character after it"),
         },
         b'p' | b'P' => {
-            return error(start, "Unicode properties are not supported: patterns work on bytes");
+            return unsupported(start, "Unicode properties are not supported: patterns work on bytes");
         }
         b'l' | b'L' | b'u' | b'U' | b'N' => {
             return error(start, format!("`\\{}` is not supported, as in PCRE", char::from(letter)));

@@ -170,9 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_when_it_is_read() {
+    fn what_is_too_large_is_found_when_it_is_read() {
         let pattern = b"(?:(?:[acegikmoq]{100}){100}){100}";
-        let error = crate::Pcre::new(pattern, RegexFlags::default()).unwrap_err();
+        let error = crate::Regex::new(pattern, RegexFlags::default()).unwrap_err();
+        assert!(error.message.contains("compiles to more than"), "{error}");
+        assert!(error.is_valid_pcre);
+        // The other machine counts repetitions instead of writing them out.
+        assert!(crate::Pcre::new(pattern, RegexFlags::default()).unwrap().backtracks());
+        let one_too_large_for_both = [b"(?:a|bc)".repeat(300_000).as_slice(), pattern].concat();
+        let error = crate::Pcre::new(&one_too_large_for_both, RegexFlags::default()).unwrap_err();
         assert!(error.message.contains("compiles to more than"), "{error}");
     }
 

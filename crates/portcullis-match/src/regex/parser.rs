@@ -3,7 +3,7 @@
 //! One pass, with an explicit stack of open groups: no recursion. The first construct that needs backtracking is noted with
 //! its place; what no engine here can do is refused where it stands, so that a rule author learns about it at load time.
 
-use super::cursor::{Cursor, error, number};
+use super::cursor::{Cursor, error, number, unsupported};
 use super::escape::{self, Escape, looks_like_count, looks_like_count_tail};
 use super::node::{Condition, Greed, Node};
 use super::{RegexError, RegexFlags, class};
@@ -339,7 +339,7 @@ impl Parser<'_> {
 
     fn open(&mut self, start: usize) -> Result<(), RegexError> {
         if self.cursor.peek() == Some(b'*') {
-            return error(start, "verbs and options written `(*...)` are not supported");
+            return unsupported(start, "verbs and options written `(*...)` are not supported");
         }
         if !self.cursor.eat(b"?") {
             let group = if self.modifiers.no_capture { Group::Plain } else { self.capture() };
@@ -353,11 +353,11 @@ impl Parser<'_> {
             return self.enter(group, start, self.modifiers);
         }
         if calls_a_group(self.cursor.rest()) {
-            return error(start, "recursion is not supported");
+            return unsupported(start, "recursion is not supported");
         }
         for (prefix, reason) in REFUSED_GROUPS {
             if self.cursor.rest().starts_with(prefix) {
-                return error(start, format!("{reason} is not supported"));
+                return unsupported(start, format!("{reason} is not supported"));
             }
         }
         for (prefix, behind, negated) in
@@ -383,7 +383,7 @@ impl Parser<'_> {
             return self.conditional(start);
         }
         if self.cursor.rest().first() == Some(&b'C') {
-            return error(start, "callouts are not supported");
+            return unsupported(start, "callouts are not supported");
         }
         for (prefix, terminator) in [(&b"P<"[..], b'>'), (b"<", b'>'), (b"'", b'\'')] {
             if self.cursor.eat(prefix) {

@@ -59,7 +59,14 @@ impl Pcre {
     pub fn new(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
         let parsed = parser::parse(pattern, flags)?;
         let engine = match linear::lower_exactly(&parsed) {
-            Some(hir) => Engine::Linear(Lazy::new(pattern, hir)?),
+            Some(hir) => match Lazy::new(pattern, hir) {
+                Ok(lazy) => Engine::Linear(lazy),
+                // Counted repetitions inside counted repetitions: the program of the other machine may be small.
+                Err(too_large) => match Backtracker::new(&parsed) {
+                    Ok(machine) => Engine::Backtracking(Box::new(machine)),
+                    Err(_) => return Err(too_large),
+                },
+            },
             None => Engine::Backtracking(Box::new(Backtracker::new(&parsed)?)),
         };
         Ok(Pcre::with_engine(engine, pattern, flags, GatesCell::default()))

@@ -32,7 +32,26 @@ fn argument<'a>(item: &'a Item, list: View<'_>) -> View<'a> {
     }
 }
 
+/// What ModSecurity 2.9.7 says nothing about when it loads it.
+const LEFT_OUT: &str = "this action is left out";
+
+/// True for actions whose argument ModSecurity 2.9.7 does not check when it loads a rule.
+fn is_unchecked(action: ActionName) -> bool {
+    use ActionName::*;
+    matches!(
+        action,
+        Accuracy | DeprecateVar | ExpireVar | InitCol | Marker | Maturity | SetVar | Severity | Skip | Status
+    )
+}
+
 fn one(item: &Item, list: View<'_>, sink: &mut Sink) -> Option<Action> {
+    if is_unchecked(item.action) {
+        return sink.leniently(LEFT_OUT, |sink| checked(item, list, sink));
+    }
+    checked(item, list, sink)
+}
+
+fn checked(item: &Item, list: View<'_>, sink: &mut Sink) -> Option<Action> {
     let view = argument(item, list);
     let text = || BString::from(view.bytes);
     let name = item.action.name();
@@ -168,6 +187,14 @@ fn xml_ns(view: View<'_>, sink: &mut Sink) -> Option<Action> {
         Some((prefix, uri)) if !prefix.bytes.is_empty() && !uri.bytes.is_empty() => {
             Some(Action::XmlNs { prefix: prefix.bytes.into(), uri: uri.bytes.into() })
         }
+        Some((prefix, _)) if !prefix.bytes.is_empty() => {
+            sink.warn_hint(
+                view.span(),
+                "xmlns has no URI; this action is left out",
+                "write xmlns:PREFIX=URI",
+            );
+            None
+        }
         _ => {
             sink.error(view.span(), "xmlns takes PREFIX=URI");
             None
@@ -221,12 +248,11 @@ fn set_var(view: View<'_>, sink: &mut Sink) -> Option<SetVar> {
     let left = if unset { left.from(1) } else { left };
     let variable = variable_key(left, "setvar", false, sink)?;
     if unset && value.is_some() {
-        sink.error_hint(
+        sink.warn_hint(
             view.span(),
-            "setvar with ! removes the variable and takes no value",
+            "setvar with ! removes the variable; the value is ignored",
             "remove the ! or the =",
         );
-        return None;
     }
     if let Some(value) = value.filter(|v| v.bytes.starts_with(b"'")) {
         let hint = format!("quote the whole argument: setvar:'{}=...'", left.show());

@@ -22,7 +22,7 @@ pub(super) struct Item {
 pub(super) fn read(list: View<'_>, sink: &mut Sink) -> Vec<Spanned<Action>> {
     let mut out = Vec::new();
     let mut at = 0;
-    // Where a second `phase` or `id` would make the first one pointless.
+    // A second `phase` or `id` makes the first one pointless.
     let mut id_at = None;
     let mut phase_at = None;
     loop {
@@ -50,8 +50,8 @@ pub(super) fn read(list: View<'_>, sink: &mut Sink) -> Vec<Spanned<Action>> {
 
 fn once(name: &str, span: SourceSpan, seen: &mut Option<SourceSpan>, sink: &mut Sink) {
     if let Some(first) = *seen {
-        let message = format!("{name} is given twice");
-        sink.push(crate::Diagnostic::error(span, message).with_related(first, "first given here"));
+        let message = format!("{name} is given twice; the last one counts");
+        sink.push(crate::Diagnostic::warning(span, message).with_related(first, "first given here"));
     }
     *seen = Some(span);
 }

@@ -37,6 +37,23 @@ pub(super) fn read(view: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
         sink.error_hint(view.span(), message, refusal.instead);
         return Vec::new();
     }
+    // ModSecurity 2.9.7 takes any text for these when it loads them.
+    let unchecked = matches!(
+        option,
+        CtlOption::DebugLogLevel
+            | CtlOption::RequestBodyProcessor
+            | CtlOption::RuleRemoveById
+            | CtlOption::RuleRemoveTargetById
+            | CtlOption::RuleRemoveTargetByMsg
+            | CtlOption::RuleRemoveTargetByTag
+    );
+    if unchecked {
+        return sink.leniently("this action is left out", |sink| checked(option, value, sink));
+    }
+    checked(option, value, sink)
+}
+
+fn checked(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
     match option {
         CtlOption::RuleRemoveTargetById => {
             let takes = "ctl:ruleRemoveTargetById takes";

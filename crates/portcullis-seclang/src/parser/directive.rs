@@ -15,8 +15,47 @@ use crate::source::SourceSpan;
 use crate::standing::Refusal;
 use crate::{limits, remote, suggest};
 
-/// Reads the directive on `line`, which is not blank, and says what the loader has to do.
-pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> Next {
+/// Directives of Apache that rule sets have between their rules.
+const WEB_SERVER: &[&str] = &[
+    "AddHandler",
+    "AddOutputFilterByType",
+    "AddType",
+    "Allow",
+    "AllowOverride",
+    "BrowserMatch",
+    "CustomLog",
+    "Deny",
+    "ErrorDocument",
+    "ErrorLog",
+    "Header",
+    "LimitRequestBody",
+    "LoadFile",
+    "LoadModule",
+    "LogFormat",
+    "LogLevel",
+    "Options",
+    "Order",
+    "PassEnv",
+    "ProxyErrorOverride",
+    "RequestHeader",
+    "RequestReadTimeout",
+    "Require",
+    "RewriteCond",
+    "RewriteEngine",
+    "RewriteRule",
+    "Satisfy",
+    "SetEnv",
+    "SetEnvIf",
+    "SetEnvIfNoCase",
+    "SetHandler",
+    "SetOutputFilter",
+    "TraceEnable",
+    "UnsetEnv",
+];
+
+/// Reads the directive on `line`, which is not blank, and says what the loader has to do. `ends`: what follows in the file
+/// cannot be the rest of it.
+pub(super) fn read(line: View<'_>, ends: bool, document: &mut Document, sink: &mut Sink) -> Next {
     let span = line.span();
     if line.bytes.len() > limits::DIRECTIVE_BYTES_MAX {
         sink.error(span, format!("a directive takes at most {} bytes", limits::DIRECTIVE_BYTES_MAX));
@@ -26,12 +65,15 @@ pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> 
     let Some((first, arguments)) = words.split_first() else { return Next::Line };
     if let Some(unclosed) = words.iter().find(|word| word.unclosed) {
         let start = unclosed.span.span.start as usize;
-        sink.error_hint(
-            SourceSpan::new(span.file, start, start + 1),
-            "this quote is not closed before the end of the line",
-            "close it; or, if the text goes on in the next line, end each line but the last with a backslash",
-        );
-        return Next::Unclosed;
+        let quote = SourceSpan::new(span.file, start, start + 1);
+        let hint =
+            "close it; or, if the text goes on in the next line, end each line but the last with a backslash";
+        if !ends {
+            sink.error_hint(quote, "this quote is not closed before the end of the line", hint);
+            return Next::Unclosed;
+        }
+        // As Apache reads it.
+        sink.warn_hint(quote, "this quote is not closed: the argument ends with the line", hint);
     }
     let Some(name) = name(first, line, sink) else { return Next::Line };
     for word in words.iter().filter(|word| word.glued) {
@@ -56,6 +98,13 @@ pub(super) fn read(line: View<'_>, document: &mut Document, sink: &mut Sink) -> 
         Handling::Setting => setting::read(name, &views, sink).map(Directive::Setting).into_iter().collect(),
         Handling::Refused(refusal) => {
             refuse(name, refusal, &views, first.span, sink);
+            Vec::new()
+        }
+        Handling::Vain(refusal) => {
+            if !is_off(&views) {
+                let message = format!("{} has no effect: {}", name.name(), refusal.why);
+                sink.warn_hint(first.span, message, refusal.instead);
+            }
             Vec::new()
         }
         Handling::Include => Vec::new(),
@@ -109,6 +158,15 @@ fn name(first: &Word, line: View<'_>, sink: &mut Sink) -> Option<DirectiveName> 
     let view = first.text.view(line.span().file);
     let text = view.str().unwrap_or_default();
     let name = DirectiveName::from_name(text);
+    if name.is_none() && WEB_SERVER.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        let message = format!("{text} is a directive of the web server, not of rules: it has no effect");
+        // Where there is one there are often many.
+        if !sink.has_said(&message) {
+            let hint = "headers, timeouts and access are keys of the configuration; or remove the line";
+            sink.warn_hint(first.span, message, hint);
+        }
+        return None;
+    }
     if name.is_none() {
         let near = suggest::hint(text, DirectiveName::ALL.iter().map(|d| d.name()));
         let hint = near.or_else(|| {
@@ -158,8 +216,7 @@ fn plural(count: usize) -> String {
 
 /// Known, not supported: an error, but only a warning if all it does is to switch the feature off.
 fn refuse(name: DirectiveName, refusal: Refusal, arguments: &[View<'_>], at: SourceSpan, sink: &mut Sink) {
-    let off = matches!(arguments, [only] if only.bytes.eq_ignore_ascii_case(b"off"));
-    if off {
+    if is_off(arguments) {
         sink.warn_hint(
             at,
             format!("{} Off has no effect: the feature is not there", name.name()),
@@ -168,6 +225,10 @@ fn refuse(name: DirectiveName, refusal: Refusal, arguments: &[View<'_>], at: Sou
     } else {
         sink.error_hint(at, format!("{} is refused: {}", name.name(), refusal.why), refusal.instead);
     }
+}
+
+fn is_off(arguments: &[View<'_>]) -> bool {
+    matches!(arguments, [only] if only.bytes.eq_ignore_ascii_case(b"off"))
 }
 
 /// The directives that make or change rules. Wrong ones make an empty list, or a node that the caller drops.
@@ -183,6 +244,15 @@ fn rules(name: DirectiveName, views: &[View<'_>], words: &[Word], sink: &mut Sin
         DirectiveName::Action => {
             Some(Directive::Rule(Rule { condition: None, actions: action_list::read(first, sink) }))
         }
+        DirectiveName::RuleScript => {
+            let actions = views.get(1).map(|&view| action_list::read(view, sink)).unwrap_or_default();
+            sink.warn_hint(
+                words[0].span,
+                "Lua scripts are not run: this rule never matches",
+                "write the check as SecRule, or put the actions in a SecRule of their own",
+            );
+            Some(Directive::Script { path: first.bytes.into(), actions })
+        }
         DirectiveName::DefaultAction => Some(Directive::DefaultAction(action_list::read(first, sink))),
         DirectiveName::Marker if first.bytes.is_empty() => {
             sink.error(words[0].span, "SecMarker needs a name");
@@ -190,8 +260,10 @@ fn rules(name: DirectiveName, views: &[View<'_>], words: &[Word], sink: &mut Sin
         }
         DirectiveName::Marker => Some(Directive::Marker(first.bytes.into())),
         DirectiveName::RuleRemoveById => {
-            let ranges: Vec<_> = views.iter().map(|&view| values::id_ranges(view, what, sink)).collect();
-            Some(Directive::RemoveById(ranges.into_iter().flatten().flatten().collect()))
+            let ranges: Vec<_> = sink.leniently("it removes nothing", |sink| {
+                views.iter().filter_map(|&view| values::id_ranges(view, what, sink)).flatten().collect()
+            });
+            (!ranges.is_empty()).then_some(Directive::RemoveById(ranges))
         }
         DirectiveName::RuleRemoveByTag => {
             return views.iter().map(|view| Directive::RemoveByTag(view.bytes.into())).collect();
@@ -201,8 +273,8 @@ fn rules(name: DirectiveName, views: &[View<'_>], words: &[Word], sink: &mut Sin
         }
         DirectiveName::RuleUpdateActionById => update_action(first, views, what, sink),
         DirectiveName::RuleUpdateTargetById => {
-            let rules = values::id_ranges(first, what, sink).map(RuleSelector::Ids);
-            update_target(rules, views, sink)
+            let rules = sink.leniently("this changes no rule", |sink| values::id_ranges(first, what, sink));
+            update_target(rules.map(RuleSelector::Ids), views, sink)
         }
         DirectiveName::RuleUpdateTargetByTag => {
             update_target(Some(RuleSelector::Tag(first.bytes.into())), views, sink)
@@ -260,8 +332,12 @@ fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, 
         }
         Argument::None | Argument::Regex | Argument::Text => true,
         Argument::Number if missing => {
-            sink.error(place, format!("{operator} needs a number"));
-            false
+            sink.warn_hint(
+                place,
+                format!("{operator} has no number; it compares with 0"),
+                "write the number behind it",
+            );
+            true
         }
         Argument::Number => {
             let text = argument.trim().bytes;
@@ -269,18 +345,22 @@ fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, 
             let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
             let has_macro = text.windows(2).any(|pair| pair == b"%{");
             if !is_number && !has_macro {
-                let message = format!("{operator} compares with a whole number, not {:?}", argument.show());
-                sink.error_hint(place, message, "for texts there is @streq");
+                let number = crate::operators::leading_number(text);
+                let message = format!(
+                    "{operator} compares with a whole number; {:?} counts as {number}",
+                    argument.show()
+                );
+                sink.warn_hint(place, message, "for texts there is @streq");
             }
-            is_number || has_macro
+            true
         }
-        Argument::Words | Argument::Addresses | Argument::File | Argument::Bytes if missing => {
-            let needs = match operator.argument() {
-                Argument::Words => "words",
-                Argument::Addresses => "addresses",
-                Argument::Bytes => "byte values",
-                _ => "a file name",
-            };
+        Argument::Addresses | Argument::Bytes if missing => {
+            let needs = if operator.argument() == Argument::Bytes { "byte values" } else { "addresses" };
+            sink.warn_hint(place, format!("{operator} has no {needs}: it finds nothing"), operator.meaning());
+            true
+        }
+        Argument::Words | Argument::File if missing => {
+            let needs = if operator.argument() == Argument::Words { "words" } else { "a file name" };
             sink.error_hint(place, format!("{operator} needs {needs}"), operator.meaning());
             false
         }

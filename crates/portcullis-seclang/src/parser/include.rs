@@ -4,11 +4,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::section::Sections;
 use super::{Parsed, Root, Sink, directive, start_of};
 use crate::ast::Document;
 use crate::diagnostic::Diagnostic;
 use crate::files::{Files, tidied};
-use crate::lexer::{self, View};
+use crate::lexer;
 use crate::remote::{FailAction, RemoteFile};
 use crate::source::{FileId, SourceSpan, Sources};
 use crate::{glob, limits};
@@ -26,7 +27,7 @@ struct OpenFile {
     path: PathBuf,
     text: Arc<[u8]>,
     at: usize,
-    sections: Vec<(Vec<u8>, SourceSpan)>,
+    sections: Sections,
     /// The last directive has a quote that does not close: what follows may be the rest of it.
     in_unclosed: bool,
 }
@@ -97,10 +98,7 @@ impl<'f> Loader<'f> {
             skip_rest_of_directive(&mut file);
         }
         let Some(line) = lexer::line(&file.text, file.at) else {
-            for (name, span) in file.sections {
-                let name = String::from_utf8_lossy(&name).into_owned();
-                self.sink.error(span, format!("section <{name}> is not closed"));
-            }
+            file.sections.end(&mut self.sink);
             return;
         };
         file.at = line.end;
@@ -112,9 +110,10 @@ impl<'f> Loader<'f> {
                 Next::Line
             }
             Some(b'<') => {
-                section(&mut self.sink, &mut file.sections, view);
+                file.sections.line(view, &mut self.document, &mut self.sink);
                 Next::Line
             }
+            Some(_) if file.sections.leave_out() => Next::Line,
             Some(_) => {
                 if let Some((start, end)) = line.blanks_after_backslash {
                     self.sink.error_hint(
@@ -123,7 +122,10 @@ impl<'f> Loader<'f> {
                         "remove the blanks at the end of the line",
                     );
                 }
-                directive::read(view, &mut self.document, &mut self.sink)
+                let before = self.document.directives.len();
+                let next = directive::read(view, ends(&file), &mut self.document, &mut self.sink);
+                file.sections.place(before, &mut self.document, &mut self.sink);
+                next
             }
         };
         file.in_unclosed = matches!(next, Next::Unclosed);
@@ -232,7 +234,7 @@ impl<'f> Loader<'f> {
             path,
             text,
             at,
-            sections: Vec::new(),
+            sections: Sections::default(),
             in_unclosed: false,
         }));
     }
@@ -258,6 +260,19 @@ impl<'f> Loader<'f> {
     }
 }
 
+/// True if what follows cannot be the rest of the directive before it: the end, a blank line, a directive.
+fn ends(file: &OpenFile) -> bool {
+    let rest = file.text.get(file.at..).unwrap_or_default();
+    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    begins_anew(line.trim_ascii())
+}
+
+/// True for a line, without blanks around it, that begins as directives do.
+fn begins_anew(line: &[u8]) -> bool {
+    let begins = |word: &[u8]| line.get(..word.len()).is_some_and(|f| f.eq_ignore_ascii_case(word));
+    line.is_empty() || begins(b"Sec") || begins(b"Include") || begins(b"#") || begins(b"<")
+}
+
 /// After a quote that does not close: leaves out the lines that are likely the rest of that directive.
 fn skip_rest_of_directive(file: &mut OpenFile) {
     file.in_unclosed = false;
@@ -265,49 +280,9 @@ fn skip_rest_of_directive(file: &mut OpenFile) {
         let rest = file.text.get(file.at..).unwrap_or_default();
         let length = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |end| end + 1);
         let line = &rest[..length];
-        let start = line.iter().position(|&b| !lexer::is_blank(b));
-        let Some(first) = start.map(|start| &line[start..]) else { return };
-        let begins = |word: &[u8]| first.get(..word.len()).is_some_and(|f| f.eq_ignore_ascii_case(word));
-        if begins(b"Sec") || begins(b"Include") || begins(b"#") || begins(b"<") {
+        if begins_anew(line.trim_ascii()) {
             return;
         }
         file.at += length;
     }
-}
-
-/// `<IfModule ...>` and its like.
-fn section(sink: &mut Sink, sections: &mut Vec<(Vec<u8>, SourceSpan)>, view: View<'_>) {
-    let inner = view.from(1);
-    let end = inner.bytes.iter().position(|&b| b == b'>' || lexer::is_blank(b)).unwrap_or(inner.bytes.len());
-    let name = inner.slice(0, end);
-    if let Some(closed) = name.bytes.strip_prefix(b"/") {
-        match sections.pop() {
-            Some((open, _)) if open.eq_ignore_ascii_case(closed) => {}
-            Some((open, span)) => {
-                let open = String::from_utf8_lossy(&open).into_owned();
-                let message = format!("</{}> closes <{open}>", String::from_utf8_lossy(closed));
-                sink.push(Diagnostic::error(view.span(), message).with_related(span, "opened here"));
-            }
-            None => {
-                sink.error(view.span(), format!("</{}> without its opening", String::from_utf8_lossy(closed)))
-            }
-        }
-        return;
-    }
-    let hint = match name.bytes.to_ascii_lowercase().as_slice() {
-        b"ifmodule" | b"ifdefine" | b"ifversion" | b"if" => {
-            "remove this line and the closing one; keep what is between them only if it applies"
-        }
-        b"location" | b"locationmatch" | b"directory" | b"directorymatch" | b"files" | b"filesmatch"
-        | b"virtualhost" | b"proxy" => {
-            "rules for a part of the site belong to a route of the configuration, or begin with a rule on REQUEST_FILENAME"
-        }
-        _ => "remove this line and the closing one",
-    };
-    sink.error_hint(
-        view.span(),
-        format!("sections of web server configurations such as <{}> are not SecLang", name.show()),
-        hint,
-    );
-    sections.push((name.bytes.to_vec(), view.span()));
 }

@@ -8,6 +8,7 @@ mod action_list;
 mod ctl;
 mod directive;
 mod include;
+mod section;
 mod setting;
 mod targets;
 mod values;
@@ -120,6 +121,24 @@ impl Sink {
         hint: impl Into<String>,
     ) {
         self.push(Diagnostic::warning(span, message).with_hint(hint));
+    }
+
+    /// Reads what ModSecurity 2.9.7 loads though it cannot work: mistakes in it are warnings that end in `so`.
+    pub(crate) fn leniently<T>(&mut self, so: &str, read: impl FnOnce(&mut Sink) -> T) -> T {
+        let before = self.diagnostics.len();
+        let out = read(self);
+        let added = self.diagnostics.get_mut(before..).unwrap_or_default();
+        for mistake in added.iter_mut().filter(|d| d.severity == Level::Error) {
+            mistake.severity = Level::Warning;
+            mistake.message.push_str("; ");
+            mistake.message.push_str(so);
+        }
+        out
+    }
+
+    /// True if there is a diagnostic with this message.
+    pub(crate) fn has_said(&self, message: &str) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.message == message)
     }
 
     /// How many diagnostics there are, to see later whether any was added.

@@ -10,6 +10,9 @@ use crate::settings::{
     UploadKeepFiles, XmlArgs,
 };
 
+/// Of what ModSecurity 2.9.7 does not check when it loads it.
+const IGNORED: &str = "the directive is ignored";
+
 /// The setting that `name` makes of its arguments; `None`, and a diagnostic, if they are wrong.
 pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Option<Setting> {
     if name == Name::ResponseBodyMimeTypesClear {
@@ -35,7 +38,9 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::AuditLogRelevantStatus => Setting::AuditLogRelevantStatus(text(first, what, sink)?),
         Name::AuditLogStorageDir => Setting::AuditLogStorageDir(text(first, what, sink)?),
         Name::AuditLogType => Setting::AuditLogType(word!(AuditLogType)),
-        Name::CollectionTimeout => Setting::CollectionTimeout(values::number(first, what, sink)?),
+        Name::CollectionTimeout => {
+            Setting::CollectionTimeout(sink.leniently(IGNORED, |sink| values::number(first, what, sink))?)
+        }
         Name::Compatibility => Setting::Compatibility(word!(Compatibility)),
         Name::ComponentSignature => Setting::ComponentSignature(text(first, what, sink)?),
         Name::ContentInjection => Setting::ContentInjection(values::switch(first, what, sink)?),
@@ -43,7 +48,9 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::CookieV0Separator => Setting::CookieV0Separator(byte(first, what, sink)?),
         Name::DataDir => Setting::DataDir(text(first, what, sink)?),
         Name::DebugLog => Setting::DebugLog(text(first, what, sink)?),
-        Name::DebugLogLevel => Setting::DebugLogLevel(values::level(first, what, sink)?),
+        Name::DebugLogLevel => {
+            Setting::DebugLogLevel(sink.leniently(IGNORED, |sink| values::level(first, what, sink))?)
+        }
         Name::DisableBackendCompression => {
             Setting::DisableBackendCompression(values::switch(first, what, sink)?)
         }
@@ -89,7 +96,9 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
             },
         },
         Name::UploadDir => Setting::UploadDir(text(first, what, sink)?),
-        Name::UploadFileLimit => Setting::UploadFileLimit(values::number(first, what, sink)?),
+        Name::UploadFileLimit => {
+            Setting::UploadFileLimit(sink.leniently(IGNORED, |sink| values::number(first, what, sink))?)
+        }
         Name::UploadFileMode => Setting::UploadFileMode(mode(first, what, sink)?),
         Name::UploadKeepFiles => Setting::UploadKeepFiles(word!(UploadKeepFiles)),
         Name::WebAppId => Setting::WebAppId(text(first, what, sink)?),
@@ -158,9 +167,9 @@ fn parts(view: View<'_>, what: &str, sink: &mut Sink) -> Option<BString> {
 
 fn inheritance(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Setting> {
     if !values::switch(view, what, sink)? {
-        sink.error_hint(
+        sink.warn_hint(
             view.span(),
-            "SecRuleInheritance Off is refused: scopes are not nested, so there is nothing to cut off",
+            "SecRuleInheritance Off has no effect: scopes are not nested, so there is nothing to cut off",
             "give the site or route a policy of its own, which names only the rule files it wants",
         );
         return None;
@@ -171,9 +180,9 @@ fn inheritance(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Setting> {
 fn external_entity(view: View<'_>, what: &str, sink: &mut Sink) -> Option<Setting> {
     let on = values::switch(view, what, sink)?;
     if on {
-        sink.error_hint(
+        sink.warn_hint(
             view.span(),
-            "loading what an XML body points to is not supported",
+            "SecXmlExternalEntity stays Off: what an XML body points to is never loaded",
             "write SecXmlExternalEntity Off; external entities are an attack of their own",
         );
         return None;

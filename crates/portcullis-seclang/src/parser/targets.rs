@@ -166,7 +166,9 @@ fn resolve(
         sink.error_maybe(span, message, suggest::hint(text, names));
         return None;
     };
-    if kind == TargetKind::Count && variable.shape() == Shape::Scalar {
+    // A list in ModSecurity 2, of lines that there are none of here.
+    let is_list = variable.shape() != Shape::Scalar || variable == Variable::WebserverErrorLog;
+    if kind == TargetKind::Count && !is_list {
         sink.error_hint(
             whole.span(),
             format!("& counts the values of a collection; {} has one value", variable.name()),
@@ -178,13 +180,12 @@ fn resolve(
         None => None,
         Some(raw) => {
             let text = raw.text.view(name_file(name)).bytes;
-            if text.is_empty() {
-                sink.error_hint(
+            if text.is_empty() && variable.shape() != Shape::Scalar {
+                sink.warn_hint(
                     whole.span(),
-                    "a key is missing after the colon",
+                    "a key is missing after the colon: only values without a name are looked at",
                     "remove the colon to take all values",
                 );
-                return None;
             }
             match variable.shape() {
                 Shape::Scalar => {
@@ -193,27 +194,26 @@ fn resolve(
                     return None;
                 }
                 Shape::Xpath => Some(Selector::XPath(text.into())),
-                Shape::Collection | Shape::Persistent => Some(key(raw, text, whole, sink)?),
+                Shape::Collection | Shape::Persistent => Some(key(raw, text, whole, sink)),
             }
         }
     };
     Some(Target { kind, variable, selector })
 }
 
-fn key(raw: &RawSelector, text: &[u8], whole: View<'_>, sink: &mut Sink) -> Option<Selector> {
+fn key(raw: &RawSelector, text: &[u8], whole: View<'_>, sink: &mut Sink) -> Selector {
     let is_regex = text.len() > 2 && text.starts_with(b"/") && text.ends_with(b"/");
     if is_regex {
-        return Some(Selector::Regex(text[1..text.len() - 1].into()));
+        return Selector::Regex(text[1..text.len() - 1].into());
     }
     if text.starts_with(b"/") && !raw.quoted {
-        sink.error_hint(
+        sink.warn_hint(
             whole.span(),
-            "the regular expression of the selector does not end in /",
+            "the regular expression of the selector does not end in /: it is taken for a name",
             "write NAME:'/regex/'; for a key that begins with a slash, NAME:'/key'",
         );
-        return None;
     }
-    Some(Selector::Key(text.into()))
+    Selector::Key(text.into())
 }
 
 /// The file of a view, for views that are made anew.

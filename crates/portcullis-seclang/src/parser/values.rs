@@ -26,8 +26,9 @@ pub(super) fn body_bytes(view: View<'_>, what: &str, sink: &mut Sink) -> Option<
     const MOST: u64 = 1 << 30;
     let bytes = number(view, what, sink)?;
     if bytes > MOST {
-        sink.error(view.span(), format!("{what} at most {MOST} bytes, which is 1 GiB; {bytes} is more"));
-        return None;
+        let message = format!("{what} at most {MOST} bytes, which is 1 GiB; {bytes} counts as that");
+        sink.warn_hint(view.span(), message, "write a smaller number");
+        return Some(MOST);
     }
     Some(bytes)
 }

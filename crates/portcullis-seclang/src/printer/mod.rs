@@ -28,6 +28,8 @@ pub fn print(document: &Document) -> Vec<u8> {
 fn print_directive(directive: &Directive, out: &mut Vec<u8>) {
     match directive {
         Directive::Rule(rule) => print_rule(rule, out),
+        Directive::Script { path, actions } if actions.is_empty() => line(out, "SecRuleScript", &[path]),
+        Directive::Script { path, actions } => line(out, "SecRuleScript", &[path, &action::list(actions)]),
         Directive::Marker(label) => line(out, "SecMarker", &[label]),
         Directive::DefaultAction(actions) => line(out, "SecDefaultAction", &[&action::list(actions)]),
         Directive::RemoveById(ranges) => {

@@ -5,7 +5,7 @@ use regex_syntax::hir::{ClassBytes, Look};
 
 use super::super::RegexError;
 use super::super::class;
-use super::super::cursor::error;
+use super::super::cursor::{error, unsupported};
 use super::super::node::{Condition, Greed, Node};
 use super::super::parser::Parsed;
 
@@ -106,7 +106,7 @@ impl Program {
 
     fn op(&mut self, op: Op) -> Result<u32, RegexError> {
         if self.ops.len() >= OPS_MAX {
-            return error(0, format!("the pattern compiles to more than {OPS_MAX} instructions"));
+            return unsupported(0, format!("the pattern compiles to more than {OPS_MAX} instructions"));
         }
         self.ops.push(op);
         Ok(self.ops.len() as u32 - 1)
