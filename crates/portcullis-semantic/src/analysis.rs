@@ -122,6 +122,8 @@ pub struct Analysis {
     pub(crate) files: u64,
     /// Only detectors that read bytes look.
     code_only: bool,
+    /// The method says that the body is to be stored at the path.
+    pub(crate) stores: bool,
     pub(crate) work: Work,
     /// Bytes that came of the request body, where they are not those of it.
     wire: Option<usize>,
@@ -154,6 +156,7 @@ impl Analysis {
 
     /// Forgets the message before.
     pub fn clear(&mut self) {
+        self.stores = false;
         self.findings.clear();
         self.findings_max = 0;
         self.judge = None;

@@ -126,8 +126,12 @@ impl Analysis {
             );
         }
         let processor = named.or_else(|| sniff(body).filter(|by| !is_bytes || *by != Processor::UrlEncoded));
+        let is_stored = self.stores && named.is_none() && is_document(body);
         let Some(processor) = processor else {
-            self.untyped(detectors, body);
+            match is_stored {
+                true => self.windows(detectors, Behind::Code, body),
+                false => self.untyped(detectors, body),
+            }
             return;
         };
         let report = self.by(detectors, processor, content_type, body, parsed.filter(|_| named.is_some()));
@@ -158,7 +162,9 @@ impl Analysis {
                 && memchr::memchr2(b'<', b'\'', body).is_some()
                 && !is_encoded_form(body);
         let has_files = processor == Processor::Multipart && memchr::memchr(0, body).is_some();
-        if is_ambiguous && has_files && report.error.is_none() {
+        if is_stored && processor != Processor::Multipart {
+            self.windows(detectors, Behind::Code, body);
+        } else if is_ambiguous && has_files && report.error.is_none() {
             // Bytes that are no text say nothing as one.
             self.parts(detectors, body);
         } else if report.error.is_some() && !is_lines || is_ambiguous || is_text {
@@ -335,6 +341,14 @@ fn is_encoded_form(body: &[u8]) -> bool {
         at > 0 && pair[..at].iter().all(is_name) && pair[at + 1..].iter().all(is_value)
     })
 }
+
+/// A text of several lines, as files are and values seldom: PUT stores it, WebDAV and S3 for example. It is read as an uploaded file.
+fn is_document(body: &[u8]) -> bool {
+    body.len() > FIELD_BYTES_MAX && memchr::memchr(b'\n', body.trim_ascii()).is_some()
+}
+
+/// A body that is no longer may be a field, whatever it is said to be.
+const FIELD_BYTES_MAX: usize = 96;
 
 /// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line ends.
 fn sniff(body: &[u8]) -> Option<Processor> {

@@ -26,6 +26,7 @@ impl Analysis {
         if method.len() > 16 || !method.iter().all(u8::is_ascii_alphabetic) {
             self.look(detectors, Location::of(Place::Method), method);
         }
+        self.stores = method == b"PUT";
         self.work.allow(method.len() + target.len());
         self.target(detectors, target);
         self.request_fields(detectors, fields);

@@ -322,3 +322,32 @@ fn many_mentions() {
     check.blocked(Class::Sqli, "id", article);
     check.done();
 }
+
+/// A class is no web shell; what takes something of a request, runs or reaches something in a source of any length is.
+#[test]
+fn sources_of_php() {
+    let source = "<?php\nnamespace App;\n\n/** A class. */\nclass A\n{\n    public $b = 1;\n    public function c() { return $this->b; }\n";
+    let mut check = Check::default();
+    check.passes(Class::Code, "content", &format!("{source}}}\n"));
+    check.at(Place::FileContent, Class::Code, "file", &format!("{source}}}\n"), false);
+    for payload in [
+        "system($_GET['c']);",
+        "system('id');",
+        "$f = 'sys' . 'tem'; $f('id');",
+        "('sys' . 'tem')('id');",
+        "echo `id`;",
+        "eval(base64_decode('aWQ='));",
+        "include $_POST['x'];",
+        "phpinfo();",
+    ] {
+        check.at(
+            Place::FileContent,
+            Class::Code,
+            "file",
+            &format!("{source} function d() {{ {payload} }} }}\n"),
+            true,
+        );
+    }
+    check.blocked(Class::Code, "id", &format!("{source}}}\n"));
+    check.done();
+}

@@ -50,18 +50,22 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
                     || takes_text
                         && (quotation.holds(at)
                             || matches!(text[..at], [.., before, b' '] if before.is_ascii_alphabetic())));
-            let mut add = |kind| if is_shown { found.mention(kind, span) } else { found.add(kind, span) };
-            add(kind);
+            let mut add = |kind, is_mention: bool| match is_mention {
+                true => found.mention(kind, span),
+                false => found.add(kind, span),
+            };
+            add(kind, is_shown);
             if kind != PHP_TAG {
                 continue;
             }
             let block = &rest[..rest.len().min(BLOCK_BYTES_MAX)];
             if memmem::find(block, b"?>").is_some() || memchr::memchr(b';', block).is_some() {
-                add(PHP_BLOCK);
+                // A file or a field for texts may hold a source that reaches nothing.
+                add(PHP_BLOCK, is_shown || takes_text && is_plain_source(text));
             }
             // `<?=`...`` runs what stands in back-ticks, whatever that is made of.
             if rest.iter().take(12).any(|b| *b == b'`') {
-                add(BACKTICK);
+                add(BACKTICK, is_shown);
             }
         }
     }
@@ -128,6 +132,79 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// A source of PHP of several lines that takes nothing of the request, runs nothing that it is given, and reads and writes no files: a class,
+/// a configuration, a template.
+fn is_plain_source(text: &[u8]) -> bool {
+    const LINES_MIN: usize = 4;
+    const REACHES: &[&[u8]] = &[
+        b"$_",
+        b"`",
+        b"php://",
+        b"$$",
+        b"eval",
+        b"assert",
+        b"exec",
+        b"system",
+        b"passthru",
+        b"popen",
+        b"proc_",
+        b"pcntl",
+        b"call_user",
+        b"create_function",
+        b"base64_decode",
+        b"str_rot13",
+        b"gzinflate",
+        b"gzuncompress",
+        b"hex2bin",
+        b"chr(",
+        b"pack(",
+        b"preg_replace",
+        b"array_map",
+        b"usort",
+        b"phpinfo",
+        b"getenv",
+        b"fopen",
+        b"file_",
+        b"readfile",
+        b"curl_",
+        b"fsockopen",
+        b"socket_",
+        b"unlink",
+        b"move_uploaded",
+        b"getallheaders",
+        b"apache_request",
+        b"include",
+        b"require",
+        b"dl(",
+        b"mail(",
+        b"goto",
+        b"extract(",
+        b"parse_str",
+        b"unserialize",
+        b"reflection",
+        b"ffi",
+    ];
+    let starts = text.trim_ascii_start().starts_with(b"<?php");
+    let is_long = memchr::memchr_iter(b'\n', text).take(LINES_MIN).count() == LINES_MIN;
+    if !starts || !is_long {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    // A name that is put together is called by a variable: `$f('x')`.
+    let calls_variable = memchr::memchr_iter(b'$', &lower).any(|at| {
+        let rest = &lower[at + 1..];
+        let len = rest
+            .iter()
+            .take(64)
+            .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_' || **b >= 0x80)
+            .count();
+        rest[len..].trim_ascii_start().starts_with(b"(")
+    });
+    // `("sys"."tem")('x')`, `[$a, 'b']()`
+    let calls_value = memmem::find(&lower, b")(").is_some() || memmem::find(&lower, b"](").is_some();
+    !calls_variable && !calls_value && !REACHES.iter().any(|name| memmem::find(&lower, name).is_some())
 }
 
 /// `page import="..."`, ` WebHandler Language="C#"`: what JSP and ASP.NET know behind `<%@`.

@@ -19,7 +19,8 @@ pub(super) fn is_callback(path: &[u8]) -> bool {
 pub(super) fn is_page(input: &Input<'_>) -> bool {
     let name = input.location.name;
     if input.location.place == Place::Header {
-        return ["referer", "origin", "host", "user-agent", "x-forwarded-host"]
+        // Where WebDAV moves a file to is a URL of the site itself.
+        return ["referer", "origin", "host", "user-agent", "x-forwarded-host", "destination"]
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
     }
