@@ -12,6 +12,8 @@ mod tests;
 
 use portcullis_types::Span;
 
+use super::purpose::takes_text;
+use super::quotation::Quotation;
 use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
 use said::{closes_its_own, is_said, is_statement};
@@ -68,13 +70,14 @@ impl Detector for NoSql {
         let first = skip_space(text, 0);
         if input.location.place == Place::RawBody {
             let is_json = matches!(text.get(first), Some(b'{' | b'['));
-            Scan { text, is_mention: !is_json, found }.empty_operands();
+            Scan { is_mention: !is_json, ..Scan::new(text, found) }.empty_operands();
             return;
         }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
-        let is_mention =
-            !opens && (text.len() > 160 || is_said(text)) || input.location.place == Place::FileContent;
-        let mut scan = Scan { text, is_mention, found };
+        // A sentence about operators has them in it; what ends a string or an object of the query is live in the middle of it, too.
+        let is_mention = !opens && (takes_text(input.location) || is_said(text));
+        let is_file = input.location.place == Place::FileContent;
+        let mut scan = Scan { is_mention, is_file, ..Scan::new(text, found) };
         if input.location.place == Place::Name {
             scan.name();
         }
@@ -91,14 +94,30 @@ impl Detector for NoSql {
 
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
+    /// What stands in the text without breaking out of anything is named, not sent.
     is_mention: bool,
+    is_file: bool,
+    quotation: Quotation<'t>,
     found: &'s mut Found<'f>,
 }
 
-impl Scan<'_, '_, '_> {
+impl<'s, 't, 'f> Scan<'s, 't, 'f> {
+    fn new(text: &'t [u8], found: &'s mut Found<'f>) -> Scan<'s, 't, 'f> {
+        Scan { text, is_mention: false, is_file: false, quotation: Quotation::new(text), found }
+    }
+
     fn add(&mut self, kind: KindId, from: usize, to: usize) {
         let span = Span::new(from, to.min(self.text.len()));
-        match self.is_mention {
+        match self.is_mention || self.is_file {
+            true => self.found.mention(kind, span),
+            false => self.found.add(kind, span),
+        }
+    }
+
+    /// What breaks out at `at`: nothing but a quotation around it makes it a mention.
+    fn add_live(&mut self, kind: KindId, at: usize, from: usize, to: usize) {
+        let span = Span::new(from, to.min(self.text.len()));
+        match self.is_file || self.quotation.holds(at) {
             true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
@@ -187,6 +206,28 @@ impl Scan<'_, '_, '_> {
             if is_typed {
                 continue;
             }
+            let head = text[first..at].trim_ascii();
+            let breaks = matches!(head.first(), Some(b'\'' | b'"' | b'}' | b']' | b','))
+                || head.first().is_some_and(u8::is_ascii_alphanumeric)
+                    && head.ends_with(b",")
+                    && head.len() < 40;
+            // In the middle of a text: a quote or bracket that the text did not open, a comma, and the key.
+            let head_end = text[..at].trim_ascii_end();
+            let closer = head_end.strip_suffix(b",").map(|before| before.trim_ascii_end());
+            let breaks_out =
+                closer.is_some_and(|head| !head.is_empty() && nesting.closes_foreign(head.len() - 1));
+            if breaks_out {
+                self.add_live(kind, at, at, operand + 1);
+                self.add_live(BREAK_OUT, at, at, operand + 1);
+                let mut inner = closer.unwrap_or_default();
+                let len = inner.len();
+                while let Some(rest) = inner.strip_suffix(b"}").or_else(|| inner.strip_suffix(b"]")) {
+                    inner = rest.trim_ascii_end();
+                }
+                if inner.len() < len && matches!(inner.last(), Some(b'\'' | b'"')) {
+                    self.add_live(SPLICE, at, at, operand + 1);
+                }
+            }
             self.add(kind, at, operand + 1);
             if is_credential(&text[..at]) {
                 self.add(CREDENTIAL, at, operand + 1);
@@ -208,16 +249,7 @@ impl Scan<'_, '_, '_> {
             {
                 self.add(WHOLE, first, operand + 1);
             }
-            let head = text[first..at].trim_ascii();
-            let breaks = matches!(head.first(), Some(b'\'' | b'"' | b'}' | b']' | b','))
-                || head.first().is_some_and(u8::is_ascii_alphanumeric)
-                    && head.ends_with(b",")
-                    && head.len() < 40;
-            // In the middle of a text: a quote or bracket that the text did not open, a comma, and the key.
-            let head_end = text[..at].trim_ascii_end();
-            let closer = head_end.strip_suffix(b",").map(|before| before.trim_ascii_end().len());
-            let breaks_out = closer.is_some_and(|end| end > 0 && nesting.closes_foreign(end - 1));
-            if breaks && !matches!(head, b"\"" | b"'") || breaks_out {
+            if breaks && !matches!(head, b"\"" | b"'") {
                 self.add(BREAK_OUT, first, operand + 1);
             }
         }
@@ -320,17 +352,20 @@ impl Scan<'_, '_, '_> {
             if !is_break || is_statement(head) {
                 continue;
             }
-            if returns {
+            let before = text[..semicolon].trim_ascii_end();
+            let closes = before.len().checked_sub(1).is_some_and(|at| nesting.closes_foreign(at));
+            let is_live = closes && matches!(before.last(), Some(b'\'' | b'"'));
+            if returns && is_live {
+                self.add_live(SCRIPT_RETURN, semicolon, semicolon, after + 8);
+            } else if returns {
                 self.add(SCRIPT_RETURN, semicolon, after + 8);
             }
             let quoted = head.first().is_some_and(|b| matches!(b, b'\'' | b'"'))
-                || text[..semicolon]
-                    .trim_ascii_end()
-                    .len()
-                    .checked_sub(1)
-                    .is_some_and(|at| nesting.closes_foreign(at))
+                || closes
                 || head.iter().all(u8::is_ascii_digit) && !head.is_empty();
-            if quoted && waits {
+            if waits && is_live {
+                self.add_live(SCRIPT_WAITS, semicolon, semicolon, end + 1);
+            } else if quoted && waits {
                 self.add(SCRIPT_WAITS, semicolon, end + 1);
             }
         }
@@ -340,7 +375,10 @@ impl Scan<'_, '_, '_> {
             && waits()
             && let Some(at) = has(b"do{").or(has(b"do {")).or(has(b"while(")).or(has(b"while ("))
         {
-            self.add(SCRIPT_WAITS, at, at + 40);
+            match ends_string(text, at) {
+                true => self.add_live(SCRIPT_WAITS, at, at, at + 40),
+                false => self.add(SCRIPT_WAITS, at, at + 40),
+            }
         }
         self.conditions(first);
     }
@@ -353,9 +391,11 @@ impl Scan<'_, '_, '_> {
             self.add(SCRIPT_FIELD, first, first + 5);
         }
         let is_pair = |at: &usize| text.get(at + 1) == Some(&text[*at]);
+        let mut nesting = Nesting::new(text);
         for at in memchr::memchr2_iter(b'|', b'&', text).filter(is_pair) {
             let head = text[first..at].trim_ascii();
             let after_quote = matches!(head.last(), Some(b'\'' | b'"'));
+            let is_live = after_quote && nesting.closes_foreign(text[..at].trim_ascii_end().len() - 1);
             let begins =
                 head.is_empty() || head.len() < 24 && after_quote || head.iter().all(u8::is_ascii_digit);
             let mut next = skip_space(text, at + 2);
@@ -363,7 +403,10 @@ impl Scan<'_, '_, '_> {
                 next += 1;
             }
             if text[next..].starts_with(b"this.") && (begins || after_quote) {
-                self.add(SCRIPT_FIELD, at, next + 5);
+                match is_live {
+                    true => self.add_live(SCRIPT_FIELD, at, at, next + 5),
+                    false => self.add(SCRIPT_FIELD, at, next + 5),
+                }
                 continue;
             }
             let Some(left) = constant_end(text, next) else { continue };
@@ -380,7 +423,9 @@ impl Scan<'_, '_, '_> {
             }
             let right = skip_space(text, sign + equals);
             if right >= text.len() || constant_end(text, right).is_some() {
-                if begins {
+                if is_live {
+                    self.add_live(SCRIPT_CONDITION, at, at, right + 1);
+                } else if begins {
                     self.add(SCRIPT_CONDITION, at, right + 1);
                 } else {
                     self.found.mention(SCRIPT_CONDITION, Span::new(at, right));
@@ -408,6 +453,15 @@ impl Scan<'_, '_, '_> {
             }
         }
     }
+}
+
+/// A quote that the text did not open and a semicolon behind it stand before `to`.
+fn ends_string(text: &[u8], to: usize) -> bool {
+    let mut nesting = Nesting::new(text);
+    memchr::memchr_iter(b';', &text[..to]).any(|semicolon| {
+        let before = text[..semicolon].trim_ascii_end();
+        matches!(before.last(), Some(b'\'' | b'"')) && nesting.closes_foreign(before.len() - 1)
+    })
 }
 
 /// The end of a number or string at `at`; a string may be open.

@@ -87,3 +87,29 @@ fn text_before() {
         assert!(is_blocked, "{attack}: {have}");
     }
 }
+
+/// In a field for text as well, where only a quotation makes it a mention, however long the text is.
+#[test]
+fn text_before_in_texts() {
+    let attacks = [
+        "', $where: '1 == 1'",
+        "', $or: [ {}, { 'a':'a",
+        "' } ], $comment:'successful'",
+        "' && this.password.match(/.*/)//",
+        "\";return(true);var xyz=\"a",
+        "';it=new Date();do{pt=new Date();}while(pt-it<5000);",
+    ];
+    for words in [String::new(), "we walked along the river ".repeat(4), "and saw {old} houses; ".repeat(60)]
+    {
+        for attack in attacks {
+            for name in ["comment", "q"] {
+                let (have, is_blocked) =
+                    look(NoSql, Place::Form, name, format!("{words}{attack}").as_bytes());
+                assert!(is_blocked, "{name}: {} bytes and {attack}: {have}", words.len());
+            }
+            let fence = format!("see\n```\nfind({{a: 'b{attack} }})\n```\nand so on");
+            let (have, _) = look(NoSql, Place::Form, "comment", fence.as_bytes());
+            assert!(have.split(' ').all(|kind| kind.is_empty() || kind.ends_with('~')), "{fence}: {have}");
+        }
+    }
+}
