@@ -101,5 +101,10 @@ fn begins_with_command(names: &Names, line: &[u8]) -> bool {
         [b'/' | b'.' | b'~', ..] => head.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1),
         _ => 0,
     };
-    is_prompt || names.get(&head[folder..]).is_some() || Variables::assignment(head).is_some()
+    // `find the words`, `time and again`: a sentence begins so, too.
+    let is_line = names.get(&head[folder..]).is_some_and(|command| {
+        let next = line[head.len()..].trim_ascii_start().first();
+        !command.is_word || next.is_some_and(|b| b"-/.~$\"'".contains(b))
+    });
+    is_prompt || is_line || Variables::assignment(head).is_some()
 }

@@ -81,6 +81,14 @@ impl Reader<'_, '_> {
             && !command.is_word
             && takes(b'.')
             && self.sign != Sign::Begin;
+        // `&& pwd` in the middle of a text: behind two signs stands no name of a field.
+        // Nor does a text begin with one.
+        let follows_logical = (self.sign == Sign::Logical || self.sign != Sign::Begin && is_alone())
+            && matches!(command.group, Group::Recon | Group::List)
+            && !command.is_word
+            && takes(b'.');
+        let is_no_word = is_no_word || follows_logical;
+        call.is_prose &= !(follows_logical || command.is_distinctive && seen.named_subcommand);
         fits |= is_no_word;
         // Words that the command does not take make it prose: `find / replace all of them`.
         let wordy = if command.is_word { 1 } else { 2 };

@@ -286,8 +286,16 @@ impl Walk<'_, '_> {
             // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
             let begins = self.begins_with_word
                 || self.begins_with_union() && second != Some(TokenKind::Word(Word::From));
-            let is_sentence = self.ends_with_sentence(ahead[1]);
-            let in_earnest = in_earnest || next.is_some() && (!begins || behind_open) && !is_sentence;
+            // `union select. The rest`: no column begins so.
+            let ends_here = match next {
+                Some(TokenKind::Dot) => !self.joins_names(ahead[0]),
+                Some(TokenKind::Semicolon) => true,
+                Some(_) => ahead[0].is_some_and(|token| matches!(self.word(token.span), b"?" | b"!" | b":")),
+                None => false,
+            };
+            let is_sentence = ends_here || self.ends_with_sentence(ahead[1]);
+            let in_earnest =
+                in_earnest && !ends_here || next.is_some() && (!begins || behind_open) && !is_sentence;
             let is_constant = match next {
                 Some(TokenKind::Number | TokenKind::String { .. }) => true,
                 Some(TokenKind::Word(word)) => role(word) == Part::Constant,

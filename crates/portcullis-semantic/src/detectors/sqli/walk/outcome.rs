@@ -32,8 +32,8 @@ impl Walk<'_, '_> {
                 .qualified(left_span)
                 .trim_ascii_start_matches(b'@')
                 .eq_ignore_ascii_case(self.qualified(right_span).trim_ascii_start_matches(b'@'))
-            // `a cat like cat`, `the like cat like cat`
-            && !(self.compares_by_word && (self.is_inside || is_chained));
+            // `a cat like cat`, `the like cat like cat`, `table and image like image`
+            && !(self.compares_by_word && (self.is_inside || is_chained || self.is_spoken_condition_of_words()));
         let is_column = matches!(left, Operand::Name | Operand::Call | Operand::Variable | Operand::Select);
         if self.joins_number && is_column && (right.is_constant() || right == Operand::Select) {
             self.note(NUMBER_CONDITION, span);
@@ -47,6 +47,12 @@ impl Walk<'_, '_> {
             // `(select name from users where id=1)`: words only, but no English.
             self.note(SELECT_FROM, span);
         }
+    }
+
+    /// A condition of words that is joined to neither a number nor a quote, in no statement.
+    fn is_spoken_condition_of_words(&self) -> bool {
+        let is_statement = self.has(STATEMENT) || self.has(STACKED) || self.select_at.is_some();
+        self.start == Start::Raw && !is_statement && !self.joins_number && !self.has(BARE_TAIL)
     }
 
     /// The name at `span` with what dots join to it.
