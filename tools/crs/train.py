@@ -15,8 +15,13 @@ looks for), so that one that is the same in two versions is learned once, from b
 The model: the rules that match in one value of a message (a parameter, a cookie, the path) vote with their weights; at 1 and
 above the anomaly points of the value count, below they do not. What is learned:
 
+* A rule has two weights: one where it matches in a field that the site made for texts, markup or code, as its name says, and one
+  elsewhere; the former is never above the latter. In the former only rules that decide alone count.
 * A rule that no honest request triggers, and some attack does, has the weight 1; so does one that fewer than one honest request in
-  20,000 triggers, if attacks do 200 times as often. One that neither triggers is not in the table: it counts as in the CRS.
+  20,000 triggers, if attacks do 200 times as often.
+* Where honest requests do not trigger a rule, and fewer than SCARCE attacks do, its family (the rules of a file of the CRS; the files about the protocol are one) says what
+  is to be expected of it: its weight is what the evidence of the middle one of these bears (CAPS). So a rule about the protocol
+  that nobody triggered here needs a second opinion, as its like are noise; one about SQL injection decides alone.
 * The others begin with weights from a logistic regression over the values, scaled so that every set of honest requests stays within
   LIMIT; then single weights are moved up and down (GRID) as long as attacks gain more than honest requests lose, within the
   limits. Sources count by the square root of their size. No weight is above what the rule's own evidence bears (CAPS): how
@@ -41,14 +46,13 @@ COST = 3.0  # of an honest request beside an attack, both by the root of their s
 GRID = [0.0, 0.1, 0.2, 0.25, 0.34, 0.4, 0.5, 0.6, 0.67, 0.75, 0.8, 0.9, 1.0]
 # Attacks trigger a rule so many times as often as honest requests do: its weight is at most that.
 CAPS = [(20, 1.0), (5, 0.9), (2, 0.67), (1, 0.5), (0, 0.34)]
-# The variables that show the same value.
-SAME = {
-    "ARGS_GET": "ARGS", "ARGS_POST": "ARGS", "ARGS_GET_NAMES": "ARGS_NAMES", "ARGS_POST_NAMES": "ARGS_NAMES",
-    "REQUEST_HEADERS_NAMES": "ARGS_NAMES", "REQUEST_COOKIES_NAMES": "ARGS_NAMES", "REQUEST_BASENAME": "REQUEST_FILENAME",
-    "REQUEST_URI_RAW": "REQUEST_URI", "REQUEST_LINE": "REQUEST_URI", "PATH_INFO": "REQUEST_FILENAME",
-    "FILES_NAMES": "FILES", "MULTIPART_PART_HEADERS": "FILES", "MULTIPART_FILENAME": "FILES",
-}
-WITHOUT_KEY = {"REQUEST_FILENAME", "REQUEST_URI", "QUERY_STRING", "REQUEST_BODY", "XML"}
+# Attacks that trigger a rule; of fewer its family is asked.
+SCARCE = 20
+# Families that say what an attack does, 9xx of the ids; the others administer the score.
+FAMILIES = range(911, 949)
+# Classes that are logged, not blocked.
+LOGGED = ("leak", "redirect")
+DOCUMENTS, ELSEWHERE = "documents", "elsewhere"
 
 
 class Sample:
@@ -59,10 +63,11 @@ class Sample:
         self.semantic, self.points, self.spots = False, 0, {}
 
 
-def spot(target):
-    name, _, key = target.partition(":")
-    name = SAME.get(name, name)
-    return name, "" if name in WITHOUT_KEY else key.lower()
+def read_plan(path):
+    # Below 100 the ids of a file are those of rules that find nothing.
+    with open(path, encoding="utf-8") as lines:
+        rules = [line.split("\t")[1].split() for line in lines if line.startswith("#plan\t")]
+    return {(int(rule), fingerprint, field) for rule, fingerprint in rules if int(rule) % 1000 >= 100 for field in (DOCUMENTS, ELSEWHERE)}
 
 
 def read(paths):
@@ -82,28 +87,46 @@ def read_file(path):
                 sample = samples[number] = Sample(int(label), group, tier)
             if what == "#score":
                 cls, over, _ = rest.split(" ", 2)
-                sample.semantic |= float(over) >= 0 and cls != "leak"
+                sample.semantic |= float(over) >= 0 and cls not in LOGGED
             elif what == "#rule":
-                rule, fingerprint, points, target = rest.split(" ", 3)
-                if int(points) > 0:
-                    rules = sample.spots.setdefault(spot(target), {})
-                    key = (int(rule), fingerprint)
-                    rules[key] = rules.get(key, 0) + int(points)
-                    sample.points += int(points)
+                rule, fingerprint, points, field, spot = rest.split(" ", 4)
+                rules = sample.spots.setdefault(spot, {})
+                key = (int(rule), fingerprint, field)
+                rules[key] = rules.get(key, 0) + int(points)
+                sample.points += int(points)
     return list(samples.values())
 
 
 def count(samples):
+    """Honest requests and attacks with a match, by rule and field. An attack can come in a field for documents, too."""
     honest, attacks = Counter(), Counter()
     for sample in samples:
         rules = {rule for spot in sample.spots.values() for rule in spot}
         (attacks if sample.label else honest).update(rules)
+    for rule in {(*rule[:2], field) for rule in attacks for field in (DOCUMENTS, ELSEWHERE)}:
+        if rule[2] == DOCUMENTS:
+            attacks[rule] += attacks[(*rule[:2], ELSEWHERE)]
     return honest, attacks
 
 
 def is_sharp(rule, honest, attacks, totals):
     rates = honest[rule] / max(totals[0], 1), attacks[rule] / max(totals[1], 1)
     return honest[rule] == 0 or rates[0] < SHARP_HONEST and rates[1] > SHARP_RATIO * rates[0]
+
+
+def family(rule):
+    """Rules of the same file of the CRS; the files about the protocol (911 to 922) are one."""
+    number = rule[0] // 1000
+    return 920 if number <= 922 else number, rule[2]
+
+
+def families(honest, attacks, totals):
+    """What the evidence of the middle one of each family's rules bears."""
+    caps = defaultdict(list)
+    for rule in set(honest) | set(attacks):
+        if honest[rule] + attacks[rule] >= SCARCE:
+            caps[family(rule)].append(cap(rule, honest, attacks, totals))
+    return {name: sorted(found)[(len(found) - 1) // 2] for name, found in caps.items()}
 
 
 def fit(samples, noisy, fixed):
@@ -247,21 +270,34 @@ def stage(samples, noisy, fixed, honest, attacks, totals, limit):
     return improve(samples, weights, noisy, caps, limit)
 
 
-def learn(pairs, limit):
-    low = [sample for first, _ in pairs for sample in first]
-    honest, attacks = count(low)
-    totals = sum(not s.label for s in low), sum(s.label for s in low)
-    seen = set(honest) | set(attacks)
-    fixed = {rule: 1.0 for rule in seen if is_sharp(rule, honest, attacks, totals)}
-    weights = stage(low, seen - set(fixed), fixed, honest, attacks, totals, limit)
-    evidence = {rule: (honest[rule], attacks[rule], 1) for rule in seen}
-    high = [sample for _, second in pairs for sample in second]
-    if high:
-        honest, attacks = count(high)
-        more = (set(honest) | set(attacks)) - seen
-        fixed = {**weights, **{rule: 1.0 for rule in more if is_sharp(rule, honest, attacks, totals)}}
-        weights = stage(high, more - set(fixed), fixed, honest, attacks, totals, max(limit, 0.002))
-        evidence.update({rule: (honest[rule], attacks[rule], 2) for rule in more})
+def learn(pairs, limit, plan=()):
+    """The weights of the rules that matched, and of those of the plan that did not, with the evidence."""
+    weights, evidence = {}, {}
+    for stage_of, least in ((0, limit), (1, max(limit, 0.002))):
+        samples = [sample for pair in pairs for sample in pair[stage_of]]
+        if not samples:
+            continue
+        honest, attacks = count(samples)
+        totals = sum(not s.label for s in samples), sum(s.label for s in samples)
+        bears = families(honest, attacks, totals)
+        more = (set(honest) | set(attacks)) - set(weights)
+        sharp = {rule for rule in more if is_sharp(rule, honest, attacks, totals)}
+        fixed = dict(weights)
+        for rule in more:
+            if rule in sharp:
+                fixed[rule] = 1.0 if attacks[rule] >= SCARCE else bears.get(family(rule), 1.0)
+            elif rule[2] == DOCUMENTS:
+                fixed[rule] = 0.0
+        weights = stage(samples, more - set(fixed), fixed, honest, attacks, totals, least)
+        evidence.update({rule: (honest[rule], attacks[rule]) for rule in more})
+        if not stage_of:
+            of_plan = bears
+    for rule in plan:
+        if rule not in weights and rule[0] // 1000 in FAMILIES:
+            weights[rule] = of_plan.get(family(rule), 1.0)
+    for rule in weights:
+        if rule[2] == DOCUMENTS:
+            weights[rule] = min(weights[rule], weights.get((*rule[:2], ELSEWHERE), 1.0))
     return weights, evidence
 
 
@@ -300,7 +336,7 @@ def frontier(pairs):
         say(f"  {100 * limit:5.2f} {100 * kept:7.2f} {100 * flagged:7.3f}")
 
 
-def leave_out(pairs, least, limit):
+def leave_out(pairs, least, limit, plan):
     low = pairs[0][0]
     sources = Counter((s.label, s.group, "" if not s.label and not s.group.startswith("synthetic") else s.source) for s in low)
     say("left out: source, requests, of those that the CRS stops: % that the table counts")
@@ -309,7 +345,7 @@ def leave_out(pairs, least, limit):
             continue
         is_held = lambda s: s.label == label and s.group == group and (not source or s.source == source)
         rest = [([s for s in first if not is_held(s)], []) for first, _ in pairs]
-        weights, _ = learn(rest, limit)
+        weights, _ = learn(rest, limit, plan)
         held = [s for s in low if is_held(s)]
         stopped = sum(s.points >= 5 for s in held)
         hits = sum(counted(s, weights) for s in held)
@@ -327,23 +363,25 @@ def main():
         parser.error("files come in pairs")
     sets = [read(path) for path in args.features]
     pairs = list(zip(sets[::2], sets[1::2]))
-    weights, evidence = learn(pairs, args.limit)
+    plan = set().union(*(read_plan(path) for paths in args.features for path in paths.split("+")))
+    weights, evidence = learn(pairs, args.limit, plan)
     print("# How much a match of a rule of the CRS says. Made by tools/crs/train.py; do not edit by hand, learn.")
     print("# 1 decides alone; below, the points of a value count where the weights of the rules that match in it come to 1.")
     totals = [sum(s.label == label for first, _ in pairs for s in first) for label in (0, 1)]
     print(f"# Evidence: requests with a match, of {totals[0]} honest ones and {totals[1]} attacks.")
-    print("# rule\tfingerprint\tweight\thonest\tattacks")
-    for rule in sorted(weights):
-        honest, attacks, _ = evidence[rule]
-        if honest + attacks > 0:
-            print(f"{rule[0]}\t{rule[1]}\t{weights[rule]:.2f}\t{honest}\t{attacks}")
+    print("# rule\tfingerprint\tin fields for documents\telsewhere\thonest in documents\thonest elsewhere\tattacks")
+    for rule in sorted({rule[:2] for rule in weights}):
+        fields = (*rule, DOCUMENTS), (*rule, ELSEWHERE)
+        honest = [evidence.get(key, (0, 0))[0] for key in fields]
+        attacks = evidence.get(fields[1], (0, 0))[1]
+        print(*rule, *(f"{weights.get(key, 1.0):.2f}" for key in fields), *honest, attacks, sep="\t")
     for at, (first, second) in enumerate(pairs):
         report(f"{args.features[2 * at]}", first, weights)
         report(f"{args.features[2 * at + 1]}", second, weights)
     if args.frontier:
         frontier(pairs)
     if args.leave_out:
-        leave_out(pairs, args.leave_out, args.limit)
+        leave_out(pairs, args.leave_out, args.limit, plan)
 
 
 if __name__ == "__main__":

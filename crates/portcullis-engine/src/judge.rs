@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::plan::{Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
+use crate::store::Class;
 use crate::transaction::Transaction;
 use crate::tx_store::TxSlot;
 
@@ -28,6 +29,14 @@ impl Transaction {
     /// The key of the value that completed a match; empty for scalars.
     pub fn matched_key(&self, found: &Match) -> &[u8] {
         self.text(found.key)
+    }
+
+    /// True if the query has an argument with this name, in any case.
+    pub fn query_has(&self, name: &[u8]) -> bool {
+        [Class::ArgsGet, Class::ArgsGetReadings].into_iter().any(|class| {
+            let mut values = self.store.class(class);
+            values.any(|value| self.text(self.store.key(value)).eq_ignore_ascii_case(name))
+        })
     }
 
     /// The numeric changes of `TX` keys that a match of this transaction made.

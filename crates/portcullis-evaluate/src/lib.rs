@@ -86,6 +86,11 @@ pub trait Engine {
     /// What it is, for the report's first line: `mode semantic, level balanced`.
     fn describe(&self) -> String;
 
+    /// The rules that it has, each with its fingerprint.
+    fn rules(&self) -> Vec<(u32, u64)> {
+        Vec::new()
+    }
+
     /// What it says of one sample. With a class, only findings of that class block.
     fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome;
 }
@@ -112,7 +117,8 @@ pub struct Outcome {
     /// For each value and class with findings: where, and the detector's own score less the threshold. Only of a whole
     /// inspection.
     pub scores: Vec<(Class, String, f32)>,
-    /// The rules that matched, each as often as it did. Only of a whole inspection.
+    /// The rules that matched and count in the anomaly score, each as often as it did. Only of a whole inspection with weighted
+    /// scoring.
     pub rules: Vec<RuleHit>,
 }
 
@@ -123,10 +129,12 @@ pub struct RuleHit {
     pub id: u32,
     /// What it says, as a number.
     pub fingerprint: u64,
-    /// The variable with its key: `ARGS:q`.
-    pub target: String,
     /// What it added to the anomaly score.
     pub points: i64,
+    /// The site made the field for texts, markup or code.
+    pub takes_documents: bool,
+    /// The value that matched, the same for all variables that show it.
+    pub spot: String,
 }
 
 /// `--place`
@@ -196,7 +204,7 @@ pub fn run(args: &Args, engine: &mut dyn Engine) -> Result<String, EvaluateError
         Some(name) => Some(Class::from_name(name).ok_or_else(|| EvaluateError::Class(name.clone()))?),
     };
     let weak = args.weak.as_deref().map(weak::WeakLabels::read).transpose()?.unwrap_or_default();
-    let mut report = report::Report::new(args, class, engine.describe());
+    let mut report = report::Report::new(args, class, engine);
     let mut padded = args.pad.then(|| pad::Padded::new(&args.pad_bytes));
     for path in &args.paths {
         for set in sample::read(path, args.label, args.place)? {

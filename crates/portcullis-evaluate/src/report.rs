@@ -8,7 +8,7 @@ use portcullis_semantic::Class;
 
 use crate::pad::Padded;
 use crate::sample::{Label, Sample};
-use crate::{Args, EvaluateError, Outcome, write};
+use crate::{Args, Engine, EvaluateError, Outcome, write};
 
 #[derive(Default)]
 struct Row {
@@ -39,12 +39,15 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(args: &'a Args, class: Option<Class>, engine: String) -> Report<'a> {
+    pub fn new(args: &'a Args, class: Option<Class>, engine: &dyn Engine) -> Report<'a> {
         let (sets, sources) = (BTreeMap::new(), BTreeMap::new());
         let mut features = String::new();
         if args.features.is_some() {
             for (_, class, kind) in portcullis_semantic::Detectors::new().kinds() {
                 let _ = writeln!(features, "#kind\t{class}\t{}\t{}", kind.id, kind.severity.name());
+            }
+            for (id, fingerprint) in engine.rules() {
+                let _ = writeln!(features, "#plan\t{id} {fingerprint:016x}");
             }
         }
         Report {
@@ -54,7 +57,7 @@ impl<'a> Report<'a> {
             sources,
             weak: BTreeMap::new(),
             features,
-            engine,
+            engine: engine.describe(),
             missed: String::new(),
             samples: 0,
         }
@@ -162,10 +165,11 @@ impl<'a> Report<'a> {
                 writeln!(self.features, "{number}\t{label}\t{set}\t{source}\t#score\t{class} {over:.2} {at}");
         }
         for hit in &outcome.rules {
-            let target = hit.target.replace(char::is_whitespace, "_");
+            let spot = hit.spot.replace(char::is_whitespace, "_");
+            let field = if hit.takes_documents { "documents" } else { "elsewhere" };
             let _ = writeln!(
                 self.features,
-                "{number}\t{label}\t{set}\t{source}\t#rule\t{} {:016x} {} {target}",
+                "{number}\t{label}\t{set}\t{source}\t#rule\t{} {:016x} {} {field} {spot}",
                 hit.id, hit.fingerprint, hit.points
             );
         }

@@ -17,7 +17,7 @@ use crate::inspector::{Inspector, PolicyNames, Scratch};
 use crate::response::Response;
 use crate::seen::Seen;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
-use crate::weighing::Weighed;
+use crate::weighing::{Vote, Weighed};
 
 /// The inspection of one exchange.
 #[derive(Debug)]
@@ -340,6 +340,12 @@ impl Inspection {
     /// The values in which the semantic detector found something, the worst first; nothing where it does not run.
     pub fn semantic_values(&self) -> Option<Vec<ScoredValue>> {
         self.semantic.as_ref().map(|semantic| semantic.explain())
+    }
+
+    /// The matches that add to the anomaly score, where it is weighted.
+    pub fn votes(&self) -> Vec<Vote> {
+        let weighing = self.inspector.weighing.as_ref();
+        weighing.map(|weighing| weighing.votes(&self.transaction)).unwrap_or_default()
     }
 
     /// What the gate of the anomaly score made of it, where the score is weighted and the gate's action was withheld.

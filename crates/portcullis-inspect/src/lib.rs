@@ -38,4 +38,4 @@ pub use portcullis_engine::{
 pub use portcullis_http::coding::CodingError;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};
-pub use weighing::{Spot, Weighed, Weights, WeightsError, fingerprint};
+pub use weighing::{Spot, Vote, Weighed, Weight, Weights, WeightsError, fingerprint};

@@ -1,6 +1,5 @@
 //! `portcullis evaluate PATH...`: labelled requests and responses through a policy, in process: what is caught, what is flagged wrongly, why.
 
-use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -41,23 +40,23 @@ pub fn run(args: &Args) -> ExitCode {
 fn evaluate(args: &Args) -> Result<String, Failure> {
     let policy = args.policy.policy()?;
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
-    let fingerprints = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
+    let rules = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
     // Whoever has the requests may see what is in them.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
     let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
     let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
-    let mut engine = Inspected { inspector, names, policy, fingerprints, scratch: Some(Box::default()) };
+    let mut engine = Inspected { rules, inspector, names, policy, scratch: Some(Box::default()) };
     portcullis_evaluate::run(&args.evaluation, &mut engine).map_err(Failure::failed)
 }
 
 /// The inspection of a policy.
 struct Inspected {
+    rules: Vec<(u32, u64)>,
     inspector: Arc<Inspector>,
     names: PolicyNames,
     policy: Policy,
     /// Of the rules, by id.
-    fingerprints: HashMap<u32, u64>,
     scratch: Option<Box<Scratch>>,
 }
 
@@ -68,6 +67,10 @@ impl Engine for Inspected {
             false => String::new(),
         };
         format!("mode {}{level}", self.inspector.mode())
+    }
+
+    fn rules(&self) -> Vec<(u32, u64)> {
+        self.rules.clone()
     }
 
     fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome {
@@ -92,6 +95,7 @@ impl Engine for Inspected {
         }
         let duration = started.elapsed();
         let values = run.inspection.semantic_values().unwrap_or_default();
+        let votes = run.inspection.votes();
         let report = run.inspection.finish(&Default::default());
         self.scratch = Some(report.scratch);
         let verdict = report.event.as_ref().map(|event| &event.verdict);
@@ -110,11 +114,12 @@ impl Engine for Inspected {
         let matches = report.event.iter().flat_map(|event| &event.matches);
         let matches: Vec<(String, f32)> =
             matches.map(|found| (found.rule.rule_id.to_string(), found.points as f32)).collect();
-        let rules = report.event.iter().flat_map(|event| &event.matches).map(|found| RuleHit {
-            id: found.rule.rule_id.0,
-            fingerprint: self.fingerprints.get(&found.rule.rule_id.0).copied().unwrap_or(0),
-            target: found.target.to_string(),
-            points: found.points,
+        let rules = votes.into_iter().map(|vote| RuleHit {
+            id: vote.rule.0,
+            fingerprint: vote.fingerprint,
+            points: vote.points,
+            takes_documents: vote.takes_documents,
+            spot: vote.spot.to_string(),
         });
         let rules = rules.collect();
         let at = |value: &ScoredValue| format!("{}:{}", value.score.place.name(), value.score.name);

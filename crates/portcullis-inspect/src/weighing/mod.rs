@@ -20,11 +20,12 @@ use std::collections::BTreeMap;
 use portcullis_engine::{
     Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, Transaction, TxSlot,
 };
-use portcullis_types::{Class, RuleId, Variable};
+use portcullis_semantic::Location;
+use portcullis_types::{Class, Place, RuleId, Variable};
 
 pub use fingerprint::fingerprint;
 pub use spot::Spot;
-pub use table::{Weights, WeightsError};
+pub use table::{Weight, Weights, WeightsError};
 
 /// The gates of the CRS: at the end of phase 2, and of phase 1 where it blocks early.
 const GATES: [RuleId; 2] = [RuleId(949110), RuleId(949111)];
@@ -46,7 +47,9 @@ pub(crate) struct Weighing {
 
 #[derive(Clone, Debug)]
 struct OfRule {
-    weight: f32,
+    id: RuleId,
+    fingerprint: u64,
+    weight: Weight,
     /// The classes that it is about, as bits.
     classes: u64,
 }
@@ -91,6 +94,21 @@ impl Evidence {
     }
 }
 
+/// A match as the weighted score takes it, for those who learn weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vote {
+    /// The rule.
+    pub rule: RuleId,
+    /// What it looks at and looks for.
+    pub fingerprint: u64,
+    /// The value that it matched.
+    pub spot: Spot,
+    /// The site made the field for texts, markup or code.
+    pub takes_documents: bool,
+    /// What it added to the score that the gate compares.
+    pub points: i64,
+}
+
 /// What a gate made of the score, for explanations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
@@ -119,12 +137,13 @@ impl Weighing {
         if gates.is_empty() {
             return None;
         }
-        let rules = indices().map(|(index, rule)| OfRule {
-            weight: match is_updated(index) {
-                true => Weights::DECISIVE,
-                false => weights.of(rule.id, fingerprint(plan, rule)),
-            },
-            classes: classes(rule),
+        let rules = indices().map(|(index, rule)| {
+            let fingerprint = fingerprint(plan, rule);
+            let weight = match is_updated(index) {
+                true => Weight::DECISIVE,
+                false => weights.of(rule.id, fingerprint),
+            };
+            OfRule { id: rule.id, fingerprint, weight, classes: classes(rule) }
         });
         let rules = rules.collect();
         Some(Weighing { rules, gates })
@@ -141,10 +160,24 @@ impl Weighing {
             }
             let spot = spot(transaction, record);
             if !found.iter().any(|(known, by)| *by == record.rule && known.spot == spot) {
-                found.push((Evidence { spot, classes: rule.classes, weight: rule.weight }, record.rule));
+                let weight = rule.weight.at(takes_documents(transaction, record));
+                found.push((Evidence { spot, classes: rule.classes, weight }, record.rule));
             }
         }
         found.into_iter().map(|(evidence, _)| evidence).collect()
+    }
+
+    /// The matches that add to the score of a gate.
+    pub(crate) fn votes(&self, transaction: &Transaction) -> Vec<Vote> {
+        let Some(gate) = self.gates.first() else { return Vec::new() };
+        let votes = transaction.matches().iter().map(|record| {
+            let rule = &self.rules[record.rule.0 as usize];
+            let spot = spot(transaction, record);
+            let takes_documents = takes_documents(transaction, record);
+            let points = gate.points(transaction, record);
+            Vote { rule: rule.id, fingerprint: rule.fingerprint, spot, takes_documents, points }
+        });
+        votes.filter(|vote| vote.points > 0).collect()
     }
 
     /// What the gate with this index in the plan makes of the score; `None` for other rules, and where a score is not as the
@@ -166,7 +199,8 @@ impl Weighing {
             of_spot.points = of_spot.points.saturating_add(points);
             if !of_spot.rules.contains(&record.rule) {
                 of_spot.rules.push(record.rule);
-                of_spot.weight += self.rules[record.rule.0 as usize].weight;
+                of_spot.weight +=
+                    self.rules[record.rule.0 as usize].weight.at(takes_documents(transaction, record));
             }
         }
         let withheld = spots.values().filter(|spot| spot.weight < Weights::DECISIVE - ROUNDING);
@@ -223,6 +257,14 @@ impl Gate {
         let points = changes.iter().filter(|change| is_counted(change.slot)).map(|change| change.delta);
         points.fold(0i64, i64::saturating_add)
     }
+}
+
+/// True if the rule matched in a field of the body that the site made for documents. One that the query has, too, is none: which
+/// of the two matched is not asked.
+fn takes_documents(transaction: &Transaction, record: &Match) -> bool {
+    Spot::argument(record.variable, transaction.matched_key(record)).is_some_and(|name| {
+        Location::new(Place::Form, name).takes_documents() && !transaction.query_has(name)
+    })
 }
 
 fn spot(transaction: &Transaction, record: &Match) -> Spot {

@@ -1,5 +1,7 @@
 //! The place of a match in the message, the same for all variables that show it, and for the semantic detector.
 
+use std::fmt;
+
 use portcullis_types::{Place, Variable};
 
 /// A value of the message that rules and the semantic detector speak of.
@@ -35,19 +37,8 @@ impl Spot {
     /// The spot of a match of a rule: its variable and the key in it. Nothing if the rule looked at nothing (`SecAction`).
     pub fn of_match(variable: Option<Variable>, key: &[u8]) -> Spot {
         use Variable as V;
-        // What a chain found before goes by the name of the value.
-        if let Some(V::MatchedVars | V::MatchedVarsNames) = variable {
-            let (name, key) = match memchr(b':', key) {
-                Some(colon) => (&key[..colon], &key[colon + 1..]),
-                None => (key, b"".as_slice()),
-            };
-            let named = std::str::from_utf8(name).ok().and_then(V::from_name);
-            if let Some(named) = named.filter(|named| !matches!(named, V::MatchedVars | V::MatchedVarsNames))
-            {
-                return Spot::of_match(Some(named), key);
-            }
-        }
-        let kind = match variable.unwrap_or(V::RemoteAddr) {
+        let (variable, key) = named(variable.unwrap_or(V::RemoteAddr), key);
+        let kind = match variable {
             V::Args | V::ArgsGet | V::ArgsPost => Kind::Argument,
             V::ArgsNames
             | V::ArgsGetNames
@@ -71,6 +62,12 @@ impl Spot {
         Spot { kind, name: name.to_ascii_lowercase().into() }
     }
 
+    /// The name, as sent, of the parameter of the query or the body that a rule matched; nothing if it matched another value.
+    pub(crate) fn argument(variable: Option<Variable>, key: &[u8]) -> Option<&[u8]> {
+        let (variable, key) = named(variable?, key);
+        matches!(variable, Variable::Args | Variable::ArgsGet | Variable::ArgsPost).then_some(key)
+    }
+
     /// True if the semantic detector's value called `name` at `place` is, or is in, this spot.
     pub fn has(&self, place: Place, name: &[u8]) -> bool {
         let named = || self.name.eq_ignore_ascii_case(name);
@@ -88,6 +85,29 @@ impl Spot {
             Place::FileName | Place::PartHeader => self.kind == Kind::File,
             _ => false,
         }
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}:{}", self.kind, self.name.escape_ascii())
+    }
+}
+
+/// The variable and key of a match. What a chain found before goes by the name of the value.
+fn named(variable: Variable, key: &[u8]) -> (Variable, &[u8]) {
+    use Variable::{MatchedVars, MatchedVarsNames};
+    if !matches!(variable, MatchedVars | MatchedVarsNames) {
+        return (variable, key);
+    }
+    let (name, rest) = match memchr(b':', key) {
+        Some(colon) => (&key[..colon], &key[colon + 1..]),
+        None => (key, b"".as_slice()),
+    };
+    let named = std::str::from_utf8(name).ok().and_then(Variable::from_name);
+    match named.filter(|named| !matches!(named, MatchedVars | MatchedVarsNames)) {
+        Some(named) => (named, rest),
+        None => (variable, key),
     }
 }
 

@@ -76,6 +76,17 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
             })
 }
 
+/// The field takes texts, templates, code, scripts of pages or whole statements.
+pub(crate) fn takes_documents(location: Location<'_>) -> bool {
+    is_of_body(location.place)
+        && location.name.len() <= NAME_BYTES_MAX
+        && is_plain_name(location.name)
+        && (takes_text(location)
+            || takes_templates(location)
+            || takes_scripts(location)
+            || takes_statements(location))
+}
+
 /// No form has longer names.
 const NAME_BYTES_MAX: usize = 512;
 
