@@ -346,3 +346,28 @@ fn short_ones() {
         |text: &[u8]| crate::detectors::testing::look(Class::Command, Place::MultipartField, "host", text).1;
     assert!(host(b"a\r\nid\r\n") && !host(b"a\r\nname\r\n"));
 }
+
+/// Words of the shell's own, glued behind a separator, and a command behind them, which alone may be an item of a list.
+#[test]
+fn compound_commands() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "x;if true;then id;fi",
+        "x;for i in 1;do id;done",
+        "x;until id;do :;done",
+        "x;command id",
+        "x;! id",
+        "a&&if id",
+    ] {
+        blocks(Class::Command, text, "recon bare");
+    }
+    for text in [
+        "if you log in; then id is shown",
+        "name;id;type",
+        "do;id",
+        "if;then;else;id",
+        "first; if id is empty, then the name",
+    ] {
+        passes_at(Class::Command, Place::Query, "q", text);
+    }
+}

@@ -45,6 +45,8 @@ pub(super) struct Call {
     is_closed: bool,
     /// Words of a sentence are among its arguments.
     pub is_prose: bool,
+    /// A word of the shell's own stands before it, as in `;do id`.
+    is_compound: bool,
     /// How many arguments it has.
     pub arguments: usize,
     /// An argument is a path from the root of the system, or a key of Windows' registry.
@@ -145,7 +147,7 @@ impl Call {
 
     /// Nothing but a name that could be a name of something else.
     pub fn is_bare_name(&self) -> bool {
-        if self.has(BARE) && (self.is_closed || !self.is_listed) {
+        if self.has(BARE) && (self.is_closed || !self.is_listed || self.is_compound) {
             return false;
         }
         (self.has(BARE) || self.has(BARE_WORD))
@@ -166,6 +168,8 @@ pub(super) struct Reader<'r, 't> {
     pub after_pipe: bool,
     by_variable: bool,
     sign: Sign,
+    /// No space stands between the sign and what is read.
+    is_glued: bool,
     /// Words that were read; a pattern counts as many, for it is compared with each name.
     words: usize,
 }
@@ -189,6 +193,8 @@ impl<'r, 't> Reader<'r, 't> {
             after_pipe: false,
             by_variable: false,
             sign: position.sign,
+            is_glued: position.sign != Sign::Begin
+                && text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace()),
             words: 0,
         }
     }
@@ -207,6 +213,7 @@ impl<'r, 't> Reader<'r, 't> {
     pub fn read(&mut self) -> Option<Call> {
         let mut lead = 0;
         let mut prefixed = false;
+        let mut is_compound = false;
         loop {
             let token = self.lexer.next()?;
             let TokenKind::Word(marks) = token.kind else {
@@ -230,6 +237,7 @@ impl<'r, 't> Reader<'r, 't> {
                                 is_closed: false,
                                 is_prose: false,
                                 reaches_out: false,
+                                is_compound: false,
                                 arguments: 0,
                                 is_listed: false,
                             };
@@ -262,6 +270,11 @@ impl<'r, 't> Reader<'r, 't> {
                 self.lexer.by_ref().take(CASE_TOKENS_MAX).find(|token| token.kind == TokenKind::Close)?;
                 continue;
             }
+            // `;then id`, `;do id`, `;{ id;}`: glued to the separator, as no sentence has them.
+            if lead == 1 && self.is_glued && is_keyword(raw) {
+                is_compound = true;
+                continue;
+            }
             let found = self.command(marks);
             // `flock /tmp/x curl ..`, `chroot / id`
             if prefixed && found.is_none() && shape::is_path(self.lexer.text()) {
@@ -284,6 +297,7 @@ impl<'r, 't> Reader<'r, 't> {
                 is_closed: false,
                 is_prose: false,
                 reaches_out: false,
+                is_compound,
                 arguments: 0,
                 is_listed: command.is_listed,
             };
@@ -433,6 +447,15 @@ impl<'r, 't> Reader<'r, 't> {
         call.arguments = seen.count;
         self.judge(command, call, &seen)
     }
+}
+
+/// Words behind which the shell expects a command.
+fn is_keyword(word: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"then", b"do", b"else", b"elif", b"if", b"while", b"until", b"!", b"{", b"coproc", b"command",
+        b"builtin",
+    ];
+    WORDS.contains(&word)
 }
 
 /// `\\host\share\x.exe`: a program on another machine.
