@@ -37,7 +37,10 @@ const RULE_BYTES_MAX: usize = 96;
 /// A longer prefix is text of its own.
 const PREFIX_BYTES_MAX: usize = 64;
 
-static PROFILE: Profile = Profile::new(Class::Ldap, KINDS).needs(ByteGroups::of(b"():")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Ldap, KINDS)
+    .needs(ByteGroups::of(b"():"))
+    .hints(HINTS)
+    .weights(include_str!("../../weights/ldap.tsv"));
 
 impl Detector for Ldap {
     fn profile(&self) -> &'static Profile {

@@ -26,7 +26,10 @@ kinds! {
 #[derive(Debug)]
 pub struct RemoteFile;
 
-static PROFILE: Profile = Profile::new(Class::RemoteFile, KINDS).needs(ByteGroups::of(b":")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::RemoteFile, KINDS)
+    .needs(ByteGroups::of(b":"))
+    .hints(HINTS)
+    .weights(include_str!("../../weights/remote-file.tsv"));
 
 impl Detector for RemoteFile {
     fn profile(&self) -> &'static Profile {
