@@ -3,6 +3,9 @@
 CARGO ?= cargo
 # All tests of the pinned CRS; the suite fails if it read another number.
 CRS_TESTS := 4674
+# An older release that is still in use, beside the pinned one.
+CRS_OLDER := .portcullis/crs-4.22.0
+CRS_OLDER_TESTS := 4131
 
 PAIRS ?= 20000
 SEED ?= 1
@@ -14,7 +17,7 @@ help:
 	@echo 'make test              format, lints, docs, tests, CRS suite'
 	@echo 'make profiled          a build with profile-guided optimisation, for packages (BINS="portcullis engine-bench")'
 	@echo 'make crs               fetch the pinned CRS to .portcullis/'
-	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy (ARGS=--filter 942)'
+	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy, and those of 4.22.0 (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
 	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
 	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
@@ -71,6 +74,7 @@ test: crs
 crs-suite: crs
 	$(CARGO) build --workspace --bins --locked
 	target/debug/crs-suite --profile apache --count $(CRS_TESTS) --expected-failures tests/crs-known-misses.txt $(ARGS)
+	target/debug/crs-suite --crs $(CRS_OLDER) --profile apache --count $(CRS_OLDER_TESTS) --expected-failures tests/crs-known-misses.txt $(ARGS)
 
 crs-suite-strict: crs
 	$(CARGO) build --workspace --bins --locked
