@@ -2,9 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use portcullis_engine::BodyPlan;
+use portcullis_engine::{BodyLimitAction, BodyPlan};
 use portcullis_http::h1::{
-    BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser, ResponseHead, ResponseParser,
+    BodyDecoder, BodyFraming, Compat, Limits, Parsed, RequestHead, RequestParser, ResponseHead,
+    ResponseParser,
 };
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{Answer, Connection, Inspection, Question, Step};
@@ -57,9 +58,11 @@ pub struct Run<'a> {
     pub body_bytes: u64,
     /// Those of them that were shown.
     pub body_bytes_inspected: u64,
-    /// The same of the response.
+    /// The request's body is longer than the limits let through: the proxy answers 413, whatever the rules say but `drop`.
+    pub refuses_body: bool,
+    /// Bytes of the response's body.
     pub response_body_bytes: u64,
-    /// The same of the response.
+    /// Those of them that were shown.
     pub response_body_bytes_inspected: u64,
 }
 
@@ -72,6 +75,7 @@ impl<'a> Run<'a> {
             dns,
             body_bytes: 0,
             body_bytes_inspected: 0,
+            refuses_body: false,
             response_body_bytes: 0,
             response_body_bytes_inspected: 0,
         }
@@ -87,10 +91,16 @@ impl<'a> Run<'a> {
         let body = self.decode(BodyDecoder::request(head.framing(), &Limits::default()), body);
         self.body_bytes = body.len() as u64;
         let mut truncated = false;
-        if let BodyPlan::Hold { limit_bytes, .. } = self.inspection.request_body_plan() {
-            let shown = body.len().min(usize::try_from(limit_bytes).unwrap_or(usize::MAX));
+        if let BodyPlan::Hold { limit_bytes, over_limit } = self.inspection.request_body_plan() {
+            // An upload of files goes on beyond the limit, up to one of its own.
+            let most = self.inspection.upload_limit().unwrap_or(limit_bytes);
+            self.refuses_body = over_limit == BodyLimitAction::Reject && self.body_bytes > most;
+            // What is longer by its own account is refused unread.
+            let unread = self.refuses_body && matches!(head.framing(), BodyFraming::Length(_));
+            let limit = if unread { 0 } else { usize::try_from(limit_bytes).unwrap_or(usize::MAX) };
+            let shown = body.len().min(limit);
             truncated = shown < body.len();
-            if truncated {
+            if truncated && !unread {
                 self.notes.push(format!("only {shown} of {} body bytes are within the limit", body.len()));
             }
             self.inspection.request_body(&body[..shown]);
@@ -98,6 +108,7 @@ impl<'a> Run<'a> {
         }
         let step = self.inspection.request_end(truncated);
         let step = self.settle(step);
+        self.refuses_body |= self.inspection.refuses_request_body();
         if let Some(error) = self.inspection.request_body_error() {
             self.notes.push(format!("the body could not be read: {error}"));
         }

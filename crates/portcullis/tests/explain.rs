@@ -128,6 +128,56 @@ fn what_is_not_http_is_refused_and_phase_1_still_runs() {
     assert!(text.contains("rule 10, phase 1") && text.contains("verdict  refuse 400"), "{text}");
 }
 
+/// Rules of the logging phase are among the matches, and what they did not run for among the reasons.
+#[test]
+fn the_logging_phase_is_explained() {
+    let files = Files::new("GET /?q=x HTTP/1.1\nHost: a\n\n");
+    let rules = "SecRule ARGS \"@streq x\" \"id:20,phase:5,pass,log,msg:'seen at the end'\"\n\
+                 SecRule ARGS \"@streq x\" \"id:21,phase:5,pass,nolog,skip:1\"\nSecAction \"id:22,phase:5,pass,log\"\n";
+    std::fs::write(files.0.path().join("rules.conf"), rules).expect("writing");
+    let text = files.explain(&[]);
+    assert!(text.contains("rule 20, phase 5") && text.contains("seen at the end"), "{text}");
+    assert!(text.contains("skipped by rule 21"), "{text}");
+    assert!(!text.contains("rule 22, phase 5"), "{text}");
+}
+
+/// A body over a limit gets the proxy's 413: by its length, by what came, and by SecRequestBodyNoFilesLimit; not where the rules
+/// say that the rest may pass, and not within the limit.
+#[test]
+fn a_body_over_the_limit_is_the_answer_of_the_proxy() {
+    let body = "a=".to_owned() + &"x".repeat(300);
+    let plain = format!(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let chunked = format!(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
+    let on = "SecRuleEngine On\nSecRequestBodyAccess On\n";
+    let rule = "SecRule ARGS \"@rx x{50}\" \"id:30,phase:2,pass,log\"\n";
+    for (directives, refused, matched_plain, matched_chunked) in [
+        ("SecRequestBodyLimit 100\n", true, false, true),
+        ("SecRequestBodyLimit 100\nSecRequestBodyLimitAction ProcessPartial\n", false, true, true),
+        ("SecRequestBodyLimit 1000\nSecRequestBodyNoFilesLimit 100\n", true, false, false),
+        ("SecRequestBodyLimit 1000\n", false, true, true),
+    ] {
+        for (request, matched) in [(&plain, matched_plain), (&chunked, matched_chunked)] {
+            let files = Files::new(request);
+            std::fs::write(files.0.path().join("rules.conf"), format!("{on}{directives}{rule}"))
+                .expect("writing");
+            let text = files.explain(&[]);
+            assert_eq!(
+                text.contains("refused with 413 (request-body-over-limit)"),
+                refused,
+                "{directives}{text}"
+            );
+            assert_eq!(text.contains("verdict  deny"), refused, "{directives}{text}");
+            assert!(matched || !text.contains("rule 30, phase 2"), "{directives}{text}");
+        }
+    }
+}
+
 #[test]
 fn the_request_may_come_from_standard_input() {
     let files = Files::new("");

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use portcullis_config::Policy;
 use portcullis_engine::{Plan, RuleIndex};
-use portcullis_event::{EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
+use portcullis_event::{Action, EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
 use portcullis_http::h1::{RequestHead, ResponseHead};
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Inspection, Inspector, Outcome, PolicyNames, Step, Weighed};
+use portcullis_inspect::{
+    Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Step, Weighed,
+};
 use portcullis_store::Store;
 
 use portcullis_proxy::LocalTime;
@@ -53,35 +55,66 @@ pub fn explain(
     let (head, refusal) = in_process::parse(&file.bytes);
     let body = file.bytes.get(head.received_len()..).unwrap_or_default();
     let step = run.phases(&head, refusal, body);
-    let response = match (response, step, refusal) {
-        (Some((answer, file)), Step::Continue, None) => {
+    let rejection = rejection(&run, &step);
+    let passes = step == Step::Continue && refusal.is_none() && rejection.is_none();
+    let response = match response {
+        Some((answer, file)) if passes => {
             run.notes.extend(file.notes.iter().map(|note| format!("response: {note}")));
             let body = file.bytes.get(answer.received_len()..).unwrap_or_default();
             run.response_phases(head.method(), &answer, body);
             Some(answer)
         }
-        (Some(_), _, _) => {
+        Some(_) => {
             run.notes.push("the request does not get as far as its response".to_owned());
             None
         }
-        (None, _, _) => None,
+        None => None,
     };
-    finish(run, &inspector, policy, (&head, refusal, response.as_ref()), watched)
+    let ends = Ends { head: &head, refusal, rejection, response: response.as_ref() };
+    finish(run, &inspector, policy, ends, watched)
+}
+
+/// What the proxy answers by itself, if it does.
+fn rejection(run: &Run<'_>, step: &Step) -> Option<Rejection> {
+    let is_dropped = matches!(step, Step::Interrupt(Interruption::Drop));
+    (run.refuses_body && !is_dropped).then(|| Rejection {
+        action: Action::Deny,
+        status: BODY_OVER_LIMIT.0,
+        reason: BODY_OVER_LIMIT.1.into(),
+    })
+}
+
+/// As the proxy has it.
+const BODY_OVER_LIMIT: (u16, &str) = (413, "The request body is larger than this site accepts.");
+
+/// What the messages came to.
+struct Ends<'a> {
+    head: &'a RequestHead,
+    refusal: Option<Refusal>,
+    rejection: Option<Rejection>,
+    response: Option<&'a ResponseHead>,
 }
 
 fn finish(
     mut run: Run<'_>,
     inspector: &Inspector,
     policy: &Policy,
-    (head, refusal, response): (&RequestHead, Option<Refusal>, Option<&ResponseHead>),
+    Ends { head, refusal, rejection, response }: Ends<'_>,
     watched: Option<RuleIndex>,
 ) -> Explanation {
-    let refusal = refusal.map(|refusal| Refused {
+    let by_http = |refusal: Refusal| Refused {
         name: refusal.name(),
         status: refusal.status(),
         explanation: refusal.explanation(),
+    };
+    let by_limit = rejection.as_ref().map(|_| Refused {
+        name: "request-body-over-limit",
+        status: BODY_OVER_LIMIT.0,
+        explanation: BODY_OVER_LIMIT.1,
     });
-    // The logging phase may match, too, but ends with the transaction; what is known before it is shown.
+    let refusal = refusal.map(by_http).or(by_limit);
+    let step = run.inspection.logging(Duration::ZERO);
+    run.settle(step);
     let matches = matches(inspector, &run.inspection);
     let (plan, transaction) = (inspector.plan(), run.inspection.transaction());
     let not_run = not_run::groups(plan, transaction);
@@ -96,8 +129,6 @@ fn finish(
              in which the weights of the rules that matched come to less than 1"
         ));
     }
-    let step = run.inspection.logging(Duration::ZERO);
-    run.settle(step);
     let Run { inspection, notes, body_bytes, body_bytes_inspected, .. } = run;
     let (response_body_bytes, response_body_bytes_inspected) =
         (run.response_body_bytes, run.response_body_bytes_inspected);
@@ -105,6 +136,7 @@ fn finish(
         status: response.map(ResponseHead::status),
         request_body_bytes: body_bytes,
         response_body_bytes,
+        rejection,
         ..Outcome::default()
     };
     let report = inspection.finish(&outcome);

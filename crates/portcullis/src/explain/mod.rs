@@ -144,7 +144,7 @@ pub struct Explanation {
     response_body_bytes_not_inspected: u64,
     /// Remarks on the file and on the body.
     notes: Vec<String>,
-    /// Why the request is not acceptable HTTP, if it is not.
+    /// What the proxy answers by itself: the request is not acceptable HTTP, or its body is over a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Refused>,
     /// Matches in order.
@@ -169,7 +169,7 @@ pub struct Explanation {
     verdict: portcullis_event::Verdict,
 }
 
-/// An HTTP-level refusal.
+/// A refusal that no rule asked for.
 #[derive(Debug, Serialize)]
 struct Refused {
     name: &'static str,
