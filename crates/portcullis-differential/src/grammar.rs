@@ -72,8 +72,11 @@ impl Grammar<'_> {
             self.default_action();
         }
         if self.random.chance(20) {
-            let processor =
-                self.random.pick(&["XML", "JSON", "XML", "JSON", "URLENCODED", "URLENCODED", "MULTIPART"]);
+            // And one with `MULTIPART`.
+            let processor = match self.random.chance(7) {
+                true => "MULTIPART",
+                false => self.random.pick(&["XML", "JSON", "URLENCODED"]),
+            };
             push(
                 &mut self.items,
                 format!(
@@ -262,7 +265,11 @@ impl Grammar<'_> {
     fn ctl(&mut self) -> String {
         let id = 1 + self.random.below(self.count);
         let tag = self.random.below(3);
-        let chosen = self.random.pick(&["ById", "ById", "ByTag", "ByTag", "ByMsg"]);
+        // ModSecurity 3 refuses a rule set with `ByMsg`.
+        let chosen = match self.random.chance(6) {
+            true => "ByMsg",
+            false => self.random.pick(&["ById", "ByTag"]),
+        };
         let value = match chosen {
             "ById" => id.to_string(),
             "ByTag" => format!("t{tag}"),
@@ -283,10 +290,11 @@ impl Grammar<'_> {
 
     /// Every kind of target: a variable with or without a key, a regex, a path.
     fn removed_target(&mut self) -> String {
-        match self.random.below(5) {
+        // libmodsecurity takes no paths there, and with them no rule set.
+        match self.random.below(28) {
             0 => format!("XML:{}", self.plain_path()),
             1 => self.random.pick(&["XML:/*", "XML://@*", "XML", "XML:/*"]).to_owned(),
-            2 => self.random.pick(EXCLUSIONS).to_owned(),
+            2..=9 => self.random.pick(EXCLUSIONS).to_owned(),
             _ => self.random.pick(TARGETS).to_owned(),
         }
     }

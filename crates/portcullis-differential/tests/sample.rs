@@ -26,7 +26,7 @@ fn every_difference_has_a_class() {
     for peer in [Peer::ModSecurity2, Peer::ModSecurity3] {
         let count = summary.peers[&peer];
         // Version 3 refuses deprecatevar, quoted XPath, paths of XML in `ctl` and more.
-        assert!(count.pairs > PAIRS * 2 / 3, "{peer:?} took too few rule sets: {count:?}");
+        assert!(count.pairs > PAIRS * 3 / 4, "{peer:?} took too few rule sets: {count:?}");
         assert!(count.lost * 200 < PAIRS, "{peer:?} gave no result too often: {count:?}");
         assert!(count.matches > count.pairs, "the rules hardly match: {count:?}");
     }

@@ -7,6 +7,8 @@ use super::{Case, Class, Kind, has_json_body};
 use crate::Link;
 use crate::seen::{Difference, Entry, Interruption};
 
+mod apache;
+
 pub(super) const CLASSES: &[Class] = &[
     Class {
         name: "body-error-500",
@@ -32,7 +34,11 @@ pub(super) const CLASSES: &[Class] = &[
         name: "apache-refuses",
         kind: Kind::Choice,
         reason: "Apache answers 400 to a target or a field by itself; for us the HTTP profile decides.",
-        holds: |case| has_status(case, 400),
+        holds: |case| {
+            let by_rule = case.rules.lines().any(|line| line.contains("status:400"))
+                || case.rules.links().any(|link| link.head.contains("status:400") || link.has("status:400"));
+            has_status(case, 400) && !by_rule && apache::refuses(case.request)
+        },
     },
     Class {
         name: "error-page-inspected",
@@ -75,6 +81,27 @@ pub(super) const CLASSES: &[Class] = &[
                     .links()
                     .any(|link| link.targets.iter().chain(&link.actions).any(|part| has_path(part)));
             excludes && (is_xml(case.our_match()) || is_xml(case.their_match()))
+        },
+    },
+    Class {
+        name: "ctl-target-by-regex",
+        kind: Kind::Choice,
+        reason: "In ctl:ruleRemoveTarget...;ARGS:/x/ the key is the text /x/ there; for us it is a pattern, as in libmodsecurity and in \
+                 the targets of rules (docs/compatibility.md).",
+        holds: |case| {
+            let variable = |action: &String| {
+                let (_, target) = action.strip_prefix("ctl:ruleRemoveTarget")?.rsplit_once(';')?;
+                let (variable, key) = target.split_once(':')?;
+                (key.len() > 2 && key.starts_with('/') && key.ends_with('/')).then(|| variable.to_owned())
+            };
+            let taken: Vec<String> =
+                case.rules.links().flat_map(|link| link.actions.iter().filter_map(variable)).collect();
+            // What we left out they have.
+            let is_taken = |entry: &Entry| {
+                taken.iter().any(|name| entry.variable.starts_with(name.as_bytes()))
+                    && !case.ours.trace.contains(entry)
+            };
+            case.their_match().is_some_and(is_taken)
         },
     },
     Class {
@@ -137,8 +164,8 @@ pub(super) const CLASSES: &[Class] = &[
         reason: "A value that is no address is an operator error, and an error ends the rule: a negated @ipMatch lets it \
                  through, and the targets after it are not looked at. For us it is a value that does not match.",
         holds: |case| {
-            case.about(|link| link.operator.contains("@ipMatch"))
-                || (case.minimal && case.rules.links().any(|link| link.operator.contains("@ipMatch")))
+            let may_fail = |link: &Link| link.operator.contains("@ipMatch") && !sees_addresses_only(link);
+            case.about(may_fail) || (case.minimal && case.rules.links().any(may_fail))
         },
     },
     Class {
@@ -287,6 +314,19 @@ pub(super) const CLASSES: &[Class] = &[
         },
     },
     Class {
+        name: "matched-vars-overwritten",
+        kind: Kind::Theirs,
+        reason: "MATCHED_VARS of a link with transformations points at memory that is used again before the next link reads it.",
+        holds: |case| {
+            let (Some(ours), Some(theirs)) = (case.our_match(), case.their_match()) else { return false };
+            let transformed = |at: usize| case.rules.link((ours.link.0, at)).is_some_and(transforms);
+            case.about(|link| link.targets.iter().any(|target| target.starts_with("MATCHED_VARS")))
+                && (0..ours.link.1).any(transformed)
+                && ours.variable == theirs.variable
+                && ours.value.len() == theirs.value.len()
+        },
+    },
+    Class {
         name: "backslash-left",
         kind: Kind::Theirs,
         reason: "t:normalizePathWin leaves a backslash of a run of them behind; ours leaves a slash.",
@@ -296,29 +336,28 @@ pub(super) const CLASSES: &[Class] = &[
         },
     },
     Class {
-        name: "base64-reads-beyond",
+        name: "reads-beyond",
         kind: Kind::Theirs,
-        reason: "t:base64Decode behind a transformation that made the value shorter in place reads on in what stood there before: \
-                 of `a b` without its space it decodes `abb`.",
-        holds: |case| {
-            case.about(|link| {
-                let at = link.actions.iter().position(|action| action == "t:base64Decode");
-                at.is_some_and(|at| at > 0 && link.actions[at - 1].starts_with("t:"))
-            })
-        },
+        reason: "t:base64Decode, t:cmdLine, t:sqlHexDecode and t:base64DecodeExt read up to a zero byte: behind a transformation that made \
+                 the value shorter in place they read on in what stood there before. Of `a b` without its space base64Decode \
+                 decodes `abb`.",
+        holds: |case| case.about(|link| apache::reads_beyond(link, case)),
     },
     Class {
         name: "zero-byte-ends-value",
         kind: Kind::Theirs,
         reason: "t:cmdLine, t:sqlHexDecode and t:base64DecodeExt stop at a zero byte, and what follows it is lost to the \
                  operator: a%00<attack> passes.",
-        holds: |case| {
-            case.about(|link| {
-                ["t:cmdLine", "t:sqlHexDecode", "t:base64DecodeExt"].iter().any(|t| link.has(t))
-            })
-        },
+        holds: |case| case.about(|link| apache::loses_what_follows_a_zero(link, case)),
     },
 ];
+
+/// All that the link tests is an address of a connection, as it is.
+fn sees_addresses_only(link: &Link) -> bool {
+    let is_address =
+        |target: &String| matches!(target.as_str(), "REMOTE_ADDR" | "SERVER_ADDR" | "USERAGENT_IP");
+    link.targets.iter().all(is_address) && !link.actions.iter().any(|action| action.starts_with("t:"))
+}
 
 /// Our default for `SecRequestBodyJsonDepthLimit`.
 const JSON_DEPTH: usize = 512;

@@ -1,6 +1,6 @@
 //! libmodsecurity 3.0.9.
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 
 use super::{Case, Class, Kind, has_json_body};
 use crate::engines::ours::joined;
@@ -415,13 +415,33 @@ pub(super) const CLASSES: &[Class] = &[
         reason: "setvar:tx.n=+-1 takes one away, setvar:tx.n=-2 goes below zero on the way; in ModSecurity 2 the first adds nothing and \
                  the second stops at zero.",
         holds: |case| {
-            let Difference::Tx { key, ours: Some(ours), theirs: Some(theirs) } = case.difference else {
+            let (Difference::Tx { key, .. }, Some(ours), Some(theirs)) =
+                (case.difference, &case.ours.tx, &case.theirs.tx)
+            else {
                 return false;
             };
             let number = |text: &[u8]| text.to_str().ok().and_then(|text| text.parse::<i64>().ok());
-            let acts = [format!("setvar:tx.{key}=-"), format!("setvar:tx.{key}=+-")];
-            let counts = case.rules.links().any(|link| acts.iter().any(|act| link.has(act)));
-            counts && matches!((number(ours), number(theirs)), (Some(ours), Some(theirs)) if ours > theirs)
+            let is_counted_otherwise = |name: &BStr| {
+                let acts = [format!("setvar:tx.{name}=-"), format!("setvar:tx.{name}=+-")];
+                let counts = case.rules.links().any(|link| acts.iter().any(|act| link.has(act)));
+                let values =
+                    (ours.get(name).and_then(|v| number(v)), theirs.get(name).and_then(|v| number(v)));
+                counts && matches!(values, (Some(ours), Some(theirs)) if ours > theirs)
+            };
+            // A key with such a number in its name is another key; a sum with it another sum.
+            let made_with = |name: &BStr| {
+                let number = format!("%{{tx.{name}}}");
+                case.rules.links().flat_map(|link| &link.actions).any(|action| {
+                    let Some((before, _)) = action.split_once(&number) else { return false };
+                    let Some((_, set)) = before.rsplit_once("setvar:tx.") else { return false };
+                    match set.split_once('=') {
+                        Some((whole, _)) => key == whole,
+                        None => key.starts_with(set.as_bytes()),
+                    }
+                })
+            };
+            is_counted_otherwise(key.as_bstr())
+                || ours.keys().any(|name| is_counted_otherwise(name.as_bstr()) && made_with(name.as_bstr()))
         },
     },
     Class {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use bstr::ByteSlice;
 use portcullis_reference::Request;
 use portcullis_testkit::process::Process;
+use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::Server;
 
 use crate::requests::{ANSWER, wire};
@@ -25,8 +26,6 @@ use crate::seen::{Interruption, Seen, read_dump};
 
 const APACHE: &str = "/usr/sbin/apache2";
 const MODULES: &str = "/usr/lib/apache2/modules";
-const FIRST_PORT: u16 = 20_100;
-const LAST_PORT: u16 = 32_000;
 const CLIENTS: usize = 4;
 const LINES_LOST_MAX: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,7 +36,8 @@ const BACK_END: &[u16] = &[200, 201, 404, 409];
 pub struct ModSecurity2 {
     folder: tempfile::TempDir,
     backend: Server,
-    next_port: u16,
+    /// Held for as long as this process lives.
+    ports: Vec<u16>,
 }
 
 /// What a rule set and its requests came to; the error is why Apache refused the rules.
@@ -66,9 +66,7 @@ impl ModSecurity2 {
         let backend =
             Server::start("127.0.0.1:0", |request| answer(request.header(ANSWER).unwrap_or_default()))
                 .map_err(|error| format!("back end: {error}"))?;
-        // Two runs at a time begin at ports far from each other.
-        let next_port = FIRST_PORT + (std::process::id() % 24) as u16 * 480;
-        Ok(ModSecurity2 { folder, backend, next_port })
+        Ok(ModSecurity2 { folder, backend, ports: Vec::new() })
     }
 
     /// Runs rule sets, each with its requests.
@@ -88,19 +86,12 @@ impl ModSecurity2 {
         Ok(ports.iter().enumerate().map(result).collect())
     }
 
+    /// Ports of this process, used again by each batch: no other process draws them, and nobody listens there but Apache.
     fn free_ports(&mut self, count: usize) -> Result<Vec<u16>, String> {
-        let mut out = Vec::new();
-        for _ in FIRST_PORT..LAST_PORT {
-            if out.len() == count {
-                return Ok(out);
-            }
-            let port = self.next_port;
-            self.next_port = if port + 1 < LAST_PORT { port + 1 } else { FIRST_PORT };
-            if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-                out.push(port);
-            }
+        while self.ports.len() < count {
+            self.ports.push(free_address().map_err(|error| error.to_string())?.port());
         }
-        Err("no free ports".into())
+        Ok(self.ports[..count].to_vec())
     }
 
     fn path(&self, name: &str) -> PathBuf {
