@@ -173,9 +173,9 @@ impl Scan<'_, '_, '_> {
         }
         let has = |word: &[u8]| tag.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
         let is_xslt = prefix.eq_ignore_ascii_case(b"xsl");
-        let is_include =
-            local.eq_ignore_ascii_case(b"include") && !prefix.is_empty() && !is_xslt && has(b"href");
-        if is_include || has(b"http://www.w3.org/2001/XInclude") {
+        // The declaration of the name space includes nothing by itself.
+        let is_of_space = !prefix.is_empty() && !is_xslt || has(b"http://www.w3.org/2001/XInclude");
+        if local.eq_ignore_ascii_case(b"include") && is_of_space && has(b"href") && !includes_neighbour(tag) {
             self.add(XINCLUDE, at, tag_end);
         }
         if has(b"http://www.w3.org/1999/XSL/Transform")
@@ -215,6 +215,19 @@ impl Scan<'_, '_, '_> {
     }
 }
 
+/// `href="chapter-2.xml"` and nothing about how it is read: a document in pieces that lie beside each other.
+fn includes_neighbour(tag: &[u8]) -> bool {
+    let is_here = |word: &[u8]| tag.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    let Some(at) = memchr::memmem::find(tag, b"href=") else { return false };
+    let value = &tag[at + 5..];
+    let Some(quote @ (b'"' | b'\'')) = value.first() else { return false };
+    let len = memchr::memchr(*quote, &value[1..]).unwrap_or(0);
+    let name = &value[1..1 + len];
+    let is_plain = name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    let is_one = memchr::memmem::find_iter(tag, b"href").count() == 1;
+    is_plain && name.ends_with(b".xml") && is_one && !is_here(b"parse") && !is_here(b"accept")
+}
+
 /// `ids` are the quoted strings behind PUBLIC or SYSTEM. The last one is an address: of a publisher of document types, or
 /// none at all. A public identifier alone proves nothing: parsers load what the address says.
 fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {
@@ -243,7 +256,11 @@ fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {
         None => {
             let is_plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
             let is_beside = system.ends_with(b".dtd") || public.starts_with(b"-//");
-            system == b"about:legacy-compat" || is_beside && system.iter().all(is_plain)
+            // `urn:fontconfig:fonts.dtd`: a name that leads nowhere; `../fonts.dtd`: a folder up at most.
+            let name = system.strip_prefix(b"urn:");
+            let is_name = name.is_some_and(|name| name.iter().all(|b| is_plain(b) || *b == b':'));
+            let system_name = system.strip_prefix(b"../").unwrap_or(system);
+            system == b"about:legacy-compat" || is_name || is_beside && system_name.iter().all(is_plain)
         }
     }
 }
@@ -257,6 +274,8 @@ const PUBLISHERS: &[&[u8]] = &[
     b"www.oasis-open.org",
     b"docs.oasis-open.org",
     b"docbook.org",
+    b"eclipse.dev",
+    b"www.eclipse.org",
     b"www.docbook.org",
     b"java.sun.com",
     b"xmlns.jcp.org",
@@ -343,6 +362,8 @@ mod tests {
             "http://www.w3.org@a.example/",
             "http://www.w3.org:80@a.example/",
             "../../x",
+            "../../x.dtd",
+            "../etc/x.dtd",
             "\\\\a\\b",
         ] {
             let document =
@@ -376,6 +397,27 @@ mod tests {
         blocks(Xxe, "<svg><image xlink:href=\"expect://ls\"></image></svg>", "link");
         blocks(Xxe, "<?xml-stylesheet type=\"text/xsl\" href=\"file:///etc/passwd\"?><a/>", "link");
         passes(Xxe, "<a xsi:schemaLocation=\"urn:a file:///C:/work/a.xsd\"/>");
+    }
+
+    #[test]
+    fn documents_in_pieces() {
+        let space = "xmlns:xi=\"http://www.w3.org/2001/XInclude\"";
+        passes(Xxe, &format!("<book {space}><xi:include href=\"chapter-2.xml\"/></book>"));
+        passes(Xxe, "<!DOCTYPE fontconfig SYSTEM \"../fonts.dtd\"><fontconfig/>");
+        passes(Xxe, "<!DOCTYPE fontconfig SYSTEM \"urn:fontconfig:fonts.dtd\"><fontconfig/>");
+        for include in [
+            "href=\"file:///etc/passwd\"",
+            "href=\"x.xml\" parse=\"text\"",
+            "href=\"web.config\"",
+            "href=\"../x.xml\"",
+            "href=\"/x.xml\"",
+            "href=\"http://a.example/x.xml\"",
+            "href=\"x.xml\" href=\"/etc/passwd\"",
+            "href=x.xml",
+        ] {
+            blocks(Xxe, &format!("<a {space}><xi:include {include}/></a>"), "xinclude");
+        }
+        blocks(Xxe, "<include xmlns=\"http://www.w3.org/2001/XInclude\" href=\"/etc/passwd\"/>", "xinclude");
     }
 
     #[test]
