@@ -110,6 +110,9 @@ impl Default for Command {
     }
 }
 
+/// A file that is no longer than this may be a field to the application.
+const FIELD_BYTES_MAX: usize = 96;
+
 /// A command has an argument or a sign around it.
 static PROFILE: Profile = Profile::new(Class::Command, KINDS)
     .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%={"))
@@ -230,7 +233,8 @@ impl Command {
                         (false, false) => surroundings.mention(&position, &call),
                     };
             was_mentioned = is_mentioned;
-            if is_mentioned && is_file {
+            // A file is given to no shell as a piece of a command line; what is called one may be a field.
+            if is_file && (is_mentioned || text.len() > FIELD_BYTES_MAX) {
                 continue;
             }
             let mut add = |kind: KindId, span: Span| {
