@@ -6,7 +6,7 @@
 //! linear time; so the allowance bounds the time. What it does not suffice for is not looked at, is counted, and is a
 //! finding that blocks ([`WORK_LIMIT`](crate::detectors::protocol::WORK_LIMIT)): honest messages stay far below it.
 
-use crate::limits::{DECODED_BYTES_FREE, WORK_FACTOR, WORK_FACTOR_DECODED, WORK_SPARE};
+use crate::limits::{WORK_FACTOR, WORK_FACTOR_DECODED, WORK_SPARE};
 
 /// The allowance of one message, and what was taken of it.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Work {
 
     /// Allows what a body of `bytes` brings with it of which `wire` came and decoding made the rest.
     pub fn allow_body(&mut self, bytes: usize, wire: usize) {
-        let full = bytes.min(wire.saturating_add(DECODED_BYTES_FREE));
+        let full = bytes.min(wire);
         self.allow(full);
         let rest = ((bytes - full) as u64).saturating_mul(WORK_FACTOR_DECODED);
         self.allowed = self.allowed.saturating_add(rest);
@@ -66,9 +66,7 @@ mod tests {
             work.done().1 - WORK_SPARE
         };
         assert_eq!(allowed(1_000, 1_000), 1_000 * WORK_FACTOR);
-        assert_eq!(allowed(1_000, 100), 1_000 * WORK_FACTOR, "the first of them are free");
-        let (bytes, wire) = (2_000_000, 100_000);
-        let full = (wire + DECODED_BYTES_FREE) as u64;
-        assert_eq!(allowed(bytes, wire), full * WORK_FACTOR + (bytes as u64 - full) * WORK_FACTOR_DECODED);
+        assert_eq!(allowed(1_000, 100), 100 * WORK_FACTOR + 900 * WORK_FACTOR_DECODED);
+        assert_eq!(allowed(100, 1_000), 100 * WORK_FACTOR);
     }
 }

@@ -59,7 +59,11 @@ impl Walk<'_, '_> {
     fn qualified(&self, span: Span) -> &[u8] {
         let before = &self.text[..span.start as usize];
         let is_part = |b: &&u8| b.is_ascii_alphanumeric() || b"_.`$[]".contains(*b);
-        let more = before.iter().rev().take(NAME_BYTES_MAX).take_while(is_part).count();
+        // Most names stand alone; to look for more before each of them would read a text many times.
+        let more = match before.last() {
+            Some(b'.') => before.iter().rev().take(NAME_BYTES_MAX).take_while(is_part).count(),
+            _ => 0,
+        };
         &self.text[before.len() - more..span.end as usize]
     }
 
