@@ -218,3 +218,88 @@ fn matches_that_begin_with_long_texts_or_with_words() {
         assert_eq!(found.len(), usize::from(is_found), "{shown}: {found:?}");
     }
 }
+
+/// Patterns that look at every byte and find nothing.
+fn heavy(target: &str, count: usize) -> String {
+    let rule =
+        |n: usize| format!("SecRule {target} \"@rx [a-z]{{{}}}0$\" \"id:{n},phase:1,pass\"\n", n % 50 + 2);
+    (1..=count).map(rule).collect()
+}
+
+/// As [`run`] with phase 1 only, under the limit of work that any message has.
+fn run_within_limits(rules: &str, query: &str, agent: &str, scratch: Scratch) -> Box<Transaction> {
+    let plan = plan(&format!("SecRuleEngine On\n{rules}\n"));
+    run_plan(plan, query, agent, scratch)
+}
+
+fn run_plan(
+    plan: Arc<portcullis_engine::Plan>,
+    query: &str,
+    agent: &str,
+    scratch: Scratch,
+) -> Box<Transaction> {
+    let mut transaction = Transaction::new(plan, Arc::new(NoCollections), scratch, &connection());
+    transaction.limit_work();
+    let target = format!("/?{query}");
+    let line = format!("GET {target} HTTP/1.1");
+    let request = RequestLine {
+        line: line.as_bytes(),
+        method: b"GET",
+        target: target.as_bytes(),
+        protocol: b"HTTP/1.1",
+    };
+    let headers = [(&b"User-Agent"[..], agent.as_bytes()), (b"Accept", b"*/*")];
+    let progress = transaction.request_head(request, headers);
+    assert_eq!(transaction.unanswered(progress), None);
+    transaction
+}
+
+/// What is not looked at any more is no match, of a negated operator neither; numbers are compared on, so that what was found counts.
+#[test]
+fn the_rules_may_do_so_much_work_for_a_message() {
+    let rules = format!(
+        "SecRule ARGS:first \"@rx ^attack\" \"id:1001,phase:1,pass,setvar:tx.score=+5\"\n\
+         {}\
+         SecRule ARGS:last \"@rx ^attack\" \"id:1002,phase:1,pass\"\n\
+         SecRule ARGS:last \"!@rx ^harmless\" \"id:1003,phase:1,pass\"\n\
+         SecRule TX:score \"@ge 5\" \"id:1004,phase:1,pass\"\n\
+         SecRule TX:MSC_PCRE_LIMITS_EXCEEDED \"@eq 1\" \"id:1005,phase:1,pass\"",
+        heavy("ARGS:much", 90)
+    );
+    let of = |bytes: usize| {
+        let query = format!("first=attack&much={}&last=attack", "abcdefgh01".repeat(bytes / 10));
+        run_within_limits(&rules, &query, "agent", Scratch::default())
+    };
+    let short = of(100);
+    let told = ["1001", "1002", "1003", "1004"];
+    let ids = |seen: &Transaction| -> Vec<String> {
+        matches(seen).iter().map(|line| line[..4].to_owned()).collect()
+    };
+    assert_eq!((ids(&short), short.patterns_exhausted()), (told.map(str::to_owned).to_vec(), 0));
+    let long = of(20_000);
+    assert_eq!(ids(&long).join(" "), "1001 1004 1005");
+    assert!(long.patterns_exhausted() > 0);
+}
+
+/// A message that is not looked at to its end leaves nothing behind that would let the next one pass.
+#[test]
+fn what_was_not_looked_at_is_not_remembered_as_harmless() {
+    let rules = format!(
+        "{}SecRule REQUEST_HEADERS:User-Agent \"@rx evil[0-9]\" \"id:1001,phase:1,pass\"",
+        heavy("REQUEST_URI", 90)
+    );
+    let plan = plan(&format!("SecRuleEngine On\n{rules}\n"));
+    let memo = portcullis_engine::Memo::default();
+    let of = |bytes: usize| {
+        let query = "abcdefgh01".repeat(bytes / 10);
+        run_plan(Arc::clone(&plan), &query, "an evil1 agent", Scratch::sharing(&memo))
+    };
+    for round in 0..4 {
+        let spent = of(20_000);
+        assert!(spent.patterns_exhausted() > 0, "{round}");
+    }
+    for _ in 0..2 {
+        let seen = of(10);
+        assert_eq!(matches(&seen), ["1001 REQUEST_HEADERS:User-Agent=an evil1 agent"]);
+    }
+}

@@ -12,6 +12,7 @@ use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
 use crate::transaction::Transaction;
 use crate::tx_store::TxValue;
+use crate::work::MATCH_UNITS;
 use crate::{AllowScope, ChainId, Class, RuleEngine};
 
 /// The last match: `MATCHED_VAR`, `MATCHED_VAR_NAME`.
@@ -252,7 +253,7 @@ impl Transaction {
         any
     }
 
-    /// True if the operator finds something; `None` if it had to ask and nobody knew.
+    /// True if the operator finds something; `None` if it had to ask and nobody knew, or the transaction may do no more work.
     fn test_form(
         &mut self,
         link: &Link,
@@ -267,12 +268,13 @@ impl Transaction {
         if let crate::Operator::GeoLookup(database) = &link.operator {
             return Some(self.geo_lookup(database, form));
         }
+        self.patterns.charge(self.store.take_transformed());
         let text = self.store.text(form);
         let found = link.operator.test(text, argument, link.capture, captures, &mut self.patterns);
         if let Some(error) = self.patterns.take_error() {
             self.note_pattern_error(error);
         }
-        Some(found)
+        (!self.patterns.is_spent() || link.operator.is_numeric()).then_some(found)
     }
 
     pub(crate) fn forms_to_test(&mut self, plan: &Plan, link: &Link, value: ValueId) -> Forms {
@@ -319,6 +321,7 @@ impl Transaction {
         argument: &[u8],
         captures: &Captures,
     ) {
+        self.patterns.charge(MATCH_UNITS);
         let form = match &link.operator {
             Operator::Rsub(substitution) => self.substitute(plan, substitution, item, form, argument),
             _ => form,
@@ -405,7 +408,7 @@ impl Transaction {
     }
 
     /// What a rule can see of a pattern that was given up or could not be used: names of ModSecurity 2 and 3.
-    fn note_pattern_error(&mut self, error: PatternError) {
+    pub(crate) fn note_pattern_error(&mut self, error: PatternError) {
         self.store.set_scalar(Variable::MscPcreError, b"1");
         if error == PatternError::Exhausted {
             self.store.set_scalar(Variable::MscPcreLimitsExceeded, b"1");

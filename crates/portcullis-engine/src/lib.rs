@@ -61,6 +61,7 @@ mod transaction;
 mod tx_store;
 mod tx_use;
 mod uploads;
+mod work;
 mod xml;
 
 pub use arguments::BodyArguments;

@@ -166,7 +166,8 @@ impl Operator {
         }
     }
 
-    /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted.
+    /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted. False, whatever the text, if the
+    /// transaction may do no more work ([`Patterns::is_spent`]): the caller then takes it for no answer.
     pub(crate) fn test(
         &self,
         value: &[u8],
@@ -175,6 +176,9 @@ impl Operator {
         found: &mut Captures,
         patterns: &mut Patterns,
     ) -> bool {
+        if !patterns.charge(self.units(value.len())) && !self.is_numeric() {
+            return false;
+        }
         match self {
             Operator::Rx(pattern) => pattern.with(argument, patterns, |regex, patterns| {
                 if capture {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use portcullis_match::{Budget, Captures, Exhausted, Pcre, RegexFlags};
 
 use crate::Settings;
+use crate::work::Work;
 
 /// Steps of all patterns that backtrack, together: some tenths of a second.
 const STEPS_MAX: u64 = 20_000_000;
@@ -25,7 +26,9 @@ pub(crate) struct Patterns {
     flags: RegexFlags,
     /// Patterns with their macros replaced.
     built: Vec<Built>,
-    /// Searches that were given up.
+    /// Of all operators; see [`Work`].
+    work: Work,
+    /// Searches that were given up; one more if the work of the transaction is used up.
     pub(crate) exhausted: u64,
     /// Patterns with macros that could not be used.
     pub(crate) unusable: u64,
@@ -56,6 +59,7 @@ impl Default for Patterns {
             budget: Budget { steps: STEPS_MAX, ..Budget::default() },
             flags: RegexFlags::default(),
             built: Vec::new(),
+            work: Work::default(),
             exhausted: 0,
             unusable: 0,
             error: None,
@@ -74,6 +78,32 @@ impl Patterns {
             patterns.budget.depth_max = depth.min(Budget::DEPTH_MAX);
         }
         patterns
+    }
+
+    /// The allowance of work.
+    pub(crate) fn work(&mut self) -> &mut Work {
+        &mut self.work
+    }
+
+    /// Charges the transaction; false if it may do no more, which is noted when it happens.
+    #[inline]
+    pub(crate) fn charge(&mut self, units: u64) -> bool {
+        if self.is_spent() {
+            return false;
+        }
+        self.work.charge(units);
+        if self.work.is_spent() {
+            self.exhausted += 1;
+            self.error = Some(PatternError::Exhausted);
+            return false;
+        }
+        true
+    }
+
+    /// True if the transaction may do no more work: whatever operators say of texts from then on, nobody knows.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.work.is_spent()
     }
 
     /// Whether `pattern` matches in `value`; false if that took too long.

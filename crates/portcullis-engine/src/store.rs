@@ -128,6 +128,9 @@ pub(crate) fn classes_of(variable: Variable) -> &'static [Class] {
 
 const NONE: u32 = u32::MAX;
 
+/// What a transformation costs, whatever the text; see [`crate::work`].
+pub(crate) const TRANSFORMATION_UNITS: u64 = 20;
+
 /// Names that are remembered while a body is read: lists of objects have the same ones again and again.
 const NAMES: usize = 16;
 
@@ -179,6 +182,8 @@ pub(crate) struct Store {
     scalars: [u32; Variable::ALL.len()],
     forms: Vec<Form>,
     scratch: Vec<u8>,
+    /// What transformations have cost since [`Store::take_transformed`].
+    transformed: u64,
     /// Names that came lately, by length and last byte.
     names: [Span; NAMES],
     /// Grows with each value that rules have not made.
@@ -196,6 +201,7 @@ impl Default for Store {
             scalars: [NONE; Variable::ALL.len()],
             forms: Vec::new(),
             scratch: Vec::new(),
+            transformed: 0,
             names: [Span::default(); NAMES],
             news: 0,
             fresh: Fresh::default(),
@@ -225,6 +231,7 @@ impl Store {
         self.forms.shrink_to(Self::KEPT_BYTES_MAX / 32);
         self.scratch.clear();
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
+        self.transformed = 0;
         self.names = [Span::default(); NAMES];
         self.news = 0;
         self.fresh = Fresh::default();
@@ -386,10 +393,16 @@ impl Store {
         let parent = self.form(chains, value, node.parent);
         let mut out = std::mem::take(&mut self.scratch);
         out.clear();
+        self.transformed += TRANSFORMATION_UNITS + parent.len() as u64;
         let changed = node.last.apply_with(parent.of(&self.bytes), chains.unicode_map.as_deref(), &mut out);
         let data = if changed { self.push(&out) } else { parent };
         self.scratch = out;
         data
+    }
+
+    /// What transformations have cost since the last call.
+    pub(crate) fn take_transformed(&mut self) -> u64 {
+        std::mem::take(&mut self.transformed)
     }
 
     /// A point to go back to if the forms made after it for `value` turn out not to be needed.

@@ -76,6 +76,8 @@ impl Transaction {
     pub fn keep_trace(&mut self, watched: Option<RuleIndex>) {
         self.trace = Some(Box::new(Trace { watched, ..Trace::default() }));
         self.keeps_quiet = true;
+        // All rules run then, not only those that may match.
+        self.patterns.work().lift();
     }
 
     /// The trace, if one is kept.

@@ -472,6 +472,27 @@ impl Transaction {
         self.patterns.exhausted
     }
 
+    /// Limits the work of the rules to what any message may cost, and [more](Self::allow_work) for its bytes.
+    pub fn limit_work(&mut self) {
+        let links = self.plan.links.len();
+        self.patterns.work().limit(links);
+    }
+
+    /// Allows the work that so many bytes on the wire bring with them; rules are shown `shown` bytes of them.
+    pub fn allow_work(&mut self, wire: u64, shown: u64) {
+        self.patterns.work().allow(wire, shown);
+    }
+
+    /// Begins an allowance for the response, if there is a limit: what the request took is not missing there.
+    pub fn renew_work(&mut self) {
+        self.patterns.work().renew();
+    }
+
+    /// The work that rules did, and how much is allowed, in units of about a nanosecond.
+    pub fn work_done(&mut self) -> (u64, u64) {
+        self.patterns.work().done()
+    }
+
     /// Patterns with macros that were no patterns, too long or too many.
     pub fn patterns_unusable(&self) -> u64 {
         self.patterns.unusable

@@ -61,6 +61,7 @@ impl Inspection {
         let Scratch { engine, semantic: mut spare, seen } = *scratch;
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
+        transaction.limit_work();
         for (name, value) in &connection.environment {
             transaction.add_environment(name, value.as_bytes());
         }
@@ -114,6 +115,8 @@ impl Inspection {
         if let Some(semantic) = &mut self.semantic {
             semantic.request_head(head);
         }
+        let length = head.received_len() as u64;
+        self.transaction.allow_work(length, length);
         let progress = self.transaction.request_head(line, head.fields());
         self.step(progress)
     }
@@ -139,12 +142,23 @@ impl Inspection {
         request_coded.feed(chunk, limit_bytes, take);
     }
 
+    /// Bytes of the response body that were shown, content codings undone.
+    pub fn response_body_shown(&self) -> u64 {
+        self.response.shown
+    }
+
     /// Bytes of the request body that were shown, content codings undone.
     pub fn request_body_shown(&self) -> u64 {
         self.request_body_shown
     }
 
-    /// Searches of patterns that took more steps than they may: nobody knows whether they match.
+    /// The work that rules did, and how much is allowed; see [`Transaction::work_done`].
+    pub fn work_done(&mut self) -> (u64, u64) {
+        self.transaction.work_done()
+    }
+
+    /// Searches of patterns that took more steps than they may, and one if the rules used up the work that the message brings with
+    /// it: nobody knows whether they match.
     pub fn patterns_exhausted(&self) -> u64 {
         self.transaction.patterns_exhausted()
     }
@@ -178,6 +192,8 @@ impl Inspection {
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
             semantic.request_trailers(fields.clone());
         }
+        let length = fields.clone().map(|(name, value)| name.len() + value.len()).sum::<usize>() as u64;
+        self.transaction.allow_work(length, length);
         self.transaction.request_trailers(fields);
     }
 
@@ -188,6 +204,7 @@ impl Inspection {
         }
         self.request_coding_error(!truncated);
         self.phase = Phase::RequestBody;
+        self.transaction.allow_work(self.request_body_seen, self.request_body_shown);
         self.transaction.request_body_end(truncated);
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
             let wire = self.request_body_seen;

@@ -18,6 +18,8 @@ use crate::semantic::SemanticRun;
 pub(crate) struct Response {
     /// Body bytes shown, content codings not undone.
     pub seen: u64,
+    /// The same with them undone.
+    pub shown: u64,
     pub coded: CodedBody,
     /// Why those that were not shown, if there were any, were not.
     pub skip: NotInspected,
@@ -31,6 +33,7 @@ impl Default for Response {
     fn default() -> Self {
         Response {
             seen: 0,
+            shown: 0,
             coded: CodedBody::default(),
             skip: NotInspected::BodyAccessOff,
             to_rules: false,
@@ -52,6 +55,9 @@ impl Inspection {
         if let Some(semantic) = &mut self.semantic {
             semantic.response_head(head);
         }
+        let length = head.received_len() as u64;
+        self.transaction.renew_work();
+        self.transaction.allow_work(length, length);
         let version = head.version().as_str().as_bytes();
         let progress = self.transaction.response_head(version, head.status(), head.fields());
         self.step(progress)
@@ -109,7 +115,11 @@ impl Inspection {
         let Inspection { response, transaction, semantic, .. } = self;
         response.seen += chunk.len() as u64;
         let (to_rules, to_semantic, limit) = (response.to_rules, response.to_semantic, response.limit_bytes);
-        let take = &mut |data: &[u8]| show(transaction, to_rules, semantic, to_semantic, data);
+        let shown = &mut response.shown;
+        let take = &mut |data: &[u8]| {
+            *shown += data.len() as u64;
+            show(transaction, to_rules, semantic, to_semantic, data);
+        };
         response.coded.feed(chunk, limit, take);
     }
 
@@ -129,6 +139,9 @@ impl Inspection {
             response.skip = NotInspected::Released;
         }
         self.phase = Phase::ResponseBody;
+        // The upstream is not the adversary: what a body decodes to brings as much as what comes.
+        let shown = response.shown.max(response.seen);
+        transaction.allow_work(shown, shown);
         if let Some(semantic) = semantic.as_mut().filter(|_| to_semantic) {
             semantic.response_end();
         }

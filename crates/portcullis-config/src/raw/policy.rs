@@ -211,8 +211,8 @@ pub(crate) struct Failure {
     /// The request body has a content coding that is not decoded here, or is not what its coding says. Default:
     /// `closed`, where the engine blocks.
     pub undecodable: Option<OpenOrClosed>,
-    /// A pattern of a rule used up the steps that it may take for a request, so that nobody knows whether the rule matches: `closed`
-    /// answers 403. Default: `closed`, where the engine blocks.
+    /// The rules used up the work that a request brings with it, or a pattern its steps, so that nobody knows whether a rule matches:
+    /// `closed` answers 403. Default: `closed`, where the engine blocks.
     pub pattern_limit: Option<OpenOrClosed>,
     /// A lookup that a rule asks for gets no answer: `closed` answers 503. Default: `open`, the rule does not match.
     pub lookup: Option<OpenOrClosed>,

@@ -3,6 +3,7 @@
 use portcullis_types::Span;
 
 use crate::Plan;
+use crate::store::TRANSFORMATION_UNITS;
 use crate::transaction::Transaction;
 
 use super::lanes::Traits;
@@ -74,7 +75,7 @@ impl Transaction {
     }
 
     /// True if nothing can match in what transformations that change any value make of this one.
-    fn makes_noise(&self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
+    fn makes_noise(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
         let mut lasts = source.restless.iter().map(|&node| source.nodes[usize::from(node)].last);
         let Some((&first, last)) = source.restless.first().zip(lasts.next()) else { return true };
         if lasts.any(|other| other != last) {
@@ -89,7 +90,7 @@ impl Transaction {
 
     /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of this text is in vain. Of most
     /// values they make noise.
-    fn any_may_match(&self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
+    fn any_may_match(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
         let mut made = std::mem::take(&mut sifted.work.forms.made);
         let acting = std::mem::take(&mut sifted.work.forms.acting);
         // The last that was made, of what.
@@ -195,9 +196,12 @@ impl Transaction {
     }
 
     /// True if the last transformation of `node` changed `text`; `made` is what came out.
-    fn transform(&self, plan: &Plan, source: &Source, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
+    fn transform(&mut self, plan: &Plan, source: &Source, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
         made.clear();
         let Some(last) = source.nodes[usize::from(node)].last else { return false };
+        if !self.patterns.charge(TRANSFORMATION_UNITS + text.len() as u64) {
+            return false;
+        }
         last.apply_with(self.store.text(text), plan.chains.unicode_map.as_deref(), made)
     }
 }

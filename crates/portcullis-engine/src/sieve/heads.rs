@@ -199,7 +199,7 @@ impl Transaction {
         let mut settled = std::mem::take(&mut sifted.settled);
         sifted.settled.resize(plan.sieve.width, 0);
         look(self, sifted, known);
-        if remember {
+        if remember && !self.patterns.is_spent() {
             known.heads.enter(text, bits(&sifted.settled));
         }
         for candidate in bits(&sifted.settled) {

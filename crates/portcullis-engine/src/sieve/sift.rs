@@ -25,6 +25,8 @@ const GROUP_MAX: usize = 256;
 const NAMES: usize = 64;
 /// These are many.
 const REPEATS_MIN: usize = 8;
+/// What looking for words costs for each byte; see [`crate::work`].
+const WORD_UNITS: u64 = 3;
 /// So many candidates' words are looked for one list after the other before all words are looked for at once,
 const FEW_LISTS_MAX: usize = 4;
 /// in texts that are not too short for it to matter.
@@ -137,6 +139,10 @@ impl Transaction {
         let Some(mut sifted) = self.sifted.take() else { return };
         let memo = self.memo.take().unwrap_or_default();
         memo.with(plan, |known| self.sift_new(plan, &mut sifted, known, fresh));
+        if let Some(error) = self.patterns.take_error() {
+            self.note_pattern_error(error);
+            self.patterns.work().reserve();
+        }
         self.sifted = Some(sifted);
         self.memo = Some(memo);
     }
@@ -230,7 +236,10 @@ impl Transaction {
         let mut settled = std::mem::take(&mut sifted.settled);
         sifted.settled.resize(plan.sieve.width, 0);
         self.sift_value(plan, sifted, source, self.look_at(value));
-        known.enter(source.number, self.store.text(value), bits(&sifted.settled));
+        // What was not looked at to the end is not remembered: the next message would be taken for harmless.
+        if !self.patterns.is_spent() {
+            known.enter(source.number, self.store.text(value), bits(&sifted.settled));
+        }
         for candidate in bits(&sifted.settled) {
             settle(&mut sifted.run, &mut settled, &plan.sieve, candidate);
         }
@@ -285,6 +294,9 @@ impl Transaction {
         candidates: &[u64],
         texts: &[Text],
     ) {
+        if self.patterns.is_spent() {
+            return;
+        }
         let sieve = &plan.sieve;
         let classes = texts.iter().fold(0, |all, text| all | text.classes);
         let common = texts.iter().fold(u64::MAX, |all, text| all & text.classes);
@@ -333,6 +345,7 @@ impl Transaction {
             any_list.clear();
             any_list.resize(stride, 0);
             let mut at = 0;
+            self.patterns.charge(WORD_UNITS * all.len() as u64);
             finder.words.find(all, |word, place| {
                 if texts.len() > 1 {
                     at += ends[at..].iter().take_while(|&&end| end as usize <= place).count();
@@ -345,6 +358,9 @@ impl Transaction {
             });
         }
         for &at in open.iter() {
+            if self.patterns.is_spent() {
+                break;
+            }
             let candidate = &sieve.candidates[at as usize];
             let gate = &gates.further[at as usize];
             // What no text of many has need not be asked of each.
@@ -383,12 +399,12 @@ impl Transaction {
                     || link.operator.test(bytes, argument, false, captures, &mut self.patterns)
                         != link.negated
             });
-            if must_run {
+            if must_run && !self.patterns.is_spent() {
                 for &other in &candidate.others {
                     settle(&mut sifted.run, &mut sifted.settled, sieve, other as usize);
                 }
             }
-            if matches {
+            if matches && !self.patterns.is_spent() {
                 settle(&mut sifted.run, &mut sifted.settled, sieve, at as usize);
             }
         }
