@@ -1,4 +1,4 @@
-//! Inspection of large bodies beside the workers, on threads of its own: no request waits for the inspection of another's body.
+//! Inspection of large bodies and heads beside the workers, on threads of its own: no request waits for the inspection of another's body.
 //!
 //! ```text
 //! worker ──inspection, what to do──> bounded queue ──> thread "inspect-n" ──inspection, step──> worker
@@ -15,8 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::network::Member;
 
-/// Bodies from this size on, decoded, are inspected beside the worker.
-pub(crate) const LARGE_BYTES_MIN: u64 = 16 << 10;
+/// Heads and bodies from this size on, decoded, are inspected beside the worker: what is smaller takes less than 20 ms, whatever it is.
+pub(crate) const LARGE_BYTES_MIN: u64 = 8 << 10;
 /// Inspections that wait for each thread.
 const QUEUE: usize = 32;
 /// By how much these threads are nicer than workers.

@@ -165,7 +165,14 @@ async fn serve(
     route: &Route,
 ) -> Next {
     let bodiless = head.framing() == BodyFraming::None;
-    let step = transaction.inspection.request_head(head, None);
+    let step = match transaction.request_head(connection, head).await {
+        Ok(step) => step,
+        Err(full) => {
+            let (status, text) = no_room(connection, transaction, full);
+            transaction.reject(status, text);
+            return answer::error(connection, generation, head, transaction, status, text, bodiless).await;
+        }
+    };
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     let refused = access::charge(connection, transaction, route, head);
     pause::rest(connection, generation, transaction).await;
@@ -214,7 +221,10 @@ async fn serve(
     };
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     transaction.recharge();
-    let step = if step == Step::Continue { body.inspect_upload(transaction) } else { step };
+    let step = match step {
+        Step::Continue => body.inspect_upload(transaction, &connection.worker.shared.beside).await,
+        step => step,
+    };
     let too_many = access::charge(connection, transaction, route, head);
     pause::rest(connection, generation, transaction).await;
     if let Some(denial) = too_many.filter(|_| step == Step::Continue) {

@@ -138,14 +138,9 @@ impl Guarded {
         self.call(|inspection| inspection.begin_upload());
     }
 
-    /// A piece of the upload behind phase 2.
-    pub(crate) fn upload(&mut self, piece: &[u8]) -> Step {
-        self.step(|inspection| inspection.upload(piece))
-    }
-
-    /// The upload has come to its end.
-    pub(crate) fn end_upload(&mut self) -> Step {
-        self.step(|inspection| inspection.end_upload())
+    /// A piece of the upload behind phase 2, the last one or not.
+    pub(crate) fn upload(&mut self, piece: &[u8], is_last: bool) -> Step {
+        self.step(|inspection| upload(inspection, piece, is_last))
     }
 
     /// Phase 2, beside the worker if the body is large.
@@ -159,11 +154,72 @@ impl Guarded {
         if !self.call(large).unwrap_or(false) {
             return Ok(self.request_end(truncated));
         }
-        let State::Running(inspection) = std::mem::replace(&mut self.state, State::Broken) else {
-            return Ok(Step::Continue);
+        let work = move |inspection: &mut Inspection| inspection.request_end(truncated);
+        self.phase_beside(Some("inspection phase 2"), beside, member, work).await
+    }
+
+    /// Phase 1 of a long head, beside the worker.
+    pub(crate) async fn request_head_beside(
+        &mut self,
+        head: &RequestHead,
+        beside: &Beside,
+        member: &Member,
+    ) -> Result<Step, Full> {
+        let head = head.clone();
+        let work = move |inspection: &mut Inspection| inspection.request_head(&head, None);
+        self.phase_beside(Some("inspection phase 1"), beside, member, work).await
+    }
+
+    /// Phase 4, beside the worker if the body is large and there is room.
+    pub(crate) async fn response_end_beside(
+        &mut self,
+        truncated: bool,
+        beside: &Beside,
+        member: &Member,
+    ) -> Step {
+        let large = |inspection: &mut Inspection| inspection.response_body_shown() >= LARGE_BYTES_MIN;
+        if self.call(large).unwrap_or(false) {
+            let work = move |inspection: &mut Inspection| inspection.response_end(truncated);
+            if let Ok(step) = self.phase_beside(Some("inspection phase 4"), beside, member, work).await {
+                return step;
+            }
+        }
+        self.response_end(truncated)
+    }
+
+    /// A piece of an upload behind phase 2, the last one or not, beside the worker if there is room: with however little of it a long
+    /// field may come to its end.
+    pub(crate) async fn upload_beside(
+        &mut self,
+        piece: &[u8],
+        is_last: bool,
+        beside: &Beside,
+        member: &Member,
+    ) -> Step {
+        let copy = piece.to_vec();
+        let work = move |inspection: &mut Inspection| upload(inspection, &copy, is_last);
+        match self.phase_beside(None, beside, member, work).await {
+            Ok(step) => step,
+            Err(_) => self.upload(piece, is_last),
+        }
+    }
+
+    /// Does `work`, a phase or a part of one, on a thread beside the workers, and waits for it. An error leaves the inspection as it was.
+    async fn phase_beside(
+        &mut self,
+        phase: Option<&'static str>,
+        beside: &Beside,
+        member: &Member,
+        work: impl FnOnce(&mut Inspection) -> Step + Send + 'static,
+    ) -> Result<Step, Full> {
+        let inspection = match std::mem::replace(&mut self.state, State::Broken) {
+            State::Running(inspection) => inspection,
+            other => {
+                self.state = other;
+                return Ok(self.after(None));
+            }
         };
         let begin = Instant::now();
-        let work = move |inspection: &mut Inspection| inspection.request_end(truncated);
         match beside.run(inspection, member, work).await {
             Err(Busy(inspection)) => {
                 self.state = State::Running(inspection);
@@ -172,8 +228,8 @@ impl Guarded {
             Ok(Done { ended, took }) => {
                 self.spent += took;
                 self.last = None;
-                if let Some(phases) = &mut self.phases {
-                    phases.push(("inspection phase 2", begin, took));
+                if let (Some(name), Some(phases)) = (phase, &mut self.phases) {
+                    phases.push((name, begin, took));
                 }
                 let step = ended.map(|(inspection, step)| {
                     self.state = State::Running(inspection);
@@ -395,5 +451,13 @@ impl Guarded {
                 None
             }
         }
+    }
+}
+
+/// Shows a piece of an upload, and its end behind it if it is the last.
+fn upload(inspection: &mut Inspection, piece: &[u8], is_last: bool) -> Step {
+    match inspection.upload(piece) {
+        Step::Continue if is_last => inspection.end_upload(),
+        step => step,
     }
 }

@@ -8,6 +8,7 @@ use portcullis_http::message::{BodyFraming, RequestHead};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::agents;
+use crate::beside::Beside;
 use crate::budget::{Full, Held};
 use crate::connection::Connection;
 use crate::generation::Generation;
@@ -78,13 +79,9 @@ impl Body {
     }
 
     /// What is held of an upload behind what phase 2 saw is inspected, too, and its end, if it has come.
-    pub(crate) fn inspect_upload(&self, transaction: &mut Transaction) -> Step {
+    pub(crate) async fn inspect_upload(&self, transaction: &mut Transaction, beside: &Beside) -> Step {
         let Some(upload) = self.upload else { return Step::Continue };
-        let step = transaction.inspection.upload(&self.held[upload.shown..]);
-        match step {
-            Step::Continue if self.rest.is_none() => transaction.inspection.end_upload(),
-            step => step,
-        }
+        transaction.upload(&self.held[upload.shown..], self.rest.is_none(), beside).await
     }
 
     /// What was held has been sent, and cannot be sent again.

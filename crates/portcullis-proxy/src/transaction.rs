@@ -17,7 +17,7 @@ use portcullis_metrics::Protocol;
 use crate::access::{Deed, Entry, Noted, Visitor, is_echo};
 use crate::access_log::AccessLog;
 use crate::agents;
-use crate::beside::Beside;
+use crate::beside::{Beside, LARGE_BYTES_MIN};
 use crate::budget::{Full, Held};
 use crate::client;
 use crate::compress::{Compression, Recoded};
@@ -208,6 +208,36 @@ impl Transaction {
         }
     }
 
+    /// Phase 1; an error where the client's network has too much to inspect.
+    pub(crate) async fn request_head(
+        &mut self,
+        connection: &mut Connection,
+        head: &RequestHead,
+    ) -> Result<Step, Full> {
+        if (head.received_len() as u64) < LARGE_BYTES_MIN || self.inspection.health() != Health::Well {
+            return Ok(self.inspection.request_head(head, None));
+        }
+        let memory = self.memory.get_or_insert_with(|| connection.memory(self.client.ip()));
+        let beside = &connection.worker.shared.beside;
+        self.inspection.request_head_beside(head, beside, memory.member()).await
+    }
+
+    /// A piece of an upload behind phase 2, the last one or not.
+    pub(crate) async fn upload(&mut self, piece: &[u8], is_last: bool, beside: &Beside) -> Step {
+        match &self.memory {
+            Some(memory) => self.inspection.upload_beside(piece, is_last, beside, memory.member()).await,
+            None => self.inspection.upload(piece, is_last),
+        }
+    }
+
+    /// Phase 4.
+    pub(crate) async fn response_end(&mut self, beside: &Beside, truncated: bool) -> Step {
+        match &self.memory {
+            Some(memory) => self.inspection.response_end_beside(truncated, beside, memory.member()).await,
+            None => self.inspection.response_end(truncated),
+        }
+    }
+
     /// The same after a phase, if there was a body.
     pub(crate) fn recharge(&mut self) {
         if let Some(memory) = &mut self.memory {
@@ -300,6 +330,11 @@ impl Transaction {
             let open = route.is_some_and(|route| route.failure.engine_error == OpenOrClosed::Open);
             let policy = if open { ExceptionPolicy::Open } else { ExceptionPolicy::Closed };
             self.exception(ExceptionCause::EngineError, policy);
+        }
+        // In the response, or where nobody was left to refuse.
+        let is_told = self.exceptions.iter().any(|known| known.cause == ExceptionCause::BudgetSpent);
+        if !is_told && self.inspection.is_pattern_exhausted() {
+            self.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Open);
         }
         let outcome = Outcome {
             status: self.status,

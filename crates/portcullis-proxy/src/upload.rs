@@ -6,6 +6,7 @@
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use portcullis_http::h1::{BodyDecoder, CHUNK_END, LAST_CHUNK, write_chunk_size};
 use portcullis_inspect::{Interruption, Step};
 use tokio::io::AsyncWrite;
 
+use crate::beside::Beside;
 use crate::connection::Connection;
 use crate::generation::Generation;
 use crate::request_body::Upload;
@@ -56,18 +58,14 @@ pub(crate) struct Inspected<'t> {
 }
 
 impl Inspected<'_> {
-    fn look(&mut self, piece: &[u8], is_last: bool) -> Result<(), Stopped> {
+    async fn look(&mut self, piece: &[u8], is_last: bool, beside: &Beside) -> Result<(), Stopped> {
         let Inspected { upload, transaction } = self;
         transaction.request_body_bytes += piece.len() as u64;
         if upload.is_over(transaction) {
             transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             return Err(Stopped::RequestBody(413, "The request body is larger than this site accepts."));
         }
-        let mut step = transaction.inspection.upload(piece);
-        if is_last && step == Step::Continue {
-            step = transaction.inspection.end_upload();
-        }
-        match step {
+        match transaction.upload(piece, is_last, beside).await {
             Step::Interrupt(what) => Err(Stopped::Verdict(what)),
             Step::Continue | Step::Ask => Ok(()),
         }
@@ -92,6 +90,8 @@ pub(crate) async fn upload(
 ) -> Result<Uploaded, Stopped> {
     let patience = group.settings.write_timeout;
     let deadline = Instant::now() + generation.timeouts.body_total;
+    let worker = Rc::clone(&connection.worker);
+    let beside = &worker.shared.beside;
     let Connection { stream, input, timer, .. } = connection;
     let mut bytes = 0;
     let mut size = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) async fn upload(
             bytes += step.data.len() as u64;
             // With its last byte the upstream has the whole of it.
             if let Some(inspected) = &mut inspected {
-                inspected.look(step.data, step.done).inspect_err(|_| give_up(upstream))?;
+                inspected.look(step.data, step.done, beside).await.inspect_err(|_| give_up(upstream))?;
             }
             let consumed = step.consumed;
             let more = !step.done && consumed < input.unread().len();
@@ -150,7 +150,7 @@ pub(crate) async fn upload(
             Ok(Ok(Came::ClientEnd)) => match decoder.close() {
                 Ok(()) => {
                     if let Some(inspected) = &mut inspected {
-                        inspected.look(&[], true).inspect_err(|_| give_up(upstream))?;
+                        inspected.look(&[], true, beside).await.inspect_err(|_| give_up(upstream))?;
                     }
                     finish(upstream, timer, patience, chunked).await?;
                     return Ok(Uploaded { bytes, whole: true });

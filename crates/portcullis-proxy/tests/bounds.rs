@@ -247,3 +247,60 @@ fn a_body_that_grows_out_of_proportion_is_told_why() {
         }
     }
 }
+
+/// `failure.pattern_limit`: rules that use up the work that a message brings with it, or a pattern its steps, decide nothing silently.
+#[test]
+fn work_that_is_used_up_refuses_or_is_counted() {
+    let backend = Backend::start(|_| ok("ok"));
+    let every_byte =
+        |n: usize| format!("SecRule ARGS \"@rx [a-z]{{{}}}0$\" \"id:{n},phase:2,pass\"\n", n + 2);
+    let many = (1..=60).map(every_byte).collect::<String>();
+    let steps = "SecPcreMatchLimit 100\n\
+                 SecRule ARGS:a \"@rx ^(?:(\\w+)+)(?=!)\\1?\" \"id:1,phase:2,pass\"\n";
+    let work = format!("a={}", "abcdefgh01".repeat(20_000));
+    let backtracking = "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-!".to_owned();
+    for (rules, body) in [(many.as_str(), &work), (steps, &backtracking)] {
+        let answer = |engine: &str, site: &str, body: &str| {
+            let rules = format!(
+                "rules = {{ directives = '''\nSecRuleEngine {engine}\nSecRequestBodyAccess On\n{rules}''' }}\n{site}"
+            );
+            let front = Front::start(&document(backend.address, "", "", &rules, ""));
+            let fields = "Content-Type: application/x-www-form-urlencoded\r\n";
+            let status = status(&front.once(post(fields, body.as_bytes())));
+            let counted = front.metric("portcullis_pattern_errors_total{kind=\"limit\"}");
+            let told: Vec<String> = match counted > 0.0 {
+                true => front.events(1)[0].exceptions.iter().map(|e| format!("{e:?}")).collect(),
+                false => Vec::new(),
+            };
+            (status, counted, told.join(" "))
+        };
+        let open = "failure = { pattern_limit = \"open\" }";
+        assert_eq!(answer("On", "", "a=1"), (200, 0.0, String::new()));
+        for (engine, site, expected, policy) in
+            [("On", "", 403, "Closed"), ("On", open, 200, "Open"), ("DetectionOnly", "", 200, "DetectOnly")]
+        {
+            let (status, counted, told) = answer(engine, site, body);
+            assert_eq!((status, counted > 0.0), (expected, true), "{engine} {site}");
+            assert!(told.contains("BudgetSpent") && told.contains(policy), "{engine} {site}: {told}");
+        }
+    }
+}
+
+/// Heads are not exempt, and a long one is inspected beside the worker.
+#[test]
+fn long_heads_are_inspected_as_short_ones() {
+    let backend = Backend::start(|_| ok("ok"));
+    let rules = "rules = { directives = '''\nSecRuleEngine On\n\
+                 SecRule REQUEST_HEADERS:X-Last \"@streq attack\" \"id:1,phase:1,deny,status:403\"\n''' }";
+    let front = Front::start(&document(backend.address, "", "", rules, ""));
+    for length in [10, 7_000, 9_000, 15_000] {
+        for (last, expected) in [("attack", 403), ("harmless", 200)] {
+            let long = "x".repeat(length);
+            let head = format!(
+                "GET / HTTP/1.1\r\nHost: a\r\nX-Long: {long}\r\nX-More: {long}\r\nX-Last: {last}\r\n\
+                                Connection: close\r\n\r\n"
+            );
+            assert_eq!(status(&front.once(head)), expected, "{length} {last}");
+        }
+    }
+}
