@@ -80,6 +80,10 @@ pub struct Verdict {
     pub action: Action,
     /// Rules with a logged match.
     pub rules: Vec<RuleId>,
+    /// The work that the rules did, and how much was allowed.
+    pub work: (u64, u64),
+    /// The body grows beyond what its content coding may, so that the proxy refuses it.
+    pub is_over_limit: bool,
 }
 
 /// The policy that is measured: the CRS as it is installed, and response bodies read, too; or the detector alone.
@@ -140,10 +144,13 @@ impl Engine {
         let scratch = std::mem::take(&mut self.scratch);
         let mut inspection = self.inspector.begin(&self.names, self.connection.clone(), scratch);
         let mut step = inspection.request_head(&message.head, None);
+        let mut is_over_limit = false;
         if step == Step::Continue {
             inspection.request_body(&message.body);
+            is_over_limit = inspection.request_coding_error(true).is_some();
             step = inspection.request_end(false);
         }
+        let work = inspection.work_done();
         let mut outcome = Outcome { request_body_bytes: message.body.len() as u64, ..Outcome::default() };
         if let (Step::Continue, Some((head, body))) = (&step, &message.response) {
             step = inspection.response_head(head);
@@ -157,6 +164,6 @@ impl Engine {
         outcome.status = Some(if step == Step::Continue { 200 } else { 403 });
         let report = inspection.finish(&outcome);
         self.scratch = report.scratch;
-        Verdict { action: report.action, rules: report.matched_rules }
+        Verdict { action: report.action, rules: report.matched_rules, work, is_over_limit }
     }
 }

@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let zero = options.reference.then(|| ZeroLine::new(&policy)).transpose()?;
     println!(
-        "{:<18} {:>9} {:>12} {:>12} {:>9} {:>10} {:>12}{}",
+        "{:<18} {:>9} {:>12} {:>12} {:>9} {:>10} {:>12} {:>8}{}",
         "case",
         "bytes",
         "us (median)",
@@ -108,6 +108,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "MB/s",
         "allocs",
         "alloc bytes",
+        "of work",
         if zero.is_some() { "  reference us   times" } else { "" }
     );
     let mut ran = 0;
@@ -179,6 +180,11 @@ fn run(engine: &mut Engine, zero: Option<&ZeroLine>, case: &Case, options: &Opti
         engine.exchange(message);
     }
     let allocated = region.change();
+    let mut work = (0, 0);
+    for message in &messages {
+        let (done, allowed) = engine.exchange(message).work;
+        work = if done * work.1 > work.0 * allowed || work.1 == 0 { (done, allowed) } else { work };
+    }
     let mut batches = Vec::new();
     let started = Instant::now();
     let end = Duration::from_secs_f64(options.seconds);
@@ -196,14 +202,15 @@ fn run(engine: &mut Engine, zero: Option<&ZeroLine>, case: &Case, options: &Opti
         .map(|zero| zero_line(zero, case, options))
         .map_or_else(String::new, |micros| format!("  {micros:>12.0} {:>7.0}", micros / median));
     println!(
-        "{:<18} {:>9} {:>12.2} {:>12.2} {:>9.1} {:>10.1} {:>12}{zero}",
+        "{:<18} {:>9} {:>12.2} {:>12.2} {:>9.1} {:>10.1} {:>12} {:>7.1}%{zero}",
         case.name,
         bytes,
         median,
         batches[0],
         bytes as f64 / median,
         allocated.allocations as f64 / messages.len() as f64,
-        allocated.bytes_allocated / messages.len()
+        allocated.bytes_allocated / messages.len(),
+        work.0 as f64 * 100.0 / work.1 as f64
     );
 }
 

@@ -5,9 +5,11 @@
 //! then changed at random as long as the time lasts; at last the dearest are made longer, which shows cost that grows
 //! faster than their length.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
+use flate2::{Compression, Crc, write::DeflateEncoder};
 use portcullis_engine::{Operator, Pattern, Plan};
 
 use crate::cases::{Message, get, post};
@@ -16,6 +18,10 @@ use crate::random::Random;
 
 /// Bytes of text of the messages that show how the cost grows, up to the usual limit of a body without files.
 const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 128 << 10];
+/// Bytes that may come of a body in a content coding: so many for each that came, above the first, and no more than this.
+const DECODED_RATIO: usize = 20;
+const DECODED_FREE: usize = 64 << 10;
+const DECODED_MAX: usize = 12 << 20;
 /// Units tried of each rule.
 const OF_RULE: usize = 12;
 /// Units that are changed further.
@@ -45,9 +51,17 @@ pub(crate) enum Place {
     XmlNodes,
     Cookie,
     Header,
+    QueryFields,
+    Cookies,
+    Headers,
+    GzipForm,
+    GzipFormFields,
+    GzipJson,
+    GzipJsonValues,
+    GzipXmlNodes,
 }
 
-pub(crate) const PLACES: [Place; 12] = [
+pub(crate) const PLACES: [Place; 20] = [
     Place::Form,
     Place::Json,
     Place::FormFields,
@@ -60,19 +74,33 @@ pub(crate) const PLACES: [Place; 12] = [
     Place::Query,
     Place::Cookie,
     Place::Header,
+    Place::QueryFields,
+    Place::Cookies,
+    Place::Headers,
+    Place::GzipForm,
+    Place::GzipFormFields,
+    Place::GzipJson,
+    Place::GzipJsonValues,
+    Place::GzipXmlNodes,
 ];
 
 impl Place {
     /// Heads have a limit of their own.
     fn bytes_max(self) -> usize {
         match self {
-            Place::Query | Place::Cookie | Place::Header => 12 << 10,
+            Place::Query | Place::QueryFields | Place::Cookie | Place::Header => 12 << 10,
+            Place::Cookies | Place::Headers => 48 << 10,
             _ => usize::MAX,
         }
     }
 
     fn message(self, unit: &str, bytes: usize) -> Message {
         let bytes = bytes.min(self.bytes_max());
+        if let Some(place) = self.coded() {
+            // What may come of so many bytes.
+            let decoded = (bytes * DECODED_RATIO).clamp(DECODED_FREE, DECODED_MAX);
+            return gzip(place.message(unit, decoded * 15 / 16), bytes);
+        }
         let text = |bytes: usize| unit.repeat(bytes.div_ceil(unit.len().max(1)));
         // Some hundred values, below the limits on their number.
         let many = |name: &dyn Fn(usize, &str) -> String, between: &str| {
@@ -111,15 +139,98 @@ impl Place {
             }
             Place::Cookie => with_header("Cookie", &format!("a={}", percent(&text(bytes / 2)))),
             Place::Header => with_header("Referer", &printable(&text(bytes))),
+            Place::QueryFields => {
+                let field = |n: usize, text: &str| format!("f{n}={}", percent(text));
+                get(&format!("/?{}", within(many(&field, "&"), bytes)))
+            }
+            Place::Cookies => {
+                // Several fields, each within its limit.
+                let pair = |n: usize, text: &str| format!("c{n}={}", percent(text));
+                let pairs = many(&pair, "; ");
+                let fields: Vec<&str> = pairs.as_bytes().chunks(12 << 10).filter_map(ascii).collect();
+                with_headers(fields.into_iter().map(|field| ("Cookie".to_owned(), field.to_owned())))
+            }
+            Place::Headers => {
+                let each = printable(&text((bytes / 100).clamp(8, 8 << 10)));
+                let count = (bytes / each.len().max(8)).clamp(1, 100);
+                with_headers((0..count).map(|n| (format!("X-H{n}"), each.clone())))
+            }
+            Place::GzipForm
+            | Place::GzipFormFields
+            | Place::GzipJson
+            | Place::GzipJsonValues
+            | Place::GzipXmlNodes => unreachable!("coded"),
         }
+    }
+
+    /// The place in a body that goes in a content coding.
+    fn coded(self) -> Option<Place> {
+        Some(match self {
+            Place::GzipForm => Place::Form,
+            Place::GzipFormFields => Place::FormFields,
+            Place::GzipJson => Place::Json,
+            Place::GzipJsonValues => Place::JsonValues,
+            Place::GzipXmlNodes => Place::XmlNodes,
+            _ => return None,
+        })
     }
 }
 
 fn with_header(name: &str, value: &str) -> Message {
-    let mut message = get("/");
+    with_headers([(name.to_owned(), value.to_owned())].into_iter())
+}
+
+fn with_headers(fields: impl Iterator<Item = (String, String)>) -> Message {
+    with(get("/"), fields)
+}
+
+fn with(mut message: Message, fields: impl Iterator<Item = (String, String)>) -> Message {
     message.head.truncate(message.head.len() - 2);
-    message.head.extend_from_slice(format!("{name}: {value}\r\n\r\n").as_bytes());
+    fields.for_each(|(name, value)| {
+        message.head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    });
+    message.head.extend_from_slice(b"\r\n");
     message
+}
+
+fn ascii(text: &[u8]) -> Option<&str> {
+    std::str::from_utf8(text).ok().map(str::trim)
+}
+
+fn within(mut text: String, bytes: usize) -> String {
+    text.truncate(bytes);
+    text
+}
+
+/// The message with its body packed, and with empty blocks that make it `bytes` long at least: as many as it takes to be let so much
+/// grow.
+fn gzip(message: Message, bytes: usize) -> Message {
+    let mut packed = Vec::new();
+    let mut encoder = DeflateEncoder::new(&mut packed, Compression::best());
+    // Writing to memory does not fail.
+    let _ = encoder.write_all(&message.body).and_then(|()| encoder.try_finish());
+    drop(encoder);
+    let mut crc = Crc::new();
+    crc.update(&message.body);
+    let needed = match message.body.len() > DECODED_FREE {
+        true => bytes.max(message.body.len() / DECODED_RATIO + 1),
+        false => 0,
+    };
+    let mut body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec();
+    let empty = b"\0\0\0\xff\xff";
+    while body.len() + packed.len() + 8 < needed {
+        body.extend_from_slice(empty);
+    }
+    body.extend_from_slice(&packed);
+    body.extend_from_slice(&crc.sum().to_le_bytes());
+    body.extend_from_slice(&crc.amount().to_le_bytes());
+    let head = message.head.strip_suffix(b"\r\n\r\n").unwrap_or(&message.head);
+    let lines = head.split(|b| *b == b'\n').filter(|line| !line.starts_with(b"Content-Length"));
+    let mut head = lines.collect::<Vec<_>>().join(&b'\n').trim_ascii_end().to_vec();
+    head.extend_from_slice(
+        format!("\r\nContent-Length: {}\r\nContent-Encoding: gzip\r\n\r\n", body.len()).as_bytes(),
+    );
+    Message { head, body, ..message }
 }
 
 fn json(text: &str) -> String {
@@ -168,7 +279,10 @@ pub(crate) fn cost(engine: &mut Engine, place: Place, unit: &str, bytes: usize) 
     let mut best = Duration::MAX;
     for _ in 0..2 {
         let started = ThreadTime::now();
-        engine.exchange(&message);
+        let verdict = engine.exchange(&message);
+        if verdict.is_over_limit {
+            return (0.0, 1);
+        }
         best = best.min(started.elapsed());
     }
     (best.as_secs_f64() * 1e6, message.bytes())
