@@ -2,6 +2,7 @@
 //! stands there is read as SQL: `name=\` and `password= or id-- -`. Neither of the two fields shows that by itself.
 
 use super::Analysis;
+use crate::detectors::protocol::WORK_LIMIT;
 use crate::{Class, Detectors, Location, Place};
 
 /// What is known of a message's fields.
@@ -11,19 +12,25 @@ pub(super) struct Seam {
     is_open: bool,
     /// Fields before it that may go on behind a string.
     tails: Vec<Tail>,
+    /// Bytes of their values.
+    bytes: usize,
+    /// There were more of them.
+    is_full: bool,
 }
 
 /// A field's place, name and value.
 type Tail = (Place, Box<[u8]>, Box<[u8]>);
 
-/// Such fields that are kept, and how long they may be: whoever sends more sends them behind the backslash.
-const TAILS_MAX: usize = 32;
-const TAIL_BYTES_MAX: usize = 1_024;
+/// Bytes of such fields that are kept. Where there are more and a backslash follows, the message is as one for which the allowance of work
+/// does not suffice.
+const TAIL_BYTES_MAX: usize = 64 << 10;
 
 impl Seam {
     pub fn clear(&mut self) {
         self.is_open = false;
         self.tails.clear();
+        self.bytes = 0;
+        self.is_full = false;
     }
 }
 
@@ -41,14 +48,20 @@ impl Analysis {
             for (place, name, tail) in std::mem::take(&mut self.seam.tails) {
                 self.behind_string(detectors, Location::new(place, &name), &tail);
             }
+            if self.seam.is_full {
+                self.note(detectors, location, Class::Protocol, WORK_LIMIT, bytes);
+            }
         }
         if !is_tail(bytes) {
             return;
         }
         if self.seam.is_open {
             self.behind_string(detectors, location, bytes);
-        } else if self.seam.tails.len() < TAILS_MAX && bytes.len() <= TAIL_BYTES_MAX {
+        } else if self.seam.bytes + bytes.len() <= TAIL_BYTES_MAX {
+            self.seam.bytes += bytes.len() + location.name.len();
             self.seam.tails.push((location.place, location.name.into(), bytes.into()));
+        } else {
+            self.seam.is_full = true;
         }
     }
 
@@ -109,6 +122,10 @@ mod tests {
             assert!(blocks("/", &format!("key={tail}&user=\\")), "{tail}");
             assert!(blocks(&format!("/?key={tail}"), &format!("{others}user=x%5c")), "{tail}");
             assert!(blocks("/", &format!("user=\\\\\\&{others}key={tail}")), "{tail}");
+            for decoy in ["a=b--c&".repeat(400), format!("a=b--{}&", "c".repeat(70_000))] {
+                assert!(!blocks("/", &format!("{decoy}key={tail}")), "{tail}");
+                assert!(blocks("/", &format!("{decoy}key={tail}&user=\\")), "{tail}");
+            }
         }
         for form in [
             "user=x\\\\&key=-0%23",
