@@ -93,12 +93,17 @@ impl Inspector {
     /// their place (`Semantic`); `mode` is what events say.
     pub fn with_semantic(mut self, mode: DetectionMode, semantic: Semantic) -> Inspector {
         (self.mode, self.semantic) = (mode, Some(semantic));
+        self.weighing = self.weighing.map(Weighing::beside_semantic);
         self
     }
 
     /// The same with weights for the rules of the CRS: those that honest traffic triggers do not decide by their points alone.
     pub fn with_weights(mut self, weights: &Weights) -> Inspector {
-        self.weighing = Weighing::new(&self.plan, weights).map(Arc::new);
+        let weighing = Weighing::new(&self.plan, weights).map(Arc::new);
+        self.weighing = match self.semantic {
+            Some(_) => weighing.map(Weighing::beside_semantic),
+            None => weighing,
+        };
         self
     }
 

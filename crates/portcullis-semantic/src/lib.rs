@@ -70,6 +70,7 @@ pub use analysis::{Analysis, Detectors, Judge};
 pub use body::Parsed;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
+pub use detectors::purpose::is_made_for;
 pub use finding::{Finding, Kind, KindId, Layers, Value};
 pub use location::Location;
 pub use memo::Memo;

@@ -16,6 +16,7 @@ mod spot;
 mod table;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use portcullis_engine::{
     Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, Transaction, TxSlot,
@@ -38,11 +39,13 @@ const SCORES: [(&[u8], &[u8], &[u8]); 2] = [
 const LEVELS: usize = 4;
 
 /// The weights of a plan's rules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Weighing {
     /// By rule index.
     rules: Vec<OfRule>,
     gates: Vec<Gate>,
+    /// The semantic detector judges the values, too: where the site made a field for what a rule looks for, it decides alone.
+    reads_purpose: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -50,11 +53,13 @@ struct OfRule {
     id: RuleId,
     fingerprint: u64,
     weight: Weight,
+    /// It is in the table, and no operator has changed it.
+    is_known: bool,
     /// The classes that it is about, as bits.
     classes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Gate {
     rule: RuleIndex,
     score: TxSlot,
@@ -143,10 +148,30 @@ impl Weighing {
                 true => Weight::DECISIVE,
                 false => weights.of(rule.id, fingerprint),
             };
-            OfRule { id: rule.id, fingerprint, weight, classes: classes(rule) }
+            let is_known = !is_updated(index) && weights.has(rule.id, fingerprint);
+            OfRule { id: rule.id, fingerprint, weight, is_known, classes: classes(rule) }
         });
         let rules = rules.collect();
-        Some(Weighing { rules, gates })
+        Some(Weighing { rules, gates, reads_purpose: false })
+    }
+
+    /// The same beside the semantic detector.
+    pub(crate) fn beside_semantic(self: Arc<Self>) -> Arc<Self> {
+        Arc::new(Weighing { reads_purpose: true, ..Arc::unwrap_or_clone(self) })
+    }
+
+    /// What the rule of a match weighs where it matched: nothing where the site made the field for what the rule looks for.
+    fn weight_in(&self, transaction: &Transaction, record: &Match) -> f32 {
+        let rule = &self.rules[record.rule.0 as usize];
+        let weight = rule.weight.at(takes_documents(transaction, record));
+        let is_expected = || {
+            let name = Spot::argument(record.variable, transaction.matched_key(record))?;
+            let is_about = |class: &Class| rule.classes & bit(*class) != 0;
+            let is_made = |class: &Class| portcullis_semantic::is_made_for(*class, name);
+            Some(MADE_FOR.iter().filter(|class| is_about(class)).any(is_made) && !transaction.query_has(name))
+        };
+        let is_excused = self.reads_purpose && rule.is_known && weight > 0.0 && is_expected() == Some(true);
+        if is_excused { 0.0 } else { weight }
     }
 
     /// What the matches so far say of values: each rule once for each.
@@ -160,7 +185,7 @@ impl Weighing {
             }
             let spot = spot(transaction, record);
             if !found.iter().any(|(known, by)| *by == record.rule && known.spot == spot) {
-                let weight = rule.weight.at(takes_documents(transaction, record));
+                let weight = self.weight_in(transaction, record);
                 found.push((Evidence { spot, classes: rule.classes, weight }, record.rule));
             }
         }
@@ -195,12 +220,13 @@ impl Weighing {
             if points <= 0 {
                 continue;
             }
-            let of_spot = spots.entry(spot(transaction, record)).or_default();
+            let spot = spot(transaction, record);
+            let weight = self.weight_in(transaction, record);
+            let of_spot = spots.entry(spot).or_default();
             of_spot.points = of_spot.points.saturating_add(points);
             if !of_spot.rules.contains(&record.rule) {
                 of_spot.rules.push(record.rule);
-                of_spot.weight +=
-                    self.rules[record.rule.0 as usize].weight.at(takes_documents(transaction, record));
+                of_spot.weight += weight;
             }
         }
         let withheld = spots.values().filter(|spot| spot.weight < Weights::DECISIVE - ROUNDING);
@@ -208,6 +234,18 @@ impl Weighing {
         Some(Weighed { gate: plan.rule(rule).id, score, threshold, withheld })
     }
 }
+
+/// Classes of what fields are made for.
+const MADE_FOR: [Class; 8] = [
+    Class::Sqli,
+    Class::Xss,
+    Class::Code,
+    Class::Command,
+    Class::Path,
+    Class::Ssrf,
+    Class::RemoteFile,
+    Class::Crlf,
+];
 
 /// Weights have two digits; sums of them are as good as that.
 const ROUNDING: f32 = 0.001;

@@ -92,6 +92,11 @@ impl Weights {
         self.rules.get(&(id, fingerprint)).copied().unwrap_or(Weight::DECISIVE)
     }
 
+    /// True if the rule is in the table, and says what it did there.
+    pub fn has(&self, id: RuleId, fingerprint: u64) -> bool {
+        self.rules.contains_key(&(id, fingerprint))
+    }
+
     /// The number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()

@@ -87,6 +87,36 @@ pub(crate) fn takes_documents(location: Location<'_>) -> bool {
             || takes_statements(location))
 }
 
+/// The site made the field of a body called `name` for what `class` looks for: addresses of services, documents of set-ups, statements, code,
+/// markup. Rules that match words say nothing there. Fields for text are none of these.
+pub fn is_made_for(class: Class, name: &[u8]) -> bool {
+    let location = Location::new(Place::Json, name);
+    name.len() <= NAME_BYTES_MAX
+        && is_plain_name(name)
+        && match class {
+            Class::Sqli => takes_statements(location),
+            Class::Xss => takes_scripts(location) || takes_markup(location) || takes_code(location),
+            Class::Code => takes_code(location),
+            Class::Command => {
+                takes_code(location)
+                    || takes_command_lines(location)
+                    || takes_configuration(location)
+                    || takes_step(location)
+            }
+            Class::Path => {
+                takes_configuration(location)
+                    || takes_step(location)
+                    || names_own_file(location)
+                    || names_own_folder(location)
+            }
+            Class::Ssrf | Class::RemoteFile => {
+                names_address(location) || names_own_service(location) || takes_configuration(location)
+            }
+            Class::Crlf => takes_scripts(location) || takes_markup(location) || takes_headers(location),
+            _ => false,
+        }
+}
+
 /// No form has longer names.
 const NAME_BYTES_MAX: usize = 512;
 
