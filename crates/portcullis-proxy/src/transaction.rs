@@ -331,10 +331,14 @@ impl Transaction {
             let policy = if open { ExceptionPolicy::Open } else { ExceptionPolicy::Closed };
             self.exception(ExceptionCause::EngineError, policy);
         }
-        // In the response, or where nobody was left to refuse.
+        // In the response, or where a rule had refused the request by then.
         let is_told = self.exceptions.iter().any(|known| known.cause == ExceptionCause::BudgetSpent);
         if !is_told && self.inspection.is_pattern_exhausted() {
-            self.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Open);
+            let policy = match self.action {
+                Action::Pass | Action::Detect => ExceptionPolicy::Open,
+                _ => ExceptionPolicy::Closed,
+            };
+            self.exception(ExceptionCause::BudgetSpent, policy);
         }
         let outcome = Outcome {
             status: self.status,

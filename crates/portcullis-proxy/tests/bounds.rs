@@ -259,6 +259,18 @@ fn work_that_is_used_up_refuses_or_is_counted() {
                  SecRule ARGS:a \"@rx ^(?:(\\w+)+)(?=!)\\1?\" \"id:1,phase:2,pass\"\n";
     let work = format!("a={}", "abcdefgh01".repeat(20_000));
     let backtracking = "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-!".to_owned();
+    let denied = format!("SecRule ARGS:b \"@streq x\" \"id:900,phase:2,deny,status:409\"\n{many}");
+    let rules =
+        format!("rules = {{ directives = '''\nSecRuleEngine On\nSecRequestBodyAccess On\n{denied}''' }}");
+    let front = Front::start(&document(backend.address, "", "", &rules, ""));
+    let fields = "Content-Type: application/x-www-form-urlencoded\r\n";
+    assert_eq!(
+        status(&front.once(post(fields, format!("b=x&{work}").as_bytes()))),
+        409,
+        "a rule comes first"
+    );
+    let told = format!("{:?}", front.events(1)[0].exceptions);
+    assert!(told.contains("BudgetSpent") && told.contains("Closed"), "{told}");
     for (rules, body) in [(many.as_str(), &work), (steps, &backtracking)] {
         let answer = |engine: &str, site: &str, body: &str| {
             let rules = format!(
