@@ -43,6 +43,47 @@ fn traversal() {
     check("images/../../../../app/secret", "climb");
 }
 
+/// By all detectors, so that the gate lets it through.
+#[test]
+fn settings_that_a_parameter_for_a_file_asks_for() {
+    let finds = |name: &str, text: &str| {
+        let (detectors, mut analysis) = (crate::Detectors::new(), crate::Analysis::new());
+        analysis.value(&detectors, crate::Location::new(Place::Query, name.as_bytes()), text.as_bytes());
+        analysis
+            .worst(&detectors, crate::Level::Balanced)
+            .is_some_and(|worst| worst.blocks(crate::Level::Balanced))
+    };
+    for text in [
+        ".env",
+        ".env.production",
+        ".htpasswd",
+        ".netrc",
+        ".pgpass",
+        ".npmrc",
+        ".git-credentials",
+        "/app/config.py",
+        "/srv/app/settings.yml",
+        "/app/secrets.json",
+        "/opt/x/credentials.xml",
+        "/app/database.yml",
+        "/srv/application.properties",
+        "/x/appsettings.json",
+    ] {
+        assert!(finds("file", text) && finds("template", text), "{text}");
+    }
+    for text in [
+        "config.py",
+        "report.env.pdf",
+        "environment.html",
+        "/docs/configuration.html",
+        "settings",
+        "a.conf.pdf",
+    ] {
+        assert!(!finds("file", text), "{text}");
+    }
+    assert!(!finds("q", ".env") && !finds("version", "config.py"));
+}
+
 #[test]
 fn files() {
     check("/etc/passwd", "file");
