@@ -9,11 +9,11 @@
 use crate::operator::Operator;
 
 /// Units that any message has, for each thousand links of rules and what is begun of one.
-pub const WORK_SPARE: u64 = 600_000;
+pub const WORK_SPARE: u64 = 2_000_000;
 /// The same for each byte of a message as it came.
-pub const WORK_PER_BYTE: u64 = 300;
+pub const WORK_PER_BYTE: u64 = 3_000;
 /// The same for each byte that decoding makes of a body beyond those that came.
-pub const WORK_PER_DECODED_BYTE: u64 = 30;
+pub const WORK_PER_DECODED_BYTE: u64 = 500;
 /// Links of rules that bring all of that.
 const LINKS: u64 = 1_000;
 

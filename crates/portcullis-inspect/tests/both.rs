@@ -286,7 +286,9 @@ fn rules_about_what_a_field_is_for_do_not_decide() {
     };
     assert_ne!(action(DetectionMode::Both, "", "report_sql=sharp"), Action::Deny);
     assert_ne!(action(DetectionMode::Both, "", "report_sql=strong+one"), Action::Deny);
+    assert_ne!(action(DetectionMode::Both, "", "user[password]=sharp"), Action::Deny);
     for (query, body) in [
+        ("password=sharp", ""),
         ("", "comment=sharp"),
         ("", "id=sharp"),
         ("report_sql=sharp", ""),

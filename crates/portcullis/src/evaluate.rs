@@ -96,6 +96,8 @@ impl Engine for Inspected {
         let duration = started.elapsed();
         let values = run.inspection.semantic_values().unwrap_or_default();
         let votes = run.inspection.votes();
+        // The proxy refuses it then, unless `failure.pattern_limit` is open.
+        let is_given_up = run.inspection.patterns_exhausted() > 0;
         let report = run.inspection.finish(&Default::default());
         self.scratch = Some(report.scratch);
         let verdict = report.event.as_ref().map(|event| &event.verdict);
@@ -134,6 +136,7 @@ impl Engine for Inspected {
             refused: refusal
                 .map(|refusal| refusal.name())
                 .or(unreadable.then_some("unreadable body"))
+                .or(is_given_up.then_some("pattern limit"))
                 .or(is_unreadable_response.then_some("unreadable response")),
             class: worst.filter(|_| !by_rule).map(|value| value.score.class),
             duration,

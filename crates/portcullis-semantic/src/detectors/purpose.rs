@@ -88,12 +88,13 @@ pub(crate) fn takes_documents(location: Location<'_>) -> bool {
 }
 
 /// The site made the field of a body called `name` for what `class` looks for: addresses of services, documents of set-ups, statements, code,
-/// markup. Rules that match words say nothing there. Fields for text are none of these.
+/// markup; or for passwords, in which any signs stand. Rules that match words say nothing there. Fields for text are none of these.
 pub fn is_made_for(class: Class, name: &[u8]) -> bool {
     let location = Location::new(Place::Json, name);
     name.len() <= NAME_BYTES_MAX
         && is_plain_name(name)
         && match class {
+            Class::Sqli | Class::Xss | Class::Code | Class::Command if takes_password(location) => true,
             Class::Sqli => takes_statements(location),
             Class::Xss => takes_scripts(location) || takes_markup(location) || takes_code(location),
             Class::Code => takes_code(location),

@@ -102,7 +102,6 @@ pub(super) const HINTS: &[Hint] = &[
     Hint::text(".env"),
     Hint::text(".netrc"),
     Hint::text(".rhosts"),
-    Hint::text(".pgpass"),
     Hint::text(".npmrc"),
     Hint::text(".pypirc"),
     Hint::text(".git-cred"),

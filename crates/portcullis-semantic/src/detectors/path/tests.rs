@@ -58,7 +58,6 @@ fn settings_that_a_parameter_for_a_file_asks_for() {
         ".env.production",
         ".htpasswd",
         ".netrc",
-        ".pgpass",
         ".npmrc",
         ".git-credentials",
         "/app/config.py",
