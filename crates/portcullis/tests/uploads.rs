@@ -108,11 +108,13 @@ fn nothing_is_kept_unless_asked() {
     assert!(kept(folder.path()).is_empty());
 }
 
+/// ModSecurity loads files to keep without a folder and keeps none; a folder that is not there is a mistake.
 #[test]
-fn refused_at_load() {
-    for (rules, words) in [
-        ("SecUploadKeepFiles On", "has no folder"),
-        ("SecUploadKeepFiles On\nSecUploadDir /nonexistent/uploads", "is no folder"),
+fn folders_that_are_missing() {
+    for (rules, command, code, words) in [
+        ("SecUploadKeepFiles On", &["check", "--config"][..], 0, "has no folder: no file is kept"),
+        ("SecUploadKeepFiles On", &["check", "--strict", "--config"], 1, "has no folder"),
+        ("SecUploadKeepFiles On\nSecUploadDir /nonexistent/uploads", &["run", "--config"], 1, "is no folder"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let config = document(
@@ -123,8 +125,9 @@ fn refused_at_load() {
             &served::rules(rules),
             "",
         );
-        let output = Command::new(program()).args(["run", "--config"]).arg(&config).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && text.contains(words), "{text}");
+        let output = Command::new(program()).args(command).arg(&config).output().unwrap();
+        let text =
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.code() == Some(code) && text.contains(words), "{command:?}: {text}");
     }
 }
