@@ -254,7 +254,7 @@ fn work_that_is_used_up_refuses_or_is_counted() {
     let backend = Backend::start(|_| ok("ok"));
     let every_byte =
         |n: usize| format!("SecRule ARGS \"@rx [a-z]{{{}}}0$\" \"id:{n},phase:2,pass\"\n", n + 2);
-    let many = (1..=60).map(every_byte).collect::<String>();
+    let many = (1..=300).map(every_byte).collect::<String>();
     let steps = "SecPcreMatchLimit 100\n\
                  SecRule ARGS:a \"@rx ^(?:(\\w+)+)(?=!)\\1?\" \"id:1,phase:2,pass\"\n";
     let work = format!("a={}", "abcdefgh01".repeat(20_000));
