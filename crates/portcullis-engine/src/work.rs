@@ -13,7 +13,7 @@ pub const WORK_SPARE: u64 = 2_000_000;
 /// The same for each byte of a message as it came.
 pub const WORK_PER_BYTE: u64 = 3_000;
 /// The same for each byte that decoding makes of a body beyond those that came.
-pub const WORK_PER_DECODED_BYTE: u64 = 500;
+pub const WORK_PER_DECODED_BYTE: u64 = 3_000;
 /// Links of rules that bring all of that.
 const LINKS: u64 = 1_000;
 

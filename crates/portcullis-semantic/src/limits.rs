@@ -16,8 +16,8 @@ pub const WORK_SPARE: u64 = 160 << 10;
 /// See [`WORK_SPARE`].
 pub const WORK_FACTOR: u64 = 24;
 /// The same for each byte of a body that decoding makes beyond those that came: what a content coding repeats costs the sender
-/// nothing. Honest documents take 5 to 8.
-pub const WORK_FACTOR_DECODED: u64 = 8;
+/// less than a form of it does. Long honest documents take 5 to 18.
+pub const WORK_FACTOR_DECODED: u64 = 16;
 /// Of a text longer than [`LONG_BYTES_MIN`] whose decoded forms would take more than this for each of its bytes, all forms together,
 /// only what decoding changes is looked at in them, with some hundred bytes around it.
 pub const WORK_SHARE: u64 = 12;
