@@ -31,12 +31,10 @@ impl Transaction {
         self.text(found.key)
     }
 
-    /// True if the query has an argument with this name, in any case.
-    pub fn query_has(&self, name: &[u8]) -> bool {
-        [Class::ArgsGet, Class::ArgsGetReadings].into_iter().any(|class| {
-            let mut values = self.store.class(class);
-            values.any(|value| self.text(self.store.key(value)).eq_ignore_ascii_case(name))
-        })
+    /// The names of the query's arguments, in each reading that applications have of it.
+    pub fn query_names(&self) -> impl Iterator<Item = &[u8]> {
+        let classes = [Class::ArgsGet, Class::ArgsGetReadings].into_iter();
+        classes.flat_map(|class| self.store.class(class)).map(|value| self.text(self.store.key(value)))
     }
 
     /// The numeric changes of `TX` keys that a match of this transaction made.

@@ -335,6 +335,12 @@ fn noisy_rules_say_nothing_in_a_field_that_the_site_made_for_documents() {
     post("/?COMMENT=nothing", "comment=one+two", Action::Deny);
     post("/", "q[]comment=one+two", Action::Deny);
     post("/", "q%00comment=one+two", Action::Deny);
+    // Names that differ in case only are one place: `postCode` is a field for code, `postcode` is none.
+    post("/", "postCode=one+two", Action::Detect);
+    for body in ["postcode=one+two", "postCode=one+two&postcode=one+two", "postcode=one+two&postCode=one+two"]
+    {
+        post("/", body, Action::Deny);
+    }
 }
 
 #[test]

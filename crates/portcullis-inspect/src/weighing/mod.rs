@@ -11,6 +11,7 @@
 //! from a rule which the table does not know by its contents, from an operator's rule, or from a `setvar` that is no match of a
 //! rule; and an operator who changes the gate's actions (`SecRuleUpdateActionById`) has made it a rule of their own.
 
+mod fields;
 mod fingerprint;
 mod spot;
 mod table;
@@ -21,9 +22,9 @@ use std::sync::Arc;
 use portcullis_engine::{
     Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, Transaction, TxSlot,
 };
-use portcullis_semantic::Location;
-use portcullis_types::{Class, Place, RuleId, Variable};
+use portcullis_types::{Class, RuleId, Variable};
 
+use fields::Fields;
 pub use fingerprint::fingerprint;
 pub use spot::Spot;
 pub use table::{Weight, Weights, WeightsError};
@@ -75,14 +76,28 @@ enum Threshold {
     Slot(TxSlot),
 }
 
-/// What the rules that matched in one spot come to.
+/// The rules that matched in one spot.
 #[derive(Clone, Debug, Default)]
 struct InSpot {
-    /// Rules that matched there, each once.
-    rules: Vec<RuleIndex>,
-    weight: f32,
+    /// Each rule once, with the most that it weighs in any field of that name: case parts the words of a name, so a field may be one
+    /// for documents (`postCode`) where the same letters are none (`postcode`).
+    rules: Vec<(RuleIndex, f32)>,
     /// Points that the gate compares.
     points: i64,
+}
+
+impl InSpot {
+    fn add(&mut self, rule: RuleIndex, weight: f32, points: i64) {
+        self.points = self.points.saturating_add(points);
+        match self.rules.iter_mut().find(|(known, _)| *known == rule) {
+            Some((_, most)) => *most = most.max(weight),
+            None => self.rules.push((rule, weight)),
+        }
+    }
+
+    fn weight(&self) -> f32 {
+        self.rules.iter().map(|(_, weight)| weight).sum()
+    }
 }
 
 /// What rules say of a value about some classes.
@@ -160,45 +175,54 @@ impl Weighing {
         Arc::new(Weighing { reads_purpose: true, ..Arc::unwrap_or_clone(self) })
     }
 
-    /// What the rule of a match weighs where it matched: nothing where the site made the field for what the rule looks for.
-    fn weight_in(&self, transaction: &Transaction, record: &Match) -> f32 {
+    /// The weight of a match's rule where it matched: zero where the site made the field for what the rule looks for.
+    fn weight_in(&self, fields: &Fields<'_>, record: &Match) -> f32 {
         let rule = &self.rules[record.rule.0 as usize];
-        let weight = rule.weight.at(takes_documents(transaction, record));
-        let is_expected = || {
-            let name = Spot::argument(record.variable, transaction.matched_key(record))?;
+        let weight = rule.weight.at(fields.takes_documents(record));
+        let is_excused = || {
             let is_about = |class: &Class| rule.classes & bit(*class) != 0;
-            let is_made = |class: &Class| portcullis_semantic::is_made_for(*class, name);
-            Some(MADE_FOR.iter().filter(|class| is_about(class)).any(is_made) && !transaction.query_has(name))
+            let mut classes = MADE_FOR.iter().filter(|class| is_about(class));
+            fields.of_body(record, |name| classes.any(|class| portcullis_semantic::is_made_for(*class, name)))
         };
-        let is_excused = self.reads_purpose && rule.is_known && weight > 0.0 && is_expected() == Some(true);
-        if is_excused { 0.0 } else { weight }
+        if self.reads_purpose && rule.is_known && weight > 0.0 && is_excused() { 0.0 } else { weight }
+    }
+
+    /// The matches that add to the score of `gate`, by the value in which they are.
+    fn by_spot(&self, gate: &Gate, transaction: &Transaction) -> BTreeMap<Spot, InSpot> {
+        let fields = Fields::new(transaction);
+        let mut spots: BTreeMap<Spot, InSpot> = BTreeMap::new();
+        for record in transaction.matches() {
+            let points = gate.points(transaction, record);
+            if points > 0 {
+                let weight = self.weight_in(&fields, record);
+                spots.entry(spot(transaction, record)).or_default().add(record.rule, weight, points);
+            }
+        }
+        spots
     }
 
     /// What the matches so far say of values: each rule once for each.
     pub(crate) fn evidence(&self, transaction: &Transaction) -> Vec<Evidence> {
         let Some(gate) = self.gates.first() else { return Vec::new() };
-        let mut found: Vec<(Evidence, RuleIndex)> = Vec::new();
-        for record in transaction.matches() {
-            let rule = &self.rules[record.rule.0 as usize];
-            if rule.classes == 0 || gate.points(transaction, record) == 0 {
-                continue;
-            }
-            let spot = spot(transaction, record);
-            if !found.iter().any(|(known, by)| *by == record.rule && known.spot == spot) {
-                let weight = self.weight_in(transaction, record);
-                found.push((Evidence { spot, classes: rule.classes, weight }, record.rule));
-            }
-        }
-        found.into_iter().map(|(evidence, _)| evidence).collect()
+        let spots = self.by_spot(gate, transaction).into_iter();
+        let evidence = spots.flat_map(|(spot, in_spot)| {
+            in_spot.rules.into_iter().map(move |(rule, weight)| (spot.clone(), rule, weight))
+        });
+        let evidence = evidence.map(|(spot, rule, weight)| {
+            let classes = self.rules[rule.0 as usize].classes;
+            Evidence { spot, classes, weight }
+        });
+        evidence.filter(|evidence| evidence.classes != 0).collect()
     }
 
     /// The matches that add to the score of a gate.
     pub(crate) fn votes(&self, transaction: &Transaction) -> Vec<Vote> {
         let Some(gate) = self.gates.first() else { return Vec::new() };
+        let fields = Fields::new(transaction);
         let votes = transaction.matches().iter().map(|record| {
             let rule = &self.rules[record.rule.0 as usize];
             let spot = spot(transaction, record);
-            let takes_documents = takes_documents(transaction, record);
+            let takes_documents = fields.takes_documents(record);
             let points = gate.points(transaction, record);
             Vote { rule: rule.id, fingerprint: rule.fingerprint, spot, takes_documents, points }
         });
@@ -214,22 +238,8 @@ impl Weighing {
             Threshold::Fixed(number) => number,
             Threshold::Slot(slot) => transaction.tx_slot_number(slot)?,
         };
-        let mut spots: BTreeMap<Spot, InSpot> = BTreeMap::new();
-        for record in transaction.matches() {
-            let points = gate.points(transaction, record);
-            if points <= 0 {
-                continue;
-            }
-            let spot = spot(transaction, record);
-            let weight = self.weight_in(transaction, record);
-            let of_spot = spots.entry(spot).or_default();
-            of_spot.points = of_spot.points.saturating_add(points);
-            if !of_spot.rules.contains(&record.rule) {
-                of_spot.rules.push(record.rule);
-                of_spot.weight += weight;
-            }
-        }
-        let withheld = spots.values().filter(|spot| spot.weight < Weights::DECISIVE - ROUNDING);
+        let spots = self.by_spot(gate, transaction);
+        let withheld = spots.values().filter(|spot| spot.weight() < Weights::DECISIVE - ROUNDING);
         let withheld = withheld.fold(0i64, |sum, spot| sum.saturating_add(spot.points));
         Some(Weighed { gate: plan.rule(rule).id, score, threshold, withheld })
     }
@@ -295,14 +305,6 @@ impl Gate {
         let points = changes.iter().filter(|change| is_counted(change.slot)).map(|change| change.delta);
         points.fold(0i64, i64::saturating_add)
     }
-}
-
-/// True if the rule matched in a field of the body that the site made for documents. One that the query has, too, is none: which
-/// of the two matched is not asked.
-fn takes_documents(transaction: &Transaction, record: &Match) -> bool {
-    Spot::argument(record.variable, transaction.matched_key(record)).is_some_and(|name| {
-        Location::new(Place::Form, name).takes_documents() && !transaction.query_has(name)
-    })
 }
 
 fn spot(transaction: &Transaction, record: &Match) -> Spot {
