@@ -17,6 +17,7 @@ kinds! {
     LOOK_ALIKE "crlf.look-alike" Error "characters that become line ends when their high byte is cut off";
     WRITTEN "crlf.written" Notice "line ends written as escapes";
     ONE_LINE "crlf.one-line" Error "a line end in a place that is one line";
+    STORE_COMMAND "crlf.store-command" Critical "a line that is a command to Redis or memcached";
     ENCODED "crlf.encoded" Notice "the line end was encoded within the value";
 }
 
@@ -72,12 +73,18 @@ impl Detector for Crlf {
                 add(LOOK_ALIKE, next);
             }
             let line = next + text[next..].iter().take(4).take_while(|b| matches!(b, b' ' | b'\t')).count();
-            let Some(kind) = line_kind(text, line, takes_any_field) else {
+            // `/a%0d%0aAny-Header:x`: a line end within the path of an address.
+            let is_path = at == next && takes_any_field && is_address(&text[..start]);
+            let Some(kind) = line_kind(text, line, takes_any_field, is_path) else {
                 if is_one_line && writing == Writing::Plain && next < text.len() && place != Place::Header {
                     add(ONE_LINE, next);
                 }
                 continue;
             };
+            if kind == STORE_COMMAND && purpose::takes_text(input.location) {
+                found.mention(kind, Span::new(start, text.len().min(line + 24)));
+                continue;
+            }
             // The block began before: what injects a field writes it behind something else.
             if may_be_block && is_of_block(before) {
                 continue;
@@ -139,8 +146,42 @@ fn one(text: &[u8], at: usize) -> (usize, Writing) {
     }
 }
 
-fn line_kind(text: &[u8], line: usize, takes_any_field: bool) -> Option<KindId> {
+/// `/`, `/a/b`, `http://host/a`: an address without a query, which is all that stands before its first line end.
+fn is_address(text: &[u8]) -> bool {
+    let is_part = |b: &u8| b.is_ascii_graphic() && !b"?&=<>\"".contains(b);
+    (text.starts_with(b"/") || text.starts_with(b"http")) && text.iter().all(is_part)
+}
+
+/// `*1\r\n$8\r\nFLUSHALL`, `set key 0 3600 4`, `CONFIG SET dir /var/www`: what Redis and memcached take for a command of its own.
+fn is_store_command(rest: &[u8]) -> bool {
+    let line = &rest[..memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len()).min(160)];
+    let is_number = |word: &[u8]| !word.is_empty() && word.len() <= 10 && word.iter().all(u8::is_ascii_digit);
+    if let Some(count) = line.strip_prefix(b"*").filter(|count| is_number(count)) {
+        let next = rest[1 + count.len()..].trim_ascii_start();
+        return next.strip_prefix(b"$").is_some_and(|next| next.first().is_some_and(u8::is_ascii_digit));
+    }
+    let mut words = line.split(|b| *b == b' ');
+    let mut word = || words.next().unwrap_or_default();
+    let (first, second) = (word(), word());
+    let is = |word: &[u8], known: &[&[u8]]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    // Keys have no spaces: name, flags, time, bytes.
+    if is(first, &[b"set", b"add", b"replace", b"append", b"prepend", b"cas"]) {
+        let numbers = [word(), word(), word()];
+        return !second.is_empty() && numbers.into_iter().all(is_number) && rest.len() > line.len();
+    }
+    let third = word();
+    is(first, &[b"config"]) && is(second, &[b"set"]) && !third.is_empty()
+        || is(first, &[b"slaveof", b"replicaof"]) && is_number(third)
+        || is(first, &[b"module"]) && is(second, &[b"load"]) && third.starts_with(b"/")
+        || is(first, &[b"eval"]) && matches!(second.first(), Some(b'"' | b'\''))
+        || is(first, &[b"flushall", b"flushdb"]) && second.is_empty()
+}
+
+fn line_kind(text: &[u8], line: usize, takes_any_field: bool, is_path: bool) -> Option<KindId> {
     let rest = text.get(line..)?;
+    if is_store_command(rest) {
+        return Some(STORE_COMMAND);
+    }
     if rest.starts_with(b"HTTP/1.") || rest.starts_with(b"HTTP/2 ") {
         return Some(STATUS_LINE);
     }
@@ -173,7 +214,8 @@ fn line_kind(text: &[u8], line: usize, takes_any_field: bool) -> Option<KindId> 
     let name = &name[..len];
     // Where no text stands, a field that nobody has heard of is one, too.
     let is_header = HEADERS.contains(&name) && is_field_value(name, body.trim_ascii())
-        || takes_any_field && rest.len() > 3 && rest[..2].eq_ignore_ascii_case(b"x-");
+        || takes_any_field && rest.len() > 3 && rest[..2].eq_ignore_ascii_case(b"x-")
+        || is_path && len > 1 && !body.trim_ascii().is_empty();
     is_header.then_some(RESPONSE_HEADER)
 }
 
@@ -276,6 +318,18 @@ const HINTS: &[Hint] = &[
     Hint::text("\u{560A}"),
     Hint::text("\u{560D}"),
     Hint::text("\r\n"),
+    Hint::text("\n*"),
+    Hint::text("\nconfig set"),
+    Hint::text("\nslaveof"),
+    Hint::text("\nreplicaof"),
+    Hint::text("\nmodule load"),
+    Hint::text("\neval"),
+    Hint::text("\nflush"),
+    Hint::text("\nadd "),
+    Hint::text("\nreplace "),
+    Hint::text("\nappend "),
+    Hint::text("\nprepend "),
+    Hint::text("\ncas "),
 ];
 
 #[cfg(test)]
@@ -293,6 +347,15 @@ mod tests {
         blocks(Crlf, "a\\r\\nSet-Cookie: x=1", "response-header written");
         blocks_at(Crlf, Place::Cookie, "en%0d%0aX-Any: 1", "response-header encoded");
         blocks(Crlf, "1\r\nX-Any: 1", "response-header");
+        blocks(Crlf, "/a%0d%0aAny-Header:x", "response-header encoded");
+        for text in [
+            "key\r\nset injected 0 3600 4\r\ndata\r\n",
+            "x\r\n*1\r\n$8\r\nFLUSHALL\r\n",
+            "x\r\nCONFIG SET dir /var/www\r\n",
+            "x\nslaveof 10.0.0.1 6379\n",
+        ] {
+            blocks(Crlf, text, "store-command");
+        }
         blocks_at(Crlf, Place::PathSegment, "a\r\nX-XSS-Protection: 0", "response-header");
     }
 
@@ -318,6 +381,8 @@ mod tests {
         // However many lines stand before it.
         let lines = "one line\n".repeat(80);
         blocks(Crlf, &format!("{lines}x\r\nSet-Cookie: a=b"), "response-header");
+        passes_at(Crlf, Place::Query, "q", "a\nset the table for 4\n*12 cups\nadd 2 3 eggs\nconfig settings");
+        passes_at(Crlf, Place::Query, "q", "/a/b?body=hello\r\nNote: x");
         passes(Crlf, "C:\\new\\reports");
         passes_at(Crlf, Place::Json, "json.text", "line one\nline two\n<b>bold</b>");
     }

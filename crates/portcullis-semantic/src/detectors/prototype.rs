@@ -21,6 +21,9 @@ const HINTS: &[Hint] =
 
 static PROFILE: Profile = Profile::new(Class::Prototype, KINDS).needs(ByteGroups::of(b"_.[:{")).hints(HINTS);
 
+/// A longer text is no path that is assigned to.
+const PATH_BYTES_MAX: usize = 160;
+
 impl Detector for Prototype {
     fn profile(&self) -> &'static Profile {
         &PROFILE
@@ -41,7 +44,16 @@ impl Detector for Prototype {
             let goes_on = matches!(text.get(end), None | Some(b'[' | b'.' | b'=' | b']' | b'"' | b':'));
             // What is left when a filter takes the name out once is the name.
             let is_filtered = text[..at].ends_with(b"__pro") && text[end..].starts_with(b"to__");
-            let kind = if is_name || is_key || is_step && goes_on || is_filtered { PROTO } else { MENTION };
+            // `a.__proto__.b=1`, `a[__proto__][b]=1`: a path from the beginning that is assigned to.
+            let is_path = |b: &u8| is_word(*b) || b".[]'\"".contains(b);
+            let step = end + text[end..].iter().take(80).take_while(|b| is_path(b)).count();
+            let is_assigned = text.len() <= PATH_BYTES_MAX
+                && text[first..at].iter().all(is_path)
+                && matches!(text.get(end), Some(b'.' | b'[' | b']'))
+                && text.get(step) == Some(&b'=')
+                && text.get(step + 1) != Some(&b'=');
+            let is_proto = is_name || is_key || is_step && goes_on || is_filtered || is_assigned;
+            let kind = if is_proto { PROTO } else { MENTION };
             found.add(kind, Span::new(at, end));
         }
         for at in memchr::memmem::find_iter(text, b"constructor").take(16) {
@@ -74,6 +86,8 @@ mod tests {
         blocks(Prototype, "{\"__proto__\": {\"admin\": true}}", "proto");
         blocks(Prototype, "{\"constructor\": {\"prototype\": {\"admin\": true}}}", "constructor");
         blocks(Prototype, "__proto__.admin=1", "proto");
+        blocks(Prototype, "a.__proto__.b=1", "proto");
+        blocks(Prototype, "a[__proto__][b]=1", "proto");
     }
 
     #[test]

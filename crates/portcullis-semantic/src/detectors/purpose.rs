@@ -373,6 +373,7 @@ pub(super) fn names_function(location: Location<'_>) -> bool {
         b"method",
         b"callback",
         b"call",
+        b"hook",
         b"filter",
         b"action",
         b"handler",

@@ -20,8 +20,12 @@ kinds! {
     DOCUMENT "xpath.document" Critical "reads another document";
     LOOP "xpath.loop" Error "a loop of XQuery over nodes";
     BREAK_OUT "xpath.break-out" Error "a quote or bracket is closed, and a condition follows";
+    CONSTANT "xpath.constant" Critical "a predicate compares a constant with itself";
     WHOLE "xpath.whole" Notice "all of the value is an expression of XPath";
 }
+
+/// How far the end of a predicate is looked for.
+const PREDICATE_BYTES_MAX: usize = 40;
 
 /// A file that is no longer than this may be a field to the application.
 const FIELD_BYTES_MAX: usize = 96;
@@ -52,6 +56,9 @@ impl Detector for Xpath {
         let mut scan = Scan { text, is_mention: break_out.is_none() && !is_path, count: 0, found };
         if let Some(end) = break_out {
             scan.operand(end);
+        }
+        if is_path {
+            scan.constant_predicates();
         }
         scan.functions();
         scan.axes();
@@ -140,6 +147,24 @@ impl Scan<'_, '_, '_> {
         }
     }
 
+    /// `//*[1=1]`: a predicate that compares a constant with itself.
+    fn constant_predicates(&mut self) {
+        let text = self.text;
+        for at in memchr::memchr_iter(b'[', text) {
+            let inner = &text[at + 1..];
+            let Some(end) = memchr::memchr(b']', &inner[..inner.len().min(PREDICATE_BYTES_MAX)]) else {
+                continue;
+            };
+            let mut sides = inner[..end].splitn(2, |b| *b == b'=').map(<[u8]>::trim_ascii);
+            let (left, right) = (sides.next().unwrap_or_default(), sides.next().unwrap_or_default());
+            let is_constant =
+                left.iter().all(u8::is_ascii_digit) || matches!(left, [b'\'', .., b'\''] | [b'"', .., b'"']);
+            if !left.is_empty() && left == right && is_constant {
+                self.add(CONSTANT, at, at + 2 + end);
+            }
+        }
+    }
+
     fn axes(&mut self) {
         let text = self.text;
         for at in memchr::memmem::find_iter(text, b"::") {
@@ -167,7 +192,7 @@ impl Scan<'_, '_, '_> {
         let first = skip_space(text, 0);
         for at in memchr::memchr_iter(b'|', text) {
             let next = skip_space(text, at + 1);
-            let is_path = matches!(text[next..], [b'/', b'/' | b'*', ..] | [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.', b'/', ..]);
+            let is_path = matches!(text[next..], [b'/', b'/' | b'*' | b'|', ..] | [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] | [b'.', b'.', b'/', ..]);
             let before = text[..at].trim_ascii_end().last();
             // All nodes, and others beside: `*|//text()`.
             let is_all = matches!(text[first.min(at)..at].trim_ascii_end(), b"*" | b"@*" | b".");
@@ -274,6 +299,9 @@ const AXES: &[&[u8]] = &[
 ];
 
 const HINTS: &[Hint] = &[
+    Hint::text("*["),
+    Hint::text("[1="),
+    Hint::text("|/|"),
     Hint::text("count(/"),
     Hint::text("count("),
     Hint::text("string-length("),
@@ -343,6 +371,14 @@ mod tests {
         {
             blocks(Xpath, &format!("{words}{attack}"), "");
         }
+    }
+
+    #[test]
+    fn predicates_of_constants() {
+        blocks(Xpath, "//*[1=1]", "constant");
+        blocks(Xpath, "'|/|'a", "union");
+        passes_at(Xpath, Place::Query, "q", "//item[1]");
+        passes_at(Xpath, Place::Query, "q", "//a[@id='x']");
     }
 
     #[test]

@@ -4,8 +4,9 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    BACKDOOR, BACKTICK, CLASS_PATH, ENDLESS, EXECUTE, INPUT, LOOKUP, MODULE, OGNL, PHP_BLOCK, PHP_TAG, PROBE,
-    RENDER_ARRAY, SCRIPT_TAG, SHELL_ARGUMENT, TEXT_CALL,
+    BACKDOOR, BACKTICK, CLASS_PATH, CONCATENATED, ENDLESS, EXECUTE, FILE, FILE_ARGUMENT, IMPORT, INPUT,
+    LOOKUP, MODULE, NODE, OGNL, PHP_BLOCK, PHP_TAG, PROBE, RENDER_ARRAY, SCRIPT_TAG, SHELL_ARGUMENT,
+    TEXT_CALL, WHOLE,
 };
 use crate::Place;
 use crate::detectors::quotation::Quotation;
@@ -91,6 +92,27 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
         }
     }
     if input.groups.has(b'(') {
+        annotations(input, takes_code, found);
+        if concatenated(text) {
+            found.add(CONCATENATED, Span::new(0, text.len()));
+        }
+        if calls_itself(text) {
+            let span = Span::new(0, text.len().min(60));
+            for kind in [NODE, WHOLE] {
+                if takes_code { found.mention(kind, span) } else { found.add(kind, span) }
+            }
+        }
+    }
+    for at in memmem::find_iter(text, b"://").take(64) {
+        if let Some(start) = includes(&text[..at]) {
+            let span = Span::new(start, at + 3);
+            let is_shown = takes_code || takes_text && quotation.holds(at);
+            for kind in [FILE, FILE_ARGUMENT] {
+                if is_shown { found.mention(kind, span) } else { found.add(kind, span) }
+            }
+        }
+    }
+    if input.groups.has(b'(') {
         for at in memmem::find_iter(text, b"require(") {
             if uses_module(&text[at + 8..]) {
                 let span = Span::new(at, text.len().min(at + 40));
@@ -132,6 +154,73 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             found.add(super::EVAL, Span::new(at, at + call.len()));
         }
     }
+}
+
+/// `@Grab('group:module:1')`, `@GrabResolver(name='x', root='http://..')`: Groovy loads a package while it compiles.
+fn annotations(input: &Input<'_>, takes_code: bool, found: &mut Found<'_>) {
+    const NAMES: &[&[u8]] = &[b"Grab(", b"Grapes(", b"GrabResolver(", b"GrabConfig(", b"ASTTest("];
+    let text = input.text;
+    for at in memchr::memchr_iter(b'@', text).take(32) {
+        let rest = &text[at + 1..];
+        let rest =
+            rest.strip_prefix(b"groovy.lang.").or(rest.strip_prefix(b"groovy.transform.")).unwrap_or(rest);
+        let Some(name) = NAMES.iter().find(|name| rest.starts_with(name)) else { continue };
+        let argument = rest[name.len()..].trim_ascii_start();
+        let word = argument.iter().take(32).take_while(|b| b.is_ascii_alphanumeric()).count();
+        let is_named = word > 0 && argument[word..].trim_ascii_start().starts_with(b"=");
+        if is_named || matches!(argument.first(), Some(b'\'' | b'"' | b'@' | b'[')) {
+            let span = Span::new(at, text.len().min(at + 24));
+            if takes_code { found.mention(IMPORT, span) } else { found.add(IMPORT, span) }
+        }
+    }
+}
+
+/// `'.print(1).'`, `".system('id')."`: between the quotes and the dots that join texts a call is all there is.
+fn concatenated(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let Some((quote @ (b'\'' | b'"'), inner)) = text.split_first() else { return false };
+    let inner = inner.trim_ascii_start().strip_prefix(b".").map(<[u8]>::trim_ascii);
+    let inner = inner.and_then(|inner| inner.strip_suffix(&[*quote])).map(<[u8]>::trim_ascii);
+    let Some(call) = inner.and_then(|inner| inner.strip_suffix(b".")).map(<[u8]>::trim_ascii) else {
+        return false;
+    };
+    let name = call.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    call.len() <= BLOCK_BYTES_MAX && name > 1 && call.get(name) == Some(&b'(') && call.ends_with(b")")
+}
+
+/// `(function(){ .. process .. })()`: a function that is called at once is all of the value, and reaches what Node keeps.
+fn calls_itself(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let text = text.strip_suffix(b";").unwrap_or(text);
+    let begins = [&b"(function("[..], b"(function ", b"(()=>", b"(() =>", b"(async"]
+        .iter()
+        .any(|start| text.starts_with(start));
+    let ends = [&b"})()"[..], b"}())", b")()"].iter().any(|end| text.ends_with(end));
+    let reaches = || {
+        [&b"process."[..], b"require(", b"global.", b"globalThis"]
+            .iter()
+            .any(|name| memmem::find(text, name).is_some())
+    };
+    begins && ends && text.len() <= BLOCK_BYTES_MAX && reaches()
+}
+
+/// `include 'http`, `require_once("php`: where the statement begins that loads the address whose scheme ends `before`.
+fn includes(before: &[u8]) -> Option<usize> {
+    const SCHEMES: &[&[u8]] =
+        &[b"http", b"https", b"ftp", b"php", b"data", b"phar", b"expect", b"zip", b"file"];
+    let scheme = before.iter().rev().take(8).take_while(|b| b.is_ascii_alphabetic()).count();
+    let (rest, scheme) = before.split_at(before.len() - scheme);
+    if !SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let rest = rest.strip_suffix(b"'").or(rest.strip_suffix(b"\""))?.trim_ascii_end();
+    let rest = rest.strip_suffix(b"(").unwrap_or(rest).trim_ascii_end();
+    let rest = rest.strip_suffix(b"_once").unwrap_or(rest);
+    let start = [&b"include"[..], b"require"].iter().find_map(|word| rest.strip_suffix(*word))?;
+    // A statement begins there: a sentence has a word before it (`prices include 'http://..'`), other languages a sign of theirs.
+    let before = start.trim_ascii_end();
+    let is_word = before.last().is_none_or(|b| b";{}()?'\"@".contains(b)) || before.ends_with(b"php");
+    is_word.then_some(start.len())
 }
 
 /// A source of PHP of several lines that takes nothing of the request, runs nothing that it is given, and reads and writes no files: a class,
@@ -357,7 +446,16 @@ fn lookups(text: &[u8], found: &mut Found<'_>) {
             &rest[..memchr::memchr(b'}', &rest[..rest.len().min(400)]).unwrap_or(rest.len().min(400))];
         let is_one = starts(inner, b"script:") && inner[7..].contains(&b':')
             || starts(inner, b"dns:") && inner.contains(&b'|')
-            || starts(inner, b"url:") && memmem::find(inner, b"://").is_some();
+            || starts(inner, b"url:") && memmem::find(inner, b"://").is_some()
+            || [
+                &b"base64Decoder:"[..],
+                b"base64Encoder:",
+                b"urlDecoder:",
+                b"urlEncoder:",
+                b"resourceBundle:",
+            ]
+            .iter()
+            .any(|name| starts(inner, name) && inner.len() > name.len());
         if is_one {
             found.add(LOOKUP, Span::new(at, at + 2 + inner.len()));
         }

@@ -65,6 +65,7 @@ kinds! {
     MAGIC "code.magic" Critical "the name of a method that PHP calls by itself, as a value";
     FUNCTION_NAME "code.function-name" Critical "the name of a function that runs commands or what it is given, in a field for a function's name";
     ENDLESS "code.endless" Critical "a loop that never ends and does nothing is all of the value";
+    CONCATENATED "code.concatenated" Critical "a call between quotes and dots is all of the value: it breaks out of a text of PHP";
     BACKTICK "code.backtick" Warning "prints what a command in back-ticks writes";
 }
 
@@ -351,5 +352,13 @@ const HINTS: &[Hint] = &[
     Hint::text("${script:"),
     Hint::text("${dns:"),
     Hint::text("${url:"),
+    Hint::text("@grab"),
+    Hint::text("@asttest"),
+    Hint::text("@annotationcollector"),
+    Hint::text("${base64"),
+    Hint::text("${urldecoder"),
+    Hint::text("${urlencoder"),
+    Hint::text("${resourcebundle"),
+    Hint::text("process.env"),
     Hint::text("zerodium"),
 ];

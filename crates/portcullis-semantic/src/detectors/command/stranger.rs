@@ -44,6 +44,10 @@ pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
     let (mut count, mut in_row, mut evidence) = (0, 0, 0);
     let mut is_first_option = false;
     evidence += usize::from(is_redirection(target));
+    // `;extension_dir = /usr/lib`: a setting that is switched off.
+    if words.clone().next().is_some_and(|word| word.starts_with(b"=") || word.starts_with(b":")) {
+        return None;
+    }
     for word in words.clone().take(WORDS_MAX) {
         count += 1;
         if is_short_option(word) || is_long_option(word) {
@@ -69,11 +73,15 @@ pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
     is_one.then(|| Span::new(start, start + end))
 }
 
-/// No space stands before the separator or behind it, and it ends no reference of HTML.
+/// No space stands behind the separator, and before it none or one as nobody puts it (`a ;b`), or nothing at all; and it ends no
+/// reference of HTML.
 pub(super) fn is_glued(text: &[u8], position: &Position) -> bool {
     let before = &text[..position.start];
-    let is_joined =
-        position.sign == Sign::Substitution || before.last().is_some_and(|b| !b.is_ascii_whitespace());
+    let is_odd =
+        matches!(position.sign, Sign::Semicolon | Sign::Logical) && before.last().is_none_or(|b| *b == b' ');
+    let is_joined = position.sign == Sign::Substitution
+        || is_odd
+        || before.last().is_some_and(|b| !b.is_ascii_whitespace());
     let is_reference = || {
         let name =
             before.iter().rev().take(12).take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
@@ -135,6 +143,10 @@ mod tests {
             "x;:>/var/www/html/index.php",
             "x;id>/tmp/o",
             "x;quux a</etc/passwd",
+            ";quux -x",
+            "more words ;quux -x /tmp/a",
+            ";kubectl get secrets",
+            ";declare -x",
         ] {
             blocks(Class::Command, text, "unknown");
         }
@@ -159,6 +171,8 @@ mod tests {
             "$(this)",
             "docs;aws s3;kubectl",
             "npm ci;npm start",
+            ";extension_dir = /usr/lib",
+            "see a ;b and ;c",
         ] {
             passes_at(Class::Command, Place::Query, "q", text);
         }

@@ -371,3 +371,31 @@ fn compound_commands() {
         passes_at(Class::Command, Place::Query, "q", text);
     }
 }
+
+#[test]
+fn calls_of_dotnet_and_parts_of_variables() {
+    use crate::Place;
+    use crate::detectors::testing::passes_at;
+    for (text, kind) in [
+        (";[System.Diagnostics.Process]::Start('calc')", "dotnet"),
+        ("; $x=New-Object Net.Sockets.TCPClient('10.0.0.1',4444)", "dotnet"),
+        ("x;(new-object -com wscript.shell).run('calc')", "dotnet"),
+        ("& who%x:~0,1%ami", "cmd-variable"),
+        ("a;timeout 5 sh", "prefixed bare-word"),
+        ("-exec id ;", "option-injection"),
+        (";ip a", "recon"),
+    ] {
+        blocks(Class::Command, text, kind);
+    }
+    for text in [
+        "std::vec![Entry]::new(1)",
+        "[size]::Start(1)",
+        "new-object storage in the cloud",
+        "backup_%date:~0,4%.zip",
+        "-exec option of find",
+        "name;ip address;mac",
+        "a; timeout 5 sh",
+    ] {
+        passes_at(Class::Command, Place::Query, "q", text);
+    }
+}

@@ -75,8 +75,10 @@ pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
         }
         let span = Span::new(at, at + 1 + end);
         let local = name.rsplit(|&b| b == b':').next().unwrap_or(name);
+        let is_made = || memchr::memmem::find(attributes, b"serialization=").is_some();
         if matches!(local, b"ObjectDataProvider" | b"ExpandedWrapper")
             || types.has(Language::Java, name) && is_class_name(name)
+            || is_class_name(name) && is_made()
         {
             found.add(XML_GADGET, span);
         } else if name == b"dynamic-proxy" {
@@ -100,7 +102,8 @@ pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
             let value = &attributes[found_at + key.len()..];
             let Some((quote @ (b'"' | b'\''), value)) = value.split_first() else { continue };
             let value = &value[..memchr::memchr(*quote, value).unwrap_or(value.len())];
-            let class = &value[..memchr::memchr(b',', value).unwrap_or(value.len())];
+            // `A.B.Wrapper`2[[..]], Assembly`: arguments of the type and its assembly stand behind the name.
+            let class = &value[..memchr::memchr2(b',', b'`', value).unwrap_or(value.len())];
             // Documents name classes of their own; an element that makes one of these makes a gadget.
             let inner = class.get(1..class.len().saturating_sub(1)).unwrap_or_default();
             if is_class_name(class) && (types.is_gadget(class) || is_struct && types.is_gadget(inner)) {

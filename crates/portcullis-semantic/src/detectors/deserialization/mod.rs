@@ -83,7 +83,9 @@ impl Detector for Deserialization {
     fn reads_body(&self, body: &[u8], groups: ByteGroups) -> bool {
         match body.trim_ascii_start().first() {
             Some(b'<') => true,
-            Some(b'{' | b'[') => groups.has(b'.') && types::may_have_pairs(body),
+            Some(b'{' | b'[') => {
+                groups.has(b'.') && (types::may_have_pairs(body) || types::asks_directory(body).is_some())
+            }
             _ => false,
         }
     }
@@ -97,7 +99,10 @@ impl Detector for Deserialization {
         if input.location.place == Place::RawBody {
             match text.trim_ascii_start().first() {
                 Some(b'<') => markup::xml(&self.types, text, found),
-                Some(b'{' | b'[') => types::pairs_in_json(&self.types, text, found),
+                Some(b'{' | b'[') => {
+                    types::pairs_in_json(&self.types, text, found);
+                    types::directory_in_json(&self.types, text, found);
+                }
                 _ => {}
             }
             return;
@@ -105,6 +110,7 @@ impl Detector for Deserialization {
         binary::detect(&self.types, text, found);
         if input.groups.has(b':') && input.groups.has(b'{') {
             php::detect(text, found);
+            types::keys_of_ruby(text, found);
         }
         if input.groups.has(b'!') || input.groups.has(b'<') {
             markup::yaml(&self.types, text, found);
@@ -170,6 +176,12 @@ const HINTS: &[Hint] = &[
     Hint::text("jdk."),
     Hint::text("xstream"),
     Hint::text("sorted-set"),
+    Hint::text("<sun."),
+    Hint::text("serialization="),
+    Hint::text("\"^o\""),
+    Hint::text("json_class"),
+    Hint::text("ldap"),
+    Hint::text("rmi:"),
     Hint::text("__construct()"),
     Hint::text("py/"),
     Hint::text("clr-namespace"),

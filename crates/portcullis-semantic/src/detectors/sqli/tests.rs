@@ -87,6 +87,8 @@ fn prose() {
         "{\"v\":1,\"panel\":{\"aa\":\" is\"}} Anne-Marie O'Brien",
         "https://www.example.com/?a=A--A&a=_, Anne-Marie Union",
         "https://www.example.com/?a=0-A--#top\nAnne-Marie O'Brien",
+        "1.001,- €; Select case the. When the the.",
+        "1.001,- €; Select case the; Like the the.",
         "Into a set cat select (really).",
         "Cat select case a select.",
     ] {
@@ -489,6 +491,40 @@ fn statements_that_give_rights_or_run_blocks() {
         blocks(Class::Sqli, text, "");
     }
     for text in ["12||15||18", "use `a` and `b", "a||b", "do it; revoke all on Monday"] {
+        passes_at(Class::Sqli, Place::Query, "q", text);
+    }
+}
+
+#[test]
+fn statements_of_few_words_and_clauses() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "1 or 1",
+        "1 and(1)",
+        "1 is not null",
+        "1 like 1",
+        "x'div 1#",
+        "x' for update--",
+        "1' limit 1 offset 1-- -",
+        "1;table users",
+        "1;set global general_log='on'",
+        "1;backup database a to disk='b'",
+        "x';flush privileges#",
+    ] {
+        blocks(Class::Sqli, text, "");
+    }
+    for text in [
+        "1 or 2",
+        "buy 1 or 1 kg of it",
+        "24 or (48)",
+        "chair;table lamp",
+        "2;table for two",
+        "it's for update -- see below",
+        "$('div #a')",
+        "the dogs' limit 5 -- no more",
+        "1-true",
+        "1;set of three",
+    ] {
         passes_at(Class::Sqli, Place::Query, "q", text);
     }
 }

@@ -66,6 +66,8 @@ impl<'t> Delimiters<'t> {
             [b'$', b'{', b'{', ..] => return None,
             [b'$' | b'#' | b'*' | b'%' | b'~' | b'@', b'{', ..] => (Form::Marked, 2, b"}"),
             [b'<', b'%', b'=' | b'-', ..] => (Form::Output, 3, b"%>"),
+            // Mako's module block
+            [b'<', b'%', b'!', ..] => (Form::Script, 3, b"%>"),
             [b'<', b'%', ..] => (Form::Script, 2, b"%>"),
             [b'<', b'#', b'a'..=b'z', ..] => (Form::Directive, 2, b">"),
             [b'[', b'#', b'a'..=b'z', ..] => (Form::Directive, 2, b"]"),

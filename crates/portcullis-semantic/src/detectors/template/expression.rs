@@ -4,7 +4,8 @@ use portcullis_lex::expr::{Lexer, Token, TokenKind};
 
 use super::delimiters::Form;
 use super::plain::{
-    assigns_variable, is_arithmetic, is_object, is_of_go, is_of_library, is_secret, plain_variable,
+    assigns_variable, is_arithmetic, is_constant_condition, is_object, is_of_go, is_of_library, is_secret,
+    plain_variable,
 };
 use super::{
     ARITHMETIC, ASSIGNMENT, ATTRIBUTE, BUILTIN, CALL, CODE, DEBUG, DIRECTIVE, FILTER, IMPORT, LITERAL_MEMBER,
@@ -36,6 +37,8 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
             if trimmed.len() > name.len() {
                 facts.note(OBJECT_CALL);
             }
+        } else if trimmed == b"this.constructor" {
+            facts.note(CODE);
         } else if has(trimmed, b"SECRET") || has(trimmed, b".signer") {
             facts.note(OBJECT);
             facts.note(OBJECT_CALL);
@@ -122,7 +125,11 @@ impl<'w> Walk<'w> {
     }
 
     fn run(&self, facts: &mut Facts) {
-        if !is_statement(self.form) && is_arithmetic(self.text) {
+        let is_constant = match is_statement(self.form) {
+            true => self.text.strip_prefix(b"if ").is_some_and(is_constant_condition),
+            false => is_arithmetic(self.text),
+        };
+        if is_constant {
             facts.note(ARITHMETIC);
             return;
         }
@@ -260,7 +267,7 @@ impl<'w> Walk<'w> {
         if count == 1 && is_statement(self.form) {
             match name {
                 b"set" | b"assign" => facts.note(DIRECTIVE),
-                b"debug" => facts.note(DEBUG),
+                b"debug" | b"get_admin_log" => facts.note(DEBUG),
                 b"print" if is_arithmetic(self.text[5..].trim_ascii()) => facts.note(ARITHMETIC),
                 b"import" | b"from" | b"require" => {
                     let module = next.map(|t| t.inner(self.text)).unwrap_or_default();

@@ -117,6 +117,7 @@ const HINTS: &[Hint] = &[
     Hint::text("{if"),
     Hint::text("{fetch"),
     Hint::text("$class"),
+    Hint::text("@system."),
 ];
 
 static PROFILE: Profile = Profile::new(Class::Template, KINDS)

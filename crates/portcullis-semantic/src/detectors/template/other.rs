@@ -26,6 +26,14 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
             found.add(super::OBJECT, span);
         }
     }
+    // Razor needs no delimiters where a name of .NET follows: `@System.IO.File.ReadAllText("x")`.
+    for at in memmem::find_iter(text, b"@System.").take(8) {
+        let name = &text[at + 8..text.len().min(at + 8 + NAME_BYTES_MAX)];
+        let len = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'.').count();
+        if name[..len].contains(&b'.') && name.get(len) == Some(&b'(') {
+            found.add(CODE, Span::new(at, at + 9 + len));
+        }
+    }
     comment_probe(text, found);
     polyglot(text, found);
     // Velocity has no delimiters: `$class.inspect("java.lang.Runtime")`, `$x.getClass()`.
@@ -49,6 +57,9 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
         }
     }
 }
+
+/// How far a name of .NET is read.
+const NAME_BYTES_MAX: usize = 96;
 
 /// How far a statement of Velocity is read.
 const STATEMENT_BYTES_MAX: usize = 1_024;

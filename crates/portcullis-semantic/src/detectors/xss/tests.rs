@@ -361,6 +361,7 @@ fn frameworks() {
         "<div hx-post=\"/account/delete\" hx-trigger=\"load delay:1s\">",
         "<i hx-get=/x hx-vals=\"js:{c:document.cookie}\">",
         "<div data-ng-init=\"$eval.constructor('alert(1)')()\">",
+        "<div v-html=\"''.constructor.constructor('alert(1)')()\">",
     ] {
         assert!(blocks(text), "{text}: {}", kinds(text));
         // However much stands around it.

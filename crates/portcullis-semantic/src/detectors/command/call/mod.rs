@@ -147,7 +147,8 @@ impl Call {
 
     /// Nothing but a name that could be a name of something else.
     pub fn is_bare_name(&self) -> bool {
-        if self.has(BARE) && (self.is_closed || !self.is_listed || self.is_compound) {
+        let is_run = self.has(BARE_WORD) && self.has(PREFIXED) && self.is_compound;
+        if is_run || self.has(BARE) && (self.is_closed || !self.is_listed || self.is_compound) {
             return false;
         }
         (self.has(BARE) || self.has(BARE_WORD))
@@ -283,6 +284,8 @@ impl<'r, 't> Reader<'r, 't> {
             let (command, is_pathed) = found?;
             if command.group == Group::Prefix || command.runs_arguments && self.runs_next() {
                 prefixed = true;
+                // `x;timeout 5 sh`, glued to the separator.
+                is_compound |= self.is_glued;
                 continue;
             }
             let start = token.span.start as usize;

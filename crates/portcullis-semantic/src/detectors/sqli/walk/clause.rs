@@ -48,10 +48,19 @@ impl Walk<'_, '_> {
                 true
             }
             Part::Arithmetic => {
+                if self.tokens == 0 && self.start != Start::Raw {
+                    self.note(QUOTE_WORD, span);
+                }
                 self.expect = Expect::Operand;
                 true
             }
             Part::Clause => self.clause_word(word, span),
+            // `x' for update-- `
+            Part::Filler if word == Word::For && self.start != Start::Raw && self.locks_rows() => {
+                self.skip();
+                self.note(LIMIT, self.span_to_next(span));
+                true
+            }
             Part::Filler => true,
             Part::Statement => self.statement_word(word, span),
             Part::Unary if word == Word::Not => true,
@@ -67,6 +76,14 @@ impl Walk<'_, '_> {
         if self.joined && self.peek().is_some_and(|next| next.kind == TokenKind::Word(Word::Null)) {
             self.note(NULL_TEST, self.span_to_next(span));
         }
+    }
+
+    /// `update` or `share` comes next.
+    fn locks_rows(&self) -> bool {
+        self.peek().is_some_and(|next| {
+            let word = self.word(next.span);
+            word.eq_ignore_ascii_case(b"update") || word.eq_ignore_ascii_case(b"share")
+        })
     }
 
     /// `in boolean mode`, or not SQL.

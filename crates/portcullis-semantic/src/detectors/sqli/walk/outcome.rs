@@ -39,6 +39,9 @@ impl Walk<'_, '_> {
             self.note(NUMBER_CONDITION, span);
         }
         let constants = left.is_constant() && right.is_constant();
+        if constants && self.compares_number(left, left_span) {
+            self.note(NUMBER_CONDITION, span);
+        }
         if constants || same_name {
             self.note(if self.joined { TAUTOLOGY } else { CONSTANT_COMPARISON }, span);
         } else if self.joined && !self.has(STATEMENT) && !self.has(STATEMENT_PLAIN) {
@@ -92,7 +95,8 @@ impl Walk<'_, '_> {
                 Operand::Number | Operand::Literal => {
                     // `1||1`: a number and signs that join conditions in one dialect and texts in the others; lists have more.
                     let is_sign = matches!(self.text.get(self.joined_at as usize), Some(b'|' | b'&'));
-                    if self.joins_number && is_sign && self.tokens <= 3 && self.is_at_end() {
+                    let is_one = is_sign && self.tokens <= 3 || self.joins_as_sql();
+                    if self.joins_number && is_one && self.is_at_end() {
                         self.note(NUMBER_CONDITION, span);
                     }
                     self.note(BOOLEAN_CONSTANT, span);
@@ -104,6 +108,26 @@ impl Walk<'_, '_> {
             }
         }
         self.compared = true;
+    }
+
+    /// `1 or 1`, the same number on both sides, and `1 and(1)`, with no space before the parenthesis: nobody says so.
+    fn joins_as_sql(&self) -> bool {
+        let behind = &self.text[(self.joined_at as usize).min(self.text.len())..];
+        let word = behind.iter().take(4).take_while(|b| b.is_ascii_alphabetic()).count();
+        let is_or = behind[..word].eq_ignore_ascii_case(b"or");
+        let before = self.text[..self.joined_at as usize].trim_ascii();
+        word > 0 && behind.get(word) == Some(&b'(') || is_or && before == self.last_span.of(self.text)
+    }
+
+    /// `1 like 1`, `1 is not null`: a number, the word that compares, a constant, and that is all of the value.
+    fn compares_number(&self, left: Operand, left_span: Span) -> bool {
+        self.start == Start::Raw
+            && !self.joined
+            && !self.is_inside
+            && self.compares_by_word
+            && left == Operand::Number
+            && self.text[..left_span.start as usize].trim_ascii().is_empty()
+            && self.is_at_end()
     }
 
     /// `' or id-- `, `or id-- `: a column is joined as a condition, behind a quote or at the beginning, and a comment follows.
@@ -216,7 +240,14 @@ impl Walk<'_, '_> {
             let only_closes = self.tokens == 0 || self.has(UNBALANCED) || self.expect == Expect::Statement;
             let kind =
                 if only_closes && self.expect != Expect::Operand { QUOTE_COMMENT } else { COMMENT_END };
-            self.note(kind, Span { start: self.from.saturating_sub(1) as u32, end: span.end });
+            let from_quote = Span { start: self.from.saturating_sub(1) as u32, end: span.end };
+            self.note(kind, from_quote);
+            // `x' limit 1-- `, `x'div 1#`, and nothing else stands in the value.
+            let is_clause = self.has(LIMIT) || self.has(QUOTE_WORD);
+            let is_only = self.is_first && !self.is_literal && !self.is_opening && self.is_rest_blank(span);
+            if is_clause && is_only && kind == COMMENT_END && letters <= 2 {
+                self.note(QUOTE_CLAUSE, from_quote);
+            }
         } else {
             // `1---` is what advertisers send of privacy, and tokens in Base64 have hyphens: what has neither a space nor a sign
             // before its comment changes no statement, nor does a comment alone.

@@ -1,6 +1,6 @@
 //! Statements: at the beginning of a value, behind a semicolon, or glued on.
 
-use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
+use portcullis_lex::sql::{Lexer, Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use super::words::{Part, role};
@@ -38,6 +38,14 @@ impl Walk<'_, '_> {
     pub(super) fn statement_or_end(&mut self, token: Token) -> bool {
         match token.kind {
             TokenKind::Semicolon => true,
+            TokenKind::Word(_) if self.is_order(token) => {
+                self.note(STACKED, self.span_to_next(token.span));
+                self.skip();
+                self.expect = Expect::Operator;
+                self.last = Operand::Name;
+                self.clause = Clause::Free;
+                true
+            }
             TokenKind::Word(word) if role(word) == Part::Statement => {
                 self.statement(word, token.span, STACKED)
             }
@@ -61,6 +69,37 @@ impl Walk<'_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// `;flush privileges`, `;table users`: a statement that is no more than two words or three, behind a number or a quote, with
+    /// the word that belongs to it, and nothing but another statement, an assignment or a comment behind.
+    fn is_order(&self, token: Token) -> bool {
+        let is_behind =
+            self.start != Start::Raw || !self.is_inside && self.tokens == 2 && self.begins_with_number();
+        if !is_behind {
+            return false;
+        }
+        let first = self.word(token.span);
+        let Some((_, seconds)) = ORDERS.iter().find(|(known, _)| first.eq_ignore_ascii_case(known)) else {
+            return false;
+        };
+        let [second, third] = self.peeks();
+        let ends = |token: Option<Token>| token.is_none_or(|token| token.kind == TokenKind::Semicolon);
+        let Some(second) = second else { return seconds.is_empty() };
+        let is_any = matches!(second.kind, TokenKind::Word(_) | TokenKind::QuotedName(_));
+        match seconds.is_empty() {
+            true => is_any && ends(third),
+            false => {
+                let word = self.word(second.span);
+                seconds.iter().any(|known| word.eq_ignore_ascii_case(known))
+            }
+        }
+    }
+
+    /// The text begins with a number.
+    fn begins_with_number(&self) -> bool {
+        let first = Lexer::new(self.text, 0).next();
+        first.is_some_and(|token| token.kind == TokenKind::Number)
     }
 
     /// True if `word` begins a statement, as what follows shows; notes it as `kind`.
@@ -150,7 +189,15 @@ impl Walk<'_, '_> {
                             || first_word.is_some() && second_kind == Some(TokenKind::Dot))
                             && (is_aside || !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma)))
                             && !self.joins_names(second);
-                    let kind = if plain && !is_stacked { STATEMENT_PLAIN } else { kind };
+                    // `1.001; Select case the. When`, `Select case the; Like`: what is chosen by goes on with WHEN.
+                    let third = self.lexer.clone().nth(2);
+                    let goes_on = third.is_some_and(|token| match token.kind {
+                        TokenKind::Word(Word::When) | TokenKind::Operator(_) | TokenKind::Open => true,
+                        TokenKind::Dot => self.joins_names(third),
+                        _ => false,
+                    });
+                    let is_sentence = is_spoken_case && !goes_on;
+                    let kind = if plain && (!is_stacked || is_sentence) { STATEMENT_PLAIN } else { kind };
                     self.note(kind, self.span_to_next(span));
                 }
                 return !empty;
@@ -441,6 +488,30 @@ impl Walk<'_, '_> {
 
 /// How far the condition behind IF is looked at.
 const CONDITION_TOKENS_MAX: usize = 48;
+
+/// Statements of few words, and the second words of those that have certain ones; of the others any name is all there is.
+const ORDERS: &[(&[u8], &[&[u8]])] = &[
+    (b"table", &[]),
+    (b"desc", &[]),
+    (b"describe", &[]),
+    (b"listen", &[]),
+    (b"unlisten", &[]),
+    (b"checkpoint", &[]),
+    (b"explain", &[b"select", b"update", b"delete", b"insert", b"analyze", b"extended"]),
+    (b"flush", &[b"privileges", b"tables", b"logs", b"status", b"hosts"]),
+    (b"reset", &[b"master", b"slave", b"query", b"replica"]),
+    (b"set", &[b"global", b"session", b"local", b"persist", b"role", b"names", b"password"]),
+    (b"lock", &[b"tables", b"table"]),
+    (b"unlock", &[b"tables"]),
+    (b"optimize", &[b"table", b"local"]),
+    (b"analyze", &[b"table", b"local"]),
+    (b"repair", &[b"table"]),
+    (b"check", &[b"table"]),
+    (b"reindex", &[b"table", b"database", b"index", b"schema"]),
+    (b"discard", &[b"all", b"plans", b"temp"]),
+    (b"install", &[b"plugin"]),
+    (b"purge", &[b"binary", b"master"]),
+];
 
 /// What SHOW shows.
 const SHOWN: &[&[u8]] = &[

@@ -108,7 +108,9 @@ impl Reader<'_, '_, '_, '_> {
             Directive::Markup => {
                 let Some(outcome) = self.walk(from, to) else { return };
                 let reads = Effects::GLOBAL.or(Effects::DATA).or(Effects::DECODE);
-                if outcome.effects.any(reads) || bytes.contains(&b'<') {
+                if outcome.leaves_scope() {
+                    self.run(CLIENT_TEMPLATE, whole, false);
+                } else if outcome.effects.any(reads) || bytes.contains(&b'<') {
                     self.run(SHOWS_INPUT, whole, false);
                 }
             }
