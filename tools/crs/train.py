@@ -52,7 +52,8 @@ SCARCE = 20
 FAMILIES = range(911, 949)
 # Classes that are logged, not blocked.
 LOGGED = ("leak", "redirect")
-DOCUMENTS, ELSEWHERE = "documents", "elsewhere"
+# Where the site made a field for what the rule looks for, a match weighs nothing and is no evidence.
+DOCUMENTS, ELSEWHERE, MADE = "documents", "elsewhere", "made"
 
 
 class Sample:
@@ -101,7 +102,7 @@ def count(samples):
     """Honest requests and attacks with a match, by rule and field. An attack can come in a field for documents, too."""
     honest, attacks = Counter(), Counter()
     for sample in samples:
-        rules = {rule for spot in sample.spots.values() for rule in spot}
+        rules = {rule for spot in sample.spots.values() for rule in spot if rule[2] != MADE}
         (attacks if sample.label else honest).update(rules)
     for rule in {(*rule[:2], field) for rule in attacks for field in (DOCUMENTS, ELSEWHERE)}:
         if rule[2] == DOCUMENTS:
@@ -167,9 +168,13 @@ def fit(samples, noisy, fixed):
     return {rule: weights[index[rule]] for rule in names}
 
 
+def weigh(weights, rule):
+    return 0.0 if rule[2] == MADE else weights.get(rule, 1.0)
+
+
 def counted(sample, weights, threshold=5):
     """True if the points of the values that count pass the threshold."""
-    points = sum(sum(spot.values()) for spot in sample.spots.values() if sum(weights.get(r, 1.0) for r in spot) >= 0.999)
+    points = sum(sum(spot.values()) for spot in sample.spots.values() if sum(weigh(weights, r) for r in spot) >= 0.999)
     return points >= threshold
 
 
@@ -226,7 +231,7 @@ def improve(samples, weights, noisy, caps, limit):
     for key, rules in rules_of.items():
         for rule in rules & noisy:
             having[rule].append(key)
-    on = lambda key: sum(p for spot, p in key if sum(weights.get(r, 1.0) for r in spot) >= 0.999) >= 5
+    on = lambda key: sum(p for spot, p in key if sum(weigh(weights, r) for r in spot) >= 0.999) >= 5
     state = {key: on(key) for key in rules_of}
     used = Counter()
     for key, groups in honest.items():
@@ -280,6 +285,8 @@ def learn(pairs, limit, plan=()):
         honest, attacks = count(samples)
         totals = sum(not s.label for s in samples), sum(s.label for s in samples)
         bears = families(honest, attacks, totals)
+        made = {rule for s in samples for spot in s.spots.values() for rule in spot if rule[2] == MADE}
+        weights.update(dict.fromkeys(made, 0.0))
         more = (set(honest) | set(attacks)) - set(weights)
         sharp = {rule for rule in more if is_sharp(rule, honest, attacks, totals)}
         fixed = dict(weights)
@@ -370,7 +377,7 @@ def main():
     totals = [sum(s.label == label for first, _ in pairs for s in first) for label in (0, 1)]
     print(f"# Evidence: requests with a match, of {totals[0]} honest ones and {totals[1]} attacks.")
     print("# rule\tfingerprint\tin fields for documents\telsewhere\thonest in documents\thonest elsewhere\tattacks")
-    for rule in sorted({rule[:2] for rule in weights}):
+    for rule in sorted({rule[:2] for rule in weights if rule[2] != MADE}):
         fields = (*rule, DOCUMENTS), (*rule, ELSEWHERE)
         honest = [evidence.get(key, (0, 0))[0] for key in fields]
         attacks = evidence.get(fields[1], (0, 0))[1]

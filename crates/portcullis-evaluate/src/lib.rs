@@ -133,6 +133,8 @@ pub struct RuleHit {
     pub points: i64,
     /// The site made the field for texts, markup or code.
     pub takes_documents: bool,
+    /// The site made the field for what the rule looks for.
+    pub is_excused: bool,
     /// The value that matched, the same for all variables that show it.
     pub spot: String,
 }

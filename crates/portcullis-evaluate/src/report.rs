@@ -166,7 +166,11 @@ impl<'a> Report<'a> {
         }
         for hit in &outcome.rules {
             let spot = hit.spot.replace(char::is_whitespace, "_");
-            let field = if hit.takes_documents { "documents" } else { "elsewhere" };
+            let field = match hit.takes_documents {
+                _ if hit.is_excused => "made",
+                true => "documents",
+                false => "elsewhere",
+            };
             let _ = writeln!(
                 self.features,
                 "{number}\t{label}\t{set}\t{source}\t#rule\t{} {:016x} {} {field} {spot}",

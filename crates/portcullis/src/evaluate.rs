@@ -121,6 +121,7 @@ impl Engine for Inspected {
             fingerprint: vote.fingerprint,
             points: vote.points,
             takes_documents: vote.takes_documents,
+            is_excused: vote.is_excused,
             spot: vote.spot.to_string(),
         });
         let rules = rules.collect();

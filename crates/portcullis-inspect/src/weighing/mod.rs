@@ -125,6 +125,8 @@ pub struct Vote {
     pub spot: Spot,
     /// The site made the field for texts, markup or code.
     pub takes_documents: bool,
+    /// The site made the field for what the rule looks for: it weighs nothing there.
+    pub is_excused: bool,
     /// What it added to the score that the gate compares.
     pub points: i64,
 }
@@ -179,12 +181,9 @@ impl Weighing {
     fn weight_in(&self, fields: &Fields<'_>, record: &Match) -> f32 {
         let rule = &self.rules[record.rule.0 as usize];
         let weight = rule.weight.at(fields.takes_documents(record));
-        let is_excused = || {
-            let is_about = |class: &Class| rule.classes & bit(*class) != 0;
-            let mut classes = MADE_FOR.iter().filter(|class| is_about(class));
-            fields.of_body(record, |name| classes.any(|class| portcullis_semantic::is_made_for(*class, name)))
-        };
-        if self.reads_purpose && rule.is_known && weight > 0.0 && is_excused() { 0.0 } else { weight }
+        let is_excused =
+            self.reads_purpose && rule.is_known && weight > 0.0 && is_made_for(rule, fields, record);
+        if is_excused { 0.0 } else { weight }
     }
 
     /// The matches that add to the score of `gate`, by the value in which they are.
@@ -222,9 +221,14 @@ impl Weighing {
         let votes = transaction.matches().iter().map(|record| {
             let rule = &self.rules[record.rule.0 as usize];
             let spot = spot(transaction, record);
-            let takes_documents = fields.takes_documents(record);
-            let points = gate.points(transaction, record);
-            Vote { rule: rule.id, fingerprint: rule.fingerprint, spot, takes_documents, points }
+            Vote {
+                rule: rule.id,
+                fingerprint: rule.fingerprint,
+                spot,
+                takes_documents: fields.takes_documents(record),
+                is_excused: self.reads_purpose && is_made_for(rule, &fields, record),
+                points: gate.points(transaction, record),
+            }
         });
         votes.filter(|vote| vote.points > 0).collect()
     }
@@ -309,6 +313,13 @@ impl Gate {
 
 fn spot(transaction: &Transaction, record: &Match) -> Spot {
     Spot::of_match(record.variable, transaction.matched_key(record))
+}
+
+/// True if the rule matched in a field of the body that the site made for what the rule looks for.
+fn is_made_for(rule: &OfRule, fields: &Fields<'_>, record: &Match) -> bool {
+    let is_about = |class: &&Class| rule.classes & bit(**class) != 0;
+    let mut classes = MADE_FOR.iter().filter(is_about);
+    fields.of_body(record, |name| classes.any(|class| portcullis_semantic::is_made_for(*class, name)))
 }
 
 fn bit(class: Class) -> u64 {

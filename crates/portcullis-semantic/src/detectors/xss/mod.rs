@@ -62,6 +62,7 @@ kinds! {
     STYLE_IMPORT "xss.style-import" Error "a style that loads another one";
     PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
     FRAME "xss.frame" Warning "an element that loads a document";
+    FRAME_FOREIGN "xss.frame-foreign" Error "a frame of another host, in a field that is for no texts or markup";
     FRAME_BARE "xss.frame-bare" Error "a frame with another site's document and without the attributes of one that is to be seen";
     VIEW_SOURCE "xss.view-source" Critical "an element that shows the source of a page, which only the address bar may";
     DATA_BINDING "xss.data-binding" Critical "an element that shows what another element holds, as markup";

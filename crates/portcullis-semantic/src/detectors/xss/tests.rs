@@ -474,3 +474,14 @@ fn expressions_in_arguments_of_filters() {
     check("<a v-bind:onmouseover=\"x\">k</a>", "bound-handler");
     passes("<li ng-repeat=\"item in items | orderBy:'name' | filter:'open'\">{{item.name}}</li>");
 }
+
+#[test]
+fn frames_of_other_hosts() {
+    use crate::detectors::testing::{blocks, passes_at};
+    blocks(Class::Xss, "<iframe src=\"https://evil.example/login\" width=800></iframe>", "frame-foreign");
+    blocks(Class::Xss, "words before <iframe height=1 src=//evil.example>", "frame-foreign");
+    let player =
+        "<p>See</p><iframe width=\"560\" src=\"https://player.example/v/1\" allowfullscreen></iframe>";
+    passes_at(Class::Xss, Place::Form, "content", player);
+    passes_at(Class::Xss, Place::Json, "post.content", player);
+}

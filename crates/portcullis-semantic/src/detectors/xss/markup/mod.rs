@@ -369,8 +369,14 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             // A document of the same site is shown, not run.
             let is_shown = is_frame(name) || is("object") && element.is_local;
             self.add(if is_shown { FRAME } else { PLUGIN }, element.name, false);
-            if is_frame(name) && element.has_foreign_source && element.attributes == 1 {
-                self.add(FRAME_BARE, element.name, false);
+            if is_frame(name) && element.has_foreign_source {
+                if element.attributes == 1 {
+                    self.add(FRAME_BARE, element.name, false);
+                }
+                // Editors of articles embed players and maps; nobody else sends frames.
+                if !purpose::takes_documents(self.found.location) {
+                    self.add(FRAME_FOREIGN, element.name, false);
+                }
             }
         } else if element.kind == Some(Markup::Frame) {
             self.add(PAGE_ELEMENT, element.name, false);
