@@ -80,6 +80,8 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         }
         if is_mostly_text(out) {
             emit(out);
+        } else if let Some(narrow) = narrowed(out) {
+            emit(&narrow);
         } else if let Some((text, _)) = inflate(out, INFLATED_VALUE_BYTES_MAX)
             && is_mostly_text(&text)
         {
@@ -88,9 +90,41 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
     }
 }
 
-/// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words.
+/// Text in UTF-16 of nothing but ASCII, as PowerShell encodes commands: its letters.
+fn narrowed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let pairs = bytes.chunks_exact(2);
+    if bytes.len() < 2 * DECODED_BYTES_MIN || !bytes.len().is_multiple_of(2) {
+        return None;
+    }
+    // Which of each two bytes is the letter: the first zero is one of the others.
+    let low = (bytes.iter().position(|b| *b == 0)? & 1) ^ 1;
+    if !pairs.clone().all(|pair| pair[low ^ 1] == 0) {
+        return None;
+    }
+    let narrow: Vec<u8> = pairs.map(|pair| pair[low]).collect();
+    is_mostly_text(&narrow).then_some(narrow)
+}
+
+/// The same of a text that has nothing else that a decoder acts on.
+pub(super) fn is_spaced_base64(text: &[u8], groups: ByteGroups) -> bool {
+    groups.is_within(ByteGroups::of(b"Aa0+/-_= ")) && has_lost_plus(text)
+}
+
+/// A space nearer to the beginning stands behind a word before Base64: `Basic `.
+const LEAD_BYTES: usize = 8;
+
+/// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words. Without its padding it has few
+/// of them.
 fn has_lost_plus(text: &[u8]) -> bool {
-    text.len().is_multiple_of(4)
+    let may_be_whole = match text.len() % 4 {
+        0 => true,
+        1 => false,
+        _ => {
+            let head = &text[..text.len().min(LEAD_BYTES)];
+            memchr::memchr(b' ', head).is_none() && memchr::memchr_iter(b' ', text).count() * 16 <= text.len()
+        }
+    };
+    may_be_whole
         && text.len() >= 2 * BASE64_BYTES_MIN
         && memchr::memchr(b' ', text).is_some()
         && !text.starts_with(b" ")

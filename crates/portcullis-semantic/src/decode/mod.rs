@@ -153,7 +153,8 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
     // Words, not Base64 with spaces around it or `Basic ` before it.
     let has_words = || text.trim_ascii_end().iter().skip(BASE64_LEAD_BYTES).any(|b| *b == b' ');
     let is_short = || text.len() < binary::BASE64_BYTES_MIN && !is_short_command(text);
-    groups.is_within(HARMLESS) && (is_short() || groups.has(b' ') && has_words())
+    let is_of_words = || groups.has(b' ') && has_words() && !binary::is_spaced_base64(text, groups);
+    groups.is_within(HARMLESS) && (is_short() || is_of_words())
 }
 
 /// A space behind more bytes than this is no end of what stands before Base64.
@@ -307,6 +308,15 @@ mod tests {
         check(b"O2lk", Layer::Base64, &[";id"]);
         check(b"fGxz", Layer::Base64, &["|ls"]);
         check(b"O2Rpcg", Layer::Base64, &[";dir"]);
+        check(b"OwBjAGEAdAAgAC8AZQB0AGMALwBwAGEAcwBzAHcAZAA=", Layer::Base64, &[";cat /etc/passwd"]);
+        check(b"ADsAYwBhAHQAIAAvAGUAdABjAC8AcABhAHMAcwB3AGQ=", Layer::Base64, &[";cat /etc/passwd"]);
+        // A form made spaces of its plus signs.
+        check(
+            b"eCcgb3IgJzEnPScxJz48Pz4 Pj9 YWFhYWFhYWFh",
+            Layer::Base64,
+            &["x' or '1'='1'><?>>>?~aaaaaaaaa"],
+        );
+        check(b"The 3 iPhones cost 900 in all of it", Layer::Base64, &[]);
         for word in [&b"from"[..], b"June", b"Over", b"Once", b"O2ld", b"O2lkO"] {
             check(word, Layer::Base64, &[]);
         }

@@ -410,6 +410,27 @@ fn is_product(text: &[u8]) -> bool {
     first > 3 && second > 3 && (rest.first() == Some(&b';') || rest.starts_with(b"//"))
 }
 
+/// `{"#post_render":["exec"]}`: such a property is a key of JSON in a value.
+pub(super) fn render_keys(input: &Input<'_>, found: &mut Found<'_>) {
+    const PROPERTIES: &[&[u8]] = &[
+        b"post_render",
+        b"pre_render",
+        b"lazy_builder",
+        b"access_callback",
+        b"value_callback",
+        b"after_build",
+    ];
+    for at in memchr::memmem::find_iter(input.text, b"\"#") {
+        let name = &input.text[at + 2..];
+        let name = &name[..name.iter().take(24).position(|b| *b == b'"').unwrap_or(0)];
+        if PROPERTIES.contains(&name)
+            && input.text[at + 3 + name.len()..].trim_ascii_start().starts_with(b":")
+        {
+            found.add(RENDER_ARRAY, Span::new(at + 1, at + 2 + name.len()));
+        }
+    }
+}
+
 /// `a[#post_render][]`: the name of a parameter, or a path of keys in JSON.
 fn render_array(input: &Input<'_>, found: &mut Found<'_>) {
     const PROPERTIES: &[&[u8]] = &[

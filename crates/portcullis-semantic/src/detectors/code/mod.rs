@@ -102,6 +102,9 @@ impl Detector for Code {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         if input.is_json {
+            if input.groups.has(b'#') {
+                marks::render_keys(input, found);
+            }
             return;
         }
         marks::detect(&self.shell, input, found);

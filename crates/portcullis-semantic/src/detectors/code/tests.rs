@@ -283,6 +283,7 @@ fn packages_includes_and_joined_calls() {
         "\".system('id').\"",
         "(function(){return process.env})()",
         "${base64Decoder:SGVsbG8=}",
+        "{\"#markdown\":\"PRE\",\"#post_render\":[\"exec\"]}",
     ] {
         blocks(Class::Code, text, "");
     }

@@ -384,6 +384,7 @@ fn calls_of_dotnet_and_parts_of_variables() {
         ("a;timeout 5 sh", "prefixed bare-word"),
         ("-exec id ;", "option-injection"),
         (";ip a", "recon"),
+        ("x;{ id;}", "recon"),
     ] {
         blocks(Class::Command, text, kind);
     }

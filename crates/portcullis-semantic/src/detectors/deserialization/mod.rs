@@ -132,10 +132,11 @@ impl Detector for Deserialization {
             connection::detect(text, found);
         }
         // Yii makes an object of `{"class": ..., "__construct()": [...]}`.
-        if input.location.place == Place::Name
-            && let Some(at) = memchr::memmem::find(text, b"__construct()")
-        {
-            found.add(CONSTRUCTOR_KEY, Span::new(at, at + 13));
+        if let Some(at) = memchr::memmem::find(text, b"__construct()") {
+            let is_key = at > 0 && text[at - 1] == b'"' && text[at + 13..].starts_with(b"\":");
+            if input.location.place == Place::Name || is_key {
+                found.add(CONSTRUCTOR_KEY, Span::new(at, at + 13));
+            }
         }
         if input.groups.has(b'\n') {
             pickle::text(&self.types, text, found);

@@ -106,6 +106,7 @@ fn other_containers() {
         b"<root type=\"System.Data.Services.Internal.ExpandedWrapper`2[[a]], System.Data\"/>",
         "xml-gadget",
     );
+    attack(b"{\"as \":{\"class\":\"A\",\"__construct()\":[1]}}", "constructor-key");
     attack(b"{\"^o\":\"Gem::SpecFetcher\"}", "gadget-type");
     attack(
         b"{\"type\":\"org.apache.xbean.propertyeditor.JndiConverter\",\"asText\":\"ldap://a.example/a\"}",

@@ -64,7 +64,7 @@ fn ordinary() {
     passes(Place::Query, "urlref", "http://localhost:3000/");
     passes(Place::Json, "homepage", "http://localhost:3000");
     // {"iss":"http://localhost:8080/realms/a"}
-    let token = "Bearer eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwOi8vbG9jYWxob3N0OjgwODAvcmVhbG1zL2EifQ.eA";
+    let token = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJodHRwOi8vbG9jYWxob3N0OjgwODAvcmVhbG1zL2EifQ.eA";
     passes(Place::Header, "Authorization", token);
     passes(Place::Header, "Referer", "http://192.168.0.10/intranet/");
     passes(Place::Header, "X-Forwarded-For", "10.0.0.1, 172.16.3.4");

@@ -62,7 +62,9 @@ kinds! {
     STYLE_IMPORT "xss.style-import" Error "a style that loads another one";
     PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
     FRAME "xss.frame" Warning "an element that loads a document";
-    FRAME_FOREIGN "xss.frame-foreign" Error "a frame of another host, in a field that is for no texts or markup";
+    DIALOG "xss.dialog" Critical "a dialog that shows a number stands at a quote or a bracket of markup: the end of a probe";
+    FRAME_FOREIGN "xss.frame-foreign" Error "a frame of another host without TLS, in a field that is for no texts or markup";
+    STYLESHEET "xss.stylesheet" Error "an instruction of XML loads a stylesheet, which may hold scripts";
     FRAME_BARE "xss.frame-bare" Error "a frame with another site's document and without the attributes of one that is to be seen";
     VIEW_SOURCE "xss.view-source" Critical "an element that shows the source of a page, which only the address bar may";
     DATA_BINDING "xss.data-binding" Critical "an element that shows what another element holds, as markup";
@@ -185,6 +187,9 @@ impl Detector for Xss {
             self.address(text, found);
         }
         self.code(input, found);
+        if input.groups.has(b'(') {
+            dialogs(input, found);
+        }
         if input.groups.has(b'{') {
             self.templates(text, found);
             if input.groups.has(b'&') {
@@ -295,6 +300,38 @@ impl Xss {
         true
     }
 }
+
+/// `"alert(1)">`: a dialog that shows a number stands at a quote or a bracket of markup, as the end of a probe whose beginning is
+/// elsewhere. Documents and fields for code may have it.
+fn dialogs(input: &Input<'_>, found: &mut Found<'_>) {
+    const NAMES: &[&[u8]] = &[b"alert", b"prompt", b"confirm"];
+    let text = input.text;
+    for open in memchr::memchr_iter(b'(', text).take(DIALOGS_MAX) {
+        let Some(name) = NAMES.iter().find(|name| text[..open].ends_with(name)) else { continue };
+        let digits = text[open + 1..].iter().take(6).take_while(|b| b.is_ascii_digit()).count();
+        if digits == 0 || text.get(open + 1 + digits) != Some(&b')') {
+            continue;
+        }
+        let (start, end) = (open - name.len(), open + 2 + digits);
+        let (before, after) = (start.checked_sub(1).map(|at| text[at]), text.get(end).copied());
+        let is_edge = |b: Option<u8>| matches!(b, Some(b'"' | b'\'' | b'<' | b'>'));
+        let is_sign = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_punctuation());
+        let is_probe = is_sign(before) && is_sign(after) && (is_edge(before) || is_edge(after));
+        let takes = || {
+            let location = input.location;
+            purpose::takes_documents(location)
+                || purpose::takes_code(location)
+                || purpose::takes_markup(location)
+        };
+        if is_probe {
+            let span = Span::new(start, end);
+            return if takes() { found.mention(DIALOG, span) } else { found.add(DIALOG, span) };
+        }
+    }
+}
+
+/// Parentheses that are looked at.
+const DIALOGS_MAX: usize = 64;
 
 /// What the scripts of a document do, an uploaded page or drawing for example.
 #[derive(Debug)]

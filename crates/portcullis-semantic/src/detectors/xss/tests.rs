@@ -478,10 +478,27 @@ fn expressions_in_arguments_of_filters() {
 #[test]
 fn frames_of_other_hosts() {
     use crate::detectors::testing::{blocks, passes_at};
-    blocks(Class::Xss, "<iframe src=\"https://evil.example/login\" width=800></iframe>", "frame-foreign");
-    blocks(Class::Xss, "words before <iframe height=1 src=//evil.example>", "frame-foreign");
+    blocks(Class::Xss, "<iframe src=\"http://evil.example/login\" width=800></iframe>", "frame-foreign");
+    blocks(Class::Xss, "words before <iframe height=1 src=http://evil.example>", "frame-foreign");
+    blocks(
+        Class::Xss,
+        "<?xml-stylesheet type=\"text/xsl\" href=\"http://evil.example/x.xsl\"?><x/>",
+        "stylesheet",
+    );
     let player =
-        "<p>See</p><iframe width=\"560\" src=\"https://player.example/v/1\" allowfullscreen></iframe>";
+        "<p>See</p><iframe width=\"560\" src=\"http://player.example/v/1\" allowfullscreen></iframe>";
     passes_at(Class::Xss, Place::Form, "content", player);
     passes_at(Class::Xss, Place::Json, "post.content", player);
+}
+
+#[test]
+fn ends_of_probes() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in ["onload CDATA \"alert(2)\">", "\"alert(1)\"><source></source>", "?alert(1)\","] {
+        blocks(Class::Xss, text, "dialog");
+    }
+    for text in ["red alert (1)", "smoke alert(2) and more"] {
+        passes_at(Class::Xss, Place::Query, "q", text);
+    }
+    passes_at(Class::Xss, Place::Form, "comment", "it calls \"alert(1)\" then");
 }

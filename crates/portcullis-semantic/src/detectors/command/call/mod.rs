@@ -219,7 +219,11 @@ impl<'r, 't> Reader<'r, 't> {
             let token = self.lexer.next()?;
             let TokenKind::Word(marks) = token.kind else {
                 match token.kind {
-                    TokenKind::Open => continue,
+                    TokenKind::Open => {
+                        // `x;{ id;}`: a group of commands, glued to the separator.
+                        is_compound |= lead == 0 && self.is_glued && token.span.of(self.text) == b"{";
+                        continue;
+                    }
                     // `>/dev/null cat`: the target is no command.
                     TokenKind::Redirect => {
                         self.words += WORD_TOKENS;

@@ -161,6 +161,8 @@ impl Reader<'_, '_, '_, '_> {
             let bytes = bytes.trim_ascii_start();
             let is_foreign = is_foreign(bytes);
             self.element.has_foreign_source |= is_foreign;
+            self.element.has_plain_source |=
+                bytes.get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"http:"));
             self.element.submits_elsewhere |= is_foreign && name_is(name, "formaction");
             self.element.is_widget |= name_is(name, "src") && is_widget(bytes);
             self.element.is_local = quote != 0

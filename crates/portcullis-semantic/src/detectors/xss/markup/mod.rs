@@ -61,6 +61,8 @@ struct Element {
     has_type: bool,
     has_source: bool,
     has_foreign_source: bool,
+    /// The address is of HTTP without TLS.
+    has_plain_source: bool,
     /// The address is quoted and leads to a path of the same site.
     is_local: bool,
     /// The address is that of a script which counts or embeds, and runs nothing of its owner's.
@@ -91,6 +93,7 @@ impl Element {
             has_type: false,
             has_source: false,
             has_foreign_source: false,
+            has_plain_source: false,
             is_local: false,
             is_widget: false,
             is_refresh: false,
@@ -235,6 +238,10 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             self.run(STYLE_RUNS, span, false);
         } else if is_style {
             self.add(LINK, span, false);
+            let location = self.found.location;
+            if location.place != Place::FileContent && !purpose::takes_documents(location) {
+                self.add(STYLESHEET, span, false);
+            }
         }
     }
 
@@ -373,8 +380,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 if element.attributes == 1 {
                     self.add(FRAME_BARE, element.name, false);
                 }
-                // Editors of articles embed players and maps; nobody else sends frames.
-                if !purpose::takes_documents(self.found.location) {
+                // Players and maps that people embed are loaded by HTTPS, and editors of articles take what is old.
+                if element.has_plain_source && !purpose::takes_documents(self.found.location) {
                     self.add(FRAME_FOREIGN, element.name, false);
                 }
             }
