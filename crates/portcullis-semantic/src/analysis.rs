@@ -11,6 +11,7 @@ use std::sync::Arc;
 use portcullis_types::Span;
 
 use crate::detector::{Detector, Found, Input};
+use crate::detectors::document::Document;
 use crate::detectors::protocol::WORK_LIMIT;
 use crate::gate::{Candidates, Gate};
 use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
@@ -122,6 +123,8 @@ pub struct Analysis {
     pub(crate) files: u64,
     /// Only detectors that read bytes look.
     code_only: bool,
+    /// What the value that is looked at is as a whole.
+    document: Document,
     /// The method says that the body is to be stored at the path.
     pub(crate) stores: bool,
     pub(crate) work: Work,
@@ -254,6 +257,7 @@ impl Analysis {
         let before = self.findings.len();
         let begun = self.work.done().0;
         self.forms_left = 0;
+        self.document = Document::of(location, bytes);
         self.detect(detectors, location, bytes, groups, Layers::default(), false);
         let is_bytes = self.is_bytes(location.place, bytes, groups);
         if !is_plain && !is_bytes && location.place.is_value() && !self.work.is_spent() {
@@ -271,6 +275,7 @@ impl Analysis {
             let contexts = score::contexts(location.place);
             self.values.push(Value { place: location.place, name: name.into(), contexts });
         }
+        self.document = Document::default();
     }
 
     /// How many values have findings up to here, see [`Analysis::excuse_from`].
@@ -440,7 +445,8 @@ impl Analysis {
                 return;
             }
             let is_telling = telling.has(number);
-            let input = Input { text, groups, location, layers, is_json, is_telling };
+            let document = self.document;
+            let input = Input { text, groups, location, layers, is_json, is_telling, document };
             let mut found = self.found(detectors, number, location, text, layers);
             detectors.list[number].detect(&input, &mut found);
         }
@@ -461,6 +467,7 @@ impl Analysis {
             base: detectors.bases[number],
             value: self.values.len() as u32,
             location,
+            document: self.document,
             may_mention: None,
             text,
             layers,

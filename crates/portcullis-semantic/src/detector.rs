@@ -2,6 +2,7 @@
 
 use portcullis_types::Span;
 
+use crate::detectors::document::Document;
 use crate::detectors::purpose;
 use crate::limits::{EVIDENCE_BYTES_MAX, READING_BYTES, TOKEN_BYTES};
 use crate::work::Work;
@@ -121,6 +122,8 @@ pub struct Input<'a> {
     pub is_json: bool,
     /// One of the detector's [`telling_hints`](Detector::telling_hints) is in it.
     pub is_telling: bool,
+    /// What the value is as a whole, before anything was decoded.
+    pub(crate) document: Document,
 }
 
 /// Where a detector puts what it finds.
@@ -132,6 +135,7 @@ pub struct Found<'a> {
     pub(crate) base: u16,
     pub(crate) value: u32,
     pub(crate) location: Location<'a>,
+    pub(crate) document: Document,
     /// Whether the site made the field for what is found, once somebody asked.
     pub(crate) may_mention: Option<bool>,
     pub(crate) text: &'a [u8],
@@ -150,7 +154,9 @@ impl Found<'_> {
     /// text it is a weaker feature of its own; elsewhere it counts in full, for the sender chose the text around it.
     pub fn mention(&mut self, kind: KindId, span: Span) {
         let (class, location) = (self.class, self.location);
-        let may_mention = *self.may_mention.get_or_insert_with(|| purpose::may_mention(class, location));
+        let may_mention = *self
+            .may_mention
+            .get_or_insert_with(|| self.document.is_file || purpose::may_mention(class, location));
         self.push(kind, span, may_mention);
     }
 

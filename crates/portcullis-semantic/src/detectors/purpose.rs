@@ -127,6 +127,63 @@ pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && is_text_name(location.name)
 }
 
+/// The field is for a file that an editor, a wiki or an interface to a repository keeps as it is: `content`, `source_code`, `wpTextbox1`,
+/// `file.data`, `asset.value`.
+pub(super) fn takes_file(location: Location<'_>) -> bool {
+    takes_page(location)
+        || is_of_body(location.place) && has_last_word(location.name, &[b"text", b"plaintext"])
+}
+
+/// The field is for a file, and that file may be a page.
+pub(super) fn takes_page(location: Location<'_>) -> bool {
+    const FILES: &[&[u8]] = &[
+        b"content",
+        b"contents",
+        b"newcontent",
+        b"filecontent",
+        b"code",
+        b"source",
+        b"sources",
+        b"file",
+        b"html",
+        b"markup",
+        b"template",
+        b"textbox1",
+        b"wikitext",
+        b"snippet",
+        b"script",
+        b"body",
+        b"document",
+    ];
+    const OWNERS: &[&[u8]] = &[
+        b"file",
+        b"files",
+        b"asset",
+        b"assets",
+        b"blob",
+        b"document",
+        b"template",
+        b"script",
+        b"snippet",
+        b"content",
+        b"source",
+    ];
+    let name = location.name;
+    if !is_of_body(location.place) || name.len() > NAME_BYTES_MAX || !is_plain_name(name) {
+        return false;
+    }
+    let last = last_part(name);
+    let above = name[..name.len() - last.len()].strip_suffix(b".").unwrap_or_default();
+    let is_part = || [&b"data"[..], b"value", b"text"].contains(&last) && has_word(last_part(above), OWNERS);
+    has_last_word(name, FILES) || is_part()
+}
+
+/// The innermost name ends in a word of `list`, but for a number.
+fn has_last_word(name: &[u8], list: &[&[u8]]) -> bool {
+    let words = words(last_part(name)).filter(|word| !word.iter().all(u8::is_ascii_digit));
+    words.last().is_some_and(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
 /// Every reader takes the whole of it for the name. PHP ends names at a NUL (`id%00comment`) and behind brackets (`id[]comment`).
 fn is_plain_name(name: &[u8]) -> bool {
     let is_usual = |b: &u8| b.is_ascii_graphic() || *b >= 0x80;

@@ -50,9 +50,11 @@ impl Detector for Xpath {
         }
         let first = skip_space(text, 0);
         let break_out = break_out(text, first).or_else(|| break_out_of_text(text, first));
-        let is_path = matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
-            || names_function(text, first)
-            || loads(text, first);
+        // The comment that a source begins with.
+        let is_path = !input.document.is_file
+            && (matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
+                || names_function(text, first)
+                || loads(text, first));
         let mut scan = Scan { text, is_mention: break_out.is_none() && !is_path, count: 0, found };
         if let Some(end) = break_out {
             scan.operand(end);

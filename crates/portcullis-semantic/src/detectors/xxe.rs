@@ -50,6 +50,10 @@ impl Detector for Xxe {
         let text = input.text;
         // Declarations in prose are an article about XML: they hold only in what is a document from its beginning.
         let start = skip_space(text, 0);
+        // A reader of XML refuses JSON at its first sign; its strings are looked at by themselves.
+        if input.location.place == Place::RawBody && matches!(text.get(start), Some(b'{' | b'[')) {
+            return;
+        }
         let is_document = matches!(text.get(start), Some(b'<' | b'"' | b'\'' | b']' | 0xEF))
             || matches!(input.location.place, Place::XmlDoctype | Place::RawBody);
         let mut scan = Scan { text, is_mention: !is_document, found };

@@ -13,7 +13,8 @@ use crate::detectors::quotation::Quotation;
 use crate::detectors::{command, purpose};
 use crate::{Class, Found, Input};
 
-pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Found<'_>) {
+/// With `is_source`, the text is a source of PHP that runs nothing a request gives it.
+pub(super) fn detect(shell: &command::Names, input: &Input<'_>, is_source: bool, found: &mut Found<'_>) {
     let text = input.text;
     let (takes_code, takes_text) =
         (purpose::takes_code(input.location), purpose::may_mention(Class::Code, input.location));
@@ -48,6 +49,7 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, found: &mut Foun
             // Documents and posts show how PHP begins: in a quotation, behind a word.
             let is_shown = kind == PHP_TAG
                 && (takes_code
+                    || is_source
                     || takes_text
                         && (quotation.holds(at)
                             || matches!(text[..at], [.., before, b' '] if before.is_ascii_alphabetic())));

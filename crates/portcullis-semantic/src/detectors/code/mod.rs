@@ -12,6 +12,7 @@ mod argument;
 mod calls;
 mod marks;
 pub(super) mod names;
+mod php;
 pub(super) mod scan;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,12 @@ mod tests;
 use portcullis_types::Span;
 
 use self::names::{Group, Names};
+pub(super) use self::php::runs_input;
 use self::scan::{Fact, Scan};
 use super::quotation::Quotation;
 use super::scan::is_one_of;
 use super::{command, purpose};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Location, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Code_Injection";
@@ -107,9 +109,14 @@ impl Detector for Code {
             }
             return;
         }
-        marks::detect(&self.shell, input, found);
+        // Of a source of PHP it counts what it does with a request.
+        let is_shown = input.document.is_php
+            && input.layers.is_empty()
+            && found.may_read(PHP_READINGS * input.text.len())
+            && !runs_input(input.text, &self.shell);
+        marks::detect(&self.shell, input, is_shown, found);
         self.names_alone(input, found);
-        self.walk(input.text, input.location, found);
+        self.walk(input, is_shown, found);
     }
 }
 
@@ -140,7 +147,8 @@ impl Code {
     }
 
     /// Reads the text.
-    fn walk(&self, text: &[u8], location: Location<'_>, found: &mut Found<'_>) {
+    fn walk(&self, input: &Input<'_>, is_all_shown: bool, found: &mut Found<'_>) {
+        let (text, location) = (input.text, input.location);
         let (takes_code, takes_text) =
             (purpose::takes_code(location), purpose::may_mention(Class::Code, location));
         let mut quotation = Quotation::new(text);
@@ -149,11 +157,14 @@ impl Code {
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
             // Sentences name commands in back-ticks behind the words that PHP prints with.
-            let mut is_shown =
-                || takes_text && (kind == BACKTICK || quotation.holds((span.end as usize).saturating_sub(1)));
+            // Lines of a source are indented, too.
+            let mut is_shown = || {
+                let end = (span.end as usize).saturating_sub(1);
+                takes_text && (kind == BACKTICK || !input.document.is_php && quotation.holds(end))
+            };
             // Who may write code there calls the type itself: by its name it is loaded past what the field's language allows.
             let is_taken = takes_code && kind != LOADED;
-            match is_taken || is_spoken(text, span) || is_shown() {
+            match is_all_shown || is_taken || is_spoken(text, span) || is_shown() {
                 true => found.mention(kind, span),
                 false => found.add(kind, span),
             }
@@ -164,6 +175,9 @@ impl Code {
         found.may_walk(scan.bytes_read(), scan.tokens());
     }
 }
+
+/// How often a source is read for what it does with a request.
+pub(super) const PHP_READINGS: usize = 4;
 
 /// The longest name of a function that is looked up.
 const NAME_BYTES_MAX: usize = 32;

@@ -152,7 +152,8 @@ impl Command {
         let is_whole_body = input.location.place == Place::Text;
         let takes_password = purpose::takes_password(input.location);
         let is_file = input.location.place == Place::FileContent;
-        let may_quote = purpose::may_mention(Class::Command, input.location);
+        let may_quote = input.document.is_file || purpose::may_mention(Class::Command, input.location);
+        let is_script = input.document.is_script;
         let is_step = purpose::takes_step(input.location);
         let sets_up = is_step || purpose::takes_configuration(input.location);
         let takes_code = purpose::takes_code(input.location) || purpose::takes_command_lines(input.location);
@@ -232,7 +233,10 @@ impl Command {
                         (true, false) => was_mentioned,
                         (true, true) => was_mentioned && surroundings.configures(&position, &call, is_step),
                         (false, true) => surroundings.configures(&position, &call, is_step),
-                        (false, false) => surroundings.mention(&position, &call),
+                        (false, false) => {
+                            is_script && surroundings.is_of_script(&position, &call)
+                                || surroundings.mention(&position, &call)
+                        }
                     };
             was_mentioned = is_mentioned;
             // A file is given to no shell as a piece of a command line; what is called one may be a field.

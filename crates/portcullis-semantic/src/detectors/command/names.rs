@@ -117,6 +117,19 @@ impl Names {
         })
     }
 
+    /// True if `text` begins with a command that tells about the system, reads or lists files, reaches other machines or runs what it is
+    /// given: those that a source of an application seldom starts.
+    pub fn asks_system(&self, text: &[u8]) -> bool {
+        let text = text.trim_ascii_start();
+        let ends = |b: &u8| !(b.is_ascii_alphanumeric() || b"_-./\\".contains(b));
+        let word = &text[..text.iter().position(ends).unwrap_or(text.len())];
+        let name = &word[word.iter().rposition(|b| matches!(b, b'/' | b'\\')).map_or(0, |at| at + 1)..];
+        self.get(name).is_some_and(|command| {
+            use Group::{Code, List, Net, Read, Recon, Shell};
+            matches!(command.group, Recon | List | Read | Net | Shell | Code)
+        })
+    }
+
     /// True for the name of a command that tells about the system.
     pub fn is_recon(&self, name: &[u8]) -> bool {
         self.get(name).is_some_and(|command| command.group == Group::Recon)

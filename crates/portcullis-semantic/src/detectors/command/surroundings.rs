@@ -45,6 +45,18 @@ impl<'n, 't> Surroundings<'n, 't> {
 }
 
 impl Surroundings<'_, '_> {
+    /// True if `call` stands as the commands of a script do: on a line of its own, or behind a sign that a space parts from it. What is
+    /// glued behind a sign on a line, or hidden there, is none.
+    pub fn is_of_script(&self, position: &Position, call: &Call) -> bool {
+        match position.sign {
+            Sign::Begin | Sign::Newline => true,
+            Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
+                self.text.get(position.at).is_some_and(u8::is_ascii_whitespace) && !call.is_hidden()
+            }
+            Sign::Substitution | Sign::Backtick => !call.is_hidden() && !call.has_host(),
+        }
+    }
+
     /// True if `call` stands as the commands of a set-up do, in a field for one: on a line that begins as those of its documents, or
     /// with a command, and behind a sign that a space parts from it. What is glued behind a sign, or hidden, is none.
     pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {

@@ -12,6 +12,7 @@ mod tests;
 
 use portcullis_types::Span;
 
+use super::document;
 use super::purpose::takes_text;
 use super::quotation::Quotation;
 use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
@@ -75,9 +76,13 @@ impl Detector for NoSql {
         }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
         // A sentence about operators has them in it; what ends a string or an object of the query is live in the middle of it, too.
-        let is_mention = !opens && (takes_text(input.location) || is_said(text));
+        let is_mention = input.document.is_file || !opens && (takes_text(input.location) || is_said(text));
         let is_file = input.location.place == Place::FileContent;
-        let mut scan = Scan { is_mention, is_file, ..Scan::new(text, found) };
+        let strings = match input.document.is_file && found.may_read(text.len()) {
+            true => document::quotes(text),
+            false => Vec::new(),
+        };
+        let mut scan = Scan { is_mention, is_file, strings, ..Scan::new(text, found) };
         if input.location.place == Place::Name {
             scan.name();
         }
@@ -97,13 +102,22 @@ struct Scan<'s, 't, 'f> {
     /// What stands in the text without breaking out of anything is named, not sent.
     is_mention: bool,
     is_file: bool,
+    /// Where the quotes of a program's strings stand, in a field for files.
+    strings: Vec<usize>,
     quotation: Quotation<'t>,
     found: &'s mut Found<'f>,
 }
 
 impl<'s, 't, 'f> Scan<'s, 't, 'f> {
     fn new(text: &'t [u8], found: &'s mut Found<'f>) -> Scan<'s, 't, 'f> {
-        Scan { text, is_mention: false, is_file: false, quotation: Quotation::new(text), found }
+        Scan {
+            text,
+            is_mention: false,
+            is_file: false,
+            strings: Vec::new(),
+            quotation: Quotation::new(text),
+            found,
+        }
     }
 
     fn add(&mut self, kind: KindId, from: usize, to: usize) {
@@ -354,7 +368,8 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             }
             let before = text[..semicolon].trim_ascii_end();
             let closes = before.len().checked_sub(1).is_some_and(|at| nesting.closes_foreign(at));
-            let is_live = closes && matches!(before.last(), Some(b'\'' | b'"'));
+            let is_string = || self.strings.binary_search(&(before.len() - 1)).is_ok();
+            let is_live = closes && matches!(before.last(), Some(b'\'' | b'"')) && !is_string();
             if returns && is_live {
                 self.add_live(SCRIPT_RETURN, semicolon, semicolon, after + 8);
             } else if returns {

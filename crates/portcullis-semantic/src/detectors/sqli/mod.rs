@@ -19,9 +19,9 @@ mod value;
 mod walk;
 
 use self::names::Names;
-use self::quotes::{Quotes, list_quotes};
+use self::quotes::{Quotes, list_quotes, statement_quotes};
 use self::walk::{Field, Walk};
-use super::purpose;
+use super::{document, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Model, Place, Profile, kinds};
 
 kinds! {
@@ -139,7 +139,7 @@ impl Detector for Sqli {
         let location = input.location;
         let field = Field {
             weights: &self.weights,
-            may_mention: purpose::may_mention(Class::Sqli, location),
+            may_mention: input.document.is_file || purpose::may_mention(Class::Sqli, location),
             is_password: purpose::takes_password(location),
             takes_conditions: purpose::takes_conditions(location),
             is_file,
@@ -178,7 +178,11 @@ impl Sqli {
     /// Reads the text behind each quote that something of SQL follows.
     fn behind_quotes(&self, input: &Input<'_>, walk: &mut Walk<'_, '_>, found: &mut Found<'_>) {
         let text = input.text;
-        let of_list = list_quotes(text);
+        let of_list = match input.document.is_file && found.may_read(text.len()) {
+            true if walk.is_script() => statement_quotes(text),
+            true => document::quotes(text),
+            false => list_quotes(text),
+        };
         for quote in [b'\'', b'"', b'`'] {
             if !input.groups.has(quote) {
                 continue;

@@ -1,6 +1,7 @@
 //! Which quotes of a text could end the literal it was pasted into.
 
 use memchr::{Memchr, memchr, memchr_iter};
+use portcullis_lex::sql::{Lexer, TokenKind};
 
 /// A quote, and whether it looks like one of a pair in the text itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,6 +196,18 @@ pub(super) fn list_quotes(text: &[u8]) -> Vec<usize> {
         };
         if !is_right {
             return Vec::new();
+        }
+    }
+    quotes
+}
+
+/// The quotes in the strings of a script of statements, strings of several lines among them. One that does not end is none.
+pub(super) fn statement_quotes(text: &[u8]) -> Vec<usize> {
+    let mut quotes = Vec::new();
+    for token in Lexer::new(text, 0) {
+        if matches!(token.kind, TokenKind::String { closed: true, .. } | TokenKind::QuotedName(true)) {
+            let start = token.span.start as usize;
+            quotes.extend(memchr::memchr3_iter(b'\'', b'"', b'`', token.span.of(text)).map(|at| start + at));
         }
     }
     quotes

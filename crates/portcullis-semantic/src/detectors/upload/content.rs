@@ -72,8 +72,8 @@ const READS: [&[u8]; 14] = [
     b"params[",
 ];
 
-/// Notes what is telling about `text`.
-pub(super) fn look(text: &[u8], scripts: &Scripts, found: &mut Found<'_>) {
+/// Notes what is telling about `text`. With `is_application` it is a source of PHP that runs nothing a request gives it.
+pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: &mut Found<'_>) {
     let mut from = 0;
     while let Some(Code { start: at, end, is_php }) = code(text, from) {
         from = end;
@@ -84,7 +84,7 @@ pub(super) fn look(text: &[u8], scripts: &Scripts, found: &mut Found<'_>) {
         let has = |words: &[&[u8]]| words.iter().any(|word| memmem::find(&block, word).is_some());
         let span = Span::new(at, end);
         let runs = has(&RUNS) || memchr::memchr(b'`', &block).is_some_and(|_| is_php);
-        if runs && has(&READS) {
+        if runs && has(&READS) && !is_application {
             found.add(WEB_SHELL, span);
         } else if runs {
             found.add(SERVER_CODE, span);

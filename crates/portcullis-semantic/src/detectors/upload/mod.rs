@@ -16,6 +16,7 @@ mod tests;
 
 use self::name::Names;
 use super::xss::Scripts;
+use super::{code, command};
 use crate::{ByteGroups, Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
@@ -41,12 +42,13 @@ kinds! {
 pub struct Upload {
     names: Names,
     scripts: Scripts,
+    shell: command::Names,
 }
 
 impl Upload {
     /// The detector with its data.
     pub fn new() -> Upload {
-        Upload { names: Names::new(), scripts: Scripts::new() }
+        Upload { names: Names::new(), scripts: Scripts::new(), shell: command::Names::new() }
     }
 }
 
@@ -76,7 +78,13 @@ impl Detector for Upload {
         match input.location.place {
             Place::FileName => self.names.look(input.text, found),
             _ if input.is_json => {}
-            _ => content::look(input.text, &self.scripts, found),
+            _ => {
+                let text = input.text;
+                let is_application = input.document.is_php
+                    && found.may_read(code::PHP_READINGS * text.len())
+                    && !code::runs_input(text, &self.shell);
+                content::look(text, is_application, &self.scripts, found);
+            }
         }
     }
 }

@@ -154,6 +154,14 @@ impl Detector for Xss {
         }
         let text = input.text;
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
+        // A page has scripts, loads others and listens to its reader. It is pasted into no other one.
+        if input.document.is_page && input.layers.is_empty() && found.may_read(text.len()) {
+            let active = active(text, &self.names);
+            if !active.attacks {
+                Reader::new(text, &self.names, found, true).data();
+                return;
+            }
+        }
         if input.groups.has(b'<') {
             let mut reader = Reader::new(text, &self.names, found, is_file);
             let is_hidden = reader.data();
@@ -353,35 +361,42 @@ impl Scripts {
 
     /// What the scripts of `document` do.
     pub fn of(&self, document: &[u8]) -> Active {
-        let mut name: &[u8] = b"";
-        let mut active = Active::default();
-        let note = |from: usize, to: usize| {
-            let effects = walk_code(&document[..to], from, &self.0).effects;
-            let tells = Effects::SEND.or(Effects::NAVIGATE).or(Effects::WRITE);
-            effects.any(Effects::DIALOG) || effects.any(Effects::DATA) && effects.any(tells)
-        };
-        for token in Lexer::new(document, Start::Data, 0) {
-            let bytes = token.span.of(document);
-            let (from, to) = (token.span.start as usize, token.span.end as usize);
-            match token.kind {
-                TokenKind::StartTag => active.runs |= name_is(bytes, "script"),
-                TokenKind::RawText(Raw::Script) => active.attacks |= note(from, to),
-                TokenKind::AttributeName => name = bytes,
-                TokenKind::AttributeValue { .. } => {
-                    let script = match scheme(bytes) {
-                        Some((Scheme::Script, at)) => Some(from + at),
-                        _ => (event_name(name).is_some() && !bytes.is_empty()).then_some(from),
-                    };
-                    if let Some(from) = script {
-                        active.runs = true;
-                        active.attacks |= note(from.min(to), to);
-                    }
-                }
-                _ => {}
-            }
-        }
-        active
+        active(document, &self.0)
     }
+}
+
+/// What the scripts of `document` do.
+fn active(document: &[u8], names: &Names) -> Active {
+    let mut name: &[u8] = b"";
+    let mut active = Active::default();
+    let note = |from: usize, to: usize, is_attribute: bool| {
+        let effects = walk_code(&document[..to], from, names).effects;
+        let tells = Effects::SEND.or(Effects::NAVIGATE).or(Effects::WRITE);
+        effects.any(Effects::DIALOG)
+            || effects.any(Effects::DATA) && effects.any(tells)
+            || is_attribute && effects.any(Effects::SEND)
+    };
+    for token in Lexer::new(document, Start::Data, 0) {
+        let bytes = token.span.of(document);
+        let (from, to) = (token.span.start as usize, token.span.end as usize);
+        match token.kind {
+            TokenKind::StartTag => active.runs |= name_is(bytes, "script"),
+            TokenKind::RawText(Raw::Script) => active.attacks |= note(from, to, false),
+            TokenKind::AttributeName => name = bytes,
+            TokenKind::AttributeValue { .. } => {
+                let script = match scheme(bytes) {
+                    Some((Scheme::Script, at)) => Some(from + at),
+                    _ => (event_name(name).is_some() && !bytes.is_empty()).then_some(from),
+                };
+                if let Some(from) = script {
+                    active.runs = true;
+                    active.attacks |= note(from.min(to), to, true);
+                }
+            }
+            _ => {}
+        }
+    }
+    active
 }
 
 /// Where the first name of an event handler with a value stands.

@@ -1,0 +1,188 @@
+//! What a text is as a whole, in a field that the site made for files: a page, a source of PHP, a program with strings in it.
+//!
+//! An editor, a wiki or an interface to a repository keeps such a text as it is. Nothing here says that a text is harmless: each reader
+//! says what of the whole is no piece of something else.
+
+use memchr::memmem;
+
+use crate::detectors::purpose;
+use crate::detectors::scan::has_at;
+use crate::{Location, Place};
+
+/// A text that is no longer may be a value, whatever the field is for.
+const VALUE_BYTES_MAX: usize = 96;
+
+/// See the module. Nothing of it holds for a text of one line, or in a field for anything else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Document {
+    /// The site made the field for files, and the text has several lines.
+    pub is_file: bool,
+    /// From its first sign on the text is a page, in a field for pages.
+    pub is_page: bool,
+    /// From its first sign on the text is a program of PHP.
+    pub is_php: bool,
+    /// It is a script, and its first line says for which program.
+    pub is_script: bool,
+}
+
+impl Document {
+    /// What `text` is at `location`.
+    pub fn of(location: Location<'_>, text: &[u8]) -> Document {
+        let is_upload = location.place == Place::FileContent;
+        let has_lines = text.len() > VALUE_BYTES_MAX && memchr::memchr(b'\n', text.trim_ascii()).is_some();
+        if !has_lines || !is_upload && !purpose::takes_file(location) {
+            return Document::default();
+        }
+        let begin = begin(text);
+        Document {
+            is_file: !is_upload,
+            is_page: !is_upload && purpose::takes_page(location) && is_page(begin),
+            is_php: begins_php(begin),
+            is_script: !is_upload
+                && begin.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/")),
+        }
+    }
+}
+
+/// The text from its first sign on, without the mark of UTF-8.
+fn begin(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start()
+}
+
+/// A page from its document type or its first element on, behind a declaration and comments.
+fn is_page(mut text: &[u8]) -> bool {
+    loop {
+        let end: &[u8] = match text {
+            [b'<', b'?', b'x', b'm', b'l', ..] => b"?>",
+            [b'<', b'!', b'-', b'-', ..] => b"-->",
+            _ => return has_at(text, 0, b"<!doctype html") || has_at(text, 0, b"<html"),
+        };
+        let Some(at) = memmem::find(text, end) else { return false };
+        text = text[at + end.len()..].trim_ascii_start();
+    }
+}
+
+fn begins_php(text: &[u8]) -> bool {
+    text.strip_prefix(b"<?php").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_whitespace))
+}
+
+/// Where the quotes of strings stand that begin and end on one line, as programs write them: in order. What stands before and behind a
+/// string is a sign, white space or the end of the line; the quotes within it are part of it. A quote that fits nowhere takes those behind it on its line out: a string of a statement may end there.
+pub(super) fn quotes(text: &[u8]) -> Vec<usize> {
+    let mut quotes = Vec::new();
+    let mut start = 0;
+    let mut before = None;
+    for line in text.split(|b| *b == b'\n') {
+        strings(line, start, before, &mut quotes);
+        start += line.len() + 1;
+        before = line.trim_ascii_end().last().copied().or(before);
+    }
+    quotes.sort_unstable();
+    quotes
+}
+
+/// The quotes of the strings of `line`, which begins at `start`; the last sign of the lines above is `above`.
+fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>) {
+    let is_word =
+        |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii());
+    let first = line.len() - line.trim_ascii_start().len();
+    let mut at = first;
+    while let Some(skipped) = line.get(at..).and_then(|rest| rest.iter().position(|b| b"'\"`\\".contains(b)))
+    {
+        let open = at + skipped;
+        let quote = line[open];
+        at = open + 1;
+        if quote == b'\\' {
+            at += 1;
+            continue;
+        }
+        let head = &line[..open];
+        let word = head.iter().rev().take_while(|b| is_word(Some(b))).count();
+        // `b'x'`, `L"x"`: letters of a prefix.
+        let prefix = &head[head.len() - word..];
+        let is_prefix = word <= PREFIX_MAX && prefix.iter().all(|b| b"bBrRuUfFLlxXnNeEqQ8".contains(b));
+        if word > 0 && !is_prefix {
+            if is_word(line.get(at)) {
+                // An apostrophe.
+                continue;
+            }
+            return;
+        }
+        if line[open..].starts_with(&[quote; 3]) {
+            // A text of several lines begins or ends.
+            return;
+        }
+        let Some(close) = string_end(line, at, quote) else { return };
+        if is_word(line.get(close + 1)) {
+            return;
+        }
+        // A line that begins with a string is an item of a list or goes on with what stands above it.
+        if open == first {
+            let goes_on = above.is_some_and(|b| b"([{,=:+?|&.<>\\\"'".contains(&b));
+            let is_item =
+                line[close + 1..].trim_ascii_start().first().is_some_and(|b| b",:;)]}.".contains(b));
+            if !goes_on && !(is_item && above.is_some()) {
+                return;
+            }
+        }
+        quotes
+            .extend(memchr::memchr3_iter(b'\'', b'"', b'`', &line[open..=close]).map(|at| start + open + at));
+        at = close + 1;
+    }
+}
+
+/// Letters before a string: `rb"x"`, `u8"x"`.
+const PREFIX_MAX: usize = 2;
+
+/// Where the string ends that began before `at`.
+fn string_end(line: &[u8], mut at: usize, quote: u8) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(quote, b'\\', line.get(at..)?)?;
+        match (line[at], line.get(at + 1)) {
+            (b'\\', _) => at += 2,
+            (_, Some(next)) if *next == quote => at += 2,
+            _ => return Some(at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let have: String = quotes(text.as_bytes()).iter().map(|at| format!("{at} ")).collect();
+        assert_eq!(have.trim(), want, "{text}");
+    }
+
+    #[test]
+    fn strings_of_a_line() {
+        check("x = 'a' + \"b'c\"", "4 6 10 12 14");
+        check(r"if (c == '\'' || c == '\\')", "9 11 12 22 25");
+        check("f(b'#!', L\"x\")", "3 6 10 12");
+        check("it's 'a'", "5 7");
+        check("x = 'it''s'", "4 7 8 10");
+        // A quote behind a word, or before one, ends something else.
+        check("x' or '1'='1", "");
+        check("a = 'b'; x' or '1'='1", "4 6");
+        check("x ' or '1'='1", "");
+        check("a' or 1=1 -- '", "");
+        check("' or 1=1 -- '", "");
+        check("x\n' or 1=1 -- '", "");
+        check("a = [\n  'b',\n  'c'\n]", "8 10 15 17");
+    }
+
+    #[test]
+    fn documents() {
+        let at = |name: &'static str| Location::new(Place::Json, name.as_bytes());
+        let long = "\n".repeat(VALUE_BYTES_MAX) + "x";
+        let is_page = |name, text: &str| Document::of(at(name), (text.to_owned() + &long).as_bytes()).is_page;
+        assert!(
+            is_page("content", "<!DOCTYPE html><html>") && is_page("html", "<?xml?>\n<!-- x -->\n<html>")
+        );
+        assert!(!is_page("content", "x <html>") && !is_page("content", "<p><html>"));
+        assert!(!is_page("comment", "<!doctype html>") && !is_page("q", "<!doctype html>"));
+        assert_eq!(Document::of(at("content"), b"<!doctype html>\n<p>"), Document::default());
+    }
+}
