@@ -4,7 +4,7 @@ use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Arg, BodyParser, BodySink as _, Doctype, Limits, Options, Report};
 use portcullis_types::Span;
 
-use crate::detectors::protocol;
+use crate::detectors::{document, protocol};
 use crate::leaves::{Leaves, hides_ascii};
 use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
 use crate::windows::{Behind, Windows};
@@ -127,6 +127,8 @@ impl Analysis {
         }
         let processor = named.or_else(|| sniff(body).filter(|by| !is_bytes || *by != Processor::UrlEncoded));
         let is_stored = self.stores && named.is_none() && is_document(body);
+        // Who stores a page reads no XML in it.
+        let processor = processor.filter(|_| !(is_stored && document::is_no_xml(body)));
         let Some(processor) = processor else {
             match is_stored {
                 true => self.windows(detectors, Behind::Code, body),

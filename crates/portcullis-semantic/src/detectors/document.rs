@@ -15,6 +15,8 @@ const VALUE_BYTES_MAX: usize = 96;
 /// See the module. Nothing of it holds for a text of one line, or in a field for anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
+    /// It has several lines, and is an uploaded file or stands in a field for files.
+    pub has_lines: bool,
     /// The site made the field for files, and the text has several lines.
     pub is_file: bool,
     /// From its first sign on the text is a page, in a field for pages.
@@ -35,6 +37,7 @@ impl Document {
         }
         let begin = begin(text);
         Document {
+            has_lines: true,
             is_file: !is_upload,
             is_page: !is_upload && purpose::takes_page(location) && is_page(begin),
             is_php: begins_php(begin),
@@ -42,6 +45,12 @@ impl Document {
                 && begin.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/")),
         }
     }
+}
+
+/// `text` is a page or a source of PHP from its first sign on: no document of XML, although it has elements.
+pub(crate) fn is_no_xml(text: &[u8]) -> bool {
+    let begin = begin(text);
+    is_page(begin) || begins_php(begin)
 }
 
 /// The text from its first sign on, without the mark of UTF-8.
@@ -121,7 +130,7 @@ fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>
             let goes_on = above.is_some_and(|b| b"([{,=:+?|&.<>\\\"'".contains(&b));
             let is_item =
                 line[close + 1..].trim_ascii_start().first().is_some_and(|b| b",:;)]}.".contains(b));
-            if !goes_on && !(is_item && above.is_some()) {
+            if !(goes_on || is_item && above.is_some()) {
                 return;
             }
         }

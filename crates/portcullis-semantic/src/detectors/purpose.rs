@@ -52,7 +52,10 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
         && (takes_text(location)
             || match class {
                 Class::Sqli => {
-                    takes_statements(location) || takes_conditions(location) || takes_password(location)
+                    takes_statements(location)
+                        || takes_conditions(location)
+                        || takes_password(location)
+                        || takes_formula(location)
                 }
                 Class::Ldap => takes_filters(location),
                 Class::Xss => takes_code(location) || quotes_code(location) || lists_words(location),
@@ -125,6 +128,17 @@ const NAME_BYTES_MAX: usize = 512;
 /// for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && is_text_name(location.name)
+}
+
+/// The field is for a pattern: `pattern`, `regex`.
+pub(super) fn takes_pattern(location: Location<'_>) -> bool {
+    const PATTERNS: &[&[u8]] = &[b"pattern", b"patterns", b"regex", b"regexp", b"regexes"];
+    is_of_body(location.place) && has_word(last_part(location.name), PATTERNS)
+}
+
+/// The field is for a formula of a sheet: `formula`.
+pub(super) fn takes_formula(location: Location<'_>) -> bool {
+    is_of_body(location.place) && has_word(last_part(location.name), &[b"formula", b"formulas", b"formulae"])
 }
 
 /// The field is for a file that an editor, a wiki or an interface to a repository keeps as it is: `content`, `source_code`, `wpTextbox1`,

@@ -152,6 +152,8 @@ impl Code {
         let (takes_code, takes_text) =
             (purpose::takes_code(location), purpose::may_mention(Class::Code, location));
         let mut quotation = Quotation::new(text);
+        let has_tag =
+            memchr::memmem::find(text, b"<?").is_some() || memchr::memmem::find(text, b"<%").is_some();
         let mut is_first = true;
         let mut scan = Scan::new(text, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
@@ -162,9 +164,10 @@ impl Code {
                 let end = (span.end as usize).saturating_sub(1);
                 takes_text && (kind == BACKTICK || !input.document.is_php && quotation.holds(end))
             };
+            let is_own = input.document.has_lines && !has_tag && is_of_program(text, fact, span, &self.shell);
             // Who may write code there calls the type itself: by its name it is loaded past what the field's language allows.
             let is_taken = takes_code && kind != LOADED;
-            match is_all_shown || is_taken || is_spoken(text, span) || is_shown() {
+            match is_all_shown || is_own || is_taken || is_spoken(text, span) || is_shown() {
                 true => found.mention(kind, span),
                 false => found.add(kind, span),
             }
@@ -214,6 +217,31 @@ fn is_spoken(text: &[u8], span: Span) -> bool {
         .map(|after| &after[..after.iter().take_while(|b| b.is_ascii_alphabetic()).count()]);
     follows_words && (word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!']))
 }
+
+/// In a program of several lines a call at `span` is its own: one that runs something other than what attacks run, and nothing of a
+/// request; or a name that says something in PHP only, of which there is none.
+fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) -> bool {
+    const REQUESTS: &[&[u8]] = &[
+        b"request", b"req.", b"params", b"query", b"input", b"argv", b"environ", b"cookie", b"header",
+        b"socket", b"recv", b"decode", b"$_",
+    ];
+    let rest = &text[span.end as usize..];
+    let arguments = &rest[..rest.len().min(ARGUMENTS_BYTES_MAX)];
+    let arguments = &arguments[..memchr::memchr(b'\n', arguments).unwrap_or(arguments.len())];
+    let inner =
+        arguments.iter().position(|b| matches!(b, b'\'' | b'"' | b'`')).map(|at| &arguments[at + 1..]);
+    match fact {
+        Fact::Info => true,
+        Fact::Execute | Fact::ShellArgument | Fact::Eval => {
+            !inner.is_some_and(|inner| shell.asks_system(inner))
+                && !REQUESTS.iter().any(|known| memchr::memmem::find(arguments, known).is_some())
+        }
+        _ => false,
+    }
+}
+
+/// Bytes of a call's arguments that are read for what it runs.
+const ARGUMENTS_BYTES_MAX: usize = 200;
 
 fn kind_of(fact: Fact) -> KindId {
     match fact {

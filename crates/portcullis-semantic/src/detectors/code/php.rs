@@ -18,9 +18,6 @@ const SOURCES: &[&[u8]] = &[
     b"$_cookie",
     b"$_files",
     b"$_server",
-    b"$_env",
-    b"$_session",
-    b"$globals",
     b"$http_",
     b"php://input",
     b"getallheaders",
@@ -213,7 +210,9 @@ impl Source<'_> {
                     let from = head.len().saturating_sub(80);
                     let from =
                         head[from..].iter().rposition(|b| b";=\n".contains(b)).map_or(from, |at| from + at);
-                    [&b"$_"[..], b"${"].iter().any(|known| memmem::find(&head[from..], known).is_some())
+                    [&b"$_"[..], b"${", b"$globals"]
+                        .iter()
+                        .any(|known| memmem::find(&head[from..], known).is_some())
                 }
                 Some(b')') => {
                     matches!(head[..head.len() - 1].trim_ascii_end().last(), Some(b'\'' | b'"')) && {
@@ -228,7 +227,9 @@ impl Source<'_> {
                     let dollar = head.len() - name;
                     name > 0
                         && head[..dollar].ends_with(b"$")
-                        && (head[..dollar].ends_with(b"$$") || self.given.contains_key(&head[dollar..]))
+                        && (head[..dollar].ends_with(b"$$")
+                            || self.given.contains_key(&head[dollar..])
+                            || self.is_given(part(self.text, open + 1, b')'), SENT))
                 }
             }
         })
@@ -420,6 +421,7 @@ mod tests {
             "<?php function a() { phpinfo(); }",
             "<?php function a() { $_ = $_SERVER['HTTP_X']; @assert($_); }",
             "<?php function a() { ${'_GET'}['x'](1); }",
+            "<?php function a($f) { $f($_GET['c']); }",
             "<?php SYSTEM($_get['c']);",
         ] {
             assert!(runs_input(text.as_bytes(), &command::Names::new()), "{text}");

@@ -105,6 +105,12 @@ fn begins_with_setting(line: &[u8]) -> bool {
 fn begins_with_command(names: &Names, line: &[u8]) -> bool {
     let line = &line[..line.len().min(HEAD_BYTES_MAX)];
     let line = line[..memchr::memchr(b'\n', line).unwrap_or(line.len())].trim_ascii();
+    // A step of a list: `2. sudo systemctl stop app; ...`
+    let digits = line.iter().take(3).take_while(|b| b.is_ascii_digit()).count();
+    let line = match &line[digits..] {
+        [b'.' | b')', b' ', rest @ ..] if digits > 0 => rest.trim_ascii_start(),
+        _ => line,
+    };
     // A step of a Dockerfile shows its command as a prompt does.
     let line = [&b"RUN "[..], b"CMD "].iter().find_map(|step| line.strip_prefix(*step)).unwrap_or(line);
     let is_prompt = matches!(line, [b'$' | b'#' | b'>' | b'%', b' ', ..]) || line.starts_with(b"PS ");

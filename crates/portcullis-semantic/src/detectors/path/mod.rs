@@ -287,7 +287,9 @@ impl PathTraversal {
         if path.dots > 2 {
             add(DOT_SEGMENTS);
         }
-        if (path.is_mixed || path.is_doubled) && ups + path.dots > 0 {
+        // A pattern escapes slashes and dots.
+        let is_pattern = purpose::takes_pattern(input.location) || input.document.is_file;
+        if (path.is_mixed || path.is_doubled) && ups + path.dots > 0 && !is_pattern {
             add(SEPARATORS);
         }
         let is_setting = ups == 0 && path.root.is_absolute() && path.dot_runs == 0 && is_own(input, target);

@@ -237,7 +237,11 @@ pub(in crate::detectors) fn names_own_file(location: Location<'_>) -> bool {
         b"workdir",
     ];
     let last = last_part(location.name);
-    is_of_body(location.place) && (has_word(last, WHOLE) || has_word(last, FILES) && has_word(last, OWNERS))
+    // `log.file.path`, as collectors of logs write it.
+    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".file.");
+    let is_of_file = || last == b"path" && above.is_some_and(|above| has_word(last_part(above), OWNERS));
+    is_of_body(location.place)
+        && (has_word(last, WHOLE) || has_word(last, FILES) && has_word(last, OWNERS) || is_of_file())
 }
 
 /// The field is called `path` and no more: where something lies on the machine, or below a folder of the site.
@@ -358,7 +362,11 @@ mod tests {
                 && names_own_file(at("volumes"))
         );
         assert!(
-            !names_own_file(at("path")) && !names_own_file(at("file")) && !names_own_file(at("filename"))
+            names_own_file(at("log.file.path"))
+                && !names_own_file(at("x.file.path"))
+                && !names_own_file(at("path"))
+                && !names_own_file(at("file"))
+                && !names_own_file(at("filename"))
         );
         assert!(
             lists_words(at("disallowed_keys")) && !lists_words(at("keys")) && !lists_words(at("disallowed"))

@@ -11,6 +11,7 @@
 
 mod names;
 
+use memchr::memmem;
 use portcullis_types::Span;
 
 use crate::{Class, Detector, Found, Input, Place, Profile, kinds};
@@ -219,10 +220,16 @@ fn has_hidden_script(path: &[u8]) -> bool {
 /// Extensions that a server runs.
 const SERVED: [&[u8]; 9] = [b"php", b"php5", b"phtml", b"asp", b"aspx", b"jsp", b"jspx", b"cfm", b"cgi"];
 
-/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`.
+/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`; its interface reads and
+/// writes them: `/api/v4/projects/7/repository/files/.gitlab-ci.yml`, `/repos/team/project/contents/.gitignore`.
 fn is_repository(path: &[u8]) -> bool {
     let mut segments = path.split(|&b| b == b'/').skip(3).take(3);
     segments.any(|segment| matches!(segment, b"blob" | b"raw" | b"tree" | b"blame" | b"browse"))
+        || memmem::find(path, b"/repository/files/").is_some()
+        || path.starts_with(b"/repos/") && memmem::find(path, b"/contents/").is_some()
+        || path.starts_with(b"/api/")
+            && memmem::find(path, b"/repos/")
+                .is_some_and(|at| memmem::find(&path[at..], b"/contents/").is_some())
 }
 
 /// `path` decoded once, in lower case, with single slashes and without what `;` begins; how long it is.

@@ -181,6 +181,10 @@ impl Sqli {
         let of_list = match input.document.is_file && found.may_read(text.len()) {
             true if walk.is_script() => statement_quotes(text),
             true => document::quotes(text),
+            // `=A1&" - "&B1`: what stands between quotes is text to a sheet.
+            false if text.starts_with(b"=") && purpose::takes_formula(input.location) => {
+                document::quotes(text)
+            }
             false => list_quotes(text),
         };
         for quote in [b'\'', b'"', b'`'] {
@@ -204,7 +208,9 @@ impl Sqli {
             }
             walk.forget_lists();
         }
-        if input.groups.has(b'$') {
+        let pairs_up =
+            || input.document.is_file && memchr::memmem::find_iter(text, b"$$").count().is_multiple_of(2);
+        if input.groups.has(b'$') && !pairs_up() {
             // Behind PostgreSQL's dollar quotes.
             for at in memchr::memmem::find_iter(text, b"$$") {
                 if walk::may_follow_quote(&text[at + 2..]) {

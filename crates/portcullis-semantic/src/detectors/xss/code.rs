@@ -5,7 +5,7 @@ use portcullis_types::Span;
 use super::effects::{Effects, Outcome};
 use super::script::{walk, walk_behind};
 use super::*;
-use crate::detectors::purpose;
+use crate::detectors::{document, purpose};
 use crate::{Found, Input};
 
 /// Line ends from which a text is a program or an article.
@@ -43,11 +43,18 @@ impl Xss {
             }
             let mut reading = Reading::FirstQuote;
             let mut before = None;
+            let strings = match input.document.is_file {
+                true => document::quotes(text),
+                false => Vec::new(),
+            };
             // To where quotes that open and quotes that close were read already: each reading takes every other quote for the
             // one or the other, and another one begins only where it ended.
             let mut read_to = [0; 2];
             for (number, at) in memchr::memchr_iter(quote, text).enumerate() {
                 let opening = before.replace(at);
+                if strings.binary_search(&at).is_ok() {
+                    continue;
+                }
                 // A fence of Markdown.
                 if quote == b'`'
                     && text[at.saturating_sub(2)..].windows(3).take(3).any(|three| three == b"```")
