@@ -47,10 +47,40 @@ impl Document {
     }
 }
 
-/// `text` is a page or a source of PHP from its first sign on: no document of XML, although it has elements.
+/// `text` is a page, a piece of one or a source of PHP from its first sign on: no document of XML, although it has elements.
 pub(crate) fn is_no_xml(text: &[u8]) -> bool {
+    const PIECES: &[&[u8]] = &[
+        b"div",
+        b"p",
+        b"section",
+        b"article",
+        b"main",
+        b"header",
+        b"footer",
+        b"nav",
+        b"form",
+        b"table",
+        b"ul",
+        b"ol",
+        b"h1",
+        b"h2",
+        b"h3",
+        b"span",
+        b"a",
+        b"script",
+        b"style",
+        b"link",
+        b"meta",
+        b"head",
+        b"body",
+        b"template",
+        b"fieldset",
+        b"button",
+    ];
     let begin = begin(text);
-    is_page(begin) || begins_php(begin)
+    let name = begin.strip_prefix(b"<").unwrap_or_default();
+    let name = &name[..name.iter().take(16).take_while(|b| b.is_ascii_alphanumeric()).count()];
+    is_page(begin) || begins_php(begin) || PIECES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// The text from its first sign on, without the mark of UTF-8.
@@ -64,7 +94,12 @@ fn is_page(mut text: &[u8]) -> bool {
         let end: &[u8] = match text {
             [b'<', b'?', b'x', b'm', b'l', ..] => b"?>",
             [b'<', b'!', b'-', b'-', ..] => b"-->",
-            _ => return has_at(text, 0, b"<!doctype html") || has_at(text, 0, b"<html"),
+            // `<template>`: a component of Vue, with its script beside it.
+            _ => {
+                return has_at(text, 0, b"<!doctype html")
+                    || has_at(text, 0, b"<html")
+                    || text.starts_with(b"<template>") && memmem::find(text, b"</template>").is_some();
+            }
         };
         let Some(at) = memmem::find(text, end) else { return false };
         text = text[at + end.len()..].trim_ascii_start();
@@ -72,6 +107,11 @@ fn is_page(mut text: &[u8]) -> bool {
 }
 
 fn begins_php(text: &[u8]) -> bool {
+    // A program for a terminal names its interpreter first.
+    let text = match text.strip_prefix(b"#!").and_then(|rest| Some((rest, memchr::memchr(b'\n', rest)?))) {
+        Some((rest, end)) => rest[end..].trim_ascii_start(),
+        None => text,
+    };
     text.strip_prefix(b"<?php").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_whitespace))
 }
 

@@ -99,7 +99,12 @@ pub fn is_made_for(class: Class, name: &[u8]) -> bool {
         && match class {
             Class::Sqli | Class::Xss | Class::Code | Class::Command if takes_password(location) => true,
             Class::Sqli => takes_statements(location),
-            Class::Xss => takes_scripts(location) || takes_markup(location) || takes_code(location),
+            Class::Xss => {
+                takes_scripts(location)
+                    || takes_markup(location)
+                    || takes_code(location)
+                    || takes_xml(location)
+            }
             Class::Code => takes_code(location),
             Class::Command => {
                 takes_code(location)
@@ -114,7 +119,10 @@ pub fn is_made_for(class: Class, name: &[u8]) -> bool {
                     || names_own_folder(location)
             }
             Class::Ssrf | Class::RemoteFile => {
-                names_address(location) || names_own_service(location) || takes_configuration(location)
+                names_address(location)
+                    || names_own_service(location)
+                    || takes_configuration(location)
+                    || names_redirect(location)
             }
             Class::Crlf => takes_scripts(location) || takes_markup(location) || takes_headers(location),
             _ => false,
@@ -128,6 +136,17 @@ const NAME_BYTES_MAX: usize = 512;
 /// for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && is_text_name(location.name)
+}
+
+/// The field is for a document of XML: `xml`, `bpmn`, `plist`.
+fn takes_xml(location: Location<'_>) -> bool {
+    has_last_word(location.name, &[b"xml", b"bpmn", b"wsdl", b"xsd", b"plist"])
+}
+
+/// The field says where a login leads back to: programs for a desk or a terminal wait on the machine itself (RFC 8252).
+fn names_redirect(location: Location<'_>) -> bool {
+    let last = last_part(location.name);
+    has_word(last, &[b"redirect"]) && has_word(last, &[b"uri", b"uris", b"url", b"urls"])
 }
 
 /// The field is for a pattern: `pattern`, `regex`.
@@ -916,6 +935,52 @@ mod tests {
         {
             assert!(!may(name), "{name:?}");
         }
+    }
+
+    #[test]
+    fn fields_that_rules_leave_out() {
+        for name in ["redirect_uri", "redirectUris", "oauth[redirect_uri]", "post_logout_redirect_uri"] {
+            assert!(is_made_for(Class::Ssrf, name.as_bytes()), "{name}");
+        }
+        for name in ["uri", "redirect", "next", "return_url", "image_redirect"] {
+            assert!(!names_redirect(at(Place::Json, name)), "{name}");
+        }
+        assert!(is_made_for(Class::Xss, b"bpmn_xml") && !is_made_for(Class::Xss, b"xml_id"));
+        assert!(!is_made_for(Class::Sqli, b"redirect_uri") && !is_made_for(Class::Sqli, b"xml"));
+    }
+
+    #[test]
+    fn fields_for_files() {
+        for name in [
+            "content",
+            "files.contents",
+            "source_code",
+            "wpTextbox1",
+            "file.data",
+            "asset[value]",
+            "body_html",
+        ] {
+            assert!(takes_page(at(Place::Json, name)) && takes_page(at(Place::Form, name)), "{name}");
+            assert!(!takes_page(at(Place::Query, name)) && !takes_file(at(Place::Header, name)), "{name}");
+        }
+        assert!(takes_file(at(Place::Json, "text")) && !takes_page(at(Place::Json, "text")));
+        for name in [
+            "content_type",
+            "code_id",
+            "id",
+            "q",
+            "data",
+            "value",
+            "comment",
+            "message",
+            "description",
+            "filename",
+            "bodyClass",
+            "url",
+        ] {
+            assert!(!takes_file(at(Place::Json, name)), "{name}");
+        }
+        assert!(!takes_page(at(Place::Form, "id[]content")) && !takes_page(at(Place::Form, "id\0content")));
     }
 
     #[test]

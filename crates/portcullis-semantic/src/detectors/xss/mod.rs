@@ -154,16 +154,14 @@ impl Detector for Xss {
         }
         let text = input.text;
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
-        // A page has scripts, loads others and listens to its reader. It is pasted into no other one.
-        if input.document.is_page && input.layers.is_empty() && found.may_read(text.len()) {
-            let active = active(text, &self.names);
-            if !active.attacks {
-                Reader::new(text, &self.names, found, true).data();
-                return;
-            }
-        }
+        // A page has scripts of its own, loads others and listens to its reader.
+        let is_own_page = input.document.is_page
+            && input.layers.is_empty()
+            && found.may_read(text.len())
+            && !active(text, &self.names).attacks;
         if input.groups.has(b'<') {
             let mut reader = Reader::new(text, &self.names, found, is_file);
+            reader.is_own_page = is_own_page;
             let is_hidden = reader.data();
             if reader.found.may_walk(text.len(), reader.tokens) && is_hidden {
                 let before = reader.tokens;

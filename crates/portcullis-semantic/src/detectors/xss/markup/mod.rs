@@ -44,6 +44,8 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     form: Option<Span>,
     /// In a tag of the page, behind a quote.
     pub is_quoted: bool,
+    /// All of the text is a page, in a field for pages, whose scripts do nothing that attacks do.
+    pub is_own_page: bool,
 }
 
 /// The start tag that is read.
@@ -123,6 +125,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             form: None,
             reads_data: false,
             is_quoted: false,
+            is_own_page: false,
         }
     }
 
@@ -453,11 +456,37 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             matches!(kind, HALF_OPEN | SCRIPT_EMPTY | SCRIPT_TAG | PAGE_ELEMENT)
                 && purpose::lists_words(self.found.location)
         };
-        match loose || self.is_mention || is_listed() || self.is_shown(span) {
+        let is_own = self.is_own_page && is_of_page(kind);
+        match loose || is_own || self.is_mention || is_listed() || self.is_shown(span) {
             true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
     }
+}
+
+/// What whole pages have: style sheets, scripts and forms. Addresses that are scripts, documents in attributes, plug-ins, handlers that
+/// load or show something and what hides any of them are not.
+fn is_of_page(kind: KindId) -> bool {
+    matches!(
+        kind,
+        PAGE_ELEMENT
+            | LINK
+            | SCRIPT_LOCAL
+            | SCRIPT_SOURCE
+            | SCRIPT_CODE
+            | SCRIPT_SINK
+            | SCRIPT_TAG
+            | SCRIPT_EMPTY
+            | SCRIPT_ENDED
+            | EVENT_CODE
+            | STYLE_IMPORT
+            | FOREIGN
+            | FRAME
+            | FORM
+            | HALF_OPEN
+            | SLASH
+            | BREAK_OUT
+    )
 }
 
 /// `export default {`, `import { a } from 'b'`
