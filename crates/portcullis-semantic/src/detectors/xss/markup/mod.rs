@@ -67,6 +67,8 @@ struct Element {
     has_plain_source: bool,
     /// The address is quoted and leads to a path of the same site.
     is_local: bool,
+    /// The address is quoted and another site's by HTTPS.
+    is_secure: bool,
     /// The address is that of a script which counts or embeds, and runs nothing of its owner's.
     is_widget: bool,
     is_refresh: bool,
@@ -97,6 +99,7 @@ impl Element {
             has_foreign_source: false,
             has_plain_source: false,
             is_local: false,
+            is_secure: false,
             is_widget: false,
             is_refresh: false,
             has_style_relation: false,
@@ -162,6 +165,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     pub fn seen_through(&mut self) {
         let had = self.runs;
         self.runs = false;
+        // What only another parser sees is none of the page's own.
+        self.is_own_page = false;
         for token in Lexer::new(self.text, Start::Data, 0).seeing_through() {
             self.token(token);
         }
@@ -285,7 +290,9 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         let loads = self.element.has_source;
         self.note_data(&outcome);
         if outcome.effects.any(Effects::SINKS) || self.element.is_script_language {
-            self.run(SCRIPT_SINK, whole, false);
+            let hides = Effects::COMPUTED.or(Effects::INDIRECT).or(Effects::OBFUSCATED);
+            let is_own = self.is_own_page && !self.element.is_script_language && !outcome.effects.any(hides);
+            self.run(SCRIPT_SINK, whole, is_own);
             return;
         }
         let is_said = is_sentence(&self.text[..self.element.name.start as usize]);
@@ -360,7 +367,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         if is("script") {
             if element.has_source && !element.is_local {
                 let is_usual = element.is_widget && purpose::takes_markup(self.found.location);
-                self.run(SCRIPT_SOURCE, element.name, is_usual);
+                self.run(SCRIPT_SOURCE, element.name, is_usual || self.is_own_page && element.is_secure);
             } else if element.has_source {
                 self.run(SCRIPT_LOCAL, element.name, false);
             } else if !closed || element.name.end as usize == self.text.len() {
@@ -472,12 +479,8 @@ fn is_of_page(kind: KindId) -> bool {
         PAGE_ELEMENT
             | LINK
             | SCRIPT_LOCAL
-            | SCRIPT_SOURCE
             | SCRIPT_CODE
-            | SCRIPT_SINK
             | SCRIPT_TAG
-            | SCRIPT_EMPTY
-            | SCRIPT_ENDED
             | EVENT_CODE
             | STYLE_IMPORT
             | FOREIGN
