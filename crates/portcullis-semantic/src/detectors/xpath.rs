@@ -55,7 +55,9 @@ impl Detector for Xpath {
             && (matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
                 || names_function(text, first)
                 || loads(text, first));
-        let mut scan = Scan { text, is_mention: break_out.is_none() && !is_path, count: 0, found };
+        // A program's quotes and brackets are its own.
+        let is_mention = input.document.is_file || break_out.is_none() && !is_path;
+        let mut scan = Scan { text, is_mention, count: 0, found };
         if let Some(end) = break_out {
             scan.operand(end);
         }

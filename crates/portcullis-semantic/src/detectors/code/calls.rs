@@ -74,6 +74,8 @@ impl<'t> Scan<'_, 't> {
             }
             // A page opens a window: no file of the server.
             Group::Open if self.is_of_window(span) => {}
+            // The module of the folder above.
+            Group::Open if span.of(self.text) == b"require" && argument == Argument::Text(b"..") => {}
             Group::Open if matches!(argument, Argument::Text(text) if is_telling_file(text)) => {
                 self.note(Fact::File, span);
                 self.note(Fact::FileArgument, span);

@@ -16,6 +16,7 @@ use super::document;
 use super::purpose::takes_text;
 use super::quotation::Quotation;
 use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
+use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
 use said::{closes_its_own, is_said, is_statement};
 use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
@@ -78,7 +79,12 @@ impl Detector for NoSql {
         // A sentence about operators has them in it; what ends a string or an object of the query is live in the middle of it, too.
         let is_mention = input.document.is_file || !opens && (takes_text(input.location) || is_said(text));
         let is_file = input.location.place == Place::FileContent;
-        let strings = match input.document.is_file && found.may_read(text.len()) {
+        let has_return = || memchr::memmem::find(text, b"return").is_some();
+        let strings = match input.document.is_file
+            && input.groups.has(b';')
+            && has_return()
+            && found.may_read(text.len() / LOOK_SHARE)
+        {
             true => document::quotes(text),
             false => Vec::new(),
         };

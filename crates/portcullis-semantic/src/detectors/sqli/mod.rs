@@ -22,6 +22,7 @@ use self::names::Names;
 use self::quotes::{Quotes, list_quotes, statement_quotes};
 use self::walk::{Field, Walk};
 use super::{document, purpose};
+use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Model, Place, Profile, kinds};
 
 kinds! {
@@ -178,7 +179,7 @@ impl Sqli {
     /// Reads the text behind each quote that something of SQL follows.
     fn behind_quotes(&self, input: &Input<'_>, walk: &mut Walk<'_, '_>, found: &mut Found<'_>) {
         let text = input.text;
-        let of_list = match input.document.is_file && found.may_read(text.len()) {
+        let of_list = match input.document.is_file && found.may_read(text.len() / LOOK_SHARE) {
             true if walk.is_script() => statement_quotes(text),
             true => document::quotes(text),
             // `=A1&" - "&B1`: what stands between quotes is text to a sheet.

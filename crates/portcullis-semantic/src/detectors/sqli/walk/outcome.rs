@@ -145,7 +145,13 @@ impl Walk<'_, '_> {
     pub(super) fn comment(&mut self, comment: Comment, span: Span) -> bool {
         match comment {
             Comment::VersionOpen => {
-                self.note(VERSION_COMMENT, span);
+                // The banner of a script or a style sheet: lines that begin with a star.
+                let rest = &self.text[span.end as usize..];
+                let is_line_end = rest.first().is_some_and(|b| matches!(b, b'\r' | b'\n'));
+                let is_banner = is_line_end && rest.trim_ascii_start().starts_with(b"* ");
+                if !is_banner {
+                    self.note(VERSION_COMMENT, span);
+                }
                 true
             }
             Comment::Exponent => {

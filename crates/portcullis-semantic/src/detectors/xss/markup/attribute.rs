@@ -48,8 +48,10 @@ impl Reader<'_, '_, '_, '_> {
                 let quiet = ["hidden", "submit", "button", "image", "reset"];
                 self.element.is_password = name_is(kind, "password");
                 self.element.is_quiet = quiet.iter().any(|known| name_is(kind, known));
-                self.element.is_data = bytes.trim_ascii().eq_ignore_ascii_case(b"application/json")
-                    || bytes.trim_ascii().eq_ignore_ascii_case(b"application/ld+json");
+                // Types of a script element that no browser runs.
+                const DATA: &[&str] =
+                    &["application/json", "application/ld+json", "text/html", "text/template", "text/plain"];
+                self.element.is_data = DATA.iter().any(|known| name_is(kind, known));
             }
         } else if name_is(name, "attributename") {
             if event_name(bytes).is_some() {
