@@ -13,6 +13,7 @@ use portcullis_types::Span;
 use crate::detector::{Detector, Found, Input};
 use crate::detectors::document::Document;
 use crate::detectors::protocol::WORK_LIMIT;
+use crate::detectors::upload;
 use crate::gate::{Candidates, Gate};
 use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
 use crate::memo::{Known, Memo, Memory, Seen};
@@ -286,6 +287,17 @@ impl Analysis {
     /// What was found in the values from number `from` on of one of `classes` counts for nothing.
     pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class]) {
         self.findings.retain(|found| (found.value as usize) < from || !classes.contains(&found.class));
+    }
+
+    /// Takes back what was found in the name of a file, value number `name`, if its contents, all of it, show that it means no harm.
+    pub(crate) fn excuse_name(&mut self, name: usize, contents: &[u8]) {
+        let is_name = |found: &Finding| found.value as usize == name && upload::is_server_name(found);
+        if self.findings.iter().any(is_name)
+            && self.work.charge(contents.len())
+            && upload::is_harmless(contents)
+        {
+            self.findings.retain(|found| !is_name(found));
+        }
     }
 
     /// Looks at a window of a file for what stands in files whatever they are: code and scripts.

@@ -133,6 +133,8 @@ pub(crate) struct Open {
     /// The name of the element or of the file's field.
     name: Vec<u8>,
     spare: Vec<u8>,
+    /// The number of the value that the name of the open file is, if something was found in it.
+    file_name: usize,
 }
 
 impl<'a> Leaves<'a> {
@@ -243,6 +245,7 @@ impl BodySink for Leaves<'_> {
     }
 
     fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
+        self.open.file_name = self.analysis.values_len();
         self.value(Place::FileName, field_name, filename);
         self.name(field_name);
         self.open.windows.begin(Behind::Code);
@@ -256,6 +259,9 @@ impl BodySink for Leaves<'_> {
     fn file_end(&mut self, _size: u64) {
         let location = Location::new(Place::FileContent, &self.open.name);
         let whole = self.open.windows.end(self.analysis, self.detectors, location);
+        if let Some(whole) = whole {
+            self.analysis.excuse_name(self.open.file_name, whole);
+        }
         if let Some(whole) = whole.filter(|whole| whole.len() <= FIELD_BYTES_MAX) {
             self.analysis.texts(self.detectors, location, whole);
         }

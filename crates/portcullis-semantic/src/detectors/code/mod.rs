@@ -20,7 +20,7 @@ mod tests;
 use portcullis_types::Span;
 
 use self::names::{Group, Names};
-pub(super) use self::php::runs_input;
+pub(super) use self::php::{is_harmless, runs_input};
 use self::scan::{Fact, Scan};
 use super::quotation::Quotation;
 use super::scan::is_one_of;

@@ -16,7 +16,7 @@ mod tests;
 
 use self::name::Names;
 use super::xss::Scripts;
-use super::{code, command};
+use super::{code, command, document};
 use crate::{ByteGroups, Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
@@ -56,6 +56,18 @@ impl Default for Upload {
     fn default() -> Self {
         Upload::new()
     }
+}
+
+/// The finding is that servers run a file of this name.
+pub(crate) fn is_server_name(finding: &crate::Finding) -> bool {
+    finding.class == Class::Upload && finding.kind.id == KINDS[usize::from(SERVER_NAME.0)].id
+}
+
+/// The file with these `contents`, all of it, is a source of PHP that a server may run: it runs, reads and sends nothing, whatever a
+/// request gives it.
+pub(crate) fn is_harmless(contents: &[u8]) -> bool {
+    let location = crate::Location::of(Place::FileContent);
+    document::Document::of(location, contents).is_php && code::is_harmless(contents)
 }
 
 /// A name's dot, or a line of directives or a tag in a content.

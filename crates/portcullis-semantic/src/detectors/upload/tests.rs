@@ -124,3 +124,39 @@ fn contents_pass() {
         passes_at(Class::Upload, Place::FileContent, "file", text);
     }
 }
+
+/// A file that servers run by its name passes only if all of it does nothing that matters.
+#[test]
+fn sources_that_servers_may_run() {
+    let blocks = |name: &str, contents: &str| {
+        let body = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"{name}\"\r\n\r\n{contents}\r\n--b--\r\n"
+        );
+        let detectors = crate::Detectors::new();
+        let mut analysis = crate::Analysis::new();
+        analysis.request_body(&detectors, b"multipart/form-data; boundary=b", body.as_bytes());
+        analysis.worst(&detectors, crate::Level::Balanced).is_some_and(|s| s.blocks(crate::Level::Balanced))
+    };
+    let class = "<?php\nnamespace App;\n\n/** A page of the application, with a title. */\nclass Page\n{\n    function title() { return $this->title; }\n";
+    assert!(!blocks("Page.php", &format!("{class}}}\n")));
+    for rest in [
+        "}\nsystem($_GET['c']);\n",
+        "    function a($f) { $f('id'); }\n}\n",
+        "}\ninclude $_GET['p'];\n",
+        "}\necho `id`;\n",
+    ] {
+        assert!(blocks("Page.php", &format!("{class}{rest}")), "{rest}");
+    }
+    for contents in [
+        "x",
+        "<?php echo 1;",
+        "",
+        "GIF89a",
+        "no code of PHP\nin several lines\nof text that is long\nenough to be a file of some kind\nor other, it seems.\n",
+    ] {
+        assert!(blocks("Page.php", contents), "{contents}");
+    }
+    for name in ["Page.php.jpg\0.php", "Page.phar.php.", "Page.php%00.jpg", ".htaccess"] {
+        assert!(blocks(name, &format!("{class}}}\n")), "{name}");
+    }
+}
