@@ -15,6 +15,7 @@ kinds! {
     STATUS_LINE "crlf.status-line" Critical "a line that begins another response or request";
     BODY "crlf.body" Error "an empty line, and markup behind it: the body of a response";
     LOOK_ALIKE "crlf.look-alike" Error "characters that become line ends when their high byte is cut off";
+    LOOK_ALIKES "crlf.look-alikes" Critical "two such characters side by side";
     WRITTEN "crlf.written" Notice "line ends written as escapes";
     ONE_LINE "crlf.one-line" Error "a line end in a place that is one line";
     STORE_COMMAND "crlf.store-command" Critical "a line that is a command to Redis or memcached";
@@ -71,6 +72,10 @@ impl Detector for Crlf {
             };
             if writing == Writing::LookAlike {
                 add(LOOK_ALIKE, next);
+                // U+560A and U+560D side by side are in no text.
+                if next - start >= 6 {
+                    add(LOOK_ALIKES, next);
+                }
             }
             let line = next + text[next..].iter().take(4).take_while(|b| matches!(b, b' ' | b'\t')).count();
             // `/a%0d%0aAny-Header:x`: a line end within the path of an address.
@@ -344,6 +349,7 @@ mod tests {
         blocks(Crlf, "%0d%0aLocation:%20http://a.example", "response-header encoded");
         blocks(Crlf, "en\nContentLength: 0\n\nHTTP/1.1 200 OK", "response-header status-line");
         blocks(Crlf, "\u{560A}\u{560D}content-type:text/html", "look-alike response-header");
+        blocks(Crlf, "\u{560A}\u{560D}Location:x", "look-alikes");
         blocks(Crlf, "a\\r\\nSet-Cookie: x=1", "response-header written");
         blocks_at(Crlf, Place::Cookie, "en%0d%0aX-Any: 1", "response-header encoded");
         blocks(Crlf, "1\r\nX-Any: 1", "response-header");

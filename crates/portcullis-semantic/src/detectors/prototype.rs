@@ -65,8 +65,14 @@ impl Detector for Prototype {
             let joint = &text[after..next];
             let is_key = is_structure && joint.contains(&b'{');
             let is_step = is_name || at == first || at == first + 1 && !is_word(text[first]);
+            let is_part = |b: &u8| is_word(*b) || b".[]'\"".contains(b);
+            let end = next + 9 + text[next + 9..].iter().take(80).take_while(|b| is_part(b)).count();
+            let is_assigned = text.len() <= PATH_BYTES_MAX
+                && text[first..next].iter().all(is_part)
+                && text.get(end) == Some(&b'=')
+                && text.get(end + 1) != Some(&b'=');
             let is_path = matches!(joint, b"." | b"[" | b"][" | b"['" | b"[\"" | b"%5B" | b"']['");
-            let kind = if is_key || is_step && is_path { CONSTRUCTOR } else { MENTION };
+            let kind = if is_key || (is_step || is_assigned) && is_path { CONSTRUCTOR } else { MENTION };
             found.add(kind, Span::new(at, next + 9));
         }
     }
@@ -88,6 +94,7 @@ mod tests {
         blocks(Prototype, "__proto__.admin=1", "proto");
         blocks(Prototype, "a.__proto__.b=1", "proto");
         blocks(Prototype, "a[__proto__][b]=1", "proto");
+        blocks(Prototype, "a[constructor][prototype][b]=1", "constructor");
     }
 
     #[test]

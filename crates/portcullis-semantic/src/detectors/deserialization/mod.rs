@@ -66,7 +66,7 @@ impl Default for Deserialization {
 
 /// Each form has a digit or one of the signs.
 static PROFILE: Profile = Profile::new(Class::Deserialization, KINDS)
-    .needs(ByteGroups::of(b"0:!$@<.\n("))
+    .needs(ByteGroups::of(b"0:!$@<.\n(\\"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/deserialization.tsv"));
 
@@ -128,6 +128,9 @@ impl Detector for Deserialization {
             types::pairs_in_json(&self.types, text, found);
             types::value(&self.types, input, found);
         }
+        if input.groups.has(b'\\') {
+            types::class_of_php(text, found);
+        }
         if input.groups.has(b':') {
             connection::detect(text, found);
         }
@@ -178,6 +181,11 @@ const HINTS: &[Hint] = &[
     Hint::text("xstream"),
     Hint::text("sorted-set"),
     Hint::text("<sun."),
+    Hint::text("groovy."),
+    Hint::text("__jsonclass__"),
+    Hint::text("fnstream"),
+    Hint::text("pendingbroadcast"),
+    Hint::text("monolog\\handler"),
     Hint::text("serialization="),
     Hint::text("\"^o\""),
     Hint::text("json_class"),

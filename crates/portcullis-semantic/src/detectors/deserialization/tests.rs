@@ -107,6 +107,9 @@ fn other_containers() {
         "xml-gadget",
     );
     attack(b"{\"as \":{\"class\":\"A\",\"__construct()\":[1]}}", "constructor-key");
+    attack(b"\\GuzzleHttp\\Psr7\\FnStream", "gadget-type");
+    attack(b"{\"__jsonclass__\":[\"os.system\",\"id\"]}", "gadget-type");
+    attack(b"<tree-map><comparator class=\"groovy.util.Expando\"/></tree-map>", "xml-gadget");
     attack(b"{\"^o\":\"Gem::SpecFetcher\"}", "gadget-type");
     attack(
         b"{\"type\":\"org.apache.xbean.propertyeditor.JndiConverter\",\"asText\":\"ldap://a.example/a\"}",

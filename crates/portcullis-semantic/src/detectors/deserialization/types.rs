@@ -99,8 +99,30 @@ pub(super) fn names_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
     }
 }
 
+/// Classes of PHP that gadgets begin with, as a value by itself.
+pub(super) fn class_of_php(text: &[u8], found: &mut Found<'_>) {
+    const CLASSES: &[&[u8]] = &[
+        b"GuzzleHttp\\Psr7\\FnStream",
+        b"Illuminate\\Broadcasting\\PendingBroadcast",
+        b"Monolog\\Handler\\SyslogUdpHandler",
+        b"Monolog\\Handler\\BufferHandler",
+    ];
+    let name = text.trim_ascii();
+    let name = name.strip_prefix(b"\\").unwrap_or(name);
+    if CLASSES.contains(&name) {
+        found.add(GADGET_TYPE, Span::new(0, text.len()));
+    }
+}
+
 /// Oj and the json gem of Ruby make objects of the class that these keys name.
 pub(super) fn keys_of_ruby(text: &[u8], found: &mut Found<'_>) {
+    // jsonrpclib of Python: a class and what it is made with.
+    if let Some(at) = memchr::memmem::find(text, b"\"__jsonclass__\"") {
+        let rest = text[at + 15..].trim_ascii_start();
+        if rest.strip_prefix(b":").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"[\"")) {
+            found.add(GADGET_TYPE, Span::new(at, at + 15));
+        }
+    }
     for key in [&b"\"^o\""[..], b"\"json_class\""] {
         for at in memchr::memmem::find_iter(text, key) {
             let rest = text[at + key.len()..].trim_ascii_start().strip_prefix(b":").unwrap_or_default();

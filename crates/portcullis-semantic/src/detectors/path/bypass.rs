@@ -31,7 +31,9 @@ fn has_odd_parameter(segment: &[u8], goes_on: bool) -> bool {
     let parameter = &segment[at + len..];
     // `..;` is read as a step up.
     let is_step = segment[..at].ends_with(b"..");
-    !is_step && (parameter.is_empty() && goes_on || is_extension(parameter))
+    // `/admin/;x/y`: a segment that is nothing but a parameter.
+    let is_alone = at == 0 && goes_on && !parameter.is_empty();
+    !is_step && (parameter.is_empty() && goes_on || is_alone || is_extension(parameter))
 }
 
 /// A path that ends in `;.jsp`: `jsp=/app/rest/server;.jsp`
@@ -89,6 +91,11 @@ pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
 /// `@a.example/mapi/nspi/?`, `a=a@b.example/owa/?x`, `a..b/owa/?`: a user's or host's name, a path, and a query of its own, for a proxy
 /// that takes the address it asks from behind the first question mark.
 fn names_other_page(query: &[u8]) -> bool {
+    // `@a/PowerShell?x=1`
+    let begins = query.starts_with(b"@") && memchr::memchr(b'/', query).is_some();
+    if begins && memchr::memchr(b'?', query).is_some() {
+        return true;
+    }
     let Some(end) = memchr::memmem::find(query, b"/?") else { return false };
     let before = &query[..end];
     // A parameter of the query that another one stands in: `&url=..`.
@@ -120,6 +127,8 @@ mod tests {
             "/admin%1F",
             "/admin%A0",
             "/admin%85",
+            "/admin/;x/y",
+            "/admin/%3bx/",
         ] {
             assert!(bypass(path.as_bytes()).is_some(), "{path}");
         }
@@ -145,8 +154,12 @@ mod tests {
     #[test]
     fn queries_that_are_paths() {
         assert!(is_query_path(b"/api/global/users", b"/webhooks/trigger"));
-        for query in ["@a.example/mapi/nspi/?&Email=x", "a=a@b.example/powershell/?X=1", "a..b.var/owa/?&x=1"]
-        {
+        for query in [
+            "@a.example/mapi/nspi/?&Email=x",
+            "@zdi/PowerShell?a=b",
+            "a=a@b.example/powershell/?X=1",
+            "a..b.var/owa/?&x=1",
+        ] {
             assert!(is_query_path(b"/autodiscover/autodiscover.json", query.as_bytes()), "{query}");
         }
         for query in
