@@ -179,8 +179,12 @@ impl Path {
     pub fn target(&self, text: &[u8], out: &mut [u8]) -> usize {
         let mut first = self.depth;
         let mut room = out.len();
-        while first > 0 && (self.names[first - 1].len() < room) {
-            room -= self.names[first - 1].len() + 1;
+        while first > 0 {
+            let len = kept_len(self.names[first - 1].of(text));
+            if len >= room {
+                break;
+            }
+            room -= len + 1;
             first -= 1;
         }
         let mut len = 0;
@@ -210,6 +214,12 @@ impl Path {
         }
         len
     }
+}
+
+/// How much of a name stands before what cuts it off: a NUL, a parameter, a fragment. What is behind may be long.
+fn kept_len(name: &[u8]) -> usize {
+    let sign = memchr::memchr3(0, b';', b'#', name).unwrap_or(name.len());
+    memchr::memmem::find(&name[..sign], b"%00").unwrap_or(sign)
 }
 
 impl Segment {

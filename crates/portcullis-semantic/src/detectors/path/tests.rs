@@ -147,6 +147,18 @@ fn ordinary() {
     passes("data:image/png;base64,iVBORw0KGgo=");
 }
 
+/// What stands behind a NUL hides nothing, however long it is.
+#[test]
+fn text_behind_a_nul() {
+    for rest in ["x".repeat(100), "x".repeat(600), "a, b, c ".repeat(90)] {
+        for nul in ["%00", "\0"] {
+            let text = format!("/Program Files\\Apache Group\\Apache\\logs\\access.log{nul}{rest}");
+            let (have, blocks) = look(Place::Query, text.as_bytes());
+            assert!(blocks, "{text}: {have}");
+        }
+    }
+}
+
 /// However its signs are written, a climb to a file stays one.
 #[test]
 fn writing_does_not_hide() {

@@ -27,11 +27,12 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
         }
     }
     // Razor needs no delimiters where a name of .NET follows: `@System.IO.File.ReadAllText("x")`.
-    for at in memmem::find_iter(text, b"@System.").take(8) {
-        let name = &text[at + 8..text.len().min(at + 8 + NAME_BYTES_MAX)];
+    for at in memmem::find_iter(text, b"System.").take(8) {
+        let is_razor = text[..at].ends_with(b"@") || text[..at].ends_with(b"@(");
+        let name = &text[at + 7..text.len().min(at + 7 + NAME_BYTES_MAX)];
         let len = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'.').count();
-        if name[..len].contains(&b'.') && name.get(len) == Some(&b'(') {
-            found.add(CODE, Span::new(at, at + 9 + len));
+        if is_razor && name[..len].contains(&b'.') && name.get(len) == Some(&b'(') {
+            found.add(CODE, Span::new(at - 1, at + 8 + len));
         }
     }
     comment_probe(text, found);

@@ -193,6 +193,7 @@ fn conditions_of_constants_and_names_of_dotnet() {
         "{% load log %}{% get_admin_log 10 as log %}",
         "@System.IO.File.ReadAllText(\"/etc/passwd\")",
         "{{this.constructor}}",
+        "@(System.IO.File.ReadAllText(\"x\"))",
     ] {
         blocks(Class::Template, text, "");
     }
