@@ -406,6 +406,13 @@ fn files_in_fields() {
         check.blocked(Class::Template, name, &format!("{PAGE}{{{{9*9}}}}{{{{config.__class__}}}}\n</html>"));
         check.blocked(Class::Command, name, &format!("#!/bin/sh\n# {PROGRAM}x;cat /etc/passwd\n"));
         check.blocked(Class::Command, name, &format!("#!/bin/sh\n# {PROGRAM}x; c''at /etc/passwd\n"));
+        check.blocked(Class::Command, name, &format!("#!/bin/sh\n# {PROGRAM}& cat /etc/passwd\n"));
+        check.blocked(
+            Class::Command,
+            name,
+            &format!("#!/bin/sh\n# {PROGRAM}() {{ :;}}; /bin/cat /etc/passwd\n"),
+        );
+        check.blocked(Class::Sqli, name, &format!("{PROGRAM}1%' or (1=1)*4 and '%'='"));
     }
     check.passes(
         Class::Command,

@@ -12,7 +12,7 @@ use crate::{Location, Place};
 /// A text that is no longer may be a value, whatever the field is for.
 const VALUE_BYTES_MAX: usize = 96;
 
-/// See the module. Nothing of it holds for a text of one line, or in a field for anything else.
+/// See the module. Nothing of it holds in a field for anything else, and for a text of one line only that it is a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
     /// It has several lines, and is an uploaded file or stands in a field for files.
@@ -31,15 +31,20 @@ impl Document {
     /// What `text` is at `location`.
     pub fn of(location: Location<'_>, text: &[u8]) -> Document {
         let is_upload = location.place == Place::FileContent;
-        let has_lines = text.len() > VALUE_BYTES_MAX && memchr::memchr(b'\n', text.trim_ascii()).is_some();
-        if !has_lines || !is_upload && !purpose::takes_file(location) {
+        if text.len() <= VALUE_BYTES_MAX || !is_upload && !purpose::takes_file(location) {
             return Document::default();
         }
         let begin = begin(text);
+        let is_page = !is_upload && purpose::takes_page(location) && is_page(begin);
+        // Editors and programs write a page on one line, too.
+        let has_lines = memchr::memchr(b'\n', text.trim_ascii()).is_some();
+        if !has_lines {
+            return Document { is_page, is_file: is_page, ..Document::default() };
+        }
         Document {
-            has_lines: true,
+            has_lines,
             is_file: !is_upload,
-            is_page: !is_upload && purpose::takes_page(location) && is_page(begin),
+            is_page,
             is_php: begins_php(begin),
             is_script: !is_upload
                 && begin.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/")),
@@ -124,6 +129,10 @@ fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>
         // `b'x'`, `L"x"`: letters of a prefix.
         let prefix = &head[head.len() - word..];
         let is_prefix = word <= PREFIX_MAX && prefix.iter().all(|b| b"bBrRuUfFLlxXnNeEqQ8".contains(b));
+        // `1%' or`: what ends a pattern of a statement.
+        if word == 0 && matches!(head.last(), Some(b'%' | b')' | b']' | b'}')) {
+            return;
+        }
         if word > 0 && !is_prefix {
             if is_word(line.get(at)) {
                 // An apostrophe.
@@ -191,6 +200,8 @@ mod tests {
         check("a = 'b'; x' or '1'='1", "4 6");
         check("x ' or '1'='1", "");
         check("a' or 1=1 -- '", "");
+        check("x = 1%' or 1=1 and '%'='", "");
+        check("f(a)' or 'b' = '", "");
         check("' or 1=1 -- '", "");
         check("x\n' or 1=1 -- '", "");
         check("a = [\n  'b',\n  'c'\n]", "8 10 15 17");
@@ -199,7 +210,8 @@ mod tests {
     #[test]
     fn documents() {
         let at = |name: &'static str| Location::new(Place::Json, name.as_bytes());
-        let long = "\n".repeat(VALUE_BYTES_MAX) + "x";
+        let long = " ".repeat(VALUE_BYTES_MAX) + "x";
+        assert!(!Document::of(at("content"), ("x".to_owned() + &long).as_bytes()).is_file);
         let is_page = |name, text: &str| Document::of(at(name), (text.to_owned() + &long).as_bytes()).is_page;
         assert!(
             is_page("content", "<!DOCTYPE html><html>") && is_page("html", "<?xml?>\n<!-- x -->\n<html>")

@@ -7,6 +7,8 @@
 use portcullis_types::Span;
 
 use super::scan::{Nesting, has_at, is_one_of, is_word, run, skip_space};
+use crate::detectors::document;
+use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -49,14 +51,18 @@ impl Detector for Xpath {
             return;
         }
         let first = skip_space(text, 0);
-        let break_out = break_out(text, first).or_else(|| break_out_of_text(text, first));
+        // A program's strings end where they end.
+        let strings = match input.document.is_file && found.may_read(text.len() / LOOK_SHARE) {
+            true => document::quotes(text),
+            false => Vec::new(),
+        };
+        let break_out = break_out(text, first).or_else(|| break_out_of_text(text, first, &strings));
         // The comment that a source begins with.
         let is_path = !input.document.is_file
             && (matches!(text[first..], [b'/' | b'*', ..] | [b'@', b'*', ..])
                 || names_function(text, first)
                 || loads(text, first));
-        // A program's quotes and brackets are its own.
-        let is_mention = input.document.is_file || break_out.is_none() && !is_path;
+        let is_mention = break_out.is_none() && !is_path;
         let mut scan = Scan { text, is_mention, count: 0, found };
         if let Some(end) = break_out {
             scan.operand(end);
@@ -220,12 +226,15 @@ fn break_out(text: &[u8], first: usize) -> Option<usize> {
     is_one_of(&text[closed..end], &[b"or", b"and", b"|"]).then_some(end)
 }
 
-/// The same in the middle of a text: behind a quote or bracket that the text did not open.
-fn break_out_of_text(text: &[u8], first: usize) -> Option<usize> {
+/// The same in the middle of a text: behind a quote or bracket that the text did not open, and that is none of its `strings`.
+fn break_out_of_text(text: &[u8], first: usize, strings: &[usize]) -> Option<usize> {
     let mut nesting = Nesting::new(text);
     let mut from = first;
     while let Some(at) = memchr::memchr3(b'\'', b'"', b']', &text[from..]).map(|at| from + at) {
         from = at + 1;
+        if strings.binary_search(&at).is_ok() {
+            continue;
+        }
         let closed = run(text, from, 8, |b| matches!(b, b')' | b']' | b' '));
         let end = run(text, closed, 4, |b| b.is_ascii_alphabetic() || b == b'|');
         if is_one_of(&text[closed..end], &[b"or", b"and", b"|"]) && nesting.closes_foreign(at) {

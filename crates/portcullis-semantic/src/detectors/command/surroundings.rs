@@ -51,7 +51,14 @@ impl Surroundings<'_, '_> {
         match position.sign {
             Sign::Begin | Sign::Newline => true,
             Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
-                self.text.get(position.at).is_some_and(u8::is_ascii_whitespace) && !call.is_hidden()
+                // Another command stands before it on its line.
+                let before = &self.text[..position.start];
+                let line = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
+                let line = line.trim_ascii();
+                self.text.get(position.at).is_some_and(u8::is_ascii_whitespace)
+                    && !call.is_hidden()
+                    && !line.is_empty()
+                    && !line.starts_with(b"()")
             }
             Sign::Substitution | Sign::Backtick => !call.is_hidden() && !call.has_host(),
         }
