@@ -59,7 +59,7 @@ pub(crate) fn account(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>) -> O
     if raw.terms_agreed.as_ref().is_none_or(|agreed| !agreed.value) {
         checker.wrong_with_hint(
             raw.terms_agreed.map_or(span, |agreed| agreed.span),
-            "an account takes consent to the authority's terms of service".to_string(),
+            "an account requires consent to the authority's terms of service".to_string(),
             "read them (the directory links to them), then write `terms_agreed = true`".to_string(),
         );
     }
@@ -102,7 +102,7 @@ pub(crate) fn domains(checker: &mut Checker<'_>, raw: &Spanned<RawListener>) -> 
     if domains.is_empty() {
         checker.wrong_with_hint(
             domains.span.clone(),
-            "`domains` names nothing".to_string(),
+            "`domains` is empty".to_string(),
             "name hosts, or drop it to take the exact hosts of the listener's sites".to_string(),
         );
     }
@@ -117,7 +117,7 @@ pub(crate) fn domains(checker: &mut Checker<'_>, raw: &Spanned<RawListener>) -> 
             }
             Some(HostPattern::Any | HostPattern::Under(_)) => checker.wrong_with_hint(
                 text.span.clone(),
-                format!("a certificate for `{}` cannot be had by HTTP-01", text.value),
+                format!("a certificate for `{}` cannot be ordered by HTTP-01", text.value),
                 "name the hosts one by one, or order it elsewhere (DNS-01) and name its files in `certificates`"
                     .to_string(),
             ),
@@ -145,7 +145,7 @@ pub(crate) fn names(
         if !has_account {
             checker.wrong_with_hint(
                 span.clone(),
-                "certificates by ACME take an account".to_string(),
+                "certificates by ACME require an account".to_string(),
                 "add `[acme]` with `state = \"FOLDER\"` and `terms_agreed = true`".to_string(),
             );
         }

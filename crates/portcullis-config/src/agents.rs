@@ -40,7 +40,7 @@ pub struct Agent {
     pub body_bytes_max: u64,
     /// What happens where it gives no decision, at routes that do not say it themselves.
     pub failure: OpenOrClosed,
-    /// When it is not asked for a while.
+    /// Circuit breaker: when to stop asking it for a while.
     pub breaker: BreakerSettings,
 }
 
@@ -133,7 +133,7 @@ fn address(
     if let (false, Some(settings)) = (is_tls, &tls) {
         checker.wrong_with_hint(
             settings.span.clone(),
-            "this agent has TLS settings, but is not spoken to over TLS".to_string(),
+            "this agent has TLS settings, but its address is without TLS".to_string(),
             "write `grpcs://` in its address or drop `tls`".to_string(),
         );
     }

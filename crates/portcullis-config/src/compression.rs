@@ -143,18 +143,18 @@ pub(crate) fn check(
 fn codings(checker: &mut Checker<'_>, names: &[Spanned<String>], at: &Spanned<Raw>) -> Vec<Coding> {
     if names.is_empty() {
         let hint = "`enabled = false` turns compression off".to_string();
-        checker.wrong_with_hint(at.span.clone(), "there is no coding".to_string(), hint);
+        checker.wrong_with_hint(at.span.clone(), "the list of codings is empty".to_string(), hint);
     }
     let mut found = Vec::new();
     for name in names {
         match Coding::ALL.into_iter().find(|coding| coding.name() == name.value) {
             Some(coding) if found.contains(&coding) => {
-                checker.wrong(name.span.clone(), format!("`{}` stands there twice", name.value));
+                checker.wrong(name.span.clone(), format!("`{}` is listed twice", name.value));
             }
             Some(coding) => found.push(coding),
             None => {
                 let known = Coding::ALL.map(Coding::name);
-                let message = format!("`{}` is not a coding that we make", name.value);
+                let message = format!("`{}` is not a supported content coding", name.value);
                 checker.wrong_with_hint(name.span.clone(), message, hint::suggest(name, &known));
             }
         }

@@ -56,8 +56,9 @@ pub(crate) fn trailers(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Ve
         if !is_token(&name) {
             checker.wrong(text.span.clone(), format!("`{name}` is not the name of a field"));
         } else if OURS.contains(&reads_as.as_str()) || NEVER_TRAILERS.contains(&reads_as.as_str()) {
-            let message =
-                format!("`{name}` cannot stand behind a body: readers act upon it as a header field");
+            let message = format!(
+                "`{name}` is not allowed as a trailer field: applications act on it as a header field"
+            );
             checker.wrong(text.span.clone(), message);
         }
         name
@@ -77,7 +78,7 @@ pub(crate) fn changes(
         if !is_token(&name) {
             checker.wrong(span.clone(), format!("`{name}` is not the name of a header"));
         } else if OURS.contains(&name.as_str()) || (name == "host" && !(is_request && sets)) {
-            checker.wrong(span.clone(), format!("`{name}` is written by the proxy alone"));
+            checker.wrong(span.clone(), format!("`{name}` is set by the proxy only"));
         }
         name
     };

@@ -55,20 +55,20 @@ pub(crate) fn check(
             checker.wrong(text.span.clone(), format!("`{name}` is not for a check by `grpc`"));
         }
         if is_tcp {
-            let message = format!("`{name}` is for a request, and `tcp = true` sends none");
+            let message = format!("`{name}` has no effect with `tcp = true`, which sends no request");
             checker.wrong(text.span.clone(), message);
         }
     }
     if let Some(service) = &raw.grpc
         && (is_tcp || protocol != UpstreamProtocol::Http2)
     {
-        let message = "gRPC is asked over HTTP/2".to_string();
+        let message = "health checks by gRPC require HTTP/2".to_string();
         let hint = "add `protocol = \"h2\"` or `\"h2c\"` to the upstream, and drop `tcp`".to_string();
         checker.wrong_with_hint(service.span.clone(), message, hint);
     }
     if !is_tcp && raw.path.is_none() && raw.grpc.is_none() {
         let hint = "add `path = \"/\"`, `tcp = true` or `grpc = \"\"`".to_string();
-        checker.wrong_with_hint(span, "a check needs something to ask".to_string(), hint);
+        checker.wrong_with_hint(span, "a health check requires `path`, `tcp` or `grpc`".to_string(), hint);
     }
     let probe = match (is_tcp, raw.grpc) {
         (true, _) => Probe::Tcp,

@@ -52,7 +52,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &Raw) -> Https {
         }
         Some(port) if !redirects => {
             let hint = "add `redirect = true` or drop it".to_string();
-            checker.wrong_with_hint(port.span.clone(), "`port` is for the redirect".to_string(), hint);
+            checker.wrong_with_hint(port.span.clone(), "`port` requires `redirect = true`".to_string(), hint);
             443
         }
         Some(port) => port.value,

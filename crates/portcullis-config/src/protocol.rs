@@ -43,7 +43,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>, tls: b
         (Raw::H2c, true) => (UpstreamProtocol::Http2, Some("`h2c` is without TLS; write `h2` or `http://`")),
         (Raw::Auto, false) => (
             UpstreamProtocol::Auto,
-            Some("without TLS there is no handshake to choose in; write `h2c` or `http1`"),
+            Some("without TLS no protocol can be negotiated; write `h2c` or `http1`"),
         ),
     };
     if let Some(hint) = hint {

@@ -38,7 +38,7 @@ pub(crate) struct Document {
     /// Worker threads, each with its own listeners, connections and upstream pool. Default: one for each core.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<Spanned<u32>>,
-    /// Each worker keeps to a core of its own and serves the connections whose packets come to that core. Default: `false`.
+    /// Pin each worker to a core of its own, which serves the connections whose packets arrive there. Default: `false`.
     #[serde(default)]
     pub worker_affinity: bool,
     /// The admin listener: `/metrics` and `/healthz`. Default: none.
@@ -52,40 +52,40 @@ pub(crate) struct Document {
     /// What is served, by host name.
     #[serde(default)]
     pub sites: Vec<Site>,
-    /// The account that certificates are ordered with by ACME. Default: none.
+    /// The ACME account for ordering certificates. Default: none.
     pub acme: Option<Spanned<acme::Raw>>,
     /// Groups of equal endpoints, by name.
     #[serde(default)]
     pub upstreams: BTreeMap<String, Upstream>,
-    /// Inspection processes that sites and routes ask, by name.
+    /// Inspection agents for sites and routes, by name.
     #[serde(default)]
     pub agents: BTreeMap<String, Spanned<agents::Raw>>,
     /// Where the address of the client comes from when trusted proxies stand in front.
     #[serde(default)]
     pub client_address: ClientAddress,
-    /// Which clients may ask, at sites that do not say it themselves. Default: all.
+    /// Access lists of sites without lists of their own. Default: all clients are allowed.
     pub access: Option<Spanned<access::Access>>,
-    /// Where clients are. Default: nobody knows.
+    /// GeoIP databases. Default: none.
     #[serde(default)]
     pub geo: Geo,
-    /// Where rate limits with `shared = true` are counted together with those of other nodes. Default: none.
+    /// Store in which nodes count rate limits with `shared = true` together. Default: none.
     pub limit_store: Option<access::LimitStore>,
-    /// When clients are banned, at sites that do not say it themselves; they share the bans. Default: never.
+    /// Ban policy of sites without one of their own; they share the bans. Default: none.
     pub ban: Option<Spanned<control::ban::Raw>>,
-    /// File that bans outlive the process in. Default: none.
+    /// File in which bans survive a restart. Default: none.
     pub ban_file: Option<String>,
     /// Compression of responses, at sites that do not say it themselves. Default: none.
     pub compression: Option<Spanned<compression::Raw>>,
     /// Time limits towards clients.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// Limits of what clients may take.
+    /// Limits on clients' connections and memory.
     #[serde(default)]
     pub limits: Limits,
     /// Persistent collections (`IP`, `SESSION`, ...): how many are kept, and where.
     #[serde(default)]
     pub store: Store,
-    /// How questions of rules to the outside are asked: `@rbl`, `@inspectFile`.
+    /// External lookups of rules: `@rbl`, `@inspectFile`.
     #[serde(default)]
     pub lookups: Lookups,
     /// The event file: one JSON line for each block or match. Default: none.
@@ -98,10 +98,10 @@ pub(crate) struct Document {
     pub tracing: Option<tracing::Raw>,
     /// The error log: one line for each matched rule, in the form ModSecurity's tools read. Default: none.
     pub error_log: Option<ErrorLog>,
-    /// How much of the audit log is kept; rules (`SecAuditLog`) say what is in it and where it is.
+    /// Limits of the audit log; rules (`SecAuditLog`) set its content and place.
     #[serde(default)]
     pub audit_log: AuditLog,
-    /// File that keeps what loading rules takes long to find out, so that the next start is faster. Default: none.
+    /// File that caches rule analysis for faster restarts. Default: none.
     pub plan_cache: Option<String>,
     /// Uploaded files that rules keep (`SecUploadKeepFiles`).
     #[serde(default)]
@@ -190,7 +190,7 @@ pub(crate) struct Timeouts {
     pub linger: Option<Time>,
 }
 
-/// Limits of what clients may take. A client network is the first bits of a client's address, see `network_prefix_v4`.
+/// Limits on clients' connections and memory. A client network is the first bits of a client's address, see `network_prefix_v4`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {

@@ -51,7 +51,7 @@ fn host(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<String> {
 
 fn exclusion(checker: &mut Checker<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {
     if raw.class.is_none() && raw.location.is_none() && raw.path.is_none() {
-        let message = "an exclusion of everything".to_string();
+        let message = "this exclusion matches everything".to_string();
         let hint =
             "say what it is for: `class`, `location` or `path`; `mode` switches the detector off".to_string();
         checker.wrong_with_hint(raw.span.clone(), message, hint);

@@ -104,7 +104,7 @@ fn placeholder(text: &str) -> Result<Option<(Part, usize)>, String> {
     }
     match NAMES.into_iter().find(|(known, _)| *known == name) {
         Some((_, part)) => Ok(Some((part, end + 1))),
-        None => Err(format!("`{{{name}}}` is nothing that can be filled in")),
+        None => Err(format!("unknown placeholder `{{{name}}}`")),
     }
 }
 

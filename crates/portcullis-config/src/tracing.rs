@@ -80,7 +80,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Raw>) -> Option<Traci
     let url = match parse_url(raw.otlp.trim_end_matches('/')) {
         Ok((endpoint, is_tls)) => {
             if let Some(ca) = raw.ca.as_ref().filter(|_| !is_tls) {
-                let message = "authorities are for a collector that is asked over TLS".to_string();
+                let message = "`ca` requires a collector with TLS".to_string();
                 let hint = "write `https://` in `otlp` or drop `ca`".to_string();
                 checker.wrong_with_hint(ca.span.clone(), message, hint);
             }

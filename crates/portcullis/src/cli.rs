@@ -13,8 +13,8 @@ pub const FAILED: u8 = 1;
 /// The exit code of a command line that cannot be followed; clap uses the same.
 pub const USAGE: u8 = 2;
 
-/// Portcullis, a web application firewall: a reverse proxy that parses requests for attacks, runs the OWASP CRS, and explains its
-/// verdicts.
+/// Portcullis, a web application firewall: a reverse proxy that inspects every request and response with a parser-based
+/// detector, SecLang rules such as the OWASP CRS, or both, and explains each verdict.
 #[derive(Debug, Parser)]
 #[command(name = "portcullis", version, propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -32,17 +32,17 @@ pub enum Command {
     Check(check::Args),
     /// Inspect one request of a file and show why it would be blocked or let through
     Explain(explain::Args),
-    /// Run labelled requests through a policy and count what is caught and what is flagged wrongly
+    /// Run labelled requests through a policy and count detections and false positives
     Evaluate(evaluate::Args),
-    /// Measure on loopback what inspection adds to latency and CPU, and print a table
+    /// Measure the latency and CPU that inspection adds, on loopback
     Bench(bench::Args),
     /// List the rules that would be loaded
     Rules(rules::Args),
-    /// Show who is banned at a running instance, or let a client in again
+    /// List the bans of a running instance, or lift one
     Bans(bans::Args),
-    /// Show what a running instance remembers of a request that it stopped, or of the last ones
+    /// Show the event of a blocked request, or the last events, of a running instance
     Events(events::Args),
-    /// Print the narrowest exclusion that lets a request pass which was blocked wrongly, for the document
+    /// Print the narrowest exclusion (TOML) that lets a wrongly blocked request pass
     Exclude(exclude::Args),
 }
 

@@ -35,7 +35,7 @@ pub struct PolicyArgs {
     /// Paranoia level
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     paranoia: Option<u8>,
-    /// Report what would be blocked, block nothing
+    /// Detection only: report what would be blocked, block nothing
     #[arg(long)]
     detect_only: bool,
     /// Rule file read before the CRS; may be given several times

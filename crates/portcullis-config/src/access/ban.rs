@@ -55,7 +55,7 @@ pub(crate) struct Raw {
     pub except: Vec<Spanned<String>>,
     /// What happens to requests of banned clients. Default: `block`.
     pub action: Option<RawAction>,
-    /// The status they are answered with. Default: 403.
+    /// Status of the refusal. Default: 403.
     #[schemars(range(min = 400, max = 599))]
     pub status: Option<Spanned<u16>>,
     /// Clients with points or bans at one time, 64 bytes each; beyond it those that did the least are forgotten, counted.
@@ -151,7 +151,8 @@ pub(crate) fn check(
         anomaly: raw.points.anomaly.unwrap_or(default.anomaly),
     };
     if points == (Points { blocked: 0, ..default }) {
-        checker.wrong(spanned.span.clone(), "nothing gives points: nobody would be banned".to_string());
+        checker
+            .wrong(spanned.span.clone(), "no outcome gives points, so no client would be banned".to_string());
     }
     let mut time = |key: &str, given: &Option<Spanned<Time>>, default: Duration| {
         let Some(given) = given else { return default };

@@ -32,7 +32,7 @@ pub(crate) fn access(checker: &mut Checker<'_>, raw: &Spanned<raw::Access>) -> A
         && access.allow == none
         && access.bypass == none
     {
-        let message = "nobody may ask: all others are denied, and nobody is allowed";
+        let message = "these lists deny every client: all others are denied, and `allow` is empty";
         let hint = "name clients in `allow`".to_string();
         checker.wrong_with_hint(others.span.clone(), message.to_string(), hint);
     }
@@ -65,7 +65,8 @@ fn rate_limit(checker: &mut Checker<'_>, raw: &raw::RateLimit, names: &mut Vec<S
     if let Some(given) = &raw.per
         && per.checked_mul(burst.value).is_none_or(|fill| fill / raw.rate.value.max(1) > FILL_MAX)
     {
-        checker.wrong(given.span.clone(), "the burst would take more than a year to come again".to_string());
+        checker
+            .wrong(given.span.clone(), "refilling the burst at this rate takes more than a year".to_string());
     }
     let key = match &raw.key {
         None => vec![KeyPart::Client],
@@ -87,7 +88,7 @@ fn rate_limit(checker: &mut Checker<'_>, raw: &raw::RateLimit, names: &mut Vec<S
         only: raw.only.as_ref().map(|only| {
             let clients = clients(checker, &only.value);
             if clients == Clients::default() {
-                checker.wrong(only.span.clone(), "nobody is counted: `only` is empty".to_string());
+                checker.wrong(only.span.clone(), "`only` is empty, so no request is counted".to_string());
             }
             clients
         }),
@@ -112,7 +113,7 @@ fn shared(checker: &mut Checker<'_>, raw: &raw::RateLimit) -> Option<Unavailable
         checker.wrong_with_hint(shared.span.clone(), "there is nobody to share it with".to_string(), hint);
     }
     if let (None, Some(given)) = (is_shared, &raw.unavailable) {
-        checker.wrong(given.span.clone(), "`unavailable` is for limits with `shared = true`".to_string());
+        checker.wrong(given.span.clone(), "`unavailable` requires `shared = true`".to_string());
     }
     is_shared.map(|_| match raw.unavailable.as_ref().map(|given| given.value) {
         Some(raw::Unavailable::Open) => Unavailable::Open,
@@ -134,7 +135,7 @@ pub(crate) fn limit_store(checker: &mut Checker<'_>, raw: Option<raw::LimitStore
         || "portcullis:".to_string(),
         |prefix| {
             if prefix.len() > 64 || !prefix.bytes().all(|byte| byte.is_ascii_graphic()) {
-                let message = "a prefix has 64 characters at most, and no blanks".to_string();
+                let message = "a prefix has at most 64 characters and no spaces".to_string();
                 checker.wrong(prefix.span.clone(), message);
             }
             prefix.value
@@ -235,7 +236,7 @@ fn clients(checker: &mut Checker<'_>, raw: &raw::Clients) -> Clients {
 
 fn needs_geo(checker: &mut Checker<'_>, at: &std::ops::Range<usize>) {
     if checker.geo.is_empty() {
-        let message = "without a database nobody knows where clients are".to_string();
+        let message = "country rules require a GeoIP database".to_string();
         let hint = "add `geo = { files = [\"country.mmdb\"] }` to the document".to_string();
         checker.wrong_with_hint(at.clone(), message, hint);
     }
@@ -270,7 +271,8 @@ pub(super) fn status(
     if !(400..=599).contains(&status.value) {
         checker.wrong(status.span.clone(), "status must be 400 to 599".to_string());
     } else if action == Some(raw::RefuseAction::Log) {
-        checker.wrong(status.span.clone(), "what only logs answers nothing: drop `status`".to_string());
+        checker
+            .wrong(status.span.clone(), "`status` has no effect with a log-only action: drop it".to_string());
     }
     status.value
 }

@@ -6,7 +6,7 @@ use portcullis_access::Code;
 
 use crate::checked::Network;
 
-/// Which clients may ask. `bypass` wins over `allow`, `allow` over `deny`.
+/// Access lists. `bypass` wins over `allow`, `allow` over `deny`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// They are let in without inspection and rate limits.

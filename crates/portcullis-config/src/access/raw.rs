@@ -6,14 +6,14 @@ use serde::Deserialize;
 use crate::spanned::Spanned;
 use crate::units::Time;
 
-/// Which clients may ask. `bypass` wins over `allow`, `allow` over `deny`.
+/// Access lists. `bypass` wins over `allow`, `allow` over `deny`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Access {
-    /// Clients that are let in without inspection and rate limits.
+    /// Clients allowed without inspection and rate limits.
     #[serde(default)]
     pub bypass: Clients,
-    /// Clients that are let in even if `deny` says otherwise; their requests are inspected, and rate limits count them.
+    /// Clients allowed even if `deny` has them; their requests are inspected and count in rate limits.
     #[serde(default)]
     pub allow: Clients,
     /// Clients that are refused.
@@ -21,9 +21,9 @@ pub(crate) struct Access {
     pub deny: Clients,
     /// What happens to all other clients. Default: `allow`.
     pub others: Option<Spanned<Others>>,
-    /// What happens to clients that are refused. Default: `block`.
+    /// What happens to refused clients. Default: `block`.
     pub action: Option<RefuseAction>,
-    /// The status they are answered with. Default: 403.
+    /// Status of the refusal. Default: 403.
     #[schemars(range(min = 400, max = 599))]
     pub status: Option<Spanned<u16>>,
 }

@@ -11,7 +11,7 @@ use crate::raw::{Breaker, OpenOrClosed, UpstreamTls};
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 
-/// An inspection process that sites and routes ask.
+/// An inspection agent.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
@@ -40,7 +40,7 @@ pub(crate) struct Agent {
     pub body_limit: Option<Spanned<Size>>,
     /// What happens where it gives no decision: `closed` answers 503, `open` goes on. Default: `closed`.
     pub failure: Option<OpenOrClosed>,
-    /// When it is not asked for a while.
+    /// Circuit breaker: when to stop asking it for a while.
     #[serde(default)]
     pub breaker: Breaker,
 }

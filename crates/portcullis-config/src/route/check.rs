@@ -172,7 +172,10 @@ fn target(
             route.rewrite.as_ref().map(|rewrite| rewrite.span.clone()),
         ];
         for span in others.into_iter().flatten() {
-            checker.wrong(span, format!("a route with `{name}` asks no upstream and gives no other answer"));
+            checker.wrong(
+                span,
+                format!("a route with `{name}` cannot also have an upstream or another response"),
+            );
         }
     }
     if let Some(redirect) = &route.redirect {
@@ -181,7 +184,7 @@ fn target(
             let hint = "it begins with `https://`, `http://` or `/`".to_string();
             checker.wrong_with_hint(
                 to.span.clone(),
-                format!("`{}` is no place to redirect to", to.value),
+                format!("`{}` is not a redirect target", to.value),
                 hint,
             );
         }

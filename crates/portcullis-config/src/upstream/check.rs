@@ -148,7 +148,7 @@ fn balance(
         }
         (_, Some(text)) => {
             let hint = "add `balance = \"hash\"` or drop it".to_string();
-            checker.wrong_with_hint(text.span, "`hash_by` is for `balance = \"hash\"`".to_string(), hint);
+            checker.wrong_with_hint(text.span, "`hash_by` requires `balance = \"hash\"`".to_string(), hint);
             (chosen, None)
         }
         (_, None) => (chosen, None),
@@ -179,9 +179,8 @@ fn retry(checker: &mut Checker<'_>, raw: raw::Retry) -> Retry {
     for status in raw.statuses {
         match status.value {
             500..=599 => statuses.push(status.value),
-            other => {
-                checker.wrong(status.span, format!("{other} is not a status of a server error, 500 to 599"))
-            }
+            other => checker
+                .wrong(status.span, format!("{other} is not the status of a server error (500 to 599)")),
         }
     }
     Retry {

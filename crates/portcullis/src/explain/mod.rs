@@ -28,7 +28,7 @@ pub struct Args {
     /// File with one raw request: head, empty line, body; - for standard input
     #[arg(value_name = "FILE.http")]
     file: PathBuf,
-    /// File with the response to it: head, empty line, body as far as it is known
+    /// File with its response: head, empty line, body
     #[arg(long, value_name = "FILE.http")]
     response: Option<PathBuf>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct Args {
     /// The client's address
     #[arg(long, value_name = "ADDR:PORT", default_value = "192.0.2.1:50000")]
     client: SocketAddr,
-    /// An answer to a DNS lookup of a rule (@rbl): NAME=ADDRESS, may be given several times; nobody else is asked
+    /// Answer to a DNS lookup of a rule (@rbl): NAME=ADDRESS, may be given several times; no DNS server is asked
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = dns_answer)]
     dns: Vec<(String, Ipv4Addr)>,
     /// Show every rule that matched, also those that neither log nor score

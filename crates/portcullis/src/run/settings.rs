@@ -34,7 +34,7 @@ pub struct Args {
     /// The application: http://host:port or https://host:port
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// semantic (parse what requests say), crs (inspect with the rules), both, or off; by default crs if rules are given,
+    /// semantic (parser-based detector), crs (SecLang rules), both, or off; by default crs if rules are given,
     /// semantic if not
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
@@ -47,7 +47,7 @@ pub struct Args {
     /// Paranoia level of the CRS, 1 to 4
     #[arg(long, value_name = "N")]
     paranoia: Option<u8>,
-    /// Report what would be blocked, block nothing
+    /// Detection only: report what would be blocked, block nothing
     #[arg(long)]
     detect_only: bool,
     /// Rule file read before the CRS; may be given several times
@@ -65,19 +65,19 @@ pub struct Args {
     /// Write each match to this file in the form of ModSecurity
     #[arg(long, value_name = "FILE")]
     error_log: Option<PathBuf>,
-    /// Keep in this file what loading rules takes long to find out, so that the next start is faster
+    /// Cache rule analysis in this file for faster restarts
     #[arg(long, value_name = "FILE")]
     plan_cache: Option<PathBuf>,
     /// Worker threads; by default one for each core
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
-    /// Each worker keeps to a core of its own and serves the connections whose packets come to that core
+    /// Pin each worker to a core of its own, which serves the connections whose packets arrive there
     #[arg(long)]
     worker_affinity: bool,
     /// Address and port of /metrics and /healthz
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// Folder of the socket that `portcullis events` asks; by default that of this user, or of the service
+    /// Folder of the socket for `portcullis events`; by default that of this user, or of the service
     #[arg(long, value_name = "DIR")]
     pub runtime_folder: Option<PathBuf>,
 }
