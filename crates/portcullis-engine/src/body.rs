@@ -535,7 +535,8 @@ impl BodySink for Sink<'_> {
         let (field, content) = (files.field, files.content.take());
         let text = self.store.push(size.to_string().as_bytes());
         self.store.add(Class::FilesSizes, field, text);
-        if let Some(content) = content.or_else(|| self.keep_files.then(Span::default)) {
+        // A file beyond `SecUploadFileLimit` has a size and no content: it is not kept, and has no name to be scanned by.
+        if let Some(content) = content.or_else(|| (self.keep_files && size == 0).then(Span::default)) {
             self.store.add(Class::FilesTmpContent, field, content);
             let name = match &files.name {
                 Some(name) => format!("{name}-{}", files.contents.len()),

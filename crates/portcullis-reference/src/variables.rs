@@ -5,7 +5,7 @@ use portcullis_types::Variable;
 
 use crate::rules::{Chain, Select};
 use crate::text::escape_key;
-use crate::transaction::{Pair, Transaction, Value};
+use crate::transaction::{File, Pair, Transaction, Value};
 
 /// Every value that a target stands for, in order. Follows the `var_..._generate` functions of `re_variables.c`.
 ///
@@ -106,7 +106,7 @@ fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<P
             transaction.files.iter().map(|f| (f.field.clone(), f.size.to_string().into())).collect()
         }
         Variable::FilesTmpContent => {
-            transaction.files.iter().map(|f| (f.field.clone(), f.content.clone())).collect()
+            kept(transaction).map(|f| (f.field.clone(), f.content.clone())).collect()
         }
         Variable::MultipartPartHeaders => transaction.part_headers.clone(),
         Variable::Tx => transaction.tx.clone(),
@@ -116,13 +116,17 @@ fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<P
             open.map(|(_, open)| open.pairs.clone()).unwrap_or_default()
         }
         Variable::FilesTmpnames => {
-            let kept = transaction.files.iter().filter(|file| !file.content.is_empty());
-            kept.zip(1..).map(|(f, n)| (f.field.clone(), format!("upload-{n}").into())).collect()
+            kept(transaction).zip(1..).map(|(f, n)| (f.field.clone(), format!("upload-{n}").into())).collect()
         }
         Variable::Geo => transaction.geo.clone(),
         Variable::PerfRules => Vec::new(),
         _ => return None,
     })
+}
+
+/// The files whose content is kept: not those beyond `SecUploadFileLimit`.
+fn kept<'t>(transaction: &'t Transaction<'_>) -> impl Iterator<Item = &'t File> {
+    transaction.files.iter().filter(|file| file.size == 0 || !file.content.is_empty())
 }
 
 /// `MATCHED_VARS`: the names are those of the variables that matched.
