@@ -121,48 +121,53 @@ reasons! {
 }
 
 reasons! {
-    /// What is wrong with a multipart body or its `Content-Type`.
+    /// What is wrong with a multipart body or its `Content-Type`, in ModSecurity 2's words where it has some: log tools
+    /// look for them in `REQBODY_ERROR_MSG`.
     MultipartError {
         /// No `Content-Type` header, or not `multipart/form-data`.
         MediaType => "content type is not multipart/form-data",
         /// A `Content-Type` of more than 1,024 bytes.
-        ContentTypeLength => "content type longer than 1024 bytes",
+        ContentTypeLength => "Invalid boundary in C-T (length): longer than 1024 bytes",
         /// The boundary parameter occurs more than once.
-        BoundaryRepeated => "more than one boundary parameter",
-        /// There is none, or not in lower case.
-        BoundaryMissing => "no boundary parameter",
-        /// Other parameters or bytes stand before it, or its name continues.
-        BoundaryParameter => "malformed boundary parameter",
+        BoundaryRepeated => "Multiple boundary parameters in C-T",
+        /// There is none.
+        BoundaryMissing => "Boundary not found in C-T",
+        /// It is not in lower case.
+        BoundaryCase => "Invalid boundary in C-T (case sensitivity)",
+        /// Its name continues.
+        BoundaryName => "Invalid boundary in C-T (parameter name)",
+        /// Other parameters or bytes stand before it, or no value after it.
+        BoundaryParameter => "Invalid boundary in C-T (malformed)",
         /// Quoted on one side only.
-        BoundaryQuote => "boundary with unbalanced quotes",
+        BoundaryQuote => "Invalid boundary in C-T (quote)",
         /// Empty, or with characters that RFC 2046 does not allow.
-        BoundaryCharacters => "boundary is empty or has characters not allowed",
+        BoundaryCharacters => "Invalid boundary in C-T (characters)",
         /// A line starts with the boundary but goes on.
         BoundaryLine => "boundary followed by other characters",
         /// A boundary line with quotes or white space before the boundary.
         BoundaryDecorated => "boundary line with quotes or white space before the boundary",
         /// No boundary line in the body.
-        NoBoundary => "no boundary found in the body",
+        NoBoundary => "No boundaries found in payload",
         /// The final boundary is missing.
-        FinalBoundary => "final boundary missing",
+        FinalBoundary => "Final boundary missing",
         /// NUL in a part's headers.
-        HeaderNul => "NUL byte in part headers",
+        HeaderNul => "Nul byte in part headers",
         /// A header line without a colon.
-        HeaderColon => "part header without a colon",
+        HeaderColon => "Invalid part header (colon missing)",
         /// A header line without a name.
-        HeaderName => "part header without a name",
+        HeaderName => "Invalid part header (header name missing)",
         /// A continuation line with no header before it.
-        HeaderFolding => "part header continuation without a header",
+        HeaderFolding => "Invalid part header (folding error)",
         /// The same header twice.
-        HeaderRepeated => "duplicate part header",
+        HeaderRepeated => "Duplicate part header",
         /// A part without `Content-Disposition`.
-        DispositionMissing => "part without Content-Disposition",
+        DispositionMissing => "Part missing Content-Disposition header",
         /// A `Content-Disposition` that is not `form-data` with `name` and `filename` and nothing else.
-        Disposition(reason: DispositionError) => "invalid Content-Disposition: {reason}",
+        Disposition(reason: DispositionError) => "Invalid Content-Disposition header: {reason}",
         /// A part without a name.
-        NameMissing => "Content-Disposition without a name",
+        NameMissing => "Content-Disposition header missing name field",
         /// A header line longer than [`part_header_line_bytes_max`](super::Limits::part_header_line_bytes_max).
-        HeaderLine(max: usize) => "part header line over {max} bytes long",
+        HeaderLine(max: usize) => "Part header line over {max} bytes long",
         /// Headers longer than [`part_headers_bytes_max`](super::Limits::part_headers_bytes_max).
         Headers(max: usize) => "part headers over {max} bytes long",
         /// More headers in a part than [`part_headers_max`](super::Limits::part_headers_max).

@@ -19,7 +19,11 @@ pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<V
     if boundary_parameters(value) > 1 {
         return Err(MultipartError::BoundaryRepeated);
     }
-    let name = memmem::find(value, b"boundary").ok_or(MultipartError::BoundaryMissing)?;
+    let lower = || memmem::find(&value.to_ascii_lowercase(), b"boundary").is_some();
+    let name = memmem::find(value, b"boundary").ok_or_else(|| match lower() {
+        true => MultipartError::BoundaryCase,
+        false => MultipartError::BoundaryMissing,
+    })?;
 
     // Before it: white space and one semicolon.
     let between = value.get(MEDIA_TYPE.len()..name).unwrap_or_default();
@@ -33,7 +37,7 @@ pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<V
     let rest = &value[name + b"boundary".len()..];
     let equals = memchr(b'=', rest).ok_or(MultipartError::BoundaryParameter)?;
     if !rest[..equals].iter().all(|&b| is_space(b)) {
-        return Err(MultipartError::BoundaryParameter);
+        return Err(MultipartError::BoundaryName);
     }
     let mut boundary = &rest[equals + 1..];
     flags.boundary_whitespace = equals > 0 || boundary.first().is_some_and(|&b| is_space(b));
@@ -107,10 +111,10 @@ mod tests {
         check("multipart/form-data; boundary=x; charset=utf-8", Err(BoundaryCharacters), "");
         check("multipart/form-data; charset=utf-8; boundary=x", Err(BoundaryParameter), "");
         check("multipart/form-data, boundary=x", Err(BoundaryParameter), "");
-        check("multipart/form-data; boundary*=us-ascii''x", Err(BoundaryParameter), "");
+        check("multipart/form-data; boundary*=us-ascii''x", Err(BoundaryName), "");
         check("multipart/form-data; boundary=x; boundary=y", Err(BoundaryRepeated), "");
         check("multipart/form-data; boundary=x; BOUNDARY=y", Err(BoundaryRepeated), "");
-        check("multipart/form-data; BOUNDARY=x", Err(BoundaryMissing), "");
+        check("multipart/form-data; BOUNDARY=x", Err(BoundaryCase), "");
         check("multipart/form-data; boundary=boundary", Ok("boundary"), "");
         check("multipart/form-data; boundary", Err(BoundaryParameter), "");
         check("multipart/form-data", Err(BoundaryMissing), "");
