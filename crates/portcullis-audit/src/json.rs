@@ -108,8 +108,10 @@ fn response(record: &Record) -> Value {
 fn trailer(record: &Record) -> Value {
     let mut map = Map::new();
     let mut set = |name: &str, value: Value| drop(map.insert(name.to_owned(), value));
-    if !record.messages.is_empty() {
-        set("messages", record.messages.iter().map(|message| Value::from(&*message.text)).collect());
+    if record.body_error.is_some() || !record.messages.is_empty() {
+        let remark = record.body_error.as_deref();
+        let texts = remark.into_iter().chain(record.messages.iter().map(|message| &*message.text));
+        set("messages", texts.map(Value::from).collect());
     }
     if let Some(action) = &record.action {
         set("action", json!({ "intercepted": true, "phase": action.phase, "message": action.message }));

@@ -81,8 +81,9 @@ fn response(record: &Record, parts: &mut Parts<'_>) {
 }
 
 fn trailer(record: &Record, parts: &mut Parts<'_>) {
-    for message in &record.messages {
-        parts.text(format_args!("Message: {}\n", message.text));
+    let remark = record.body_error.as_deref();
+    for text in remark.into_iter().chain(record.messages.iter().map(|message| &*message.text)) {
+        parts.text(format_args!("Message: {text}\n"));
     }
     if let Some(action) = &record.action {
         parts.text(format_args!("Action: Intercepted (phase {})\n", action.phase));

@@ -27,6 +27,8 @@ pub struct Record {
     pub response: Option<ResponsePart>,
     /// Bytes of the response's body that were sent.
     pub bytes_sent: u64,
+    /// Why the request's body could not be read by its parser.
+    pub body_error: Option<String>,
     /// Matches that asked for `log` or `auditlog`.
     pub messages: Vec<Message>,
     /// What interrupted the transaction.

@@ -7,7 +7,7 @@ use portcullis_audit::{
     Action, AuditLink, AuditRule, Form, Hidden, Message, Record, RequestPart, ResponsePart, file_name,
     index_line,
 };
-use portcullis_event::{EngineMode, RuleInfo, RuleMatch, Timestamp, modsecurity_message};
+use portcullis_event::{EngineMode, RuleEffect, RuleInfo, RuleMatch, Timestamp, modsecurity_message};
 use portcullis_types::{Phase, RuleId, Severity};
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ fn record() -> Record {
         value: "attack one".into(),
         span: None,
         points: 0,
+        effect: RuleEffect::None,
     };
     let rule = AuditRule {
         links: vec![AuditLink {
@@ -78,6 +79,7 @@ fn record() -> Record {
             body: Some(b"hello\xff".to_vec()),
         }),
         bytes_sent: 6,
+        body_error: Some("JSON parsing error: unexpected 'x' (at byte 3)".into()),
         messages: vec![Message { text: modsecurity_message(None, false, &found), found }],
         action: Some(Action { phase: 2, message: "Pattern match \"attack\" at ARGS:q.".into() }),
         components: ["OWASP_CRS/4.25.0".to_owned()].into(),
@@ -106,7 +108,7 @@ fn native() {
          --0a1b2c3d-B--\nGET /get?q=attack+one HTTP/1.1\nHost: shop.example\nX: 1\nX: \"2\"\n\n\
          --0a1b2c3d-F--\nHTTP/1.1 403 Forbidden\nContent-Type: text/plain\n\n\
          --0a1b2c3d-E--\nhello\\xff\n\
-         --0a1b2c3d-H--\nMessage: Pattern match \"attack\" at ARGS:q. [file \"rules.conf\"] [line \"9\"] [id \"10\"] [rev \"2\"] \
+         --0a1b2c3d-H--\nMessage: JSON parsing error: unexpected 'x' (at byte 3)\nMessage: Pattern match \"attack\" at ARGS:q. [file \"rules.conf\"] [line \"9\"] [id \"10\"] [rev \"2\"] \
          [msg \"Attack found\"] [data \"Matched attack in ARGS:q\"] [severity \"CRITICAL\"] [ver \"T/1.0\"] [maturity \"3\"] \
          [tag \"attack-test\"]\nAction: Intercepted (phase 2)\nStopwatch: 1790000000123000 77 (- - -)\n\
          Response-Body-Transformed: Dechunked\nProducer: {PRODUCER}; OWASP_CRS/4.25.0.\nServer: S/1\n\
@@ -138,7 +140,7 @@ fn json_of_modsecurity_2() {
             "protocol": "HTTP/1.1", "status": 403, "headers": { "Content-Type": "text/plain" }, "body": "hello\\xff",
         },
         "audit_data": {
-            "messages": [message],
+            "messages": ["JSON parsing error: unexpected 'x' (at byte 3)", message],
             "action": { "intercepted": true, "phase": 2, "message": "Pattern match \"attack\" at ARGS:q." },
             "response_body_dechunked": true,
             "producer": [PRODUCER, "OWASP_CRS/4.25.0"], "server": "S/1", "engine_mode": "ENABLED",

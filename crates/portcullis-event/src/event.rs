@@ -249,6 +249,9 @@ pub struct Request {
     /// What is unusual about its head, which was accepted all the same, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<&'static str>,
+    /// Why its body could not be read by the parser of its type, for rules: the text of `REQBODY_ERROR_MSG`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_error: Option<String>,
 }
 
 /// A header line that an event shows.
@@ -426,6 +429,21 @@ pub struct RuleMatch {
     pub span: Option<Span>,
     /// Points it added to an anomaly score.
     pub points: i64,
+    /// What its disruptive action did, as far as the verdict does not say it; for log lines only.
+    #[serde(skip)]
+    pub effect: RuleEffect,
+}
+
+/// What the disruptive action of a rule did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RuleEffect {
+    /// Nothing, or what the verdict says.
+    #[default]
+    None,
+    /// `allow`: no further rules run, in the words of ModSecurity 2: `Access`, `Access to request`, `Access to phase`.
+    Allowed(&'static str),
+    /// `redirect`: where to.
+    Redirected(String),
 }
 
 /// Something that the semantic detector found in a value.
@@ -495,6 +513,9 @@ pub struct Exception {
     pub cause: ExceptionCause,
     /// What was done.
     pub policy: ExceptionPolicy,
+    /// The limit in bytes, of a body over one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
 }
 
 fn is_zero(n: &u32) -> bool {

@@ -42,8 +42,8 @@ mod time;
 pub use access::AccessRecord;
 pub use coverage::{ByReason, Coverage};
 pub use event::{
-    AgentWord, Client, Control, Event, Exception, Finding, Header, Request, Response, RuleInfo, RuleMatch,
-    SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
+    AgentWord, Client, Control, Event, Exception, Finding, Header, Request, Response, RuleEffect, RuleInfo,
+    RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
 pub use modsecurity::{
     SEMANTIC_ID, modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message,

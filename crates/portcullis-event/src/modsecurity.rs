@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use portcullis_types::{Phase, RuleId, Severity};
 
-use crate::{Action, Event, Finding, FindingOutcome, RuleInfo, RuleMatch, SemanticScore, Verdict};
+use crate::{
+    Action, Event, ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, RuleEffect, RuleInfo, RuleMatch,
+    SemanticScore, Verdict,
+};
 
 /// Bytes of the operator's argument that a line shows, as in ModSecurity 2.
 const ARGUMENT_BYTES_MAX: usize = 252;
@@ -15,10 +18,13 @@ pub const SEMANTIC_ID: RuleId = RuleId(9_000_200);
 /// What stands there for its operator and its file.
 const SEMANTIC_OPERATOR: &str = "semantic";
 
-/// One line for each match of `event`, and one for each score of the semantic detector that passes its threshold, each ended
-/// by a newline.
+/// The lines of `event`, each ended by a newline: one for a body that its parser could not read, one for each match, one for
+/// each score of the semantic detector that passes its threshold, and one for a body refused for its length.
 pub fn modsecurity_lines(event: &Event) -> String {
     let mut out = String::new();
+    if let Some(error) = &event.request.body_error {
+        write_remark(event, &escaped(error), &mut out);
+    }
     for rule_match in &event.matches {
         write_line(event, rule_match, decides(&event.verdict, rule_match), &mut out);
         out.push('\n');
@@ -28,7 +34,24 @@ pub fn modsecurity_lines(event: &Event) -> String {
         write_line(event, &found, score.outcome == FindingOutcome::Blocked, &mut out);
         out.push('\n');
     }
+    for refused in event.exceptions.iter().filter(|exception| exception.policy == ExceptionPolicy::Closed) {
+        if let (ExceptionCause::RequestBodyOverLimit, Some(limit)) = (refused.cause, refused.limit_bytes) {
+            let status = event.response.status.unwrap_or(413);
+            let text = format!(
+                "Request body is larger than the configured limit ({limit}). Deny with code ({status})"
+            );
+            write_remark(event, &text, &mut out);
+        }
+    }
     out
+}
+
+/// A line about the message that no rule asked for.
+fn write_remark(event: &Event, text: &str, out: &mut String) {
+    write_begin(event, out);
+    out.push_str(text);
+    write_end(event, out);
+    out.push('\n');
 }
 
 /// A score of the semantic detector as if a rule of the product's own had matched: `phase` is when it decided, `findings` are
@@ -66,6 +89,7 @@ pub fn semantic_match<'f>(
         value: String::new(),
         span: None,
         points: 0,
+        effect: RuleEffect::None,
     }
 }
 
@@ -160,11 +184,21 @@ fn write_decision(verdict: &Verdict, m: &RuleMatch, decided: bool, out: &mut Str
     let _ = match verdict.action {
         Action::Deny if decided => write!(out, "Access denied with code {status} (phase {phase}). "),
         Action::Redirect if decided => {
-            write!(out, "Access denied with redirection using status {status} (phase {phase}). ")
+            let location = match &m.effect {
+                RuleEffect::Redirected(location) => escaped(location),
+                _ => String::new(),
+            };
+            write!(
+                out,
+                "Access denied with redirection to {location} using status {status} (phase {phase}). "
+            )
         }
         Action::Proxy if decided => write!(out, "Access denied using proxy (phase {phase}). "),
         Action::Drop if decided => write!(out, "Access denied with connection close (phase {phase}). "),
-        _ => write!(out, "Warning. "),
+        _ => match m.effect {
+            RuleEffect::Allowed(what) => write!(out, "{what} allowed (phase {phase}). "),
+            _ => write!(out, "Warning. "),
+        },
     };
 }
 

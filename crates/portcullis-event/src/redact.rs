@@ -2,7 +2,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use portcullis_types::{Place, percent_decode};
 
 use crate::scrub::{Pairs, scrub, secret_spans};
-use crate::{Event, Finding, RuleMatch, limits, text::CUT_MARK};
+use crate::{Event, Finding, RuleEffect, RuleMatch, limits, text::CUT_MARK};
 
 /// Stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -220,6 +220,9 @@ impl Redactor {
     }
 
     fn redact_match(&self, m: &mut RuleMatch, known: &Known) {
+        if let RuleEffect::Redirected(location) = &mut m.effect {
+            self.clean(location, Pairs::Form, known);
+        }
         let pairs = pairs_of(&m.target);
         if self.is_secret_target(&m.target) {
             REDACTED.clone_into(&mut m.value);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_event::{
-    Event, Header, Redactor, RedactorNames, RuleInfo, RuleMatch, Timestamp, limits, text,
+    Event, Header, Redactor, RedactorNames, RuleEffect, RuleInfo, RuleMatch, Timestamp, limits, text,
 };
 use portcullis_types::{Phase, RuleId, Span};
 
@@ -36,6 +36,7 @@ fn event(target: &str, matched: &str, value: &str, data: &str) -> Event {
         value: value.to_owned(),
         span: Some(Span::new(0, 1)),
         points: 5,
+        effect: RuleEffect::None,
     });
     event
 }

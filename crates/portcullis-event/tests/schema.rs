@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use portcullis_event::{
     Action, AgentOutcome, AgentWord, Control, ControlKind, DetectionMode, EngineMode, Event, Exception,
-    ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleInfo,
-    RuleMatch, SCHEMA_VERSION, SemanticScore, Timestamp, UpstreamError, modsecurity_lines, text,
+    ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleEffect,
+    RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore, Timestamp, UpstreamError, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
@@ -43,6 +43,7 @@ fn full() -> Event {
     event.request.body_bytes = 64;
     event.request.trailers_dropped = 2;
     event.request.oddities = vec!["folded-header"];
+    event.request.body_error = Some("Multipart parsing error: Final boundary missing (at byte 64)".into());
     event.response.status = Some(403);
     event.response.body_bytes = 512;
     event.duration_us = 1234;
@@ -80,6 +81,7 @@ fn full() -> Event {
         value: text(b"1 union select\n[id \"1\"] \xff", 1024),
         span: Some(Span::new(2, 14)),
         points: 5,
+        effect: RuleEffect::None,
     });
     event.push_match(RuleMatch {
         rule: Arc::new(RuleInfo {
@@ -103,6 +105,7 @@ fn full() -> Event {
         value: "10".into(),
         span: None,
         points: 0,
+        effect: RuleEffect::None,
     });
     event.matches_omitted = 2;
     event.verdict.class = Some(Class::Sqli);
@@ -146,8 +149,11 @@ fn full() -> Event {
     });
     event.findings_omitted = 3;
     event.ambiguities = vec!["charset".into(), "name_escape".into()];
-    event.exceptions =
-        vec![Exception { cause: ExceptionCause::RequestBodyOverLimit, policy: ExceptionPolicy::DetectOnly }];
+    event.exceptions = vec![Exception {
+        cause: ExceptionCause::RequestBodyOverLimit,
+        policy: ExceptionPolicy::DetectOnly,
+        limit_bytes: Some(131_072),
+    }];
     event.coverage.bytes_inspected = 374;
     event.coverage.not_inspected(NotInspected::OverLimit, 1000);
     event.coverage.not_inspected(NotInspected::Upgraded, 0);
@@ -258,6 +264,39 @@ fn the_json_form_does_not_change_silently() {
 fn the_modsecurity_form_does_not_change_silently() {
     let lines = modsecurity_lines(&full());
     check_snapshot("modsecurity.log", &lines);
-    assert_eq!(lines.lines().count(), 3, "a value cannot begin a line");
+    assert_eq!(lines.lines().count(), 4, "a value cannot begin a line");
     assert_eq!(lines.matches("[id \"").count(), 3, "a value cannot begin a field");
+}
+
+#[test]
+fn log_lines_say_what_a_rule_allowed_and_where_it_redirected() {
+    let mut event = full();
+    event.matches.truncate(1);
+    let decided = event.matches[0].rule.rule_id;
+    let line = |event: &Event| modsecurity_lines(event);
+    event.matches[0].effect = RuleEffect::Allowed("Access to phase");
+    assert!(line(&event).contains("ModSecurity: Access to phase allowed (phase 2). "), "{}", line(&event));
+    event.verdict.action = Action::Redirect;
+    event.verdict.rule_id = Some(decided);
+    event.verdict.status = Some(302);
+    let location = "https://shop.example/\"\n?password=hunter2";
+    event.matches[0].effect = RuleEffect::Redirected(location.into());
+    Redactor::default().redact(&mut event);
+    let lines = line(&event);
+    let wanted = "Access denied with redirection to https://shop.example/\\\"\\n?password=[redacted] using \
+                  status 302 (phase 2). ";
+    assert!(lines.contains(wanted), "{lines}");
+    assert!(!lines.contains("hunter2"));
+}
+
+#[test]
+fn a_body_refused_for_its_length_has_a_log_line_with_the_limit() {
+    let mut event = full();
+    assert!(!modsecurity_lines(&event).contains("configured limit"), "detection only refused nothing");
+    event.exceptions[0].policy = ExceptionPolicy::Closed;
+    event.response.status = Some(413);
+    let lines = modsecurity_lines(&event);
+    let wanted =
+        "ModSecurity: Request body is larger than the configured limit (131072). Deny with code (413) [";
+    assert!(lines.contains(wanted), "{lines}");
 }

@@ -126,6 +126,7 @@ impl Inspection {
             AuditEngine::On => true,
             AuditEngine::RelevantOnly => {
                 state.relevant
+                    || self.unread_by_rules().is_some()
                     || self.semantic.as_ref().is_some_and(|semantic| semantic.decision().is_some())
                     || statuses.iter().flatten().any(|&status| settings.audit.relevant_status.has(status))
             }
@@ -172,6 +173,7 @@ impl Inspection {
             response: self.response_part(outcome),
             bytes_sent: outcome.response_body_bytes + outcome.own_body_bytes,
             action: self.interrupted(&messages),
+            body_error: self.unread_by_rules().map(str::to_owned),
             messages,
             components: Arc::clone(&names.components),
             server_software: Arc::clone(&names.server_software),

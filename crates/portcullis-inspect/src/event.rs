@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use portcullis_engine::{Interruption, Match};
-use portcullis_event::{Action, Coverage, Event, RuleMatch, Scores, Server, Verdict, limits, text};
+use portcullis_engine::{AllowScope, Disruption, Interruption, Match, RuleEngine};
+use portcullis_event::{
+    Action, Coverage, Event, RuleEffect, RuleMatch, Scores, Server, Verdict, limits, text,
+};
 use portcullis_types::{Class, Phase};
 
 use crate::exchange::Outcome;
@@ -19,8 +21,10 @@ impl Inspection {
         outcome: &Outcome,
         coverage: &Coverage,
     ) -> Option<Box<Event>> {
-        let quiet =
-            action == Action::Pass && outcome.upstream_error.is_none() && outcome.exceptions.is_empty();
+        let quiet = action == Action::Pass
+            && outcome.upstream_error.is_none()
+            && outcome.exceptions.is_empty()
+            && self.unread_by_rules().is_none();
         if quiet {
             return None;
         }
@@ -39,6 +43,7 @@ impl Inspection {
         };
         event.request = self.seen.request();
         event.request.body_bytes = outcome.request_body_bytes;
+        event.request.body_error = self.unread_by_rules().map(str::to_owned);
         event.response.status = outcome.status;
         event.response.body_bytes = outcome.response_body_bytes;
         event.duration_us = outcome.duration.as_micros().try_into().unwrap_or(u64::MAX);
@@ -154,6 +159,29 @@ impl Inspection {
             value: text(view.value, limits::VALUE_BYTES_MAX),
             span: found.found,
             points,
+            effect: self.effect(found),
         }
+    }
+
+    fn effect(&self, found: &Match) -> RuleEffect {
+        let rule = self.transaction.view(found).rule;
+        let enforced = self.transaction.rule_engine() == RuleEngine::On && rule.phase != Phase::Logging;
+        match (&rule.disruption, &self.interruption) {
+            (Disruption::Allow(scope), _) if enforced => RuleEffect::Allowed(match scope {
+                AllowScope::Transaction => "Access",
+                AllowScope::Request => "Access to request",
+                AllowScope::Phase => "Access to phase",
+            }),
+            (Disruption::Redirect { .. }, Some(Interruption::Redirect { location, .. })) => {
+                RuleEffect::Redirected(text(location, limits::VALUE_BYTES_MAX))
+            }
+            _ => RuleEffect::None,
+        }
+    }
+
+    /// Why the parser of the body's type could not read it, where only the rules look at it: the semantic detector reads such a
+    /// body as what it is.
+    pub(crate) fn unread_by_rules(&self) -> Option<&str> {
+        self.request_body_error().filter(|_| self.semantic.is_none())
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use portcullis_event::{Event, RuleInfo, RuleMatch, Timestamp};
+use portcullis_event::{Event, RuleEffect, RuleInfo, RuleMatch, Timestamp};
 use portcullis_log::{EventLog, Format, QueueLimits, SinkConfig};
 use portcullis_metrics::Registry;
 use portcullis_types::{Phase, RuleId, Severity};
@@ -25,6 +25,7 @@ fn event(id: usize, rule: &Arc<RuleInfo>) -> Event {
             value: "1' union select 1,2,3 -- ".into(),
             span: None,
             points: 5,
+            effect: RuleEffect::None,
         });
     }
     event

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use portcullis_event::{Event, RuleInfo, RuleMatch, Timestamp};
+use portcullis_event::{Event, RuleEffect, RuleInfo, RuleMatch, Timestamp};
 use portcullis_log::{EventLog, Format, QueueLimits, Rotation, SinkConfig, StartError, Target};
 use portcullis_metrics::Registry;
 use portcullis_types::{Phase, RuleId};
@@ -134,6 +134,7 @@ fn formats() {
             value: String::new(),
             span: None,
             points: 0,
+            effect: RuleEffect::None,
         });
     }
     log.sender().submit(matched);

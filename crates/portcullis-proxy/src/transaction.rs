@@ -11,7 +11,7 @@ use portcullis_event::{
     ExceptionPolicy, NotInspected, Timestamp, UpstreamError, limits, text,
 };
 use portcullis_http::message::{Refusal, RequestHead, Version};
-use portcullis_inspect::{Connection as Inspected, Inspector, Outcome, Rejection, Report, Step};
+use portcullis_inspect::{BodyPlan, Connection as Inspected, Inspector, Outcome, Rejection, Report, Step};
 use portcullis_metrics::Protocol;
 
 use crate::access::{Deed, Entry, Noted, Visitor, is_echo};
@@ -267,7 +267,13 @@ impl Transaction {
 
     /// Notes that inspection could not do its full work, and what was done about it.
     pub(crate) fn exception(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
-        self.exceptions.push(Exception { cause, policy });
+        let limit_bytes = match (cause, self.inspection.request_body_plan()) {
+            (ExceptionCause::RequestBodyOverLimit, BodyPlan::Hold { limit_bytes, .. }) => {
+                Some(limit_bytes as u64)
+            }
+            _ => None,
+        };
+        self.exceptions.push(Exception { cause, policy, limit_bytes });
     }
 
     /// As [`exception`](Transaction::exception), for what may happen several times.
@@ -421,7 +427,7 @@ impl Transaction {
         if self.entry == Entry::Inspected && route.is_some_and(|route| route.inspector.is_some()) {
             metrics.inspection_duration.observe(self.inspection.spent());
         }
-        for Exception { cause, policy } in &outcome.exceptions {
+        for Exception { cause, policy, .. } in &outcome.exceptions {
             shared.exceptions[*cause as usize].inc(*policy as usize);
         }
         let counters = &shared.services.metrics;

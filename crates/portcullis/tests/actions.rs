@@ -5,7 +5,7 @@ mod served;
 use std::process::Command;
 use std::time::Duration;
 
-use served::{Served, application, document, free_address, program, says};
+use served::{Served, application, document, free_address, program, says, until};
 
 /// A rule that looks for a word in the target.
 fn on(word: &str, id: u32, actions: &str) -> String {
@@ -262,4 +262,34 @@ fn patterns_that_are_given_up_are_counted() {
     served.counts("portcullis_pattern_errors_total{kind=\"limit\"}", 0.0);
     assert_eq!(served.get(&format!("/?a={}-!", "a".repeat(32))).status(), 409);
     served.counts("portcullis_pattern_errors_total{kind=\"limit\"}", 1.0);
+}
+
+/// Tools that follow ModSecurity's log find the same words in ours.
+#[test]
+fn the_error_log_says_what_was_allowed_redirected_unreadable_or_too_long() {
+    let app = application(|_| says("app"));
+    let rules = [
+        "SecRequestBodyAccess On\nSecRequestBodyLimit 100\nSecRuleRemoveById 9000100-9000199\n".to_owned(),
+        on("all", 1, "phase:1,log,allow"),
+        on("asked", 2, "phase:1,log,allow:request"),
+        on("move", 3, "phase:1,log,redirect:http://h/%{ARGS.to}"),
+    ];
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let more = format!("[error_log]\nfile = {:?}\n", log.path());
+    let served = Served::start(&app, &rules.concat(), &more);
+    served.get("/all");
+    served.get("/asked");
+    served.get("/move?to=a");
+    let form = "multipart/form-data, boundary=x";
+    assert_eq!(served.post("/", form, "--x--").status(), 200, "no rule looks at what could not be read");
+    assert_eq!(served.post("/", form, "y".repeat(101)).status(), 413);
+    for words in [
+        "ModSecurity: Access allowed (phase 1). String match",
+        "ModSecurity: Access to request allowed (phase 1). ",
+        "ModSecurity: Access denied with redirection to http://h/a using status 302 (phase 1). ",
+        "ModSecurity: Multipart parsing error: Invalid boundary in C-T (malformed) (at byte 0) [hostname \"h\"]",
+        "ModSecurity: Request body is larger than the configured limit (100). Deny with code (413) [hostname",
+    ] {
+        until(|| std::fs::read_to_string(log.path()).unwrap().contains(words));
+    }
 }
