@@ -7,10 +7,8 @@ use portcullis_engine::Origin;
 pub(crate) fn parse(url: &[u8]) -> Result<(Origin, &[u8]), (String, String)> {
     let example = "write proxy:http://host:port/path; the host is fixed, the path may have macros";
     let error = |message: &str| Err((format!("proxy: {message}"), example.to_owned()));
-    if url.starts_with(b"[nocanon]") {
-        let hint = "remove it: the path is sent as written anyway";
-        return Err(("proxy: [nocanon] is a word of Apache's mod_proxy".to_owned(), hint.to_owned()));
-    }
+    // A word of Apache's mod_proxy: the path is sent as written. Ours always is.
+    let url = url.strip_prefix(b"[nocanon]").unwrap_or(url);
     let Some((https, rest)) = scheme(url) else {
         return error("the URL does not begin with http:// or https://");
     };
@@ -62,6 +60,7 @@ mod tests {
             ("http://10.0.0.1:8080/?a", "http://10.0.0.1:8080", "/?a"),
             ("http://[::1]:81?q", "http://[::1]:81", "?q"),
             ("http://[::1]/", "http://[::1]:80", "/"),
+            ("[nocanon]http://h/a%2f", "http://h:80", "/a%2f"),
         ] {
             let (found, target) = parse(url.as_bytes()).unwrap();
             assert_eq!((found.to_string().as_str(), target), (origin, rest.as_bytes()), "{url}");
@@ -82,7 +81,7 @@ mod tests {
             "http://h:x/",
             "http://%{tx.h}/",
             "http://h%{tx.h}:80/",
-            "[nocanon]http://h/",
+            "[nocanon]/a",
             "http://[::1/",
             "http://h i/",
             "http://[::1]x/",

@@ -193,7 +193,7 @@ fn write_decision(verdict: &Verdict, m: &RuleMatch, decided: bool, out: &mut Str
                 "Access denied with redirection to {location} using status {status} (phase {phase}). "
             )
         }
-        Action::Proxy if decided => write!(out, "Access denied using proxy (phase {phase}). "),
+        Action::Proxy if decided => write!(out, "Access denied using proxy to (phase {phase}). "),
         Action::Drop if decided => write!(out, "Access denied with connection close (phase {phase}). "),
         _ => match m.effect {
             RuleEffect::Allowed(what) => write!(out, "{what} allowed (phase {phase}). "),

@@ -207,6 +207,13 @@ pub(super) fn phase(view: View<'_>, sink: &mut Sink) -> Option<Phase> {
         b"response" => Some(Phase::ResponseBody),
         b"logging" => Some(Phase::Logging),
         [digit @ b'1'..=b'5'] => Phase::from_number(digit - b'0'),
+        // ModSecurity 2 reads a number as far as it goes.
+        [digit @ b'1'..=b'5', next, ..] if !next.is_ascii_digit() => {
+            let shown = char::from(*digit);
+            let message = format!("phase {:?} is read as phase {shown}", view.show());
+            sink.warn_hint(view.span(), message, format!("write phase:{shown}"));
+            Phase::from_number(digit - b'0')
+        }
         _ => None,
     };
     if phase.is_none() {
