@@ -10,7 +10,7 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled test h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make crs               fetch the pinned CRS to .portcullis/'
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy, and those of 4.22.0 (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
+	@echo 'make modsecurity2-tests  ModSecurity 2.9.7: its own regression tests through Apache and us (TESTS=FOLDER of its source)'
 	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
 	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
@@ -131,6 +132,12 @@ bench-worst: crs
 chaos:
 	$(CARGO) build --release --locked -p portcullis -p portcullis-proof -p portcullis-testkit --bins
 	target/release/chaos $(ARGS)
+
+# TESTS=FOLDER: tests/regression of ModSecurity 2.9.7; Debian: apt-get source modsecurity-apache, where it is served.
+modsecurity2-tests:
+	$(CARGO) build --locked -p portcullis
+	scripts/modsecurity2-tests.pl --tests "$(TESTS)" --engine apache --known tests/modsecurity2-known-apache.txt --count 254
+	scripts/modsecurity2-tests.pl --tests "$(TESTS)" --engine portcullis --known tests/modsecurity2-known.txt --count 254
 
 chaos-quick:
 	$(CARGO) build --workspace --bins --locked
