@@ -230,7 +230,7 @@ fn html(random: &mut Random, length: usize) -> Vec<u8> {
     (page + "</body></html>\n").into_bytes()
 }
 
-fn form(fields: &[(&str, String)]) -> Message {
+pub(crate) fn form(fields: &[(&str, String)]) -> Message {
     let encode = |text: &str| -> String {
         let byte = |b: u8| match b {
             b' ' => "+".to_owned(),
@@ -243,8 +243,14 @@ fn form(fields: &[(&str, String)]) -> Message {
     post("application/x-www-form-urlencoded", fields.join("&"))
 }
 
-fn json_string(name: &str, text: &str) -> String {
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+pub(crate) fn json_string(name: &str, text: &str) -> String {
+    let each = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        '\n' => "\\n".to_owned(),
+        '\0'..' ' => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    let text: String = text.chars().map(each).collect();
     format!("{{\"{name}\":\"{text}\"}}")
 }
 

@@ -82,6 +82,8 @@ pub struct Verdict {
     pub rules: Vec<RuleId>,
     /// The work that the rules did, and how much was allowed.
     pub work: (u64, u64),
+    /// The same of the detectors.
+    pub detector_work: (u64, u64),
     /// The body grows beyond what its content coding may, so that the proxy refuses it.
     pub is_over_limit: bool,
 }
@@ -150,7 +152,7 @@ impl Engine {
             is_over_limit = inspection.request_coding_error(true).is_some();
             step = inspection.request_end(false);
         }
-        let work = inspection.work_done();
+        let (work, detector_work) = (inspection.work_done(), inspection.detector_work().unwrap_or_default());
         let mut outcome = Outcome { request_body_bytes: message.body.len() as u64, ..Outcome::default() };
         if let (Step::Continue, Some((head, body))) = (&step, &message.response) {
             step = inspection.response_head(head);
@@ -164,6 +166,6 @@ impl Engine {
         outcome.status = Some(if step == Step::Continue { 200 } else { 403 });
         let report = inspection.finish(&outcome);
         self.scratch = report.scratch;
-        Verdict { action: report.action, rules: report.matched_rules, work, is_over_limit }
+        Verdict { action: report.action, rules: report.matched_rules, work, detector_work, is_over_limit }
     }
 }

@@ -9,6 +9,7 @@
 mod cases;
 mod exchange;
 mod growth;
+mod honest;
 mod random;
 mod reference;
 mod worst;
@@ -16,8 +17,9 @@ mod worst;
 pub use cases::{CASES, Case, Message, TEXTS};
 pub use exchange::{Engine, Prepared, Verdict, policy};
 pub use growth::growth;
+pub use honest::honest;
 pub use reference::ZeroLine;
-pub use worst::search;
+pub use worst::{Goal, Search, search};
 
 use portcullis_event::Action;
 use random::Random;

@@ -14,7 +14,7 @@ use portcullis_engine::Plan;
 use portcullis_load::{LoadError, Patterns, PlanCache, PlanCacheError, Used, load_sharing};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-use portcullis_bench::{CASES, Case, Engine, Message, Mode, Prepared, TEXTS, ZeroLine, policy};
+use portcullis_bench::{CASES, Case, Engine, Goal, Message, Mode, Prepared, Search, TEXTS, ZeroLine, policy};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -64,12 +64,21 @@ struct Options {
     /// Shows how the cost of this text grows with its length instead, repeated in each place of a request.
     #[arg(long, value_name = "TEXT")]
     growth: Option<String>,
-    /// With --growth: only the places whose names contain this, such as `json`.
-    #[arg(long, default_value = "", requires = "growth")]
+    /// With --growth and --worst: only the places whose names contain this, such as `json`.
+    #[arg(long, default_value = "")]
     place: String,
     /// With --worst: bytes of text of the messages that are searched among.
     #[arg(long, default_value_t = 4096, requires = "worst")]
     worst_bytes: usize,
+    /// With --worst: what is searched for.
+    #[arg(long, default_value = "byte", requires = "worst")]
+    worst_per: Goal,
+    /// Sends these files of honest requests (as of `portcullis evaluate`) or texts instead, and prints what they need at most.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    honest: Vec<PathBuf>,
+    /// With --honest: bodies go as gzip.
+    #[arg(long, requires = "honest")]
+    gzip: bool,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -91,8 +100,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let plan =
             portcullis_load::load(&portcullis_bench::policy(Mode::Crs, &options.crs, options.paranoia))?.plan;
         let time = Duration::from_secs_f64(seconds);
-        portcullis_bench::search(&mut engine, &plan, time, options.worst_bytes, options.seed);
+        let (bytes, seed, goal) = (options.worst_bytes, options.seed, options.worst_per);
+        let search = Search { time, bytes, seed, goal, place: &options.place };
+        portcullis_bench::search(&mut engine, &plan, search);
         return Ok(());
+    }
+    if !options.honest.is_empty() {
+        return portcullis_bench::honest(&mut engine, &options.honest, options.gzip);
     }
     if let Some(unit) = &options.growth {
         portcullis_bench::growth(&mut engine, unit, &options.place);

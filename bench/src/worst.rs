@@ -55,13 +55,14 @@ pub(crate) enum Place {
     Cookies,
     Headers,
     GzipForm,
+    GzipMultipart,
     GzipFormFields,
     GzipJson,
     GzipJsonValues,
     GzipXmlNodes,
 }
 
-pub(crate) const PLACES: [Place; 20] = [
+const PLACES: [Place; 21] = [
     Place::Form,
     Place::Json,
     Place::FormFields,
@@ -78,6 +79,7 @@ pub(crate) const PLACES: [Place; 20] = [
     Place::Cookies,
     Place::Headers,
     Place::GzipForm,
+    Place::GzipMultipart,
     Place::GzipFormFields,
     Place::GzipJson,
     Place::GzipJsonValues,
@@ -156,6 +158,7 @@ impl Place {
                 with_headers((0..count).map(|n| (format!("X-H{n}"), each.clone())))
             }
             Place::GzipForm
+            | Place::GzipMultipart
             | Place::GzipFormFields
             | Place::GzipJson
             | Place::GzipJsonValues
@@ -167,6 +170,7 @@ impl Place {
     fn coded(self) -> Option<Place> {
         Some(match self {
             Place::GzipForm => Place::Form,
+            Place::GzipMultipart => Place::Multipart,
             Place::GzipFormFields => Place::FormFields,
             Place::GzipJson => Place::Json,
             Place::GzipJsonValues => Place::JsonValues,
@@ -204,7 +208,7 @@ fn within(mut text: String, bytes: usize) -> String {
 
 /// The message with its body packed, and with empty blocks that make it `bytes` long at least: as many as it takes to be let so much
 /// grow.
-fn gzip(message: Message, bytes: usize) -> Message {
+pub(crate) fn gzip(message: Message, bytes: usize) -> Message {
     let mut packed = Vec::new();
     let mut encoder = DeflateEncoder::new(&mut packed, Compression::best());
     // Writing to memory does not fail.
@@ -252,6 +256,27 @@ fn printable(text: &str) -> String {
     text.chars().filter(|c| (' '..='~').contains(c)).collect()
 }
 
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Goal {
+    /// Most time for each byte on the wire.
+    Byte,
+    /// Most time for each unit of work that was charged: what is priced too low.
+    Unit,
+    /// Most time for each byte of a text eight times as long, beside that for each byte of this one: what is not linear.
+    Growth,
+}
+
+impl Goal {
+    fn name(self) -> &'static str {
+        match self {
+            Goal::Byte => "us/KB",
+            Goal::Unit => "ns/unit",
+            Goal::Growth => "times for each byte",
+        }
+    }
+}
+
 /// A message to be, and what it cost.
 #[derive(Clone)]
 struct Found {
@@ -259,7 +284,8 @@ struct Found {
     pieces: Vec<String>,
     /// The rule whose pieces it began with.
     rule: u64,
-    us_per_kb: f64,
+    /// What its [`Goal`] counts.
+    cost: f64,
 }
 
 impl Found {
@@ -273,28 +299,78 @@ pub(crate) fn message(place: Place, unit: &str, bytes: usize) -> Option<Prepared
     Prepared::try_new(place.message(unit, bytes))
 }
 
-/// What a message with so many bytes of text costs, in CPU microseconds and bytes: the better of two.
-pub(crate) fn cost(engine: &mut Engine, place: Place, unit: &str, bytes: usize) -> (f64, usize) {
-    let Some(message) = message(place, unit, bytes) else { return (0.0, 1) };
+/// What one message costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cost {
+    /// CPU time, the better of two.
+    pub us: f64,
+    pub bytes: usize,
+    /// Of rules and of detectors.
+    pub units: u64,
+}
+
+impl Cost {
+    pub(crate) fn us_per_kb(self) -> f64 {
+        self.us * 1024.0 / self.bytes.max(1) as f64
+    }
+}
+
+impl Goal {
+    /// What it counts of a message with so many bytes of text.
+    fn cost(self, engine: &mut Engine, place: Place, unit: &str, bytes: usize) -> f64 {
+        let one = cost(engine, place, unit, bytes);
+        match self {
+            Goal::Byte => one.us_per_kb(),
+            Goal::Unit => one.us * 1e3 / one.units.max(1) as f64,
+            Goal::Growth => {
+                let long = cost(engine, place, unit, bytes * 8);
+                // What is cheap however long it is may grow.
+                (long.us_per_kb() - GROWTH_US_MIN).max(0.0) / one.us_per_kb().max(1.0)
+            }
+        }
+    }
+}
+
+/// Microseconds for each KB that are no growth.
+const GROWTH_US_MIN: f64 = 100.0;
+
+/// What a message with so many bytes of text costs; nothing if it cannot be sent.
+pub(crate) fn cost(engine: &mut Engine, place: Place, unit: &str, bytes: usize) -> Cost {
+    let Some(message) = message(place, unit, bytes) else { return Cost::default() };
     let mut best = Duration::MAX;
+    let mut units = 0;
     for _ in 0..2 {
         let started = ThreadTime::now();
         let verdict = engine.exchange(&message);
         if verdict.is_over_limit {
-            return (0.0, 1);
+            return Cost::default();
         }
         best = best.min(started.elapsed());
+        units = verdict.work.0 + verdict.detector_work.0;
     }
-    (best.as_secs_f64() * 1e6, message.bytes())
+    Cost { us: best.as_secs_f64() * 1e6, bytes: message.bytes(), units }
 }
 
-fn us_per_kb((us, bytes): (f64, usize)) -> f64 {
-    us * 1024.0 / bytes as f64
+/// Where and how long is searched.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// How long.
+    pub time: Duration,
+    /// Bytes of text of the messages.
+    pub bytes: usize,
+    /// Of the random choices.
+    pub seed: u64,
+    /// What for.
+    pub goal: Goal,
+    /// Only places whose names contain this.
+    pub place: &'a str,
 }
 
-/// Searches for `time` among messages with `bytes` of text, made of pieces of the rules of `plan`.
-pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, bytes: usize, seed: u64) {
+/// Searches among messages that are made of pieces of the rules of `plan`.
+pub fn search(engine: &mut Engine, plan: &Plan, search: Search<'_>) {
+    let Search { time, bytes, seed, goal, place } = search;
     let mut random = Random::new(seed);
+    let places = places(place);
     let rules = pieces_of_rules(plan);
     let all: Vec<&String> = rules.iter().flat_map(|(_, pieces)| pieces).collect();
     let started = Instant::now();
@@ -304,17 +380,18 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, bytes: usize, se
         let mut dearest: Option<Found> = None;
         for n in 0..OF_RULE {
             let unit: Vec<String> = (0..1 + random.below(5)).map(|_| piece(&mut random, pieces)).collect();
-            let place = PLACES[if n < OF_RULE / 2 { n % 2 } else { random.below(PLACES.len()) }];
-            let us_per_kb = us_per_kb(cost(engine, place, &unit.concat(), bytes));
+            let number = if n < OF_RULE / 2 { n % 2 % places.len() } else { random.below(places.len()) };
+            let place = places[number];
+            let cost = goal.cost(engine, place, &unit.concat(), bytes);
             tried += 1;
-            if dearest.as_ref().is_none_or(|known| known.us_per_kb < us_per_kb) {
-                dearest = Some(Found { place, pieces: unit, rule: *rule, us_per_kb });
+            if dearest.as_ref().is_none_or(|known| known.cost < cost) {
+                dearest = Some(Found { place, pieces: unit, rule: *rule, cost });
             }
         }
         of_rules.extend(dearest);
     }
-    of_rules.sort_by(|a, b| b.us_per_kb.total_cmp(&a.us_per_kb));
-    println!("{} rules, dearest unit of their own pieces, {bytes} bytes", of_rules.len());
+    of_rules.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+    println!("{} rules, dearest unit of their own pieces, {bytes} bytes, {}", of_rules.len(), goal.name());
     of_rules.iter().take(SHOWN).for_each(print);
 
     let mut kept: Vec<Found> = of_rules.into_iter().take(KEPT).collect();
@@ -322,7 +399,7 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, bytes: usize, se
         let at = random.below(kept.len());
         let mut next = kept[at].clone();
         match random.below(6) {
-            0 => next.place = PLACES[random.below(PLACES.len())],
+            0 => next.place = places[random.below(places.len())],
             1 if next.pieces.len() > 1 => drop(next.pieces.pop()),
             2 if next.pieces.len() < 12 => {
                 let place = random.below(next.pieces.len() + 1);
@@ -335,41 +412,46 @@ pub fn search(engine: &mut Engine, plan: &Plan, time: Duration, bytes: usize, se
         if next.pieces.is_empty() {
             continue;
         }
-        next.us_per_kb = us_per_kb(cost(engine, next.place, &next.unit(), bytes));
+        next.cost = goal.cost(engine, next.place, &next.unit(), bytes);
         tried += 1;
-        if next.us_per_kb > kept[at].us_per_kb {
+        if next.cost > kept[at].cost {
             // What another process did to the machine is not to be kept.
-            let again = us_per_kb(cost(engine, next.place, &next.unit(), bytes));
-            next.us_per_kb = next.us_per_kb.min(again);
-            if next.us_per_kb > kept[at].us_per_kb {
+            next.cost = next.cost.min(goal.cost(engine, next.place, &next.unit(), bytes));
+            if next.cost > kept[at].cost {
                 kept[at] = next;
             }
         }
     }
-    kept.sort_by(|a, b| b.us_per_kb.total_cmp(&a.us_per_kb));
-    println!("\nafter {tried} messages in {:.0} s", started.elapsed().as_secs_f64());
+    kept.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+    println!("\nafter {tried} messages in {:.0} s, {}", started.elapsed().as_secs_f64(), goal.name());
     kept.iter().take(SHOWN).for_each(print);
 
-    println!("\nby place, the dearest with {SIZES:?} bytes (heads: less), us/KB");
-    for place in PLACES {
+    println!("\nby place, the dearest with {SIZES:?} bytes (heads: less), {}", goal.name());
+    for place in places {
         let mut worst = [0.0f64; SIZES.len()];
         let mut dearest = (0.0, String::new());
         for found in &kept {
             for (worst, bytes) in worst.iter_mut().zip(SIZES) {
-                *worst = worst.max(us_per_kb(cost(engine, place, &found.unit(), bytes)));
+                *worst = worst.max(goal.cost(engine, place, &found.unit(), bytes));
             }
             if worst[1] > dearest.0 {
                 dearest = (worst[1], found.unit());
             }
         }
         let numbers = worst.map(|us| format!("{us:>8.1}")).concat();
-        println!("{:<12} {numbers}   {}", format!("{place:?}"), shown(&dearest.1));
+        println!("{:<14} {numbers}   {}", format!("{place:?}"), shown(&dearest.1));
     }
+}
+
+/// Those whose names contain `part`, in any case.
+pub(crate) fn places(part: &str) -> Vec<Place> {
+    let is_wanted = |place: &Place| format!("{place:?}").to_lowercase().contains(&part.to_lowercase());
+    PLACES.into_iter().filter(is_wanted).collect()
 }
 
 fn print(found: &Found) {
     let place = format!("{:?}", found.place);
-    println!("{:>9.1} us/KB  {:<7} {place:<12} {}", found.us_per_kb, found.rule, shown(&found.unit()));
+    println!("{:>9.1} {:<7} {place:<14} {}", found.cost, found.rule, shown(&found.unit()));
 }
 
 fn shown(unit: &str) -> String {

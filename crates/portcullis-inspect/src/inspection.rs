@@ -157,6 +157,11 @@ impl Inspection {
         self.transaction.work_done()
     }
 
+    /// The same of the semantic detector, where it inspects.
+    pub fn detector_work(&self) -> Option<(u64, u64)> {
+        self.semantic.as_ref().map(|semantic| semantic.work())
+    }
+
     /// Searches of patterns that took more steps than they may, and one if the rules used up the work that the message brings with
     /// it: nobody knows whether they match.
     pub fn patterns_exhausted(&self) -> u64 {

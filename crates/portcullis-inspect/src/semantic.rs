@@ -323,6 +323,11 @@ impl SemanticRun {
         self.buffers.analysis.bytes_of_files()
     }
 
+    /// The work that the detectors did, and how much is allowed.
+    pub(crate) fn work(&self) -> (u64, u64) {
+        self.buffers.analysis.work()
+    }
+
     /// Bytes of values for which the allowance of work did not suffice.
     pub(crate) fn bytes_cut(&self) -> u64 {
         self.buffers.analysis.bytes_cut()

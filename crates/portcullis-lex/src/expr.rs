@@ -79,12 +79,14 @@ pub struct Lexer<'t> {
     at: usize,
     /// No closing quote of that sort within the window of an earlier one: not looked for again before this byte.
     unclosed: [usize; 3],
+    /// The same for the end of a comment.
+    open_comment: usize,
 }
 
 impl<'t> Lexer<'t> {
     /// Starts at byte `at` of `text`.
     pub fn new(text: &'t [u8], at: usize) -> Lexer<'t> {
-        Lexer { text, at: at.min(text.len()), unclosed: [0; 3] }
+        Lexer { text, at: at.min(text.len()), unclosed: [0; 3], open_comment: 0 }
     }
 
     /// Where the next token is looked for.
@@ -121,11 +123,18 @@ impl<'t> Lexer<'t> {
             if !self.text[self.at..].starts_with(b"/*") {
                 return;
             }
-            let rest = &self.text[self.at + 2..];
-            let window = &rest[..rest.len().min(TEXT_BYTES_MAX)];
-            match memchr::memmem::find(window, b"*/") {
-                Some(len) => self.at += len + 4,
-                None => return,
+            let from = self.at + 2;
+            let end = self.text.len().min(from + TEXT_BYTES_MAX);
+            // No byte is looked at for two of them: there may be one in every two.
+            let known = from.max(self.open_comment.saturating_sub(1)).min(end);
+            let closes =
+                |at: &usize| self.text.get(known + at + 1..end).is_some_and(|rest| rest.starts_with(b"/"));
+            match memchr::memchr_iter(b'*', &self.text[known..end]).find(closes) {
+                Some(len) => self.at = known + len + 2,
+                None => {
+                    self.open_comment = end;
+                    return;
+                }
             }
         }
     }
@@ -215,6 +224,8 @@ mod tests {
         check("''.__class__ + \"a\\\"b\"", "s<''> . n<__class__> + s<\"a\\\"b\">");
         check("it's `id` $x $(y)", "n<it> ' n<s> s<`id`> n<$x> $ ( n<y> )");
         check("/* never closed", "/ * n<never> n<closed>");
+        check("/* /* a */ b /* c", "n<b> / * n<c>");
+        check(&format!("{}*/ b", "/* ".repeat(300)), &format!("{}n<b>", "/ * ".repeat(130)));
         check("1.. 0x1F \u{e9}t\u{e9}", "0<1> . . 0<0x1F> n<\u{e9}t\u{e9}>");
     }
 

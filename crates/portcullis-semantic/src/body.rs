@@ -75,7 +75,7 @@ impl Analysis {
 
     /// A file that is packed: who takes it keeps it as one. Code in it is code all the same.
     fn packed_file(&mut self, detectors: &Detectors, contents: &[u8]) {
-        self.work.allow(contents.len());
+        self.work.allow_decoded(contents.len());
         self.windows(detectors, Behind::OnlyCode, contents);
         self.files += contents.len() as u64;
     }
@@ -105,7 +105,7 @@ impl Analysis {
         if protobuf::is_type(content_type) {
             let is_sound = protobuf::strings(content_type, body, &mut |text| {
                 // It may have been packed, and be longer than the body.
-                self.work.allow(text.len());
+                self.work.allow_decoded(text.len());
                 self.look(detectors, Location::of(Place::Text), text);
             });
             if !is_sound {

@@ -4,7 +4,7 @@ use portcullis_types::Span;
 
 use crate::detectors::document::Document;
 use crate::detectors::purpose;
-use crate::limits::{EVIDENCE_BYTES_MAX, READING_BYTES, TOKEN_BYTES};
+use crate::limits::{EVIDENCE_BYTES_MAX, FINDING_BYTES, READING_BYTES, TOKEN_BYTES};
 use crate::work::Work;
 use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 
@@ -189,6 +189,7 @@ impl Found<'_> {
             }
             return;
         }
+        self.work.charge(FINDING_BYTES);
         self.findings.push(Finding {
             class: self.class,
             kind: about,

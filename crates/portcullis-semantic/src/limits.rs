@@ -14,10 +14,13 @@ pub const FORM_BYTES_SPARE: usize = 4_096;
 /// blocks as `protocol.work-limit`.
 pub const WORK_SPARE: u64 = 160 << 10;
 /// See [`WORK_SPARE`].
-pub const WORK_FACTOR: u64 = 24;
-/// The same for each byte of a body that decoding makes beyond those that came: what a content coding repeats costs the sender
-/// less than a form of it does. Long honest documents take 5 to 18.
-pub const WORK_FACTOR_DECODED: u64 = 16;
+pub const WORK_FACTOR: u64 = 40;
+/// The same for each byte of a body that decoding makes beyond those that came: long honest documents take 5 to 25. All of it
+/// together is no more than [`WORK_FACTOR_MAX`] for each byte that came.
+pub const WORK_FACTOR_DECODED: u64 = 24;
+/// Bytes that may be read for each byte of a body as it came, however much a content coding makes of it: what is repeated
+/// costs the sender nothing.
+pub const WORK_FACTOR_MAX: u64 = 200;
 /// Of a text longer than [`LONG_BYTES_MIN`] whose decoded forms would take more than this for each of its bytes, all forms together,
 /// only what decoding changes is looked at in them, with some hundred bytes around it.
 pub const WORK_SHARE: u64 = 12;
@@ -30,6 +33,8 @@ pub const LOOK_SHARE: usize = 4;
 pub const TOKEN_BYTES: usize = 8;
 /// What beginning such a reading counts as, beside what is read.
 pub const READING_BYTES: usize = 32;
+/// What a finding counts as: it is told apart from others, scored and written down.
+pub const FINDING_BYTES: usize = 256;
 /// Findings of one message; beyond them only those of the worst values are kept ([`WORST_VALUES_MAX`]), the others are counted.
 pub const FINDINGS_MAX: usize = 256;
 /// Values that are kept for each detector, the highest scores first, when a message has more than [`FINDINGS_MAX`] findings.

@@ -6,18 +6,20 @@
 //! linear time; so the allowance bounds the time. What it does not suffice for is not looked at, is counted, and is a
 //! finding that blocks ([`WORK_LIMIT`](crate::detectors::protocol::WORK_LIMIT)): honest messages stay far below it.
 
-use crate::limits::{WORK_FACTOR, WORK_FACTOR_DECODED, WORK_SPARE};
+use crate::limits::{WORK_FACTOR, WORK_FACTOR_DECODED, WORK_FACTOR_MAX, WORK_SPARE};
 
 /// The allowance of one message, and what was taken of it.
 #[derive(Debug)]
 pub(crate) struct Work {
     allowed: u64,
     done: u64,
+    /// What decoding may still bring.
+    decoded_left: u64,
 }
 
 impl Default for Work {
     fn default() -> Self {
-        Work { allowed: WORK_SPARE, done: 0 }
+        Work { allowed: WORK_SPARE, done: 0, decoded_left: 0 }
     }
 }
 
@@ -31,8 +33,16 @@ impl Work {
     pub fn allow_body(&mut self, bytes: usize, wire: usize) {
         let full = bytes.min(wire);
         self.allow(full);
-        let rest = ((bytes - full) as u64).saturating_mul(WORK_FACTOR_DECODED);
-        self.allowed = self.allowed.saturating_add(rest);
+        let most = (wire as u64).saturating_mul(WORK_FACTOR_MAX - WORK_FACTOR);
+        self.decoded_left = self.decoded_left.saturating_add(most);
+        self.allow_decoded(bytes - full);
+    }
+
+    /// Allows what decoding made of a part of the body, as far as those bytes may that came.
+    pub fn allow_decoded(&mut self, bytes: usize) {
+        let more = (bytes as u64).saturating_mul(WORK_FACTOR_DECODED).min(self.decoded_left);
+        self.decoded_left -= more;
+        self.allowed = self.allowed.saturating_add(more);
     }
 
     /// Charges a reading of `bytes`. False if no more may be read.
@@ -66,7 +76,13 @@ mod tests {
             work.done().1 - WORK_SPARE
         };
         assert_eq!(allowed(1_000, 1_000), 1_000 * WORK_FACTOR);
-        assert_eq!(allowed(1_000, 100), 100 * WORK_FACTOR + 900 * WORK_FACTOR_DECODED);
+        assert_eq!(allowed(1_000, 200), 200 * WORK_FACTOR + 800 * WORK_FACTOR_DECODED);
+        assert_eq!(allowed(1_000_000, 1_000), 1_000 * WORK_FACTOR_MAX);
+        assert_eq!(allowed(1_000_000, 0), 0);
+        let mut work = Work::default();
+        work.allow_body(1_000, 1_000);
+        (0..1_000).for_each(|_| work.allow_decoded(1_000));
+        assert_eq!(work.done().1 - WORK_SPARE, 1_000 * WORK_FACTOR_MAX, "pieces of it, too");
         assert_eq!(allowed(100, 1_000), 100 * WORK_FACTOR);
     }
 }

@@ -28,8 +28,9 @@ const DEAR: &[&str] = &[
     ".ksh_history*/<application/x&#x61;[|%25",
 ];
 
-/// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, a walk.
-const LAST_READING: u64 = 8;
+/// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, and
+/// a walk, in which a token of one byte counts as eight.
+const LAST_READING: u64 = 10;
 
 #[test]
 fn work_stays_within_the_allowance() {
@@ -106,4 +107,66 @@ fn a_long_document_is_not_read_again_in_each_form() {
     assert_eq!(analysis.bytes_cut(), 0, "{done} of {allowed}");
     let worst = analysis.worst(&DETECTORS, Level::Balanced).unwrap();
     assert!(worst.class == Class::Log4j && worst.blocks(Level::Balanced), "{worst:?}");
+}
+
+/// Units that were read again and again from different places, or cost much that nobody was charged for.
+const GROWING: &[&str] = &[
+    "System(",
+    "$(=",
+    "!",
+    "!!a",
+    "!d:!",
+    "/*{=da",
+    "|a -b",
+    "/* ",
+    "$(x5ca -a ",
+    "../",
+    "; ",
+    "{",
+    "[[",
+    "it's ",
+    "a.b(",
+    "<a ",
+    "%24{",
+    "&#",
+    "\\u",
+    "x='",
+    "`a` ",
+    "\"a\",",
+    "../[config.pl",
+    ")(",
+    "''",
+    "a=b&",
+    "@(",
+    "-- ",
+    "<!--",
+    "::",
+];
+
+/// Nanoseconds of CPU that looking at the text takes, the best of three, and the units it was charged.
+fn cost(analysis: &mut Analysis, text: &str) -> (f64, u64) {
+    let mut best = std::time::Duration::MAX;
+    for _ in 0..3 {
+        analysis.clear();
+        let started = cpu_time::ThreadTime::now();
+        analysis.value(&DETECTORS, Location::new(Place::MultipartField, b"a"), text.as_bytes());
+        best = best.min(started.elapsed());
+    }
+    (best.as_nanos() as f64, analysis.work().0)
+}
+
+/// A unit is charged for what it costs, within a factor that no machine and no build goes beyond, and a text of eight times the
+/// length costs no more for each byte.
+#[test]
+fn units_bound_the_time_and_the_time_is_linear() {
+    const NANOSECONDS_MAX: f64 = 300.0;
+    let mut analysis = Analysis::new();
+    for unit in GROWING.iter().chain(DEAR) {
+        let [short, long] = [16 << 10, 128 << 10].map(|bytes: usize| unit.repeat(bytes / unit.len()));
+        let ((few, _), (many, units)) = (cost(&mut analysis, &short), cost(&mut analysis, &long));
+        let each = many / units as f64;
+        assert!(each < NANOSECONDS_MAX, "{unit}: {each:.0} ns for each of {units} units");
+        let (few, many) = (few / short.len() as f64, many / long.len() as f64);
+        assert!(many < 3.0 * few + 300.0, "{unit}: {few:.0} ns a byte, {many:.0} in a longer text");
+    }
 }

@@ -5,6 +5,10 @@
 //! before it, zeros stand around it, the contents begin or end with it. Other bytes in a text count against it and do not end it,
 //! so that no single byte cuts a payload into pieces too short to count.
 
+mod noise;
+
+use std::ops::Range;
+
 /// How many texts may be expected by chance in contents of random bytes.
 const CHANCE_MAX: f64 = 1e-3;
 /// Bounds of what a text must count at least, whatever the contents are.
@@ -45,18 +49,26 @@ pub(crate) fn texts(bytes: &[u8], emit: &mut dyn FnMut(&[u8])) {
 
 /// The same in a part of contents that may be very long: only what is long enough wherever it stands.
 pub(crate) fn texts_in_part(part: &[u8], emit: &mut dyn FnMut(&[u8])) {
-    find(part, SCORE_MAX, &mut |text| {
+    let emit = &mut |text: &[u8]| {
         if text.len() >= SCORE_MAX {
             emit(text);
         }
-    });
+    };
+    for range in noise::between(part) {
+        find_in(part, range, SCORE_MAX, emit);
+    }
 }
 
 fn find(bytes: &[u8], least: usize, emit: &mut dyn FnMut(&[u8])) {
-    let mut run = 0;
-    let mut text = Scored::from(0);
-    let mut at = 0;
-    while let Some(&b) = bytes.get(at) {
+    find_in(bytes, 0..bytes.len(), least, emit);
+}
+
+/// The texts of `bytes` that begin and end in `range`.
+fn find_in(bytes: &[u8], range: Range<usize>, least: usize, emit: &mut dyn FnMut(&[u8])) {
+    let mut run = range.start;
+    let mut text = Scored::from(range.start);
+    let mut at = range.start;
+    while let Some(&b) = bytes[..range.end].get(at) {
         if is_text(b) {
             at += 1;
             text.score += 1;

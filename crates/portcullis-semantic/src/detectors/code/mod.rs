@@ -201,21 +201,29 @@ fn is_whole(text: &[u8], span: Span) -> bool {
     begins && ends && has_call && text.len() <= WHOLE_BYTES_MAX && !text.trim_ascii().contains(&b'\n')
 }
 
+/// Bytes of two words.
+const SPOKEN_BYTES_MAX: usize = 64;
+
 /// Somebody writes about what stands at `span`: two words before it, one behind its parentheses.
 fn is_spoken(text: &[u8], span: Span) -> bool {
     let is_word = |word: &[u8]| word.len() >= 2 && word.iter().all(u8::is_ascii_alphabetic);
     let before = &text[..span.start as usize];
     let before = before.strip_suffix(b"T(").unwrap_or(before);
+    // Words are short: without a bound a text without spaces would be read anew for each call in it.
+    let before = &before[before.len().saturating_sub(SPOKEN_BYTES_MAX)..];
     let mut before = before.rsplit(|b| *b == b' ');
     let follows_words =
         before.next() == Some(b"") && before.by_ref().take(2).filter(|word| is_word(word)).count() == 2;
+    if !follows_words {
+        return false;
+    }
     let rest = &text[span.end as usize..];
     let Some(close) = memchr::memchr(b')', &rest[..rest.len().min(80)]) else { return false };
     let after = &rest[close + 1..];
     let word = after
         .strip_prefix(b" ")
         .map(|after| &after[..after.iter().take_while(|b| b.is_ascii_alphabetic()).count()]);
-    follows_words && (word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!']))
+    word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!'])
 }
 
 /// In a program of several lines a call at `span` is its own: one that runs something other than what attacks run, and nothing of a

@@ -164,8 +164,14 @@ impl Command {
         // Where the commands end with which the value begins, if none of them tells anything.
         let mut plain_until = None;
         for position in Positions::new(text, input.groups) {
+            if !found.may_read(POSITION_BYTES) {
+                return;
+            }
             let line = &text[position.at..];
             let by_shape = |found: &mut Found<'_>| {
+                if stranger::may_stand_behind(position.sign) {
+                    found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
+                }
                 let Some(span) =
                     stranger(text, &position).filter(|_| !is_whole_body && !takes_password && !is_file)
                 else {
@@ -284,6 +290,9 @@ fn is_pair(line: &[u8]) -> bool {
         && window.get(name) == Some(&b'=')
         && end.map_or(line.len() == window.len(), |end| matches!(window[end], b';' | b'|' | b'&' | b'\n'))
 }
+
+/// What a place costs where a command may begin: what stands there is looked at whatever it is.
+const POSITION_BYTES: usize = 8;
 
 /// How far the value of a pair is read.
 const PAIR_BYTES_MAX: usize = 96;

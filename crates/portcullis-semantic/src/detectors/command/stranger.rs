@@ -10,30 +10,36 @@ use super::positions::{Position, Sign};
 use super::shape::{self, Shape};
 
 /// How far a command is read, and how many words it may have.
-const LINE_BYTES_MAX: usize = 160;
+pub(super) const LINE_BYTES_MAX: usize = 160;
 const WORDS_MAX: usize = 10;
 const NAME_BYTES_MAX: usize = 40;
+/// Bytes of the row of a table.
+const ROW_BYTES_MAX: usize = 512;
 /// Words in a row that are arguments of nothing: a sentence.
 const PROSE_WORDS: usize = 3;
 
+/// False where no command is told by its shape.
+pub(super) fn may_stand_behind(sign: Sign) -> bool {
+    matches!(sign, Sign::Semicolon | Sign::Logical | Sign::Pipe | Sign::Substitution)
+}
+
 /// Where a command stands at `position` that is one by its shape.
 pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
-    if !matches!(position.sign, Sign::Semicolon | Sign::Logical | Sign::Pipe | Sign::Substitution) {
+    if !may_stand_behind(position.sign) {
         return None;
     }
     let lead = text[position.at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
     let is_glued = is_glued(text, position);
     // With a space before it the first argument has to be an option of one letter with something behind it.
-    let line = memchr::memrchr(b'\n', &text[..position.start]).map_or(0, |at| at + 1);
-    // The row of a table.
-    let is_row = position.sign == Sign::Pipe && text[line..].trim_ascii_start().starts_with(b"|");
-    if is_row || !is_glued && position.sign == Sign::Pipe {
+    if position.sign == Sign::Pipe && (!is_glued || is_row(&text[..position.at])) {
         return None;
     }
     let start = position.at + lead;
     let line = &text[start..text.len().min(start + LINE_BYTES_MAX)];
     let end = line.iter().position(|b| b";|&\n\r`)".contains(b)).unwrap_or(line.len());
     let line = &line[..end];
+    // What tells is an option or a path.
+    memchr::memchr2(b'-', b'/', line)?;
     let mut words = line.split(|b| b.is_ascii_whitespace()).filter(|word| !word.is_empty());
     let name = words.next()?;
     let writes = name.iter().position(|b| matches!(b, b'>' | b'<'));
@@ -71,6 +77,17 @@ pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
         false => is_first_option && count > 1 && evidence > 1,
     };
     is_one.then(|| Span::new(start, start + end))
+}
+
+/// The last line of `text`, which ends with a pipe, is the row of a table. A longer line is none.
+fn is_row(text: &[u8]) -> bool {
+    let near = &text[text.len().saturating_sub(ROW_BYTES_MAX)..];
+    let line = match memchr::memrchr(b'\n', near) {
+        Some(end) => &near[end + 1..],
+        None if near.len() == text.len() => near,
+        None => return false,
+    };
+    line.trim_ascii_start().starts_with(b"|")
 }
 
 /// No space stands behind the separator, and before it none or one as nobody puts it (`a ;b`), or nothing at all; and it ends no

@@ -15,9 +15,10 @@ pub(super) fn yaml(types: &Types, text: &[u8], found: &mut Found<'_>) {
             .strip_prefix(b"!")
             .or_else(|| rest.strip_prefix(b"<tag:yaml.org,2002:"))
             .or_else(|| (rest.starts_with(b"ruby/") || rest.starts_with(b"php/")).then_some(rest));
-        let Some(tag) = tag else { continue };
+        // A tag has no exclamation mark in it, so that no byte is read for two of them.
+        let Some(tag) = tag.filter(|tag| tag.first().is_some_and(u8::is_ascii_alphabetic)) else { continue };
         let end = tag.iter().take(160).position(|b| {
-            b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b'>' | b'"' | b'\'' | b',' | b']')
+            b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b'>' | b'"' | b'\'' | b',' | b']' | b'!')
         });
         let tag = &tag[..end.unwrap_or(tag.len().min(160))];
         let span = Span::new(at, text.len().min(at + 4 + tag.len()));
