@@ -48,7 +48,7 @@ use regex_automata::meta;
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::Hir;
-use regex_syntax::hir::literal::Extractor;
+use regex_syntax::hir::literal::{Extractor, Literal};
 
 /// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
 /// half a megabyte.
@@ -208,15 +208,20 @@ impl std::fmt::Debug for Regex {
     }
 }
 
-/// True if a match begins with one of many texts, of which some are a single byte: looking for them first, with an automaton, costs more than
-/// the pattern's own automaton does, which is then run from nearly everywhere.
+/// True if a first look for how a match begins costs more than the pattern's own automaton does, which is then run from nearly everywhere:
+/// it begins with one of many texts, or of texts of several lengths, of which some are a single byte. Or if nothing is known of how
+/// it begins: then the engine looks for what stands in its middle, and where that stands everywhere it ends with its slowest machine.
 fn begins_anywhere(hir: &Hir) -> bool {
     /// So many bytes are looked for in vector code.
     const FEW: usize = 3;
     let mut prefixes = Extractor::new().extract(hir);
     prefixes.optimize_for_prefix_by_preference();
-    let texts = prefixes.literals().unwrap_or_default();
-    !prefixes.is_exact() && texts.len() > FEW && texts.iter().any(|text| text.len() == 1)
+    let Some(texts) = prefixes.literals().filter(|texts| texts.iter().all(|text| !text.is_empty())) else {
+        return true;
+    };
+    let is_single = |text: &Literal| text.len() == 1;
+    let are_uneven = texts.len() > FEW || !texts.iter().all(is_single);
+    !prefixes.is_exact() && are_uneven && texts.iter().any(is_single)
 }
 
 fn fill(out: &mut Captures, found: bool, slots: &[Option<NonMaxUsize>; 20]) -> bool {
@@ -245,6 +250,29 @@ mod tests {
         assert!(regex.captures(&hay, &mut out));
         assert_eq!(out[0].unwrap().of(&hay), b"w399abx");
         assert_eq!(out[1], None);
+    }
+
+    /// No text makes the engine leave its automaton for a machine that needs a hundred times as long.
+    #[test]
+    fn no_text_is_slow() {
+        const NANOSECONDS_MAX: f64 = 150.0;
+        for pattern in [
+            r"(?i)\[?\$(?:a(?:bs|dd(?:ToSet)?)|cond|eq|gte?|in|l(?:te?|imit)|n(?:in|ot)|x?or|where)",
+            r"(?i)[a-z]+=(?:[^:=]+:.+;)*?[^:=]+:url\(javascript",
+        ] {
+            let regex = Regex::new(pattern.as_bytes(), RegexFlags::default()).unwrap();
+            for unit in ["d$", "$r", "[$", "W$.", "=s/<EMBED:le", "a=b:url(", "a=", ";:"] {
+                let text = unit.repeat(60_000 / unit.len());
+                let mut best = std::time::Duration::MAX;
+                for _ in 0..4 {
+                    let started = cpu_time::ThreadTime::now();
+                    assert!(!regex.is_match(text.as_bytes()));
+                    best = best.min(started.elapsed());
+                }
+                let each = best.as_nanos() as f64 / text.len() as f64;
+                assert!(each < NANOSECONDS_MAX, "{pattern} takes {each:.0} ns for each byte of {unit}");
+            }
+        }
     }
 
     /// Without a first look for how a match may begin, the same is found.
