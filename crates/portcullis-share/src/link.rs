@@ -158,7 +158,7 @@ fn connector(url: &str, prefix: String) -> io::Result<Box<Connect>> {
         let address = address.trim_end_matches('/').to_string();
         return Ok(Box::new(move || Ok(Box::new(Memcached::connect(&address, &prefix)?))));
     }
-    let client = ::redis::Client::open(url).map_err(io::Error::other)?;
+    let client = portcullis_resp::Client::new(url).map_err(io::Error::other)?;
     Ok(Box::new(move || Ok(Box::new(Redis::connect(&client, &prefix)?))))
 }
 

@@ -59,11 +59,13 @@ impl Memcached {
         Ok(String::from_utf8_lossy(&line).trim_end().to_string())
     }
 
-    /// Begins an exchange.
+    /// Begins an exchange, all of which has to come to its end in time.
+    fn begin(&mut self) {
+        self.stream.get_mut().deadline = Instant::now() + PATIENCE;
+    }
+
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let timed = self.stream.get_mut();
-        timed.deadline = Instant::now() + PATIENCE;
-        timed.stream.write_all(bytes)
+        self.stream.get_mut().stream.write_all(bytes)
     }
 
     /// What the store has under these names.
@@ -127,6 +129,7 @@ impl Keeper for Memcached {
         let names: Vec<Vec<u8>> =
             questions.iter().map(|question| [&self.prefix[..], &question.name].concat()).collect();
         let mut grants = vec![None; questions.len()];
+        self.begin();
         let mut open: Vec<usize> = (0..questions.len()).collect();
         for _ in 0..TRIES {
             let asked: Vec<Vec<u8>> = open.iter().map(|at| names[*at].clone()).collect();
@@ -150,6 +153,7 @@ impl Keeper for Memcached {
     }
 
     fn ping(&mut self) -> io::Result<()> {
+        self.begin();
         self.send(b"version\r\n")?;
         let line = self.line()?;
         if line.starts_with("VERSION") { Ok(()) } else { Err(unexpected(&line)) }

@@ -4,11 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use portcullis_access::Grant;
-use redis::{Client, Connection, Value};
+use portcullis_resp::{Client, Command, Connection, Limits, Reply};
 
 use crate::link::{Keeper, PATIENCE, Question};
 
 const LEASE: &str = include_str!("lease.lua");
+/// A number for each key, and no texts but a status.
+const LIMITS: Limits = Limits { bytes_max: 4096, values_max: 1024 };
 
 pub(crate) struct Redis {
     connection: Connection,
@@ -17,37 +19,34 @@ pub(crate) struct Redis {
 
 impl Redis {
     pub(crate) fn connect(client: &Client, prefix: &str) -> io::Result<Redis> {
-        let connection = client.get_connection_with_timeout(PATIENCE).map_err(io::Error::other)?;
-        connection.set_read_timeout(Some(PATIENCE)).map_err(io::Error::other)?;
-        connection.set_write_timeout(Some(PATIENCE)).map_err(io::Error::other)?;
+        let connection = client.connect(PATIENCE, LIMITS)?;
         Ok(Redis { connection, prefix: prefix.as_bytes().to_vec() })
     }
 }
 
 impl Keeper for Redis {
     fn lease(&mut self, questions: &[Question]) -> io::Result<Vec<Option<Grant>>> {
-        let mut command = redis::cmd("EVAL");
-        command.arg(LEASE).arg(questions.len());
+        let mut command = Command::new("EVAL").arg(LEASE.as_bytes()).number(questions.len() as u64);
         for question in questions {
-            command.arg([&self.prefix[..], &question.name].concat());
+            command.push(&[&self.prefix[..], &question.name].concat());
         }
         for Question { interval_us, burst, order, .. } in questions {
-            command.arg(*interval_us).arg(*burst).arg(order.debt).arg(order.want);
+            command = command.number(*interval_us).number(*burst).number(order.debt).number(order.want);
         }
-        let answers: Vec<Value> = command.query(&mut self.connection).map_err(io::Error::other)?;
+        let answers = self.connection.ask(&command, PATIENCE)?.items();
         if answers.len() != questions.len() {
             return Err(io::Error::other("an answer is missing"));
         }
         // An answer of another type is none, and concerns no other key.
-        let grant = |answer: Value| match answer {
-            Value::Int(tokens @ 0..) => Some(Grant::Tokens(tokens.unsigned_abs())),
-            Value::Int(wait) => Some(Grant::None(Duration::from_micros(wait.unsigned_abs()))),
+        let grant = |answer: Reply| match answer {
+            Reply::Int(tokens @ 0..) => Some(Grant::Tokens(tokens.unsigned_abs())),
+            Reply::Int(wait) => Some(Grant::None(Duration::from_micros(wait.unsigned_abs()))),
             _ => None,
         };
         Ok(answers.into_iter().map(grant).collect())
     }
 
     fn ping(&mut self) -> io::Result<()> {
-        redis::cmd("PING").exec(&mut self.connection).map_err(io::Error::other)
+        self.connection.ask(&Command::new("PING"), PATIENCE).map(drop)
     }
 }

@@ -1,5 +1,6 @@
 //! Nodes that share a limit through a real redis-server and a real memcached, which must be installed.
 
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -122,6 +123,61 @@ fn more_questions_than_may_wait_are_dropped_and_counted() {
             node.take(&client.to_string());
         }
         signal(Signal::CONT);
+    }
+}
+
+/// What no store says: it is counted as a failure, costs no memory, and holds nobody up.
+#[test]
+fn a_hostile_store_costs_nothing() {
+    let endless = |begin: &'static [u8], piece: &'static [u8], pause: Duration| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut asked = [0; 64 << 10];
+                    // The ping is answered as it should be, by both kinds.
+                    let _ = stream.read(&mut asked).and_then(|count| {
+                        match asked[..count].starts_with(b"version") {
+                            true => stream.write_all(b"VERSION 1\r\n"),
+                            false => stream.write_all(b"+PONG\r\n"),
+                        }
+                    });
+                    let _ = stream.read(&mut asked).and_then(|_| stream.write_all(begin));
+                    while stream.write_all(piece).is_ok() {
+                        std::thread::sleep(pause);
+                    }
+                });
+            }
+        });
+        address
+    };
+    let (fast, slow) = (Duration::ZERO, Duration::from_millis(20));
+    let hostile: [(&str, &[u8], &[u8], Duration); 6] = [
+        ("redis", b"*12000000\r\n", b":1\r\n", fast),
+        ("redis", b"*1\r\n", b"*1\r\n", slow),
+        ("redis", b"$1000000000\r\n", b"x", slow),
+        ("memcached", b"", b"VALUE a 0 1 1\r\n1\r\n", fast),
+        ("memcached", b"", b"x", fast),
+        ("memcached", b"", b"E", slow),
+    ];
+    for (kind, begin, piece, pause) in hostile {
+        let url = format!("{kind}://{}", endless(begin, piece, pause));
+        let registry = Registry::new();
+        let started = Instant::now();
+        let say: portcullis_share::Say = Arc::new(|line: &str| println!("{line}"));
+        let link = Link::start((&url, "t:"), ShareMetrics::new(&registry), started, &say).unwrap();
+        let limit = Shared::new("site:limit".to_string(), Duration::from_secs(1), 20, 1024);
+        let node = Node { link, limit, registry, started };
+        until(|| node.link.is_up());
+        let began = Instant::now();
+        // Without an answer from there the node decides alone, and nobody gets more than there is.
+        until(|| {
+            node.take("a");
+            node.metric("portcullis_limit_store_failures_total") >= 1.0
+        });
+        assert!(began.elapsed() < Duration::from_secs(5), "{kind}: {:?}", began.elapsed());
+        assert_eq!(node.metric("portcullis_limit_store_leased_total"), 0.0, "{kind}");
     }
 }
 

@@ -10,12 +10,13 @@
 //! from what this node knows.
 
 use std::hash::BuildHasher as _;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use portcullis_engine::RecordId;
-use redis::{Client, Connection, RedisError, Value};
+use portcullis_resp::{Client, Command, Connection, Limits, Reply};
 
 use crate::keeper::{Thread, now};
 use crate::map::Map;
@@ -36,6 +37,13 @@ const ANSWER_TIME: Duration = Duration::from_secs(2);
 const MEET_TIME: Duration = Duration::from_secs(60);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Bytes that an exchange may bring: a thousand changes of the largest records by default. Of larger records fewer are asked for at once.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// Values of an exchange. Where that is too little, fewer entries are asked for.
+const ANSWER_VALUES_MAX: usize = 512 << 10;
+/// Changes read at once.
+const READ_ENTRIES: usize = 1_000;
+const FEWER_MAX: u32 = 10;
 const MERGE: &str = include_str!("merge.lua");
 
 /// Where the records that nodes share are.
@@ -69,7 +77,7 @@ pub(crate) type Fields = Vec<(Vec<u8>, Option<Box<[u8]>>)>;
 
 pub(crate) fn start(map: &Arc<Map>, redis: Redis, say: &Say) -> Option<Thread> {
     let mut notices = Notices::new(Arc::clone(say));
-    let client = match Client::open(redis.url.as_str()) {
+    let client = match Client::new(&redis.url) {
         Ok(client) => client,
         Err(error) => {
             notices.say("redis", &format!("the address of redis cannot be used: {error}"));
@@ -87,6 +95,7 @@ pub(crate) fn start(map: &Arc<Map>, redis: Redis, say: &Say) -> Option<Thread> {
         batch: 0,
         unanswered: None,
         position: Vec::new(),
+        fewer: 0,
         notices,
     };
     Thread::start("portcullis-redis", move |stop| link.run(stop))
@@ -100,9 +109,11 @@ struct Link {
     /// Number of the last batch.
     batch: u64,
     /// A batch that may or may not have arrived.
-    unanswered: Option<redis::Cmd>,
+    unanswered: Option<Command>,
     /// The last entry of the stream that was read.
     position: Vec<u8>,
+    /// How often what is asked for at once is halved.
+    fewer: u32,
     notices: Notices,
 }
 
@@ -138,6 +149,10 @@ impl Link {
             let result = self.session(stop);
             self.map.metrics.redis_connected.set(0);
             let Err(error) = result else { return };
+            if error.kind() == io::ErrorKind::InvalidData {
+                // Too much, perhaps: the next time less is asked for.
+                self.fewer = (self.fewer + 2).min(FEWER_MAX);
+            }
             self.map.metrics.redis_failures.inc();
             self.notices
                 .say("redis", &format!("redis cannot be reached, collections go on in this node: {error}"));
@@ -150,12 +165,14 @@ impl Link {
     }
 
     /// One connection, until it breaks or we are to stop.
-    fn session(&mut self, stop: &AtomicBool) -> Result<(), RedisError> {
-        let mut connection = self.client.get_connection_with_timeout(CONNECT_TIME)?;
-        connection.set_read_timeout(Some(ANSWER_TIME))?;
-        connection.set_write_timeout(Some(ANSWER_TIME))?;
+    fn session(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let limits = Limits {
+            bytes_max: ANSWER_BYTES_MAX.max(self.record_bytes_max()),
+            values_max: ANSWER_VALUES_MAX,
+        };
+        let mut connection = self.client.connect(CONNECT_TIME, limits)?;
         if let Some(batch) = &self.unanswered {
-            batch.exec(&mut connection)?;
+            connection.ask(batch, ANSWER_TIME)?;
             self.unanswered = None;
         }
         if !self.meet(&mut connection, stop)? {
@@ -182,16 +199,15 @@ impl Link {
     }
 
     /// Reads all there is, after the place in the stream where reading goes on. False if we are to stop.
-    fn meet(&mut self, connection: &mut Connection, stop: &AtomicBool) -> Result<bool, RedisError> {
+    fn meet(&mut self, connection: &mut Connection, stop: &AtomicBool) -> io::Result<bool> {
         let began = Instant::now();
-        let mut last = redis::cmd("XREVRANGE");
-        last.arg(self.keys.named("changes")).arg("+").arg("-").arg("COUNT").arg(1);
-        let last: Value = last.query(connection)?;
+        let last = Command::new("XREVRANGE").arg(&self.keys.named("changes")).arg(b"+").arg(b"-");
+        let last = connection.ask(&last.arg(b"COUNT").number(1), ANSWER_TIME)?;
         self.position = entries(last).into_iter().next().map_or_else(|| b"0-0".to_vec(), |entry| entry.id);
         // What was sent before is in what is read now, or lost with it.
         self.map.forget_sent();
-        let here = self.keys.named("here");
-        let known: Value = redis::cmd("SET").arg(&here).arg(1).arg("GET").query(connection)?;
+        let here = Command::new("SET").arg(&self.keys.named("here")).number(1).arg(b"GET");
+        let known = connection.ask(&here, ANSWER_TIME)?;
         let mut cursor = b"0".to_vec();
         loop {
             if stop.load(Relaxed) {
@@ -199,16 +215,19 @@ impl Link {
             }
             if began.elapsed() > MEET_TIME {
                 let seconds = MEET_TIME.as_secs();
-                return Err((redis::ErrorKind::Io, "SCAN", format!("has no end after {seconds} s")).into());
+                return Err(io::Error::other(format!("SCAN has no end after {seconds} s")));
             }
             let pattern = [glob_escaped(&self.keys.prefix).as_slice(), b"r:*"].concat();
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(FETCH_RECORDS);
-            let mut answer = items(scan.query(connection)?).into_iter();
-            let next = answer.next().and_then(bytes);
-            let keys: Vec<Vec<u8>> =
-                answer.next().map(items).unwrap_or_default().into_iter().filter_map(bytes).collect();
-            for keys in keys.chunks(FETCH_RECORDS) {
+            let scan = Command::new("SCAN").arg(&cursor).arg(b"MATCH").arg(&pattern).arg(b"COUNT");
+            let scan = scan.number(FETCH_RECORDS as u64);
+            let mut answer = connection.ask(&scan, ANSWER_TIME)?.items().into_iter();
+            let next = answer.next().and_then(Reply::text);
+            let keys = answer.next().map(Reply::items).unwrap_or_default();
+            let keys: Vec<Vec<u8>> = keys.into_iter().filter_map(Reply::text).collect();
+            for keys in keys.chunks(self.at_once(FETCH_RECORDS)) {
+                if stop.load(Relaxed) {
+                    return Ok(false);
+                }
                 self.fetch(connection, keys)?;
             }
             match next {
@@ -216,7 +235,7 @@ impl Link {
                 _ => break,
             }
         }
-        if matches!(known, Value::Nil) {
+        if known == Reply::Nil {
             // A new Redis, or one that lost everything.
             self.map.offer_all();
         }
@@ -224,20 +243,18 @@ impl Link {
     }
 
     /// Takes over whole records.
-    fn fetch(&self, connection: &mut Connection, keys: &[Vec<u8>]) -> Result<(), RedisError> {
+    fn fetch(&self, connection: &mut Connection, keys: &[Vec<u8>]) -> io::Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
-        let mut pipeline = redis::pipe();
-        for key in keys {
-            pipeline.cmd("HGETALL").arg(key);
-        }
-        let answers: Vec<Value> = pipeline.query(connection)?;
+        let commands: Vec<Command> = keys.iter().map(|key| Command::new("HGETALL").arg(key)).collect();
+        let answers = connection.exchange(&commands, ANSWER_TIME)?;
         for (key, answer) in keys.iter().zip(answers) {
-            let mut values = items(answer).into_iter();
+            // A key of another type is no record, and concerns no other.
+            let mut values = answer.items().into_iter();
             let mut fields = Fields::new();
             while let (Some(name), Some(value)) =
-                (values.next().and_then(bytes), values.next().and_then(bytes))
+                (values.next().and_then(Reply::text), values.next().and_then(Reply::text))
             {
                 fields.push((name, Some(value.into())));
             }
@@ -249,7 +266,7 @@ impl Link {
     }
 
     /// Sends what changed.
-    fn send(&mut self, connection: &mut Connection) -> Result<(), RedisError> {
+    fn send(&mut self, connection: &mut Connection) -> io::Result<()> {
         loop {
             let outgoing = self.map.take_unsent(BATCH_RECORDS);
             if outgoing.is_empty() {
@@ -258,15 +275,19 @@ impl Link {
             self.batch += 1;
             let began = Instant::now();
             let command = self.command(&outgoing);
-            let result = command.exec(connection);
-            match result {
-                Ok(()) => self.map.metrics.redis_exchange.observe(began.elapsed()),
-                // An answer that is about the batch itself would come again and again.
-                Err(error) if error.code() == Some("ERR") => {
-                    self.map.forget_sent();
-                    return Err(error);
+            let answer = connection.exchange(std::slice::from_ref(&command), ANSWER_TIME);
+            match answer.map(|mut answers| answers.pop()) {
+                Ok(Some(Reply::Refused(why))) => {
+                    // An answer that is about the batch itself would come again and again; others are about the server: loading, read
+                    // only, out of memory.
+                    if is_about_batch(&why) {
+                        self.map.forget_sent();
+                    } else {
+                        self.unanswered = Some(command);
+                    }
+                    return Err(io::Error::other(why));
                 }
-                // No answer, or one about the server: loading, read only, out of memory.
+                Ok(_) => self.map.metrics.redis_exchange.observe(began.elapsed()),
                 Err(error) => {
                     self.unanswered = Some(command);
                     return Err(error);
@@ -278,27 +299,27 @@ impl Link {
         }
     }
 
-    fn command(&self, outgoing: &[Outgoing]) -> redis::Cmd {
-        let mut command = redis::cmd("EVAL");
-        command.arg(MERGE).arg(outgoing.len() + 2);
-        command.arg(self.keys.named("changes")).arg(self.keys.named(&format!("node:{}", self.node)));
+    fn command(&self, outgoing: &[Outgoing]) -> Command {
+        let mut command = Command::new("EVAL").arg(MERGE.as_bytes()).number(outgoing.len() as u64 + 2);
+        command.push(&self.keys.named("changes"));
+        command.push(&self.keys.named(&format!("node:{}", self.node)));
         for record in outgoing {
-            command.arg(self.keys.record(crate::shard::split(&record.id)));
+            command.push(&self.keys.record(crate::shard::split(&record.id)));
         }
-        command.arg(now()).arg(&self.node).arg(self.batch).arg(STREAM_ENTRIES);
+        command = command.number(now()).arg(self.node.as_bytes()).number(self.batch).number(STREAM_ENTRIES);
         for record in outgoing {
-            command.arg(record.base.len());
+            command = command.number(record.base.len() as u64);
             for (name, value) in &record.base {
-                command.arg(&**name).arg(&**value);
+                command = command.arg(name).arg(value);
             }
-            command.arg(record.changes.len());
+            command = command.number(record.changes.len() as u64);
             for (name, change) in &record.changes {
-                command.arg(&**name);
-                match change {
-                    Waiting::Unset => command.arg("-"),
-                    Waiting::Set(value) => command.arg("=").arg(&**value),
+                command.push(name);
+                command = match change {
+                    Waiting::Unset => command.arg(b"-"),
+                    Waiting::Set(value) => command.arg(b"=").arg(value),
                     Waiting::Add { delta, decay, seen, first } => {
-                        command.arg("+").arg(*delta).arg(*decay).arg(*seen).arg(*first)
+                        command.arg(b"+").number(*delta).number(*decay).number(*seen).number(*first)
                     }
                 };
             }
@@ -307,13 +328,14 @@ impl Link {
     }
 
     /// Waits for changes of others, and for our own to come back.
-    fn read(&mut self, connection: &mut Connection, wait: Duration) -> Result<(), RedisError> {
-        let mut command = redis::cmd("XREAD");
-        command.arg("COUNT").arg(1_000).arg("BLOCK").arg(wait.as_millis().max(1) as u64).arg("STREAMS");
-        command.arg(self.keys.named("changes")).arg(&self.position);
-        let answer: Value = command.query(connection)?;
-        let Some(stream) = items(answer).into_iter().next() else { return Ok(()) };
-        let Some(list) = items(stream).into_iter().nth(1) else { return Ok(()) };
+    fn read(&mut self, connection: &mut Connection, wait: Duration) -> io::Result<()> {
+        let command = Command::new("XREAD").arg(b"COUNT").number(self.at_once(READ_ENTRIES) as u64);
+        let command = command.arg(b"BLOCK").number(wait.as_millis().max(1) as u64).arg(b"STREAMS");
+        let command = command.arg(&self.keys.named("changes")).arg(&self.position);
+        let answer = connection.ask(&command, wait + ANSWER_TIME)?;
+        let Some(stream) = answer.items().into_iter().next() else { return Ok(()) };
+        let Some(list) = stream.items().into_iter().nth(1) else { return Ok(()) };
+        self.fewer = self.fewer.saturating_sub(1);
         let mut unknown = Vec::new();
         for entry in entries(list) {
             self.position = entry.id;
@@ -331,11 +353,26 @@ impl Link {
                 unknown.push(key);
             }
         }
-        for keys in unknown.chunks(FETCH_RECORDS) {
+        for keys in unknown.chunks(self.at_once(FETCH_RECORDS)) {
             self.fetch(connection, keys)?;
         }
         Ok(())
     }
+
+    /// How many records fit into one exchange, of at most `most`.
+    fn at_once(&self, most: usize) -> usize {
+        ((ANSWER_BYTES_MAX / self.record_bytes_max()).clamp(1, most) >> self.fewer).max(1)
+    }
+
+    /// Bytes of a record in an answer: names come beside the values.
+    fn record_bytes_max(&self) -> usize {
+        self.map.record_bytes_max().saturating_mul(2).max(1)
+    }
+}
+
+/// A refusal of what was sent, and not of whoever sends anything now.
+fn is_about_batch(why: &str) -> bool {
+    ["ERR", "WRONGTYPE", "NOSCRIPT"].iter().any(|kind| why.split(' ').next() == Some(*kind))
 }
 
 /// An entry of a stream.
@@ -344,34 +381,20 @@ struct Entry {
     fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-fn entries(list: Value) -> Vec<Entry> {
-    let entry = |entry: Value| {
-        let mut parts = items(entry).into_iter();
-        let id = bytes(parts.next()?)?;
-        let mut values = items(parts.next()?).into_iter();
+fn entries(list: Reply) -> Vec<Entry> {
+    let entry = |entry: Reply| {
+        let mut parts = entry.items().into_iter();
+        let id = parts.next()?.text()?;
+        let mut values = parts.next()?.items().into_iter();
         let mut fields = Vec::new();
-        while let (Some(name), Some(value)) = (values.next().and_then(bytes), values.next().and_then(bytes)) {
+        while let (Some(name), Some(value)) =
+            (values.next().and_then(Reply::text), values.next().and_then(Reply::text))
+        {
             fields.push((name, value));
         }
         Some(Entry { id, fields })
     };
-    items(list).into_iter().filter_map(entry).collect()
-}
-
-fn items(value: Value) -> Vec<Value> {
-    match value {
-        Value::Array(items) => items,
-        _ => Vec::new(),
-    }
-}
-
-fn bytes(value: Value) -> Option<Vec<u8>> {
-    match value {
-        Value::BulkString(bytes) => Some(bytes),
-        Value::SimpleString(text) => Some(text.into_bytes()),
-        Value::Int(number) => Some(number.to_string().into_bytes()),
-        _ => None,
-    }
+    list.items().into_iter().filter_map(entry).collect()
 }
 
 /// `text` for a pattern of `SCAN`, where it stands for itself.

@@ -62,6 +62,11 @@ impl Map {
         }
     }
 
+    /// Bytes that a record may have.
+    pub(crate) fn record_bytes_max(&self) -> usize {
+        self.bounds.record_bytes_max
+    }
+
     pub(crate) fn shards(&self) -> usize {
         self.shards.len()
     }

@@ -20,6 +20,11 @@ local function take()
 end
 for record = 3, #KEYS do
   local key, told = KEYS[record], {}
+  -- A key of another type is no record of ours: nobody pays for somebody else's mistake.
+  local kind = redis.call('TYPE', key).ok
+  if kind ~= 'hash' and kind ~= 'none' then
+    redis.call('DEL', key)
+  end
   local due = redis.call('HGET', key, '__expire_key')
   local missing = redis.call('HEXISTS', key, 'key') == 0 or (due and int(due) <= now)
   if missing then

@@ -1,5 +1,6 @@
 //! Nodes that share records through a real redis-server, which must be installed.
 
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -131,4 +132,97 @@ fn an_end_sends_what_is_left() {
     a.count("k", 1);
     drop(a);
     until(|| b.get("k", "n") == Some(1));
+}
+
+/// A key of another type, where a record should be, is somebody's mistake: it costs no other record anything, and it is mended.
+#[test]
+fn a_key_of_another_type_harms_no_other_record() {
+    let server = redis();
+    let address = server.url();
+    let redis = portcullis_resp::Client::new(&address).unwrap();
+    let limits = portcullis_resp::Limits { bytes_max: 1 << 20, values_max: 1_000 };
+    let mut direct = redis.connect(Duration::from_secs(5), limits).unwrap();
+    let mut ask = |words: &[&str]| {
+        let command = words[1..]
+            .iter()
+            .fold(portcullis_resp::Command::new(words[0]), |all, word| all.arg(word.as_bytes()));
+        direct.ask(&command, Duration::from_secs(5)).unwrap()
+    };
+    for key in ["p:r:2:ip:wrong", "p:r:2:ip:other", "p:r:9:ip"] {
+        ask(&["SET", key, "text"]);
+    }
+    let nodes = [node(&server, "p:"), node(&server, "p:")];
+    nodes[0].count("wrong", 2);
+    nodes[0].count("right", 3);
+    until(|| nodes[1].get("right", "n") == Some(3) && nodes[1].get("wrong", "n") == Some(2));
+    // While they are connected, too.
+    ask(&["DEL", "p:r:2:ip:right"]);
+    ask(&["RPUSH", "p:r:2:ip:right", "a"]);
+    nodes[1].count("right", 1);
+    nodes[1].count("more", 5);
+    until(|| nodes[0].get("more", "n") == Some(5) && nodes[0].get("right", "n") == Some(4));
+    assert!(nodes.iter().all(|node| node.shows("portcullis_store_redis_failures_total 0")));
+}
+
+/// A server that answers without an end, or not at all, ends with the process.
+#[test]
+fn a_hostile_redis_holds_nobody_up() {
+    let hostile: [(&str, &[u8], u64); 4] = [
+        ("SCAN", b"*2\r\n$1\r\n7\r\n*1\r\n$11\r\nr:2:ip:aaaa\r\n", 0),
+        ("XREVRANGE", b"*12000000\r\n:1\r\n", 0),
+        ("XREVRANGE", b"*1", 20),
+        ("HGETALL", b"$1000000000\r\nx", 0),
+    ];
+    for (command, answer, pause) in hostile {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || serve(stream, command, answer, Duration::from_millis(pause)));
+            }
+        });
+        let registry = Registry::new();
+        let redis = Redis { url: format!("redis://{address}"), prefix: String::new() };
+        let options = Options { redis: Some(redis), ..Options::default() };
+        let say = Arc::new(|line: &str| println!("{line}"));
+        let node = Node { store: Store::open(options, StoreMetrics::new(&registry), say), registry };
+        if command == "SCAN" {
+            std::thread::sleep(Duration::from_millis(300));
+        } else {
+            let failed = |line: &&str| {
+                line.starts_with("portcullis_store_redis_failures_total") && !line.ends_with(" 0")
+            };
+            until(|| node.registry.render().lines().any(|line| failed(&line)));
+        }
+        node.count("a", 1);
+        assert_eq!(node.get("a", "n"), Some(1), "{command}: the node goes on alone");
+        let began = Instant::now();
+        drop(node);
+        assert!(began.elapsed() < Duration::from_secs(5), "{command}: {:?}", began.elapsed());
+    }
+}
+
+/// Answers as an empty Redis does, but `hostile` as told, again and again.
+fn serve(mut stream: std::net::TcpStream, hostile: &str, answer: &[u8], pause: Duration) {
+    let mut asked = [0; 64 << 10];
+    while let Ok(count @ 1..) = stream.read(&mut asked) {
+        let text = String::from_utf8_lossy(&asked[..count]).into_owned();
+        let commands = text.matches("HGETALL").count().max(1);
+        let wrote = match text.contains(hostile) {
+            true if hostile == "SCAN" => stream.write_all(answer),
+            true => loop {
+                if let Err(error) = stream.write_all(answer) {
+                    break Err(error);
+                }
+                std::thread::sleep(pause);
+            },
+            false if text.contains("SCAN") => {
+                stream.write_all(b"*2\r\n$1\r\n0\r\n*1\r\n$11\r\nr:2:ip:aaaa\r\n")
+            }
+            false => stream.write_all(&b"*0\r\n".repeat(commands)),
+        };
+        if wrote.is_err() {
+            return;
+        }
+    }
 }
