@@ -25,7 +25,7 @@ pub struct Args {
 /// Where running instances are.
 #[derive(Debug, clap::Args)]
 pub struct Place {
-    /// Folder with the sockets of running instances; by default that of this user, or of the service
+    /// Folder with the sockets of running instances; by default those of this user and of the service
     #[arg(long, value_name = "DIR")]
     runtime_folder: Option<PathBuf>,
 }
@@ -74,20 +74,24 @@ impl Place {
 
     /// What all instances say.
     fn ask(&self, question: &str) -> Result<Vec<String>, Failure> {
-        let folder = self.runtime_folder.clone().unwrap_or_else(runtime_folder::default);
-        let shown = folder.display();
+        let folders = self.runtime_folder.clone().map_or_else(runtime_folder::all, |folder| vec![folder]);
+        let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
         let none = || {
             Failure::failed(format_args!(
-                "no instance that keeps events runs as this user (looked into {shown}); run this as its user, or name its folder in \
-                 --runtime-folder"
+                "no instance that keeps events runs as this user (looked into {}); run this as its user or as root, or name its folder \
+                 in --runtime-folder",
+                shown.join(" and ")
             ))
         };
-        let sockets = match runtime_folder::check(&folder).and_then(|()| runtime_folder::sockets(&folder)) {
-            Ok(sockets) => sockets,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(none()),
-            Err(error) => return Err(Failure::failed(format_args!("{shown}: {error}"))),
-        };
         let (mut lines, mut asked, mut failed) = (Vec::new(), 0, None);
+        let mut sockets = Vec::new();
+        for folder in &folders {
+            match runtime_folder::check_to_ask(folder).and_then(|()| runtime_folder::sockets(folder)) {
+                Ok(found) => sockets.extend(found),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => failed = Some(format!("{}: {error}", folder.display())),
+            }
+        }
         for socket in &sockets {
             match ask(socket, question) {
                 Ok(more) => {

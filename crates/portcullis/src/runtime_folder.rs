@@ -24,6 +24,19 @@ pub fn default() -> PathBuf {
     }
 }
 
+/// Where the service of the packages has its sockets: `RuntimeDirectory=portcullis` of its unit.
+const OF_SERVICE: &str = "/run/portcullis/portcullis";
+
+/// Where instances may be that this user may ask: the default folder, and that of the service.
+pub fn all() -> Vec<PathBuf> {
+    let mut folders = vec![default()];
+    let service = PathBuf::from(OF_SERVICE);
+    if !folders.contains(&service) {
+        folders.push(service);
+    }
+    folders
+}
+
 /// Makes the folder, if need be. It must be ours, and nobody else may look into it.
 pub fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
@@ -35,12 +48,22 @@ pub fn make(folder: &Path) -> io::Result<()> {
 
 /// Whether the folder is one, is ours, and is closed to others. A link is none: somebody else could turn it elsewhere.
 pub fn check(folder: &Path) -> io::Result<()> {
+    check_as(folder, |owner| owner == geteuid().as_raw())
+}
+
+/// The same for one who only asks: root may ask instances of any user.
+pub fn check_to_ask(folder: &Path) -> io::Result<()> {
+    let own = geteuid();
+    check_as(folder, |owner| own.is_root() || owner == own.as_raw())
+}
+
+fn check_as(folder: &Path, may_be_of: impl Fn(u32) -> bool) -> io::Result<()> {
     let found = std::fs::symlink_metadata(folder)?;
     let wrong = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
     if !found.is_dir() {
         return wrong("it is no folder");
     }
-    if found.uid() != geteuid().as_raw() {
+    if !may_be_of(found.uid()) {
         return wrong("it belongs to another user");
     }
     if found.mode() & 0o077 != 0 {
@@ -89,9 +112,18 @@ mod tests {
             assert!(make(&folder).is_err(), "{mode:o}");
         }
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(check(&folder).is_ok() && check_to_ask(&folder).is_ok());
+        assert!(check_as(&folder, |owner| owner != geteuid().as_raw()).is_err());
         let link = place.path().join("link");
         symlink(&folder, &link).unwrap();
         assert!(make(&link).is_err());
+    }
+
+    #[test]
+    fn the_service_of_the_packages_is_looked_for_too() {
+        let unit = include_str!("../../../packaging/systemd/portcullis.service");
+        assert!(unit.contains("\nRuntimeDirectory=portcullis\n"));
+        assert_eq!(all().last(), Some(&PathBuf::from("/run/portcullis/portcullis")));
     }
 
     #[test]
