@@ -68,6 +68,38 @@ impl Board {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
+    /// Takes an answer, its status and whether it was whole, where `wanted` is the right one.
+    pub(super) fn note(
+        &self,
+        took: Option<Duration>,
+        is_new: bool,
+        answer: Result<(u16, bool), String>,
+        wanted: u16,
+    ) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (totals, window) = &mut *all;
+        window.extend(took);
+        totals.requests += 1;
+        totals.connections += u64::from(is_new);
+        let trouble = match answer {
+            Ok((status, true)) if status == wanted => {
+                totals.refused += u64::from(wanted == 403);
+                return;
+            }
+            Ok((status, whole)) => {
+                totals.wrong += 1;
+                format!("wanted {wanted}, got {status} (whole: {whole})")
+            }
+            Err(failure) => {
+                totals.failed += 1;
+                failure
+            }
+        };
+        if totals.troubles.len() < 10 {
+            totals.troubles.push(trouble);
+        }
+    }
+
     pub(super) fn totals(&self) -> Totals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
     }
@@ -103,30 +135,8 @@ impl Client {
                 connection = Some(open);
                 Ok(answer)
             });
-            let took = due.elapsed();
-            let mut all = board.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let (totals, window) = &mut *all;
-            window.push(took);
-            totals.requests += 1;
-            totals.connections += u64::from(is_new);
-            match &answer {
-                Ok(answer) if answer.status == wanted && answer.whole => {
-                    totals.refused += u64::from(wanted == 403);
-                }
-                Ok(_) => totals.wrong += 1,
-                Err(_) => totals.failed += 1,
-            }
-            let trouble = match &answer {
-                Ok(answer) if answer.status == wanted && answer.whole => None,
-                Ok(answer) => {
-                    Some(format!("wanted {wanted}, got {} (whole: {})", answer.status, answer.whole))
-                }
-                Err(failure) => Some(failure.to_string()),
-            };
-            if let Some(trouble) = trouble.filter(|_| totals.troubles.len() < 10) {
-                totals.troubles.push(trouble);
-            }
-            drop(all);
+            let answer = answer.map(|answer| (answer.status, answer.whole)).map_err(|why| why.to_string());
+            board.note(Some(due.elapsed()), is_new, answer, wanted);
             due += self.interval;
         }
     }

@@ -1,9 +1,10 @@
-//! Hours of load: rules, semantic detector, TLS, a mix of connections, attacks and reloads; and whether anything drifts.
+//! Hours of load: rules, semantic detector, TLS, a mix of connections, attacks, large bodies and reloads; and whether anything drifts.
 //!
 //! Memory, descriptors, threads and latency are sampled all the time. The first tenth is warm-up and counts for nothing. Of the rest the
 //! slope is taken with its confidence bounds (Theil-Sen), so that neither noise nor a single peak decides.
 
 mod client;
+mod large;
 mod report;
 mod sample;
 mod tls;
@@ -39,6 +40,9 @@ pub struct Options {
     /// MiB in an hour that memory may grow
     #[arg(long, default_value_t = 1.0)]
     pub growth_max: f64,
+    /// Clients that send bodies of 1 to 100 MB beside the others, one after the other
+    #[arg(long, default_value_t = 0)]
+    pub large: usize,
     /// Folder of the CRS; by default the one that `make crs` fetched
     #[arg(long)]
     pub crs: Option<PathBuf>,
@@ -76,10 +80,10 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
             format!(
                 "workers = 2\nadmin = {{ listen = \"{admin}\" }}\nevents = {{ file = \"events.jsonl\", rotate_at = \
                  \"64MiB\" }}\naccess_log = {{ file = \"/dev/null\" }}\n\n[[listeners]]\nname = \"http\"\naddress = \
-                 \"{address}\"\n[[listeners]]\nname = \"https\"\naddress = \"{secure}\"\ntls = {{ certificates = [{{ cert = \
+                 \"{address}\"\nhttp2 = {{ cleartext = true }}\n[[listeners]]\nname = \"https\"\naddress = \"{secure}\"\ntls = {{ certificates = [{{ cert = \
                  \"soak.pem\", key = \"soak.key\" }}] }}\n\n[[sites]]\nname = \"soak\"\nhosts = [\"*\"]\nupstream = \
                  \"app\"\nmode = \"both\"\nrules = {{ crs = \"{}\", include = [\"own.conf\"] }}\n[[sites.rate_limits]]\nname \
-                 = \"clients\"\nrate = 1000000\n\n[upstreams.app]\nendpoints = [\"http://{}\", \"http://{}\"]\nhealth = {{ \
+                 = \"clients\"\nrate = 1000000\n\n[[sites]]\nname = \"files\"\nhosts = [\"files.test\"]\nupstream = \"app\"\n\n[upstreams.app]\nendpoints = [\"http://{}\", \"http://{}\"]\nhealth = {{ \
                  path = \"/healthz\" }}\n",
                 rules.display(),
                 backends[0].address(),
@@ -92,6 +96,12 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
     let began = Instant::now();
     let end = began + Duration::from_secs_f64(options.hours * 3600.0);
     let interval = Duration::from_secs_f64(CLIENTS as f64 / f64::from(options.rate));
+    let large: Vec<_> = (0..options.large)
+        .map(|number| {
+            let (address, board) = (proxy.address(), Arc::clone(&board));
+            thread::spawn(move || large::run(number, address, end, &board))
+        })
+        .collect();
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
             let client = Client::new(number, proxy.address(), secure, keys.client(), interval);
@@ -121,7 +131,7 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
             proxy.reload()?;
         }
     }
-    for client in clients {
+    for client in clients.into_iter().chain(large) {
         client.join().map_err(|_| TestkitError::Run("a client panicked".to_owned()))?;
     }
     let generation = crate::metric(&proxy, "portcullis_policy_generation")?;
