@@ -218,6 +218,9 @@ pub(crate) struct Limits {
     /// Leading bits of an IPv6 address that make a client network, 16 to 128. Default: 48.
     #[schemars(range(min = 16, max = 128))]
     pub network_prefix_v6: Option<Spanned<u8>>,
+    /// How late a worker may be, for work of its own, before requests of the client networks that cost the most of the processor are
+    /// answered 503; with `"1h"` none are. Default: 50ms.
+    pub overload_lag: Option<Time>,
     /// The longest time that a rule's `pause` holds a request up; a longer one is shortened. Default: 10s.
     pub pause: Option<Time>,
     /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.

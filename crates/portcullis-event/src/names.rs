@@ -64,6 +64,8 @@ names! {
         Ban "ban",
         /// An inspection agent.
         Agent "agent",
+        /// The process has too much to do, and the client's network takes the most of it.
+        Overload "overload",
     }
 }
 

@@ -62,13 +62,17 @@ catalogue! {
     WORKER_CONNECTIONS Counter "portcullis_worker_connections_total" ["worker"]
         "Client connections accepted by each worker, numbered from 0.";
     CONNECTIONS_SHED Counter "portcullis_connections_shed_total" ["reason"]
-        "Client connections closed to make room: idle ones of the client network with the most, or refused because their network is at its limit (network).";
+        "Client connections closed to make room: idle ones of the client network with the most, or refused because their network is at its limit (network) or costs the most in an overload (overload).";
+    OVERLOADED Gauge "portcullis_overloaded" []
+        "1 while requests of the most expensive client networks are refused, because a worker was later than limits.overload_lag.";
+    OVERLOAD_REFUSED Counter "portcullis_overload_refused_total" []
+        "Requests refused in an overload.";
     ACCEPT_ERRORS Counter "portcullis_accept_errors_total" ["reason"]
         "Connections that could not be accepted: no file descriptor left in the process or the system, no memory, or another error.";
     HELD_BODY_BYTES Gauge "portcullis_held_body_bytes" []
         "Bytes of memory charged to limits.held_bodies: copies of bodies, and what decodes and compresses them.";
     BODIES_REFUSED Counter "portcullis_bodies_refused_total" ["reason"]
-        "Request bodies refused at a memory limit: of the process, of the client network, of one body, of unfinished bodies, or shed in favour of other networks.";
+        "Request bodies refused at a memory limit: of the process, of the client network, of one body, of unfinished bodies, or shed in favour of other networks; or because too many inspections wait (busy).";
     CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
         "Requests whose client closed the connection before the end of the response, or read nothing of it for too long.";
     REQUEST_TRAILERS Counter "portcullis_request_trailers_dropped_total" []

@@ -1,19 +1,22 @@
 //! Inspection of large bodies and heads beside the workers, on threads of its own: no request waits for the inspection of another's body.
 //!
 //! ```text
-//! worker ──inspection, what to do──> bounded queue ──> thread "inspect-n" ──inspection, step──> worker
+//! worker ──inspection, what to do──> queue, lightest network first ──> thread "inspect-n" ──inspection, step──> worker
 //! ```
 //!
-//! The queue is shared fairly: where many wait, a client network that has more in it than its part is told to come again.
+//! The queue is bounded and sorted: whose network has cost least lately comes first, and where there is no room the one whose network
+//! has cost most is told to come again. One thread is left to what is small and of a network that costs little, so that it does not
+//! wait for long work that has begun.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use portcullis_inspect::{Inspection, Step};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use crate::network::Member;
+use crate::network::{self, Member};
 
 /// Heads and bodies from this size on, decoded, are inspected beside the worker: what is smaller takes less than 20 ms, whatever it is.
 pub(crate) const LARGE_BYTES_MIN: u64 = 8 << 10;
@@ -21,6 +24,14 @@ pub(crate) const LARGE_BYTES_MIN: u64 = 8 << 10;
 const QUEUE: usize = 32;
 /// By how much these threads are nicer than workers.
 const NICE: i32 = 5;
+/// More bytes than this may take long.
+const LONG_BYTES_MIN: u64 = 256 << 10;
+/// So may whatever comes of a network that has taken more than this part of a core lately, in microseconds of its account.
+pub(crate) const HEAVY_ACCOUNT_MIN: u64 = 200_000;
+/// What one more inspection of the same network in the queue counts for, in microseconds.
+const QUEUED_US: u64 = 5_000;
+/// Longer nothing waits in the queue.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// What is to be done with an inspection.
 type Work = Box<dyn FnOnce(&mut Inspection) -> Step + Send>;
@@ -28,7 +39,10 @@ type Work = Box<dyn FnOnce(&mut Inspection) -> Step + Send>;
 struct Job {
     inspection: Box<Inspection>,
     work: Work,
-    reply: oneshot::Sender<Done>,
+    reply: oneshot::Sender<Result<Done, Busy>>,
+    /// It may take long.
+    is_long: bool,
+    since: Instant,
 }
 
 /// What came of it.
@@ -38,33 +52,70 @@ pub(crate) struct Done {
     pub(crate) took: Duration,
 }
 
+/// What of it tells when it is its turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Weight {
+    /// Bytes that are looked at.
+    pub(crate) bytes: u64,
+    /// The account of its client network, in microseconds.
+    pub(crate) account: u64,
+}
+
 /// The threads, as workers see them. Dropped, they end.
 pub(crate) struct Beside {
-    jobs: mpsc::Sender<Job>,
-    threads: usize,
+    shared: Arc<Shared>,
+}
+
+/// Who has something inspected.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) pool: &'a Beside,
+    pub(crate) member: &'a Member,
+    /// The account of the client network.
+    pub(crate) account: u64,
+    /// Smaller messages are inspected on the worker.
+    pub(crate) large_from: u64,
 }
 
 /// The client's network has too much in the queue; its inspection comes back.
 pub(crate) struct Busy(pub(crate) Box<Inspection>);
 
+struct Shared {
+    threads: usize,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// By the account of the network, then by age.
+    jobs: BTreeMap<(u64, u64), Job>,
+    number: u64,
+    /// Long ones that run.
+    long: usize,
+    ended: bool,
+}
+
 impl Beside {
-    /// Starts as many threads.
-    pub(crate) fn start(threads: usize) -> std::io::Result<Beside> {
-        let (jobs, queue) = mpsc::channel::<Job>(threads * QUEUE);
-        let queue = Arc::new(Mutex::new(queue));
+    /// Starts two threads for each of `workers`.
+    pub(crate) fn start(workers: usize) -> std::io::Result<Beside> {
+        // One of them is not for long work.
+        let threads = (workers * 2).max(2);
+        let shared = Arc::new(Shared { threads, queue: Mutex::default(), changed: Condvar::new() });
+        let beside = Beside { shared: Arc::clone(&shared) };
         for number in 0..threads {
-            let queue = Arc::clone(&queue);
+            let shared = Arc::clone(&shared);
             std::thread::Builder::new().name(format!("inspect-{number}")).spawn(move || {
                 // Of this thread alone, on Linux. Without it workers wait longer, no more.
                 let _ = rustix::process::nice(NICE);
-                loop {
-                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
-                    let Some(job) = job else { return };
+                while let Some(job) = shared.next() {
+                    let is_long = job.is_long;
                     run(job);
+                    shared.ended(is_long);
                 }
             })?;
         }
-        Ok(Beside { jobs, threads })
+        Ok(beside)
     }
 
     /// Does `work` on a thread of its own, when it is its turn.
@@ -72,24 +123,98 @@ impl Beside {
         &self,
         inspection: Box<Inspection>,
         member: &Member,
+        weight: Weight,
         work: impl FnOnce(&mut Inspection) -> Step + Send + 'static,
     ) -> Result<Done, Busy> {
-        let waits = self.jobs.max_capacity() - self.jobs.capacity();
         let part = member.begin_job();
-        // As long as a few wait, nobody has to be sent away.
-        if waits >= self.threads * QUEUE / 4 && part.count() > self.threads as u32 * 2 {
-            return Err(Busy(inspection));
-        }
         let (reply, done) = oneshot::channel();
-        let gone = || Done { ended: None, took: Duration::ZERO };
-        if self.jobs.send(Job { inspection, work: Box::new(work), reply }).await.is_err() {
-            return Ok(gone());
+        let is_long = weight.bytes >= LONG_BYTES_MIN || weight.account >= HEAVY_ACCOUNT_MIN;
+        let job = Job { inspection, work: Box::new(work), reply, is_long, since: Instant::now() };
+        self.shared.push(rank(&part, weight), job);
+        match done.await {
+            Ok(answer) => answer,
+            Err(_) => Ok(Done { ended: None, took: Duration::ZERO }),
         }
-        Ok(done.await.unwrap_or_else(|_| gone()))
     }
 }
 
-fn run(Job { mut inspection, work, reply }: Job) {
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+/// What a network has cost and what is to come of it.
+fn rank(part: &network::Job, weight: Weight) -> u64 {
+    weight.account.saturating_add(u64::from(part.count() - 1) * QUEUED_US)
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a job into the queue; if there is no room the heaviest one goes.
+    fn push(&self, rank: u64, job: Job) {
+        let mut queue = self.lock();
+        queue.number += 1;
+        let key = (rank, queue.number);
+        queue.jobs.insert(key, job);
+        let one_too_many = queue.jobs.len() > self.threads * QUEUE;
+        let dropped = one_too_many.then(|| queue.jobs.pop_last()).flatten();
+        drop(queue);
+        self.changed.notify_one();
+        if let Some((_, job)) = dropped {
+            job.give_back();
+        }
+    }
+
+    /// The next job, when there is one; none at the end.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.lock();
+        loop {
+            if queue.ended {
+                return None;
+            }
+            // Whoever is always overtaken is told so in the end, but not if it is its turn now.
+            if queue.jobs.len() > 1
+                && let Some(entry) = queue.jobs.last_entry()
+                && entry.get().since.elapsed() > WAIT_MAX
+            {
+                let job = entry.remove();
+                drop(queue);
+                job.give_back();
+                queue = self.lock();
+                continue;
+            }
+            let no_long = queue.long + 1 >= self.threads;
+            let first = queue.jobs.iter().find(|(_, job)| !(no_long && job.is_long)).map(|(key, _)| *key);
+            if let Some(job) = first.and_then(|key| queue.jobs.remove(&key)) {
+                queue.long += usize::from(job.is_long);
+                return Some(job);
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A job has come to its end.
+    fn ended(&self, is_long: bool) {
+        if is_long {
+            self.lock().long -= 1;
+            // One that waited for it may go.
+            self.changed.notify_one();
+        }
+    }
+}
+
+impl Job {
+    fn give_back(self) {
+        let _ = self.reply.send(Err(Busy(self.inspection)));
+    }
+}
+
+fn run(Job { mut inspection, work, reply, .. }: Job) {
     if reply.is_closed() {
         return;
     }
@@ -103,5 +228,5 @@ fn run(Job { mut inspection, work, reply }: Job) {
             None
         }
     };
-    let _ = reply.send(Done { ended, took: began.elapsed() });
+    let _ = reply.send(Ok(Done { ended, took: began.elapsed() }));
 }

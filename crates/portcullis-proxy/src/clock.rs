@@ -22,8 +22,17 @@ pub(crate) fn coarse() -> Instant {
     instant + ticks.saturating_sub(anchor)
 }
 
+/// The time of the processor that this thread has had.
+pub(crate) fn of_thread() -> Duration {
+    duration(ClockId::ThreadCPUTime)
+}
+
 fn ticks() -> Duration {
-    let time = clock_gettime(ClockId::MonotonicCoarse);
+    duration(ClockId::MonotonicCoarse)
+}
+
+fn duration(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     // Neither is negative.
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

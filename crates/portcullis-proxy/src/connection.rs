@@ -103,6 +103,10 @@ impl Connection {
         let stream = match &settings.tls {
             None => Stream::Plain(tcp),
             Some(tls) => {
+                let overload = &worker.shared.overload;
+                if let Some(network) = counted.network() {
+                    overload.charge_handshake(overload.key(network), worker.shared.clock(Instant::now()));
+                }
                 let stream = tls.accept(tcp, &timer, generation.linger()).await?;
                 if tls.asks_clients() {
                     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();

@@ -7,6 +7,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
@@ -14,7 +15,7 @@ use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
 use portcullis_inspect::{BodyPlan, CodingError, Interruption, Step};
 use portcullis_metrics::StreamedUpload;
 
-use crate::access::{Admission, Visitor};
+use crate::access::{Admission, Entry, Visitor};
 use crate::budget::Full;
 use crate::compress::Compression;
 use crate::connection::Connection;
@@ -56,15 +57,24 @@ pub(crate) async fn run(
     };
     let client = client::address(&generation.client_address, connection.peer, &head);
     let place = generation.geo.find(client.ip());
-    let admission = match route.and_then(|route| route.access.as_deref()) {
+    let shared = &connection.worker.shared;
+    let account = shared.overload.key(shared.budget.network_of(client.ip()));
+    let mut admission = match route.and_then(|route| route.access.as_deref()) {
         Some(access) => {
-            let now = connection.worker.shared.clock(connection.began.instant);
+            let now = shared.clock(connection.began.instant);
             access.admit(Visitor { address: client.ip(), place }, &head, now)
         }
         None => Admission::default(),
     };
+    if admission.entry == Entry::Inspected && shared.overload.is_overloaded() {
+        let now = shared.clock(Instant::now());
+        if shared.overload.is_too_much(account, now) {
+            let (noted, denial) = shared.overload.refuse(RETRY_AFTER_SECONDS, now);
+            admission.note(noted, Some(denial));
+        }
+    }
     let mut transaction =
-        Transaction::begin(connection, generation, &head, route, (client, place), admission.entry);
+        Transaction::begin(connection, generation, &head, route, (client, place), (admission.entry, account));
     transaction.noted = admission.noted;
     let next = match refused {
         _ if let Some(denial) = admission.denial => {
@@ -210,7 +220,7 @@ async fn serve(
         return answer::interruption(connection, generation, head, transaction, what, read).await;
     }
     transaction.inspection.request_trailers(&body.trailers);
-    let step = match transaction.request_end(&connection.worker.shared.beside, body.is_truncated()).await {
+    let step = match transaction.request_end(&connection.worker.shared, body.is_truncated()).await {
         Ok(step) => step,
         Err(full) => {
             let (status, text) = no_room(connection, transaction, full);
@@ -222,7 +232,7 @@ async fn serve(
     let step = lookups::settle(&connection.worker, generation, transaction, step).await;
     transaction.recharge();
     let step = match step {
-        Step::Continue => body.inspect_upload(transaction, &connection.worker.shared.beside).await,
+        Step::Continue => body.inspect_upload(transaction, &connection.worker.shared).await,
         step => step,
     };
     let too_many = access::charge(connection, transaction, route, head);

@@ -12,9 +12,8 @@ use portcullis_inspect::{
     ResponseEdits, Step,
 };
 
-use crate::beside::{Beside, Busy, Done, LARGE_BYTES_MIN};
+use crate::beside::{Asker, Busy, Done, Weight};
 use crate::budget::Full;
-use crate::network::Member;
 use crate::route::Route;
 use crate::state::Worker;
 use crate::trailers::Trailers;
@@ -144,43 +143,32 @@ impl Guarded {
     }
 
     /// Phase 2, beside the worker if the body is large.
-    pub(crate) async fn request_end_beside(
-        &mut self,
-        truncated: bool,
-        beside: &Beside,
-        member: &Member,
-    ) -> Result<Step, Full> {
-        let large = |inspection: &mut Inspection| inspection.request_body_shown() >= LARGE_BYTES_MIN;
-        if !self.call(large).unwrap_or(false) {
+    pub(crate) async fn request_end_beside(&mut self, truncated: bool, by: Asker<'_>) -> Result<Step, Full> {
+        let shown = self.call(|inspection| inspection.request_body_shown());
+        let Some(bytes) = shown.filter(|shown| *shown >= by.large_from) else {
             return Ok(self.request_end(truncated));
-        }
+        };
         let work = move |inspection: &mut Inspection| inspection.request_end(truncated);
-        self.phase_beside(Some("inspection phase 2"), beside, member, work).await
+        self.phase_beside(Some("inspection phase 2"), by, bytes, work).await
     }
 
     /// Phase 1 of a long head, beside the worker.
     pub(crate) async fn request_head_beside(
         &mut self,
         head: &RequestHead,
-        beside: &Beside,
-        member: &Member,
+        by: Asker<'_>,
     ) -> Result<Step, Full> {
-        let head = head.clone();
+        let (head, bytes) = (head.clone(), head.received_len() as u64);
         let work = move |inspection: &mut Inspection| inspection.request_head(&head, None);
-        self.phase_beside(Some("inspection phase 1"), beside, member, work).await
+        self.phase_beside(Some("inspection phase 1"), by, bytes, work).await
     }
 
     /// Phase 4, beside the worker if the body is large and there is room.
-    pub(crate) async fn response_end_beside(
-        &mut self,
-        truncated: bool,
-        beside: &Beside,
-        member: &Member,
-    ) -> Step {
-        let large = |inspection: &mut Inspection| inspection.response_body_shown() >= LARGE_BYTES_MIN;
-        if self.call(large).unwrap_or(false) {
+    pub(crate) async fn response_end_beside(&mut self, truncated: bool, by: Asker<'_>) -> Step {
+        let shown = self.call(|inspection| inspection.response_body_shown());
+        if let Some(bytes) = shown.filter(|shown| *shown >= by.large_from) {
             let work = move |inspection: &mut Inspection| inspection.response_end(truncated);
-            if let Ok(step) = self.phase_beside(Some("inspection phase 4"), beside, member, work).await {
+            if let Ok(step) = self.phase_beside(Some("inspection phase 4"), by, bytes, work).await {
                 return step;
             }
         }
@@ -189,16 +177,10 @@ impl Guarded {
 
     /// A piece of an upload behind phase 2, the last one or not, beside the worker if there is room: with however little of it a long
     /// field may come to its end.
-    pub(crate) async fn upload_beside(
-        &mut self,
-        piece: &[u8],
-        is_last: bool,
-        beside: &Beside,
-        member: &Member,
-    ) -> Step {
-        let copy = piece.to_vec();
+    pub(crate) async fn upload_beside(&mut self, piece: &[u8], is_last: bool, by: Asker<'_>) -> Step {
+        let (copy, bytes) = (piece.to_vec(), piece.len() as u64);
         let work = move |inspection: &mut Inspection| upload(inspection, &copy, is_last);
-        match self.phase_beside(None, beside, member, work).await {
+        match self.phase_beside(None, by, bytes, work).await {
             Ok(step) => step,
             Err(_) => self.upload(piece, is_last),
         }
@@ -208,8 +190,8 @@ impl Guarded {
     async fn phase_beside(
         &mut self,
         phase: Option<&'static str>,
-        beside: &Beside,
-        member: &Member,
+        by: Asker<'_>,
+        bytes: u64,
         work: impl FnOnce(&mut Inspection) -> Step + Send + 'static,
     ) -> Result<Step, Full> {
         let inspection = match std::mem::replace(&mut self.state, State::Broken) {
@@ -220,7 +202,8 @@ impl Guarded {
             }
         };
         let begin = Instant::now();
-        match beside.run(inspection, member, work).await {
+        let weight = Weight { bytes, account: by.account };
+        match by.pool.run(inspection, by.member, weight, work).await {
             Err(Busy(inspection)) => {
                 self.state = State::Running(inspection);
                 Err(Full::Busy)

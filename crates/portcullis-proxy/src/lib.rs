@@ -90,6 +90,7 @@ mod listener;
 mod local_time;
 mod lookups;
 mod network;
+mod overload;
 mod pause;
 mod pump;
 mod request_body;

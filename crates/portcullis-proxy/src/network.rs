@@ -20,6 +20,13 @@ pub(crate) struct Prefixes {
     v6: AtomicU8,
 }
 
+impl NetworkKey {
+    /// These bits.
+    pub(crate) fn bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+}
+
 impl Prefixes {
     pub(crate) fn new(v4: u8, v6: u8) -> Self {
         Prefixes { v4: AtomicU8::new(v4), v6: AtomicU8::new(v6) }

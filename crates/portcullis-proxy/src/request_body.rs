@@ -8,12 +8,12 @@ use portcullis_http::message::{BodyFraming, RequestHead};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::agents;
-use crate::beside::Beside;
 use crate::budget::{Full, Held};
 use crate::connection::Connection;
 use crate::generation::Generation;
 use crate::rewrite::NoMemory;
 use crate::sink;
+use crate::state::Shared;
 use crate::trailers::Trailers;
 use crate::transaction::Transaction;
 
@@ -79,9 +79,9 @@ impl Body {
     }
 
     /// What is held of an upload behind what phase 2 saw is inspected, too, and its end, if it has come.
-    pub(crate) async fn inspect_upload(&self, transaction: &mut Transaction, beside: &Beside) -> Step {
+    pub(crate) async fn inspect_upload(&self, transaction: &mut Transaction, shared: &Shared) -> Step {
         let Some(upload) = self.upload else { return Step::Continue };
-        transaction.upload(&self.held[upload.shown..], self.rest.is_none(), beside).await
+        transaction.upload(&self.held[upload.shown..], self.rest.is_none(), shared).await
     }
 
     /// What was held has been sent, and cannot be sent again.

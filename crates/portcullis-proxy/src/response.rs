@@ -85,7 +85,7 @@ pub(crate) async fn pass_on(
             let answer = answer::interruption(connection, generation, request, transaction, what, sent_whole);
             return Box::pin(answer).await;
         }
-        step = transaction.response_end(&connection.worker.shared.beside, held.truncated).await;
+        step = transaction.response_end(&connection.worker.shared, held.truncated).await;
         step = lookups::settle(&connection.worker, generation, transaction, step).await;
     }
     pause::rest(connection, generation, transaction).await;

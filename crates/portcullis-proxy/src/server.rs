@@ -22,6 +22,7 @@ use crate::generation::Generation;
 #[cfg(feature = "http3")]
 use crate::listener::bind_udp;
 use crate::listener::{Inherited, Sharing, Sockets, WorkerSockets, cannot_listen};
+use crate::overload::Overload;
 use crate::state::{Services, Shared};
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
@@ -100,6 +101,7 @@ impl Proxy {
             BanFile::open(path, &services.registry, jails, 1, &*services.say)
         });
         let budget = Arc::new(Budget::new(&current.load().caps, &services.registry));
+        let overload = Overload::new(config.workers, &current.load().caps, &services.registry);
         let connections_shed =
             services.registry.enum_counters(&catalogue::CONNECTIONS_SHED, &[], state::SHED);
         let descriptors = Descriptors::new(&services.registry);
@@ -108,6 +110,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             current,
             budget,
+            overload,
             beside,
             connections_shed,
             descriptors,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use portcullis_config::Config;
@@ -26,6 +26,7 @@ use crate::descriptors::Descriptors;
 use crate::generation::Generation;
 use crate::lookups::{self, Lookups};
 use crate::network::NetworkKey;
+use crate::overload::Overload;
 use crate::pause::Pauses;
 use crate::request_id::RequestIds;
 use crate::timer::Timers;
@@ -86,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) origin: GroupOrigin,
     /// Memory for bodies.
     pub(crate) budget: Arc<Budget>,
+    /// What client networks cost of the processor.
+    pub(crate) overload: Overload,
     /// Where large bodies are inspected.
     pub(crate) beside: Beside,
     /// Connections that were closed, or not taken, for want of room.
@@ -177,6 +180,13 @@ impl Worker {
     /// Whether a client network may have one more connection; if it has its share, its oldest ones without a request make room.
     pub(crate) fn admits(&self, network: Option<NetworkKey>) -> bool {
         let Some(key) = network else { return true };
+        let overload = &self.shared.overload;
+        if overload.is_overloaded()
+            && overload.is_too_much(overload.key(key), self.shared.clock(Instant::now()))
+        {
+            self.shared.connections_shed.inc(Shed::Overload as usize);
+            return false;
+        }
         let most = self.shared.current.load().caps.network_connections_max;
         if self.connections_of(key) < most {
             return true;
@@ -235,13 +245,31 @@ impl Worker {
         self.connections.get()
     }
 
+    /// Takes note of how late a tick came, for work of the worker.
+    pub(crate) fn came(&self, late: Duration) {
+        let shared = &self.shared;
+        if !shared.overload.worker_came(self.number, late, shared.clock(Instant::now())) {
+            return;
+        }
+        let line = match shared.overload.is_overloaded() {
+            true => {
+                "workers cannot keep up: requests of the client networks that cost the most are refused \
+                 (limits.overload_lag, portcullis_overload_refused_total)"
+            }
+            false => "workers keep up again: no client network is refused any more",
+        };
+        (shared.services.say)(line);
+    }
+
     /// The chores of a tick: expired timers, and now and then old upstream connections.
     pub(crate) fn tick(&self, now: Instant, sweep: bool) {
         self.shared.beats[self.number].fetch_add(1, Ordering::Relaxed);
         self.timers.expire(now);
         self.shared.budget.show();
         if sweep {
-            self.shared.budget.resize(&self.shared.current.load().caps);
+            let generation = self.shared.current.load();
+            self.shared.budget.resize(&generation.caps);
+            self.shared.overload.resize(&generation.caps);
             self.pool.borrow_mut().sweep(now);
             self.sessions.borrow_mut().sweep(now);
             self.agents.sweep();
@@ -261,10 +289,12 @@ enum Shed {
     Idle,
     /// Its client network has its share.
     Network,
+    /// Its client network has cost the most of a processor that cannot keep up.
+    Overload,
 }
 
 /// Label values of `portcullis_connections_shed_total`.
-pub(crate) const SHED: &[&str] = &["idle", "network"];
+pub(crate) const SHED: &[&str] = &["idle", "network", "overload"];
 
 /// A counted connection.
 pub(crate) struct Counted {

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use portcullis_access::{Code, Whereabouts};
+use portcullis_access::{Code, Key, Whereabouts};
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{
     AccessRecord, Action, AgentWord, Client, Coverage, EngineMode, Event, Exception, ExceptionCause,
@@ -17,7 +17,7 @@ use portcullis_metrics::Protocol;
 use crate::access::{Deed, Entry, Noted, Visitor, is_echo};
 use crate::access_log::AccessLog;
 use crate::agents;
-use crate::beside::{Beside, LARGE_BYTES_MIN};
+use crate::beside::{Asker, LARGE_BYTES_MIN};
 use crate::budget::{Full, Held};
 use crate::client;
 use crate::compress::{Compression, Recoded};
@@ -27,9 +27,13 @@ use crate::guard::{Guarded, Health};
 use crate::https::{self, Https};
 use crate::lookups;
 use crate::route::{Changed, Route};
+use crate::state::Shared;
 use crate::tls::ClientCertificate;
 use crate::trace::{Told, Traced};
 use crate::upstream::Group;
+
+/// Inspection that is on a network's account before the request has its answer.
+const CHARGED_AT_ONCE: Duration = Duration::from_micros(500);
 
 /// One request with its response, from first byte to logged event.
 pub(crate) struct Transaction {
@@ -86,6 +90,9 @@ pub(crate) struct Transaction {
     /// Bytes of a connection that was upgraded.
     pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
+    /// The account of the client's network, and how much of the inspection is on it.
+    account: Key,
+    charged_time: Duration,
     place: Whereabouts,
     /// That which the client was known by, if it has one.
     pub(crate) client_certificate: Option<Arc<ClientCertificate>>,
@@ -115,7 +122,7 @@ impl Transaction {
         head: &RequestHead,
         route: Option<&Route>,
         (client, place): (SocketAddr, Whereabouts),
-        entry: Entry,
+        (entry, account): (Entry, Key),
     ) -> Self {
         let began = connection.began;
         let request_id = connection.worker.request_ids.borrow_mut().make(began.time);
@@ -177,6 +184,8 @@ impl Transaction {
             client_aborted: false,
             upgraded_bytes: 0,
             client,
+            account,
+            charged_time: Duration::ZERO,
             place,
             client_certificate: connection.client_certificate.clone().flatten(),
             noted: None,
@@ -201,11 +210,17 @@ impl Transaction {
     }
 
     /// Phase 2; an error where the client's network has too much to inspect.
-    pub(crate) async fn request_end(&mut self, beside: &Beside, truncated: bool) -> Result<Step, Full> {
-        match &self.memory {
-            Some(memory) => self.inspection.request_end_beside(truncated, beside, memory.member()).await,
+    pub(crate) async fn request_end(&mut self, shared: &Shared, truncated: bool) -> Result<Step, Full> {
+        let step = match &self.memory {
+            Some(memory) => {
+                let by = asker(shared, memory, self.account);
+                self.inspection.request_end_beside(truncated, by).await
+            }
             None => Ok(self.inspection.request_end(truncated)),
-        }
+        };
+        // The answer may be long in coming.
+        self.charge_time(shared, Instant::now());
+        step
     }
 
     /// Phase 1; an error where the client's network has too much to inspect.
@@ -214,28 +229,54 @@ impl Transaction {
         connection: &mut Connection,
         head: &RequestHead,
     ) -> Result<Step, Full> {
-        if (head.received_len() as u64) < LARGE_BYTES_MIN || self.inspection.health() != Health::Well {
+        let shared = Arc::clone(&connection.worker.shared);
+        let large_from = shared.overload.large_from(self.account, shared.clock(self.began.instant));
+        if (head.received_len() as u64) < large_from || self.inspection.health() != Health::Well {
             return Ok(self.inspection.request_head(head, None));
         }
         let memory = self.memory.get_or_insert_with(|| connection.memory(self.client.ip()));
-        let beside = &connection.worker.shared.beside;
-        self.inspection.request_head_beside(head, beside, memory.member()).await
+        let by = asker(&shared, memory, self.account);
+        self.inspection.request_head_beside(head, by).await
     }
 
     /// A piece of an upload behind phase 2, the last one or not.
-    pub(crate) async fn upload(&mut self, piece: &[u8], is_last: bool, beside: &Beside) -> Step {
-        match &self.memory {
-            Some(memory) => self.inspection.upload_beside(piece, is_last, beside, memory.member()).await,
+    pub(crate) async fn upload(&mut self, piece: &[u8], is_last: bool, shared: &Shared) -> Step {
+        let step = match &self.memory {
+            Some(memory) => {
+                let by = asker(shared, memory, self.account);
+                self.inspection.upload_beside(piece, is_last, by).await
+            }
             None => self.inspection.upload(piece, is_last),
-        }
+        };
+        self.charge_time(shared, Instant::now());
+        step
     }
 
     /// Phase 4.
-    pub(crate) async fn response_end(&mut self, beside: &Beside, truncated: bool) -> Step {
+    pub(crate) async fn response_end(&mut self, shared: &Shared, truncated: bool) -> Step {
         match &self.memory {
-            Some(memory) => self.inspection.response_end_beside(truncated, beside, memory.member()).await,
+            Some(memory) => {
+                let by = asker(shared, memory, self.account);
+                // What is long here is the application's answer.
+                let by = Asker { large_from: by.large_from.max(LARGE_BYTES_MIN), ..by };
+                self.inspection.response_end_beside(truncated, by).await
+            }
             None => self.inspection.response_end(truncated),
         }
+    }
+
+    /// Puts the inspection, as far as it has come, on the account of the client's network.
+    fn charge_time(&mut self, shared: &Shared, now: Instant) {
+        let more = self.uncharged_time();
+        // What is little comes with the request, at its end.
+        if more >= CHARGED_AT_ONCE {
+            self.charged_time += more;
+            shared.overload.charge_inspection(self.account, more, shared.clock(now));
+        }
+    }
+
+    fn uncharged_time(&self) -> Duration {
+        self.inspection.spent().saturating_sub(self.charged_time)
     }
 
     /// The same after a phase, if there was a body.
@@ -327,6 +368,7 @@ impl Transaction {
     ) {
         let shared = &connection.worker.shared;
         let now = Instant::now();
+        shared.overload.charge_request(self.account, self.uncharged_time(), shared.clock(now));
         let duration = now.saturating_duration_since(self.began.instant);
         let step = self.inspection.logging(now, duration);
         // The answer is on its way: nothing can be refused any more.
@@ -597,5 +639,16 @@ impl Transaction {
         head: &RequestHead,
     ) -> Client {
         client::describe(&generation.client_address, (self.client, self.place), connection.peer, head)
+    }
+}
+
+/// Who asks for an inspection beside the workers.
+fn asker<'a>(shared: &'a Shared, memory: &'a Held, account: Key) -> Asker<'a> {
+    let now = shared.clock(Instant::now());
+    Asker {
+        pool: &shared.beside,
+        member: memory.member(),
+        account: shared.overload.account(account, now),
+        large_from: shared.overload.large_from(account, now),
     }
 }

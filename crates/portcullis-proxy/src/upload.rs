@@ -15,10 +15,10 @@ use portcullis_http::h1::{BodyDecoder, CHUNK_END, LAST_CHUNK, write_chunk_size};
 use portcullis_inspect::{Interruption, Step};
 use tokio::io::AsyncWrite;
 
-use crate::beside::Beside;
 use crate::connection::Connection;
 use crate::generation::Generation;
 use crate::request_body::Upload;
+use crate::state::Shared;
 use crate::stream::Stream;
 use crate::timer::Timer;
 use crate::transaction::Transaction;
@@ -58,14 +58,14 @@ pub(crate) struct Inspected<'t> {
 }
 
 impl Inspected<'_> {
-    async fn look(&mut self, piece: &[u8], is_last: bool, beside: &Beside) -> Result<(), Stopped> {
+    async fn look(&mut self, piece: &[u8], is_last: bool, shared: &Shared) -> Result<(), Stopped> {
         let Inspected { upload, transaction } = self;
         transaction.request_body_bytes += piece.len() as u64;
         if upload.is_over(transaction) {
             transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             return Err(Stopped::RequestBody(413, "The request body is larger than this site accepts."));
         }
-        match transaction.upload(piece, is_last, beside).await {
+        match transaction.upload(piece, is_last, shared).await {
             Step::Interrupt(what) => Err(Stopped::Verdict(what)),
             Step::Continue | Step::Ask => Ok(()),
         }
@@ -91,7 +91,7 @@ pub(crate) async fn upload(
     let patience = group.settings.write_timeout;
     let deadline = Instant::now() + generation.timeouts.body_total;
     let worker = Rc::clone(&connection.worker);
-    let beside = &worker.shared.beside;
+    let shared = &worker.shared;
     let Connection { stream, input, timer, .. } = connection;
     let mut bytes = 0;
     let mut size = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) async fn upload(
             bytes += step.data.len() as u64;
             // With its last byte the upstream has the whole of it.
             if let Some(inspected) = &mut inspected {
-                inspected.look(step.data, step.done, beside).await.inspect_err(|_| give_up(upstream))?;
+                inspected.look(step.data, step.done, shared).await.inspect_err(|_| give_up(upstream))?;
             }
             let consumed = step.consumed;
             let more = !step.done && consumed < input.unread().len();
@@ -150,7 +150,7 @@ pub(crate) async fn upload(
             Ok(Ok(Came::ClientEnd)) => match decoder.close() {
                 Ok(()) => {
                     if let Some(inspected) = &mut inspected {
-                        inspected.look(&[], true, beside).await.inspect_err(|_| give_up(upstream))?;
+                        inspected.look(&[], true, shared).await.inspect_err(|_| give_up(upstream))?;
                     }
                     finish(upstream, timer, patience, chunked).await?;
                     return Ok(Uploaded { bytes, whole: true });

@@ -115,11 +115,21 @@ async fn tick(worker: Rc<Worker>) {
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut count = 0u32;
+    let mut worked = clock::of_thread();
     loop {
-        interval.tick().await;
+        let late = interval.tick().await.elapsed();
+        let before = std::mem::replace(&mut worked, clock::of_thread());
+        worker.came(own_part(late, worked.saturating_sub(before)));
         count = count.wrapping_add(1);
         worker.tick(clock::coarse(), count.is_multiple_of(SWEEP_TICKS));
     }
+}
+
+/// How much of the time by which a tick is late goes to the account of the worker, which `worked` for so long since the last one. The
+/// rest is other programs' doing: sending clients away would not help.
+fn own_part(late: Duration, worked: Duration) -> Duration {
+    let share = worked.as_secs_f64() / (TICK + late).as_secs_f64();
+    late.mul_f64(share.min(1.0))
 }
 
 /// Accepts until told to stop; then takes what already waits in the backlog, so that no client that was let in by the

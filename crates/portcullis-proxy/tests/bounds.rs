@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::*;
+use portcullis_event::ControlKind;
 
 /// A client with an address of its own, all of which are this host's.
 fn client_from(front: &Front, address: [u8; 4]) -> Client {
@@ -296,6 +297,51 @@ fn work_that_is_used_up_refuses_or_is_counted() {
             assert!(told.contains("BudgetSpent") && told.contains(policy), "{engine} {site}: {told}");
         }
     }
+}
+
+/// A worker that cannot keep up refuses the network that costs the most, and no other.
+#[test]
+fn an_overload_is_shed_by_those_who_make_it() {
+    let backend = Backend::start(|_| ok("ok"));
+    let every_byte =
+        |n: usize| format!("SecRule ARGS \"@rx [a-z]{{{}}}0$\" \"id:{n},phase:2,pass\"\n", n + 2);
+    let many = (1..=60).map(every_byte).collect::<String>();
+    let rules =
+        format!("rules = {{ directives = '''\nSecRuleEngine On\nSecRequestBodyAccess On\n{many}''' }}");
+    let body = format!("a={}", "abcdefgh01".repeat(400));
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n";
+    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let flood = |limits: &str, wanted: f64| {
+        let front = Front::start(&document(backend.address, limits, "", &rules, ""));
+        let refused = || front.metric("portcullis_overload_refused_total");
+        let mut clients: Vec<Client> = (0..50).map(|_| client_from(&front, ATTACKER)).collect();
+        let mut other = client_from(&front, OTHER);
+        let (began, mut was_told) = (Instant::now(), false);
+        for round in 1.. {
+            // Some requests for each answer that is waited for: what waits is the worker's.
+            clients.iter_mut().for_each(|client| client.send(&request));
+            other.send(GET);
+            assert_eq!(status(&other.response().0), 200, "round {round}");
+            was_told |= front.metric("portcullis_overloaded") == 1.0;
+            for client in &mut clients {
+                let (answer, _) = client.response();
+                if status(&answer) == 503 {
+                    assert_eq!(header(&answer, "retry-after"), Some("2"), "{answer}");
+                }
+            }
+            let enough = if wanted > 0.0 { refused() >= wanted && was_told } else { round == 30 };
+            if enough {
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "nothing was refused");
+        }
+        (refused(), front)
+    };
+    let (_, front) = flood("limits = { overload_lag = \"1ms\" }", 20.0);
+    let told = front.events(1).into_iter().find_map(|event| event.verdict.control);
+    assert!(told.is_some_and(|control| control.by == ControlKind::Overload));
+    let (refused, _) = flood("limits = { overload_lag = \"1h\" }", 0.0);
+    assert_eq!(refused, 0.0);
 }
 
 /// Heads are not exempt, and a long one is inspected beside the worker.

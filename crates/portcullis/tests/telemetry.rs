@@ -113,6 +113,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_limit_store_leased_total", "portcullis-share/tests/share.rs"),
     ("portcullis_lookup_duration_seconds", "portcullis/tests/lookups.rs"),
     ("portcullis_lookups_total", "portcullis/tests/lookups.rs"),
+    ("portcullis_overload_refused_total", "portcullis-proxy/tests/bounds.rs"),
+    ("portcullis_overloaded", "portcullis-proxy/tests/bounds.rs"),
     ("portcullis_pattern_errors_total", "portcullis/tests/actions.rs"),
     ("portcullis_pauses_total", "portcullis/tests/actions.rs"),
     ("portcullis_protocol_requests_total", "portcullis-proxy/tests/http2.rs"),

@@ -50,6 +50,7 @@ pub(super) fn check(checker: &mut Checker<'_>, raw: raw::Limits) -> Limits {
             16..=128,
             default.network_prefix_v6,
         ),
+        overload_lag_max: raw.overload_lag.map_or(default.overload_lag_max, |time| time.0),
         pause_max: raw.pause.map_or(default.pause_max, |time| time.0),
         pauses_max: raw.pauses.map_or(default.pauses_max, |number| number as usize),
         linger_bytes_max: raw.linger.map_or(default.linger_bytes_max, |size| size.0),

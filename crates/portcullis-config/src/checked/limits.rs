@@ -57,6 +57,8 @@ pub struct Limits {
     pub network_prefix_v4: u8,
     /// The same of an IPv6 address.
     pub network_prefix_v6: u8,
+    /// How late a worker may be before requests of the heaviest client networks are refused.
+    pub overload_lag_max: Duration,
     /// The longest `pause` of a rule.
     pub pause_max: Duration,
     /// Requests that a rule makes wait at one time; further ones do not wait.
@@ -76,6 +78,7 @@ impl Default for Limits {
             held_body_wait_max: Duration::from_secs(1),
             network_prefix_v4: 24,
             network_prefix_v6: 48,
+            overload_lag_max: Duration::from_millis(50),
             pause_max: Duration::from_secs(10),
             pauses_max: 256,
             linger_bytes_max: 16 << 20,

@@ -55,6 +55,30 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         run: inspection,
     },
     Scenario {
+        name: "overload-expensive",
+        what: "one client sends small messages that take the longest to inspect, as fast as it can",
+        quick: true,
+        run: |case| overload(case, 1, &expensive()),
+    },
+    Scenario {
+        name: "overload-networks",
+        what: "so do 32 client networks",
+        quick: false,
+        run: |case| overload(case, 32, &expensive()),
+    },
+    Scenario {
+        name: "overload-requests",
+        what: "one client sends 200 requests at a time on each of 32 connections, without end",
+        quick: false,
+        run: |case| overload(case, 1, &[b"GET /?n=1 HTTP/1.1\r\nHost: a\r\n\r\n".repeat(200)]),
+    },
+    Scenario {
+        name: "overload-connections",
+        what: "one client sends messages of a kilobyte on each of 600 connections, as soon as the last ones are answered",
+        quick: true,
+        run: overload_connections,
+    },
+    Scenario {
         name: "flood-window-updates",
         what: "HTTP/2 WINDOW_UPDATE frames without end",
         quick: false,
@@ -365,6 +389,121 @@ fn inspection(case: &mut Case) -> Result<(), TestkitError> {
     judge(case, &samples, (from, to), Duration::from_millis(50));
     case.nothing_leaked(&samples, &[&backend]);
     Ok(())
+}
+
+/// Messages below the size that is inspected beside the workers, each of which the detectors take long for.
+fn expensive() -> Vec<Vec<u8>> {
+    let shapes =
+        ["in`", "a'or(b,", "<a b=c'", "..%2F..%2Fa;", "{{a.b|c(", "$(a b;c", "a)(|(b=*", "a=1-1 union("];
+    let form = |shape: &&str| {
+        let body = format!("q={}", shape.repeat(7_500 / shape.len()));
+        let head = "POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n";
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    };
+    shapes.iter().map(form).collect()
+}
+
+/// 32 connections of so many client networks send `requests` in turn, as fast as these are read.
+fn overload(case: &mut Case, networks: u8, requests: &[Vec<u8>]) -> Result<(), TestkitError> {
+    let backend = Backend::start()?;
+    let proxy = case.proxy(&app(&[&backend], ""))?;
+    let load = Plan::new(proxy.address()).kinds(HONEST).start();
+    load.go_on(1.0);
+    let stop = Arc::new(AtomicBool::new(false));
+    let from = load.now();
+    let flood: Vec<JoinHandle<(usize, usize)>> = (0..32)
+        .map(|number: u8| {
+            let (ended, address, requests) = (Arc::clone(&stop), proxy.address(), requests.to_vec());
+            thread::spawn(move || {
+                flood(address, Ipv4Addr::new(127, 69, number % networks, 1), &requests, &ended)
+            })
+        })
+        .collect();
+    load.go_on(8.0);
+    let to = load.now();
+    stop.store(true, Ordering::Relaxed);
+    let sent = flood.into_iter().filter_map(|client| client.join().ok());
+    let (sent, refused) = sent.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    case.figure("sent", sent);
+    case.figure("answered 503", format!("{refused} and more"));
+    case.figure("refused", metric(&proxy, "portcullis_overload_refused_total")?);
+    case.check(sent > 100, || format!("only {sent} were sent"));
+    let samples = load.stop();
+    judge(case, &samples, (from, to), Duration::from_millis(100));
+    case.nothing_leaked(&samples, &[&backend]);
+    Ok(())
+}
+
+/// More than workers can do, though each message alone takes little: the client is refused, and nobody else.
+fn overload_connections(case: &mut Case) -> Result<(), TestkitError> {
+    let backend = Backend::start()?;
+    let proxy = case.proxy(&app(&[&backend], ""))?;
+    let body = format!("q={}", "in`".repeat(330));
+    let head = "POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n";
+    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let load = Plan::new(proxy.address()).kinds(HONEST).start();
+    load.go_on(1.0);
+    let stop = Arc::new(AtomicBool::new(false));
+    let from = load.now();
+    let flood: Vec<JoinHandle<usize>> = (0..6)
+        .map(|_| {
+            let (ended, address, request) = (Arc::clone(&stop), proxy.address(), request.clone());
+            thread::spawn(move || {
+                let mut open: Vec<TcpStream> =
+                    (0..100).filter_map(|_| connect(address, ATTACKER).ok()).collect();
+                let mut sent = 0;
+                let mut answer = vec![0; 8 << 10];
+                while !ended.load(Ordering::Relaxed) {
+                    open.retain_mut(|stream| {
+                        let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
+                        stream.write_all(request.as_bytes()).is_ok()
+                    });
+                    open.retain_mut(|stream| matches!(stream.read(&mut answer), Ok(1..)));
+                    sent += open.len();
+                    while open.len() < 100 && !ended.load(Ordering::Relaxed) {
+                        open.extend(connect(address, ATTACKER).ok());
+                    }
+                }
+                sent
+            })
+        })
+        .collect();
+    load.go_on(8.0);
+    let to = load.now();
+    stop.store(true, Ordering::Relaxed);
+    let sent: usize = flood.into_iter().filter_map(|client| client.join().ok()).sum();
+    let refused = metric(&proxy, "portcullis_overload_refused_total")?
+        + metric(&proxy, "portcullis_connections_shed_total{reason=\"overload\"}")?;
+    case.figure("sent", sent);
+    case.figure("refused", refused);
+    case.check(sent > 1_000, || format!("only {sent} were sent"));
+    let samples = load.stop();
+    judge(case, &samples, (from, to), Duration::from_millis(100));
+    case.nothing_leaked(&samples, &[&backend]);
+    Ok(())
+}
+
+/// How often it was sent, and how many parts of answers began with 503.
+fn flood(to: SocketAddr, from: Ipv4Addr, requests: &[Vec<u8>], ended: &AtomicBool) -> (usize, usize) {
+    let (mut sent, mut refused) = (0, 0);
+    while !ended.load(Ordering::Relaxed) {
+        let Ok(mut stream) = connect(to, from) else { continue };
+        let Ok(mut answers) = stream.try_clone() else { continue };
+        let _ = stream.set_write_timeout(Some(Duration::from_millis(500)));
+        let reader = thread::spawn(move || {
+            let (mut part, mut refused) = (vec![0; 64 << 10], 0);
+            while let Ok(count @ 1..) = answers.read(&mut part) {
+                refused += usize::from(part[..count].starts_with(b"HTTP/1.1 503"));
+            }
+            refused
+        });
+        while !ended.load(Ordering::Relaxed) && stream.write_all(&requests[sent % requests.len()]).is_ok() {
+            sent += 1;
+        }
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+        refused += reader.join().unwrap_or_default();
+    }
+    (sent, refused)
 }
 
 fn window_updates(case: &mut Case) -> Result<(), TestkitError> {

@@ -135,7 +135,11 @@ impl Jail {
         let points = &self.settings.points;
         let of_verdict = match (deed.control, deed.action) {
             // Who is refused already does not make it worse for himself.
-            (Some(ControlKind::DenyList | ControlKind::Ban), _) if !deed.is_verdict => return 0,
+            (Some(ControlKind::DenyList | ControlKind::Ban | ControlKind::Overload), _)
+                if !deed.is_verdict =>
+            {
+                return 0;
+            }
             (Some(ControlKind::RateLimit), _) if !deed.is_verdict => points.limited,
             (_, Action::Refuse) => points.refused,
             (_, Action::Deny | Action::Redirect | Action::Drop) if deed.is_verdict => points.blocked,

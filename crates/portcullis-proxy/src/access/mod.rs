@@ -128,7 +128,8 @@ impl Access {
 }
 
 impl Admission {
-    fn note(&mut self, noted: Noted, denial: Option<Denial>) {
+    /// A control refuses the request, or would have.
+    pub(crate) fn note(&mut self, noted: Noted, denial: Option<Denial>) {
         if denial.is_some() {
             self.entry = Entry::Refused;
         }

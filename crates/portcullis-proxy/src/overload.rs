@@ -1,0 +1,329 @@
+//! What each client network costs of the processor, and whose requests are refused while workers come late.
+//!
+//! A network's account is what its requests have cost lately, in microseconds; it decays by half in 1.4 seconds. Kept in a [`Table`] as the
+//! time at which the account will have decayed to nothing, so a full set of the table forgets the network that costs least, and no
+//! account needs to be looked after.
+//!
+//! A worker is late if it comes to its chores after their time, for work of its own: what it waits for other programs does not count. While one
+//! is later than `limits.overload_lag`, the account that a network may have falls below the heaviest one, and requests of networks beyond it are refused
+//! before anything is inspected. A network that takes less than a fiftieth of a core is never refused.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use portcullis_access::{Key, Table};
+use portcullis_config::Limits;
+use portcullis_event::{Control, ControlKind};
+use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
+
+use crate::access::{Denial, Noted, Teller};
+use crate::beside::{HEAVY_ACCOUNT_MIN, LARGE_BYTES_MIN};
+use crate::network::NetworkKey;
+use crate::timer::TICK;
+
+/// In which an account falls to the e-th part, in nanoseconds: an account is about the last two seconds.
+const DECAY_NS: f64 = 2e9;
+/// Networks that have an account, 16 bytes each.
+const NETWORKS_MAX: usize = 16 << 10;
+/// Beside its inspection: what reading, forwarding and answering a request costs, about.
+const REQUEST_US: f64 = 20.0;
+/// What a TLS handshake costs, about.
+const HANDSHAKE_US: f64 = 300.0;
+/// Networks that cost less than this part of a core are never refused.
+const SHARE_MIN: f64 = 0.02;
+/// An inspection that takes longer is expensive; those of its network leave the workers for a while.
+const EXPENSIVE: Duration = Duration::from_millis(2);
+const EXPENSIVE_FOR: Duration = Duration::from_secs(10);
+/// Networks that are known for it.
+const EXPENSIVE_MAX: usize = 4 << 10;
+/// Messages of this size leave the workers while one is late, and all those of networks that are not light.
+const LATE_BYTES_MIN: u64 = 512;
+/// By how much an account may grow again with each tick without a late worker.
+const RISE: f64 = 1.05;
+/// No account is too large.
+const UNLIMITED: u64 = u64::MAX;
+
+/// The accounts, and what is done about them.
+pub(crate) struct Overload {
+    accounts: Table,
+    /// Until when a network is known for expensive inspections. Its keys are those of the accounts.
+    expensive: Table,
+    /// The last of these times.
+    expensive_until: AtomicU64,
+    /// The largest account whose requests are served, in microseconds.
+    account_max: AtomicU64,
+    /// Beyond it there is no limit: all cores.
+    account_top: f64,
+    /// The largest account since it was last looked at.
+    heaviest: AtomicU64,
+    /// How late a worker may be, in nanoseconds.
+    lag_max: AtomicU64,
+    /// By worker: how late it was, in nanoseconds.
+    lags: Vec<AtomicU64>,
+    /// When `account_max` may change next.
+    next: AtomicU64,
+    teller: Teller,
+    refused: Counter,
+    overloaded: Gauge,
+}
+
+impl Overload {
+    pub(crate) fn new(workers: usize, limits: &Limits, registry: &Registry) -> Self {
+        let overload = Overload {
+            accounts: Table::new(NETWORKS_MAX),
+            expensive: Table::new(EXPENSIVE_MAX),
+            expensive_until: AtomicU64::new(0),
+            account_max: AtomicU64::new(UNLIMITED),
+            account_top: DECAY_NS / 1e3 * workers as f64,
+            heaviest: AtomicU64::new(0),
+            lag_max: AtomicU64::new(0),
+            lags: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+            next: AtomicU64::new(0),
+            teller: Teller::new(registry),
+            refused: registry.counter(&catalogue::OVERLOAD_REFUSED, &[]),
+            overloaded: registry.gauge(&catalogue::OVERLOADED, &[]),
+        };
+        overload.resize(limits);
+        overload
+    }
+
+    /// Takes other settings.
+    pub(crate) fn resize(&self, limits: &Limits) {
+        let lag = u64::try_from(limits.overload_lag_max.as_nanos()).unwrap_or(u64::MAX);
+        self.lag_max.store(lag, Relaxed);
+    }
+
+    /// The key of a network's account.
+    pub(crate) fn key(&self, network: NetworkKey) -> Key {
+        self.accounts.key([network.bytes().as_slice()])
+    }
+
+    /// Adds a request to an account, and the part of its inspection that is not there yet.
+    pub(crate) fn charge_request(&self, key: Key, inspection: Duration, now: u64) {
+        self.charge(key, micros(inspection) + REQUEST_US, now);
+        self.note_expensive(key, inspection, now);
+    }
+
+    /// Adds a part of an inspection.
+    pub(crate) fn charge_inspection(&self, key: Key, took: Duration, now: u64) {
+        self.charge(key, micros(took), now);
+        self.note_expensive(key, took, now);
+    }
+
+    fn note_expensive(&self, key: Key, took: Duration, now: u64) {
+        if took >= EXPENSIVE {
+            let until = now + EXPENSIVE_FOR.as_nanos() as u64;
+            self.expensive.update(key, now, |_| Some(until));
+            self.expensive_until.fetch_max(until, Relaxed);
+        }
+    }
+
+    /// Adds a TLS handshake.
+    pub(crate) fn charge_handshake(&self, key: Key, now: u64) {
+        self.charge(key, HANDSHAKE_US, now);
+    }
+
+    fn charge(&self, key: Key, micros: f64, now: u64) {
+        let mut account = 0.0;
+        self.accounts.update(key, now, |time| {
+            account = account_at(time, now) + micros;
+            Some(time_of(account, now))
+        });
+        if account as u64 > self.heaviest.load(Relaxed) {
+            self.heaviest.fetch_max(account as u64, Relaxed);
+        }
+    }
+
+    /// What the network has cost lately, in microseconds.
+    pub(crate) fn account(&self, key: Key, now: u64) -> u64 {
+        self.accounts.get(key, now).map_or(0, |time| account_at(time, now) as u64)
+    }
+
+    /// From which size on messages of the network are inspected beside the workers.
+    pub(crate) fn large_from(&self, key: Key, now: u64) -> u64 {
+        if self.expensive_until.load(Relaxed) > now && self.expensive.get(key, now).is_some() {
+            return 0;
+        }
+        match self.is_overloaded() {
+            true if self.account(key, now) >= HEAVY_ACCOUNT_MIN => 0,
+            true => LATE_BYTES_MIN,
+            false => LARGE_BYTES_MIN,
+        }
+    }
+
+    /// A worker comes to its chores, `lag` late for work of its own. True if this begins or ends an overload.
+    pub(crate) fn worker_came(&self, worker: usize, lag: Duration, now: u64) -> bool {
+        let lag = u64::try_from(lag.as_nanos()).unwrap_or(u64::MAX);
+        self.lags[worker].store(lag, Relaxed);
+        let lag_max = self.lag_max.load(Relaxed);
+        let before = self.account_max.load(Relaxed);
+        let is_late = lag > lag_max;
+        let next = self.next.load(Relaxed);
+        let is_calm = || self.lags.iter().all(|lag| lag.load(Relaxed) <= lag_max);
+        if now < next || !is_late && (before == UNLIMITED || !is_calm()) {
+            return false;
+        }
+        let rest = TICK.as_nanos() as u64 / 2;
+        if self.next.compare_exchange(next, now + rest, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        let known = if before == UNLIMITED { self.account_top } else { before as f64 };
+        let after = if is_late {
+            let floor = DECAY_NS / 1e3 * SHARE_MIN;
+            // The first that has to go is the heaviest, however little that is.
+            let known = known.min(self.heaviest.swap(0, Relaxed) as f64);
+            (known * (lag_max as f64 / lag as f64).clamp(0.3, 0.8)).max(floor) as u64
+        } else if known * RISE >= self.account_top {
+            UNLIMITED
+        } else {
+            (known * RISE) as u64
+        };
+        self.set_account_max(before, after)
+    }
+
+    fn set_account_max(&self, before: u64, after: u64) -> bool {
+        if before == after || self.account_max.compare_exchange(before, after, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        self.overloaded.set((after != UNLIMITED).into());
+        (before == UNLIMITED) != (after == UNLIMITED)
+    }
+
+    /// A worker was late only lately.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.account_max.load(Relaxed) != UNLIMITED
+    }
+
+    /// Whether the network has cost too much lately for more of it to be taken.
+    pub(crate) fn is_too_much(&self, key: Key, now: u64) -> bool {
+        let most = self.account_max.load(Relaxed);
+        most != UNLIMITED && self.account(key, now) > most
+    }
+
+    /// Counts what is refused for that.
+    pub(crate) fn count_refused(&self) {
+        self.refused.inc();
+    }
+
+    /// How a request is refused, and what is to be told of it.
+    pub(crate) fn refuse(&self, retry_after_seconds: u32, now: u64) -> (Noted, Denial) {
+        self.count_refused();
+        let noted = Noted {
+            control: Control { by: ControlKind::Overload, name: Arc::from("limits.overload_lag") },
+            reason: "The process has too much to do, and this client network takes the most of it".to_owned(),
+            tell: self.teller.tells(now),
+        };
+        let denial = Denial {
+            status: 503,
+            text: Some("There is too much to do at this moment. Please try again later."),
+            fields: vec![("Retry-After", retry_after_seconds.to_string())],
+        };
+        (noted, denial)
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
+/// The account whose time this is.
+fn account_at(time: u64, now: u64) -> f64 {
+    if time <= now { 0.0 } else { ((time - now) as f64 / DECAY_NS).exp() }
+}
+
+/// When an account will have decayed to a microsecond.
+fn time_of(account: f64, now: u64) -> u64 {
+    now + (account.max(1.0).ln() * DECAY_NS) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Prefixes;
+
+    const SECOND: u64 = 1_000_000_000;
+    const MILLI: Duration = Duration::from_millis(1);
+
+    fn overload(lag: Duration) -> Overload {
+        let limits = Limits { overload_lag_max: lag, ..Limits::default() };
+        Overload::new(2, &limits, &Registry::new())
+    }
+
+    fn key(overload: &Overload, address: &str) -> Key {
+        overload.key(Prefixes::new(24, 48).of(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn an_account_is_what_was_spent_lately() {
+        let overload = overload(50 * MILLI);
+        let (a, b) = (key(&overload, "192.0.2.1"), key(&overload, "198.51.100.1"));
+        let mut now = SECOND;
+        // A fifth of a core for ten seconds.
+        for _ in 0..1_000 {
+            now += 10_000_000;
+            overload.charge_inspection(a, 2 * MILLI, now);
+        }
+        let share = overload.account(a, now) as f64 / (DECAY_NS / 1e3);
+        assert!((0.19..0.22).contains(&share), "{share}");
+        assert_eq!(overload.account(b, now), 0);
+        let half = overload.account(a, now + 1_386_294_361);
+        assert!((half as f64 / overload.account(a, now) as f64 - 0.5).abs() < 0.01, "{half}");
+        assert_eq!(overload.account(a, now + 60 * SECOND), 0);
+    }
+
+    #[test]
+    fn the_heaviest_are_refused_while_workers_are_late() {
+        let overload = overload(50 * MILLI);
+        let (heavy, lighter) = (key(&overload, "192.0.2.1"), key(&overload, "198.51.100.1"));
+        let light = key(&overload, "203.0.113.1");
+        let mut now = SECOND;
+        let mut refused_at = [None; 3];
+        for tick in 0..60 {
+            now += TICK.as_nanos() as u64;
+            overload.charge_inspection(heavy, 40 * MILLI, now);
+            overload.charge_inspection(lighter, 5 * MILLI, now);
+            overload.charge_inspection(light, Duration::from_micros(300), now);
+            if tick >= 20 {
+                overload.worker_came(tick % 2, 70 * MILLI, now);
+            } else {
+                assert!(!overload.worker_came(tick % 2, 49 * MILLI, now) && !overload.is_overloaded());
+            }
+            for (at, key) in refused_at.iter_mut().zip([heavy, lighter, light]) {
+                if overload.is_too_much(key, now) {
+                    at.get_or_insert(tick);
+                }
+            }
+        }
+        let [Some(heavy_at), Some(lighter_at), None] = refused_at else { panic!("{refused_at:?}") };
+        assert!(heavy_at < lighter_at && heavy_at < 30, "{refused_at:?}");
+        // It is over some seconds after the last late one, and then no account is too large.
+        let mut ended = 0;
+        for tick in 0..200 {
+            now += TICK.as_nanos() as u64;
+            overload.charge_inspection(heavy, 40 * MILLI, now);
+            ended += u32::from(overload.worker_came(tick % 2, MILLI, now));
+        }
+        assert!(ended == 1 && !overload.is_overloaded() && !overload.is_too_much(heavy, now));
+    }
+
+    #[test]
+    fn with_a_long_lag_nobody_is_refused() {
+        let overload = overload(Duration::from_secs(3600));
+        let heavy = key(&overload, "192.0.2.1");
+        overload.charge_inspection(heavy, Duration::from_secs(100), SECOND);
+        assert!(!overload.worker_came(0, Duration::from_secs(9), SECOND));
+        assert!(!overload.is_too_much(heavy, SECOND));
+    }
+
+    #[test]
+    fn expensive_networks_leave_the_workers() {
+        let overload = overload(50 * MILLI);
+        let (a, b) = (key(&overload, "192.0.2.1"), key(&overload, "198.51.100.1"));
+        overload.charge_inspection(a, MILLI, SECOND);
+        assert_eq!(overload.large_from(a, SECOND), LARGE_BYTES_MIN);
+        overload.charge_inspection(a, 3 * MILLI, SECOND);
+        assert_eq!((overload.large_from(a, SECOND), overload.large_from(b, SECOND)), (0, LARGE_BYTES_MIN));
+        assert_eq!(overload.large_from(a, 20 * SECOND), LARGE_BYTES_MIN);
+    }
+}
