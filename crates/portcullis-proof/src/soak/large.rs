@@ -36,7 +36,7 @@ pub(super) fn run(number: usize, address: SocketAddr, end: Instant, board: &Boar
         let upload = upload(turn);
         turn += 1;
         let wanted = upload.wanted;
-        let answer = if number % 2 == 0 { http1(address, &upload) } else { http2(address, upload) };
+        let answer = if number.is_multiple_of(2) { http1(address, &upload) } else { http2(address, upload) };
         board.note(None, true, answer, wanted);
     }
 }
