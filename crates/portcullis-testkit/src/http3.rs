@@ -44,6 +44,17 @@ pub struct Answer {
     pub trailers: Option<HeaderMap>,
 }
 
+/// How a stream of raw bytes ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With an answer; its bytes.
+    Answered(Vec<u8>),
+    /// The server gave it up, with this code.
+    Reset(u64),
+    /// The server gave the connection up, with this code.
+    Closed(u64),
+}
+
 impl Client {
     /// Connects to the server of `localhost` at `address`, which shows this certificate.
     pub fn connect(
@@ -113,6 +124,35 @@ impl Client {
             self.send(&mut exchange, piece.to_vec())?;
         }
         self.end(exchange)
+    }
+
+    /// Sends bytes on a stream of their own, with `end` the end of it behind them, and waits for what comes.
+    pub fn raw(&self, bytes: &[u8], end: bool) -> Result<Ended, TestkitError> {
+        let closed = |error: &quinn::ConnectionError| match error {
+            quinn::ConnectionError::ApplicationClosed(close) => {
+                Ok(Ended::Closed(close.error_code.into_inner()))
+            }
+            other => Err(trouble(other)),
+        };
+        self.runtime.block_on(within(async {
+            let (mut send, mut receive) = match self.connection.open_bi().await {
+                Ok(both) => both,
+                Err(error) => return closed(&error),
+            };
+            // Where the server wants no more of it, what it says of that comes the other way.
+            let _ = send.write_all(bytes).await;
+            if end {
+                let _ = send.finish();
+            }
+            match receive.read_to_end(1 << 20).await {
+                Ok(answer) => Ok(Ended::Answered(answer)),
+                Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code))) => {
+                    Ok(Ended::Reset(code.into_inner()))
+                }
+                Err(quinn::ReadToEndError::Read(quinn::ReadError::ConnectionLost(error))) => closed(&error),
+                Err(error) => Err(trouble(error)),
+            }
+        }))
     }
 
     /// Waits until the server has closed the connection.

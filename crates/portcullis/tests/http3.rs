@@ -5,7 +5,7 @@ mod served;
 use std::time::Duration;
 
 use http::Request;
-use portcullis_testkit::http3::{Answer, Client};
+use portcullis_testkit::http3::{Answer, Client, Ended};
 use portcullis_testkit::process::{Signal, signal};
 use rustls::pki_types::CertificateDer;
 use served::*;
@@ -105,6 +105,91 @@ fn a_body_of_another_length_ends_the_stream() {
     }
     assert_eq!(get(&mut client, "/after").status.as_u16(), 200, "the connection goes on");
     assert!(seen.lock().unwrap().iter().all(|target| target != "/smuggled"), "{seen:?}");
+}
+
+const MESSAGE_ERROR: u64 = 0x10e;
+const EXCESSIVE_LOAD: u64 = 0x107;
+
+/// A HEADERS frame. Each line is one of QPACK, and none is of the dynamic table.
+fn head(lines: &[&[u8]]) -> Vec<u8> {
+    let block = [&[0, 0][..], &lines.concat()].concat();
+    let length = block.len() as u16 | 0x4000;
+    [&[1][..], &length.to_be_bytes(), &block].concat()
+}
+
+const GET: &[u8] = &[0xd1];
+const HTTPS: &[u8] = &[0xd7];
+const ROOT: &[u8] = &[0xc1];
+const HOST: &[u8] = b"\x50\x09localhost";
+const FIELD: &[u8] = b"\x23x-a\x01b";
+
+/// What the library would take (RFC 9114, section 4.3): the later one of two, wherever it stands.
+#[test]
+fn pseudo_headers_stand_once_and_first() {
+    let seen = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&seen);
+    let front = Front::start(
+        move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            says("well")
+        },
+        "",
+    );
+    let client = front.client();
+    let good = head(&[GET, HTTPS, HOST, ROOT, FIELD]);
+    assert!(matches!(client.raw(&good, true).unwrap(), Ended::Answered(answer) if !answer.is_empty()));
+    let path = b"\x51\x08/private";
+    let bad: [&[&[u8]]; 8] = [
+        &[GET, HTTPS, HOST, ROOT, path],
+        &[GET, GET, HTTPS, HOST, ROOT],
+        &[GET, HTTPS, HOST, b"\x50\x01b", ROOT],
+        &[GET, HTTPS, HOST, FIELD, ROOT],
+        &[GET, HTTPS, HTTPS, HOST, ROOT],
+        &[GET, HTTPS, HOST, ROOT, b"\x27\x03:nothing..\x01b"],
+        // `:scheme http`, and one that nobody has.
+        &[GET, &[0xd6], HOST, ROOT],
+        &[GET, b"\x5f\x07\x03ftp", HOST, ROOT],
+    ];
+    for lines in bad {
+        assert_eq!(client.raw(&head(lines), true).unwrap(), Ended::Reset(MESSAGE_ERROR), "{lines:02x?}");
+    }
+    front.served.counts("portcullis_http2_malformed_total", bad.len() as f64);
+    // The connection goes on, and none of these came through.
+    assert!(matches!(client.raw(&good, true).unwrap(), Ended::Answered(answer) if !answer.is_empty()));
+    assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 2);
+    // Behind a body there are none either.
+    let trailers = [&head(&[GET, HTTPS, HOST, ROOT])[..], b"\x00\x02hi", &head(&[FIELD, ROOT])].concat();
+    let ended = client.raw(&trailers, true).unwrap();
+    assert!(
+        !matches!(&ended, Ended::Answered(answer) if answer.windows(4).any(|part| part == b"well")),
+        "{ended:?}"
+    );
+}
+
+/// Frames that would be collected whole, however long they say they are.
+#[test]
+fn a_frame_without_end_is_not_collected() {
+    let front = Front::start(|_| says("well"), "");
+    // Warm: what a first connection takes is not what this is about.
+    get(&mut front.client(), "/");
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", front.served.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() / 1024
+    };
+    let before = memory();
+    // HEADERS, SETTINGS on a stream of requests, and a type that nobody knows, each of a gigabyte.
+    for kind in [0x01, 0x04, 0x21] {
+        for _ in 0..5 {
+            let client = front.client();
+            let long = [&[kind, 0xbf, 0xff, 0xff, 0xff][..], &vec![0; 10 << 20]].concat();
+            assert_eq!(client.raw(&long, false).unwrap(), Ended::Closed(EXCESSIVE_LOAD), "{kind:#x}");
+        }
+    }
+    front.served.counts("portcullis_http2_limits_total{limit=\"header_list\"}", 15.0);
+    let after = memory();
+    assert!(after < before + 40, "{before} MiB, then {after}");
+    assert_eq!(get(&mut front.client(), "/").status.as_u16(), 200);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! that its HTTP/1 twin would have, with the same checks, its bodies are a [`Pipe`](crate::http2::Pipe), and the exchange does
 //! not know the difference.
 
+mod checked;
+mod frames;
 mod serve;
 mod stream;
 

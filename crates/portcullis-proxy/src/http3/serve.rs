@@ -18,6 +18,7 @@ use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfi
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch;
 
+use super::checked::Checked;
 use super::stream::{Incoming, Outgoing};
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
@@ -34,8 +35,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// While there are requests in flight, these have the deadlines.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-type Library = h3::server::Connection<h3_quinn::Connection, Bytes>;
-type Resolver = h3::server::RequestResolver<h3_quinn::Connection, Bytes>;
+type Library = h3::server::Connection<Checked, Bytes>;
+type Resolver = h3::server::RequestResolver<Checked, Bytes>;
 
 /// What connections are accepted with, and what it was made from.
 struct Made {
@@ -163,10 +164,12 @@ async fn serve(
     let limits = generation.listeners[listener].http2;
     let mut builder = h3::server::builder();
     builder.max_field_section_size(limits.header_list_bytes_max.into());
-    let build = builder.build(h3_quinn::Connection::new(connection.clone()));
+    let metrics = worker.shared.services.metrics.http2.clone();
+    let checked =
+        Checked::new(connection.clone(), limits.header_list_bytes_max.into(), metrics.limits.clone());
+    let build = builder.build(checked);
     let Ok(Ok(mut library)) = timer.run(build).await else { return };
     drop(generation);
-    let metrics = worker.shared.services.metrics.http2.clone();
     let _active = Active::new(metrics.connections_active.clone());
     let in_flight = Rc::new(Cell::new(0usize));
     let (mut leaving, mut idle) = (false, None);
@@ -266,6 +269,13 @@ async fn request(place: Place, resolver: Resolver) {
     let metrics = worker.shared.services.metrics.http2.clone();
     let generation = worker.shared.current.load_full();
     let (parts, ()) = request.into_parts();
+    // Over QUIC there is nothing but HTTPS to ask us for.
+    if parts.uri.scheme().is_some_and(|scheme| *scheme != http::uri::Scheme::HTTPS) {
+        let mut stream = stream;
+        stream.stop_sending(h3::error::Code::H3_MESSAGE_ERROR);
+        stream.stop_stream(h3::error::Code::H3_MESSAGE_ERROR);
+        return metrics.malformed.inc();
+    }
     let (send, receive) = stream.split();
     let promised = parts.headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
     let mut incoming = Incoming::new(receive, promised);

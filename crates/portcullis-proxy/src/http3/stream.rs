@@ -11,15 +11,18 @@ use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
 use http::{HeaderMap, Response};
 
+use super::checked;
+
 /// Bytes handed to the library at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) type SendHalf = RequestStream<h3_quinn::SendStream<Bytes>, Bytes>;
-pub(super) type ReceiveHalf = RequestStream<h3_quinn::RecvStream, Bytes>;
+pub(super) type SendHalf = RequestStream<checked::SendHalf, Bytes>;
+pub(super) type ReceiveHalf = RequestStream<checked::Receive, Bytes>;
 
 /// What the client sends behind its head.
 pub(crate) struct Incoming {
-    stream: ReceiveHalf,
+    /// Boxed, as it brings the reader of its frames.
+    stream: Box<ReceiveHalf>,
     /// What came while we looked whether there is anything.
     first: Option<Bytes>,
     /// Bytes that the head has promised and that have not come. The library does not compare them (RFC 9114, 4.1.2).
@@ -29,7 +32,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     pub(super) fn new(stream: ReceiveHalf, promised: Option<u64>) -> Self {
-        Incoming { stream, first: None, promised, ended: false }
+        Incoming { stream: Box::new(stream), first: None, promised, ended: false }
     }
 
     /// The body is known to be empty: its end came with the head.
