@@ -119,7 +119,7 @@ impl Block {
 }
 
 fn is_text(b: u8) -> bool {
-    (b >= 0x20) & (b < 0x7F) | (b == b'\t') | (b == b'\n') | (b == b'\r')
+    (0x20..0x7F).contains(&b) | (b == b'\t') | (b == b'\n') | (b == b'\r')
 }
 
 /// A bit for each byte of a block of which `is` is true.
