@@ -310,7 +310,7 @@ impl Transaction {
     pub(crate) fn exception(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
         let limit_bytes = match (cause, self.inspection.request_body_plan()) {
             (ExceptionCause::RequestBodyOverLimit, BodyPlan::Hold { limit_bytes, .. }) => {
-                Some(limit_bytes as u64)
+                Some(limit_bytes)
             }
             _ => None,
         };
