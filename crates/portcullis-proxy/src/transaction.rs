@@ -309,9 +309,7 @@ impl Transaction {
     /// Notes that inspection could not do its full work, and what was done about it.
     pub(crate) fn exception(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
         let limit_bytes = match (cause, self.inspection.request_body_plan()) {
-            (ExceptionCause::RequestBodyOverLimit, BodyPlan::Hold { limit_bytes, .. }) => {
-                Some(limit_bytes)
-            }
+            (ExceptionCause::RequestBodyOverLimit, BodyPlan::Hold { limit_bytes, .. }) => Some(limit_bytes),
             _ => None,
         };
         self.exceptions.push(Exception { cause, policy, limit_bytes });
