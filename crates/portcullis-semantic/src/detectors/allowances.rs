@@ -470,3 +470,70 @@ fn applications_of_php() {
     }
     check.done();
 }
+
+#[test]
+fn settings_that_list_objects() {
+    let mut check = Check::default();
+    let spring = |bean: &str| {
+        format!(
+            "<?xml version=\"1.0\"?>\n<!-- Data. -->\n<beans xmlns=\"http://www.springframework.org/schema/beans\">\n  {bean}\n</beans>\n"
+        )
+    };
+    let pool = spring("<bean id=\"data\" class=\"org.apache.commons.dbcp2.BasicDataSource\"/>");
+    let jetty = "<?xml version=\"1.0\"?>\n<!DOCTYPE Configure PUBLIC \"-//Jetty//Configure//EN\" \"https://jetty.org/configure_9_3.dtd\">\n\
+                 <Configure id=\"Server\" class=\"org.eclipse.jetty.server.Server\">\n  <New class=\"java.net.InetSocketAddress\"/>\n</Configure>\n";
+    for text in [&pool[..], jetty] {
+        check.passes(Class::Deserialization, "content", text);
+        check.at(Place::FileContent, Class::Deserialization, "file", text, false);
+        check.at(Place::RawBody, Class::Deserialization, "", text, false);
+        // Where a program may read it, it is what it says.
+        for name in ["q", "data", "comment"] {
+            check.blocked(Class::Deserialization, name, text);
+        }
+    }
+    for class in [
+        "java.lang.ProcessBuilder",
+        "javax.script.ScriptEngineManager",
+        "java.net.URLClassLoader",
+        "org.springframework.context.support.ClassPathXmlApplicationContext",
+        "com.sun.rowset.JdbcRowSetImpl",
+    ] {
+        let text = spring(&format!("<bean class=\"{class}\"><constructor-arg value=\"id\"/></bean>"));
+        check.blocked(Class::Deserialization, "content", &text);
+        check.at(Place::FileContent, Class::Deserialization, "file", &text, true);
+        check.at(Place::RawBody, Class::Deserialization, "", &text, true);
+    }
+    // Another root than that of settings, or none.
+    let other = pool.replace("beans", "sorted");
+    check.blocked(Class::Deserialization, "content", &other);
+    check.done();
+}
+
+#[test]
+fn pieces_of_programs() {
+    let mut check = Check::default();
+    let script = |line: &str| {
+        format!(
+            "'use strict';\n\nconst a = {line};\n\nmodule.exports = {{ a, b: 'a text of a program that is long enough' }};\n"
+        )
+    };
+    for line in ["require('../../core/util')", "require(\"../../../lib/a-b.c\")"] {
+        check.passes(Class::Code, "content", &script(line));
+        check.at(Place::FileContent, Class::Code, "file", &script(line), false);
+        check.blocked(Class::Code, "q", &script(line));
+    }
+    for line in
+        ["require('../../etc/shadow')", "require('../../../home/a/.ssh/id_rsa')", "require('../../a/.env')"]
+    {
+        check.blocked(Class::Code, "content", &script(line));
+    }
+    check.passes(Class::Xss, "content", &script("typeof onFulfilled === 'function' ? 1 : 2"));
+    check.blocked(Class::Xss, "q", "\" onfulfilled=alert(1) x=\"");
+    check.passes(
+        Class::Sqli,
+        "content",
+        &script("'With ``--global\'\' or ``--region=A\'\' flags. For more'"),
+    );
+    check.blocked(Class::Sqli, "q", "' or `id`-- ");
+    check.done();
+}

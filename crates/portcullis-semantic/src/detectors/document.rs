@@ -25,16 +25,25 @@ pub(crate) struct Document {
     pub is_php: bool,
     /// It is a script, and its first line says for which program.
     pub is_script: bool,
+    /// It is an XML document that lists the objects of a program, as containers and loggers keep their settings.
+    pub is_settings: bool,
 }
 
 impl Document {
     /// What `text` is at `location`.
     pub fn of(location: Location<'_>, text: &[u8]) -> Document {
         let is_upload = location.place == Place::FileContent;
-        if text.len() <= VALUE_BYTES_MAX || !is_upload && !purpose::takes_file(location) {
+        let is_file = is_upload || purpose::takes_file(location);
+        // Of a whole body, too: programs that make objects of XML know no such elements.
+        let is_body = location.place == Place::RawBody;
+        if text.len() <= VALUE_BYTES_MAX || !is_file && !is_body {
             return Document::default();
         }
         let begin = begin(text);
+        let is_settings = begin.starts_with(b"<") && SETTINGS.contains(&root(begin));
+        if !is_file {
+            return Document { is_settings, ..Document::default() };
+        }
         let is_page = !is_upload && purpose::takes_page(location) && is_page(begin);
         // Editors and programs write a page on one line, too.
         let has_lines = memchr::memchr(b'\n', text.trim_ascii()).is_some();
@@ -48,6 +57,7 @@ impl Document {
             is_php: begins_php(begin),
             is_script: !is_upload
                 && begin.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/")),
+            is_settings,
         }
     }
 }
@@ -65,6 +75,39 @@ pub(crate) fn is_no_xml(text: &[u8]) -> bool {
 /// The text from its first sign on, without the mark of UTF-8.
 fn begin(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start()
+}
+
+/// Elements that such documents begin with: of Jetty, Spring, Aries, Tomcat, servlets, .NET, log4j and Logback, JPA, Hibernate.
+const SETTINGS: &[&[u8]] = &[
+    b"Configure",
+    b"beans",
+    b"blueprint",
+    b"Server",
+    b"Context",
+    b"web-app",
+    b"configuration",
+    b"log4j:configuration",
+    b"persistence",
+    b"hibernate-configuration",
+];
+
+/// The name of the first element.
+fn root(mut text: &[u8]) -> &[u8] {
+    loop {
+        let end: &[u8] = match text {
+            [b'<', b'?', ..] => b"?>",
+            [b'<', b'!', b'-', b'-', ..] => b"-->",
+            // One that declares entities has brackets, and its first `>` is not its end.
+            [b'<', b'!', ..] => b">",
+            [b'<', rest @ ..] => {
+                let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b':');
+                return &rest[..rest.iter().take(32).take_while(|b| is_part(b)).count()];
+            }
+            _ => return b"",
+        };
+        let Some(at) = memmem::find(text, end) else { return b"" };
+        text = text[at + end.len()..].trim_ascii_start();
+    }
 }
 
 /// A page from its document type or its first element on, behind a declaration and comments.

@@ -244,8 +244,25 @@ fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) ->
             !inner.is_some_and(|inner| shell.asks_system(inner))
                 && !REQUESTS.iter().any(|known| memchr::memmem::find(arguments, known).is_some())
         }
+        Fact::File | Fact::FileArgument => span.of(text) == b"require" && inner.is_some_and(loads_neighbour),
         _ => false,
     }
+}
+
+/// `../../core/util')`: a module from where a program stands in its folders, and none of the folders that every system has.
+fn loads_neighbour(inner: &[u8]) -> bool {
+    const SYSTEM: &[&[u8]] = &[
+        b"bin", b"boot", b"dev", b"etc", b"home", b"mnt", b"opt", b"proc", b"root", b"run", b"srv", b"sys",
+        b"tmp", b"usr", b"var",
+    ];
+    let Some(end) = inner.iter().position(|b| matches!(b, b'\'' | b'"' | b'`')) else { return false };
+    let path = &inner[..end];
+    let mut up = path.split(|b| *b == b'/').skip_while(|part| *part == b"..").peekable();
+    let is_part = |part: &[u8]| {
+        part.first().is_some_and(u8::is_ascii_alphanumeric)
+            && part.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+    };
+    path.starts_with(b"../") && !up.peek().is_some_and(|first| SYSTEM.contains(first)) && up.all(is_part)
 }
 
 /// Bytes of a call's arguments that are read for what it runs.

@@ -60,7 +60,8 @@ fn yaml_tag(types: &Types, tag: &[u8]) -> Option<crate::KindId> {
 }
 
 /// Elements called like classes, `class="..."` and `type="..."` of classes, and the elements that XStream and XMLDecoder write.
-pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
+/// Settings in a file name the classes of libraries; there only those count that run something or reach other machines by themselves.
+pub(super) fn xml(types: &Types, text: &[u8], is_settings: bool, found: &mut Found<'_>) {
     let mut has_packet = None;
     for at in memchr::memchr_iter(b'<', text) {
         let rest = &text[at + 1..];
@@ -107,12 +108,52 @@ pub(super) fn xml(types: &Types, text: &[u8], found: &mut Found<'_>) {
             let class = &value[..memchr::memchr2(b',', b'`', value).unwrap_or(value.len())];
             // Documents name classes of their own; an element that makes one of these makes a gadget.
             let inner = class.get(1..class.len().saturating_sub(1)).unwrap_or_default();
-            if is_class_name(class) && (types.is_gadget(class) || is_struct && types.is_gadget(inner)) {
+            let is_listed = is_settings && !SHARP.iter().any(|sharp| class.starts_with(sharp));
+            if is_class_name(class)
+                && !is_listed
+                && (types.is_gadget(class) || is_struct && types.is_gadget(inner))
+            {
                 found.add(XML_GADGET, span);
             }
         }
     }
 }
+
+/// Classes that settings of applications do not list, or that do harm as soon as they are made.
+const SHARP: &[&[u8]] = &[
+    b"java.lang.",
+    b"java.beans.",
+    b"java.rmi.",
+    b"java.io.",
+    b"java.nio.",
+    b"java.net.URL",
+    b"javax.script.",
+    b"javax.naming.",
+    b"javax.management.",
+    b"javax.swing.",
+    b"javax.sql.rowset.",
+    b"com.sun.",
+    b"sun.",
+    b"jdk.",
+    b"org.codehaus.groovy.",
+    b"org.apache.xbean.",
+    b"org.apache.commons.collections",
+    b"org.apache.commons.jelly.",
+    b"org.springframework.context.support.",
+    b"org.springframework.jndi.",
+    b"org.springframework.expression.",
+    b"com.mchange.",
+    b"org.eclipse.jetty.plus.",
+    b"System.Diagnostics.",
+    b"System.Windows.",
+    b"System.Xaml.",
+    b"System.Activities.",
+    b"System.Workflow.",
+    b"System.Management.Automation.",
+    b"System.Security.",
+    b"System.Data.",
+    b"Microsoft.",
+];
 
 /// Two dots or more, and nothing but names between.
 fn is_class_name(name: &[u8]) -> bool {

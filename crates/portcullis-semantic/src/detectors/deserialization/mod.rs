@@ -98,7 +98,7 @@ impl Detector for Deserialization {
         let text = input.text;
         if input.location.place == Place::RawBody {
             match text.trim_ascii_start().first() {
-                Some(b'<') => markup::xml(&self.types, text, found),
+                Some(b'<') => markup::xml(&self.types, text, input.document.is_settings, found),
                 Some(b'{' | b'[') => {
                     types::pairs_in_json(&self.types, text, found);
                     types::directory_in_json(&self.types, text, found);
@@ -116,7 +116,7 @@ impl Detector for Deserialization {
             markup::yaml(&self.types, text, found);
         }
         if input.groups.has(b'<') {
-            markup::xml(&self.types, text, found);
+            markup::xml(&self.types, text, input.document.is_settings, found);
         }
         if input.groups.has(b'$')
             && let Some(at) = memchr::memmem::find(text, b"_$$ND_FUNC$$_")

@@ -136,7 +136,9 @@ impl Walk<'_, '_> {
         // Or at the beginning of the value, where the field before ends in a backslash that takes the quote away.
         let is_tail = self.start == Start::Raw && self.has(BARE_TAIL) && self.tokens == 2;
         let is_quote = matches!(self.start, Start::Quote(b'\'' | b'"')) && !self.is_literal || is_tail;
-        if is_quote && is_name && self.joined && !self.compared && self.comparing.is_none() {
+        // No column is called nothing: ``or ``--option`` quotes words.
+        let is_empty = self.last_span.of(self.text) == b"``";
+        if is_quote && is_name && !is_empty && self.joined && !self.compared && self.comparing.is_none() {
             let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
             self.note(BOOLEAN_NAME, span);
         }

@@ -259,7 +259,8 @@ impl Reader<'_, '_, '_, '_> {
             Some((Scheme::Script, at)) => value.start as usize + at,
             _ => value.start as usize,
         };
-        if is_inert(bytes) {
+        // `onLoad === 'function'`: no script begins with an equals sign.
+        if is_inert(bytes) || bytes.starts_with(b"=") {
             return;
         }
         let Some(outcome) = self.walk(start, value.end as usize) else { return };

