@@ -139,9 +139,13 @@ fn sources_that_servers_may_run() {
     };
     let class = "<?php\nnamespace App;\n\n/** A page of the application, with a title. */\nclass Page\n{\n    function title() { return $this->title; }\n";
     assert!(!blocks("Page.php", &format!("{class}}}\n")));
+    // What a body does it does when something calls it.
+    assert!(!blocks("Page.php", &format!("{class}    function a($f) {{ return $f(1); }}\n}}\n")));
     for rest in [
         "}\nsystem($_GET['c']);\n",
-        "    function a($f) { $f('id'); }\n}\n",
+        "}\n$f('id');\n",
+        "    function a($f) { $f($_GET['c']); }\n}\n",
+        "    function a() { system('id'); }\n}\n(new Page)->a();\n",
         "}\ninclude $_GET['p'];\n",
         "}\necho `id`;\n",
     ] {
