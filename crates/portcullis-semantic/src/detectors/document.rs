@@ -12,14 +12,17 @@ use crate::{Location, Place};
 /// A text that is no longer may be a value, whatever the field is for.
 const VALUE_BYTES_MAX: usize = 96;
 
+/// A longer text is no line of somebody's.
+const LINE_BYTES_MAX: usize = 1024;
+
 /// See the module. Nothing of it holds in a field for anything else, and for a text of one line only that it is a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// It has several lines, and is an uploaded file or stands in a field for files.
+    /// It has several lines or a very long one, and is an uploaded file or stands in a field for files.
     pub has_lines: bool,
     /// The site made the field for files, and the text has several lines.
     pub is_file: bool,
-    /// From its first sign on the text is a page, in a field for pages.
+    /// From its first sign on the text is a page or a program of PHP, in a field for pages.
     pub is_page: bool,
     /// From its first sign on the text is a program of PHP.
     pub is_php: bool,
@@ -44,9 +47,10 @@ impl Document {
         if !is_file {
             return Document { is_settings, ..Document::default() };
         }
-        let is_page = !is_upload && purpose::takes_page(location) && is_page(begin);
-        // Editors and programs write a page on one line, too.
-        let has_lines = memchr::memchr(b'\n', text.trim_ascii()).is_some();
+        let is_php = begins_php(begin);
+        let is_page = !is_upload && purpose::takes_page(location) && (is_page(begin) || is_php);
+        // Editors and programs write a page on one line, too, and a program that was made small is one line.
+        let has_lines = text.len() > LINE_BYTES_MAX || memchr::memchr(b'\n', text.trim_ascii()).is_some();
         if !has_lines {
             return Document { is_page, is_file: is_page, ..Document::default() };
         }
@@ -54,7 +58,7 @@ impl Document {
             has_lines,
             is_file: !is_upload,
             is_page,
-            is_php: begins_php(begin),
+            is_php,
             is_script: !is_upload
                 && begin.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/")),
             is_settings,
@@ -143,17 +147,36 @@ pub(super) fn quotes(text: &[u8]) -> Vec<usize> {
     let mut quotes = Vec::new();
     let mut start = 0;
     let mut before = None;
-    for line in text.split(|b| *b == b'\n') {
-        strings(line, start, before, &mut quotes);
-        start += line.len() + 1;
+    // Three quotes of a kind that nothing closes are looked for once.
+    let mut is_open = [false; 2];
+    while start < text.len() {
+        let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |len| start + len);
+        let line = &text[start..end];
+        let long = strings(line, start, before, &mut quotes).map(|open| start + open);
         before = line.trim_ascii_end().last().copied().or(before);
+        start = end + 1;
+        let Some(open) = long else { continue };
+        let is_open = &mut is_open[usize::from(text[open] == b'"')];
+        if *is_open {
+            continue;
+        }
+        match memmem::find(&text[open + 3..], &[text[open]; 3]) {
+            Some(len) => {
+                let close = open + 3 + len + 3;
+                let inner = &text[open..close];
+                quotes.extend(memchr::memchr3_iter(b'\'', b'"', b'`', inner).map(|at| open + at));
+                start = close;
+            }
+            None => *is_open = true,
+        }
     }
     quotes.sort_unstable();
     quotes
 }
 
-/// The quotes of the strings of `line`, which begins at `start`; the last sign of the lines above is `above`.
-fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>) {
+/// The quotes of the strings of `line`, which begins at `start`; the last sign of the lines above is `above`. Where a text of several
+/// lines begins, between three quotes, the line's reading ends.
+fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>) -> Option<usize> {
     let is_word =
         |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii());
     let first = line.len() - line.trim_ascii_start().len();
@@ -174,22 +197,21 @@ fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>
         let is_prefix = word <= PREFIX_MAX && prefix.iter().all(|b| b"bBrRuUfFLlxXnNeEqQ8".contains(b));
         // `1%' or`: what ends a pattern of a statement.
         if word == 0 && matches!(head.last(), Some(b'%' | b')' | b']' | b'}')) {
-            return;
+            return None;
         }
         if word > 0 && !is_prefix {
             if is_word(line.get(at)) {
                 // An apostrophe.
                 continue;
             }
-            return;
+            return None;
         }
         if line[open..].starts_with(&[quote; 3]) {
-            // A text of several lines begins or ends.
-            return;
+            return (quote != b'`').then_some(open);
         }
-        let Some(close) = string_end(line, at, quote) else { return };
+        let close = string_end(line, at, quote)?;
         if is_word(line.get(close + 1)) {
-            return;
+            return None;
         }
         // A line that begins with a string is an item of a list or goes on with what stands above it.
         if open == first {
@@ -197,13 +219,14 @@ fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>
             let is_item =
                 line[close + 1..].trim_ascii_start().first().is_some_and(|b| b",:;)]}.".contains(b));
             if !(goes_on || is_item && above.is_some()) {
-                return;
+                return None;
             }
         }
         quotes
             .extend(memchr::memchr3_iter(b'\'', b'"', b'`', &line[open..=close]).map(|at| start + open + at));
         at = close + 1;
     }
+    None
 }
 
 /// Letters before a string: `rb"x"`, `u8"x"`.

@@ -99,3 +99,8 @@ impl<'t> Nesting<'t> {
         }
     }
 }
+
+/// `class ${constructor(a){..}}`: the brace at `at` opens the body of a class that a program made small calls `$`.
+pub(super) fn is_body_of_class(text: &[u8], at: usize) -> bool {
+    text[..at].ends_with(b"class $") && text[at..].starts_with(b"{constructor(")
+}

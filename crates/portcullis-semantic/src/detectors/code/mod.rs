@@ -244,9 +244,25 @@ fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) ->
             !inner.is_some_and(|inner| shell.asks_system(inner))
                 && !REQUESTS.iter().any(|known| memchr::memmem::find(arguments, known).is_some())
         }
+        Fact::Module => is_kept(text, span),
         Fact::File | Fact::FileArgument => span.of(text) == b"require" && inner.is_some_and(loads_neighbour),
         _ => false,
     }
+}
+
+/// `const { spawn } = require('child_process')`: a program keeps a module. What it does with it is found where it does it.
+fn is_kept(text: &[u8], span: Span) -> bool {
+    let before = text[..span.start as usize].trim_ascii_end();
+    let after = text[span.end as usize..].trim_ascii_start();
+    let is_import = before.ends_with(b" from") && !after.starts_with(b")");
+    let kept = before.strip_suffix(b"require(").map(|before| before.trim_ascii_end());
+    let is_assigned = kept.is_some_and(|before| {
+        before.strip_suffix(b"=").is_some_and(|name| {
+            name.trim_ascii_end().last().is_some_and(|b| b.is_ascii_alphanumeric() || b"_$}".contains(b))
+        })
+    });
+    let rest = after.strip_prefix(b")").unwrap_or(b".").trim_ascii_start();
+    is_import || is_assigned && !matches!(rest.first(), Some(b'.' | b'[' | b'(' | b'?'))
 }
 
 /// `../../core/util')`: a module from where a program stands in its folders, and none of the folders that every system has.

@@ -23,7 +23,7 @@ use self::quotes::{Quotes, list_quotes, statement_quotes};
 use self::walk::{Field, Walk};
 use super::{document, purpose};
 use crate::limits::LOOK_SHARE;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Model, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Layer, Model, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/SQL_Injection";
@@ -134,6 +134,10 @@ impl Detector for Sqli {
         if input.is_json {
             return;
         }
+        // Typographic quotes are everyday in files; what folds them is a database's connection, for a value.
+        if input.document.is_file && input.layers.iter().any(|layer| layer == Layer::Fold) {
+            return;
+        }
         let text = input.text;
         // A file is not pasted into a statement, but what is called one may be a field to the application.
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
@@ -144,6 +148,7 @@ impl Detector for Sqli {
             is_password: purpose::takes_password(location),
             takes_conditions: purpose::takes_conditions(location),
             is_file,
+            is_document: input.document.is_file,
         };
         let mut walk = Walk::new(text, &self.names, field);
         walk.run();

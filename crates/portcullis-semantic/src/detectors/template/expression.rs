@@ -150,7 +150,10 @@ impl<'w> Walk<'w> {
                     let name = token.span.of(self.text);
                     if last.is_none() || !last_is(b'.') && !last_is(b'|') {
                         in_object = is_object(name) && next_is(b'.') | next_is(b'[') | next_is(b'|');
+                        // `[[doku>config]]` is a wiki's link.
+                        let is_link = self.form == Form::Brackets && last_is(b'>');
                         if is_object(name)
+                            && !is_link
                             && !is_statement(self.form)
                             && count <= 3
                             && (in_object || next.is_none())
@@ -172,7 +175,13 @@ impl<'w> Walk<'w> {
                         }
                         _ => false,
                     };
+                    // `default "x" .Values.name`: an argument behind another one in Go's templates.
+                    let is_argument = || {
+                        let at = token.span.start as usize;
+                        self.text[..at].ends_with(b" ") && is_call_of_words(self.text)
+                    };
                     if of_literal
+                        && !is_argument()
                         && next.is_some_and(|t| t.kind == TokenKind::Name)
                         && (!is_statement(self.form)
                             || before_last.is_some_and(|t| t.kind == TokenKind::Number))
@@ -392,6 +401,52 @@ impl<'w> Walk<'w> {
 }
 
 /// The text before is one of a sum: `'a' + 'b'.x`.
+/// `printf "%s" .x`, `if eq .x "y"`, `range printf "..."`: a word, and behind it another one, a text or a dot, as Go's and Handlebars' calls are
+/// written. In the languages that have members of literals nothing can be read so.
+fn is_call_of_words(text: &[u8]) -> bool {
+    // Signs of one operand, and what joins two.
+    const OPERATORS: &[&[u8]] = &[b"not", b"empty", b"new", b"set", b"if", b"elif", b"for", b"do", b"print"];
+    const JOINTS: &[&[u8]] = &[
+        b"in",
+        b"is",
+        b"and",
+        b"or",
+        b"not",
+        b"if",
+        b"else",
+        b"matches",
+        b"starts",
+        b"ends",
+        b"has",
+        b"eq",
+        b"ne",
+        b"lt",
+        b"gt",
+        b"le",
+        b"ge",
+        b"div",
+        b"mod",
+        b"instanceof",
+        b"as",
+        b"recursive",
+        b"b",
+    ];
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(b"-").unwrap_or(text).trim_ascii_start();
+    let len = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let (word, rest) = text.split_at(len);
+    let behind = rest.trim_ascii_start();
+    let next = behind.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let is_word = word.first().is_some_and(u8::is_ascii_alphabetic) && !OPERATORS.contains(&word);
+    is_word
+        && behind.len() < rest.len()
+        && match behind.first() {
+            Some(b'"' | b'.') => true,
+            Some(b) => b.is_ascii_alphabetic() && !JOINTS.contains(&&behind[..next]),
+            None => false,
+        }
+}
+
 fn is_joined(before: Option<Token>) -> bool {
     before.is_some_and(|t| t.is(b'+') || t.is(b'~') || t.is(b','))
 }

@@ -20,6 +20,7 @@ use self::delimiters::{Delimiters, Form};
 use super::code::names::Names;
 use super::code::scan::Fact;
 use super::quotation::Quotation;
+use super::scan::is_body_of_class;
 use super::{command, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
@@ -147,6 +148,9 @@ impl Detector for Template {
         for expression in Delimiters::new(text) {
             let inner = expression.inner.of(text);
             if expression.form == Form::Brackets && is_table(inner) {
+                continue;
+            }
+            if is_body_of_class(text, expression.span.start as usize + 1) {
                 continue;
             }
             // Of braces that hold no call the beginning is read.

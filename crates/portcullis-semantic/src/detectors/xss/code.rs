@@ -5,6 +5,7 @@ use portcullis_types::Span;
 use super::effects::{Effects, Outcome};
 use super::script::{walk, walk_behind};
 use super::*;
+use crate::detectors::scan::is_body_of_class;
 use crate::detectors::{document, purpose};
 use crate::{Found, Input};
 
@@ -153,6 +154,7 @@ impl Xss {
     pub(super) fn templates(&self, text: &[u8], found: &mut Found<'_>) {
         for at in memchr::memchr_iter(b'{', text) {
             let (from, end) = match (at.checked_sub(1).map(|before| text[before]), text.get(at + 1)) {
+                (Some(b'$'), _) if is_body_of_class(text, at) => continue,
                 (Some(b'$'), _) => (at + 1, memchr::memchr(b'}', &text[at + 1..])),
                 (_, Some(b'{')) => (at + 2, memchr::memmem::find(&text[at + 2..], b"}}")),
                 _ => continue,

@@ -28,7 +28,7 @@ use portcullis_types::Span;
 
 use self::effects::Effects;
 use self::filtered::seven_bits;
-use self::markup::{Reader, script_url};
+use self::markup::{Reader, is_popup, script_url};
 use self::names::Names;
 use self::script::walk_code;
 use self::url::{Scheme, scheme};
@@ -234,6 +234,9 @@ impl Xss {
                 continue;
             }
             let (from, end) = attribute_value(text, value);
+            if input.document.is_page && is_popup(&text[from..end]) {
+                continue;
+            }
             let outcome = walk_code(&text[..end], from, &self.names);
             if !found.may_walk(outcome.bytes_read, outcome.tokens as usize) {
                 return;
@@ -388,7 +391,7 @@ fn active(document: &[u8], names: &Names) -> Active {
                 };
                 if let Some(from) = script {
                     active.runs = true;
-                    active.attacks |= note(from.min(to), to, true);
+                    active.attacks |= !is_popup(bytes) && note(from.min(to), to, true);
                 }
             }
             _ => {}

@@ -12,7 +12,7 @@ pub(super) fn event_name(name: &[u8]) -> Option<&[u8]> {
     };
     let [b'o' | b'O', b'n' | b'N', rest @ ..] = name else { return None };
     let letters = rest.iter().filter(|&&b| b != 0).count();
-    let plain = rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, 0 | b'-' | b'_' | b':'));
+    let plain = rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, 0 | b'-' | b':'));
     (letters >= 3 && plain).then_some(name)
 }
 

@@ -27,7 +27,6 @@ const SOURCES: &[&[u8]] = &[
     b"getallheaders",
     b"apache_request_headers",
     b"filter_input",
-    b"getenv",
     b"${'",
     b"${\"",
     b"$$",
@@ -221,6 +220,11 @@ impl Source<'_> {
                 _ => {
                     let name = name_len(head);
                     let dollar = head.len() - name;
+                    let is_method = head[..dollar].ends_with(b"->$");
+                    // `$this->$name(..)`: a method of an object that the source made; a request's name is one too many.
+                    if is_method {
+                        return self.given.get(&head[dollar..]).is_some_and(|given| given & SENT != 0);
+                    }
                     name > 0
                         && head[..dollar].ends_with(b"$")
                         && (head[..dollar].ends_with(b"$$")
@@ -249,7 +253,7 @@ impl Source<'_> {
 
     /// Something of a request is in `part`, a variable that was given one of `kinds`, or what decodes.
     fn is_given(&self, part: &[u8], kinds: u8) -> bool {
-        has(part, SOURCES)
+        is_sent(part)
             || kinds & DECODED != 0 && has(part, DECODERS)
             || variables(part).any(|name| self.given.get(name).is_some_and(|given| given & kinds != 0))
     }
@@ -285,6 +289,36 @@ fn replaces_by_code(pattern: &[u8]) -> bool {
 /// One of `list` is in `part`.
 fn has(part: &[u8], list: &[&[u8]]) -> bool {
     list.iter().any(|known| memmem::find(part, known).is_some())
+}
+
+/// Something of a request is in `part`. In the environment a request's fields have names of their own.
+fn is_sent(part: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"http",
+        b"query",
+        b"request",
+        b"path",
+        b"content",
+        b"script",
+        b"php",
+        b"redirect",
+        b"orig",
+        b"remote",
+    ];
+    let reads_request = |at: usize| {
+        let rest = part[at + b"getenv".len()..].trim_ascii_start();
+        let Some(rest) = rest.strip_prefix(b"(") else { return false };
+        match rest.trim_ascii_start() {
+            [b'\'' | b'"', name @ ..] => {
+                let len = name_len_from(name);
+                let is_whole = matches!(name.get(len), Some(b'\'' | b'"'))
+                    && name[len + 1..].trim_ascii_start().starts_with(b")");
+                !is_whole || len == 0 || NAMES.iter().any(|known| name.starts_with(known))
+            }
+            _ => true,
+        }
+    };
+    has(part, SOURCES) || memmem::find_iter(part, b"getenv").any(reads_request)
 }
 
 /// How many blocks are open.
@@ -326,7 +360,7 @@ fn given_variables(text: &[u8]) -> HashMap<&[u8], u8> {
             let mut kinds = if counts { JOINED } else { 0 };
             if let Some(value) = assigned(rest) {
                 let value = part(value, 0, b';');
-                kinds |= if has(value, SOURCES) { SENT } else { 0 };
+                kinds |= if is_sent(value) { SENT } else { 0 };
                 kinds |= if has(value, DECODERS) { DECODED | JOINED } else { 0 };
                 kinds |= if has(value, JOINTS) { JOINED } else { 0 };
                 kinds |=
@@ -428,6 +462,9 @@ mod tests {
             "<?php function a() { ${'_GET'}['x'](1); }",
             "<?php function a($f) { $f($_GET['c']); }",
             "<?php SYSTEM($_get['c']);",
+            "<?php class A { function b() { $m = $_GET['m']; $this->$m($_GET['x']); } }",
+            "<?php class A { function b() { system(getenv('HTTP_X')); include getenv($x) . '/a.php'; } }",
+            "<?php class A { function b() { exec(getenv('HT' . 'TP_X')); } }",
         ] {
             assert!(runs_input(text.as_bytes(), &command::Names::new()), "{text}");
         }
@@ -446,6 +483,8 @@ mod tests {
             "<?php function a() { return preg_replace('/a/i', 'b', $_GET['x']); }",
             "<?php $sql = \"SELECT `id` FROM `a` WHERE `b` = '\" . $db->escape($_GET['b']) . \"'\";",
             "<?php /** Calls system() of the request. */ class A { }",
+            "<?php class A { function b($n) { $f = 'visit' . substr($n, 1); return $this->$f($n); } }",
+            "<?php $home = getenv( 'APP_HOME' );\nrequire_once \"$home/a.php\";",
         ] {
             assert!(!runs_input(text.as_bytes(), &command::Names::new()), "{text}");
         }

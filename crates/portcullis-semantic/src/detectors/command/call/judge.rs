@@ -8,6 +8,9 @@ use crate::detectors::command::*;
 impl Reader<'_, '_> {
     /// Whether the arguments are such as the command takes.
     pub(super) fn judge(&self, command: &Command, mut call: Call, seen: &Arguments) -> Option<Call> {
+        if is_compared(&self.text[call.start..]) {
+            return None;
+        }
         let takes = |letter: u8| command.takes.contains(&letter);
         let mut fits = self.by_variable;
         // `&set`: the name of a word and a sign are all there is.
@@ -141,4 +144,14 @@ impl Reader<'_, '_> {
         }
         Some(call)
     }
+}
+
+/// `id !== undefined`, `users == 1`: a variable of a program. The commands of these names fail with such an operand, and tell nothing.
+fn is_compared(call: &[u8]) -> bool {
+    [&b"id"[..], b"whoami", b"uname", b"hostname", b"users"].iter().any(|name| {
+        call.strip_prefix(*name).is_some_and(|rest| {
+            let operand = rest.trim_ascii_start();
+            operand.len() < rest.len() && (operand.starts_with(b"!=") || operand.starts_with(b"=="))
+        })
+    })
 }

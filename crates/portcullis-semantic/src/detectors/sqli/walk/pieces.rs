@@ -21,6 +21,8 @@ pub(in crate::detectors::sqli) struct Field<'n> {
     pub takes_conditions: bool,
     /// A file: all of it is only mentioned.
     pub is_file: bool,
+    /// The site made the field for files, and the value is one.
+    pub is_document: bool,
 }
 
 /// What weighs less has any text: `and 1 more`.
@@ -190,16 +192,20 @@ impl Walk<'_, '_> {
             && !DANGERS.iter().any(|kind| has((self.all_kinds | first) & !allowed, *kind))
     }
 
-    /// Several statements from the first word on, with nothing of the dangers of [`is_ordinary_statement`](Self::is_ordinary_statement)
-    /// but version comments that set variables: `/*!40101 SET ... */;`
+    /// Statements from the first word on, with nothing of the dangers of [`is_ordinary_statement`](Self::is_ordinary_statement) but
+    /// version comments as dumps have them: `/*!40101 SET ... */;`, `/*!40000 ENGINE=InnoDB */`.
     fn is_dump(&self) -> bool {
+        const WORDS: &[&[u8]] =
+            &[b"set ", b"engine", b"alter table ", b"default ", b"tablespace ", b"character set "];
         let sets = |at: usize| {
             let rest = &self.text[at + 3..];
             let rest =
                 rest[rest.iter().take(6).take_while(|b| b.is_ascii_digit()).count()..].trim_ascii_start();
-            rest.get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"set "))
+            WORDS
+                .iter()
+                .any(|word| rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
         };
-        self.first_kinds >> SCRIPT.0 & 1 == 1
+        (self.first_kinds >> SCRIPT.0 & 1 == 1 || self.pieces.field.is_document && self.is_script())
             && self.has_only_dangers(1 << VERSION_COMMENT.0)
             && memchr::memmem::find_iter(self.text, b"/*!").all(sets)
     }

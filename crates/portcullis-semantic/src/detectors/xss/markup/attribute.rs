@@ -48,10 +48,7 @@ impl Reader<'_, '_, '_, '_> {
                 let quiet = ["hidden", "submit", "button", "image", "reset"];
                 self.element.is_password = name_is(kind, "password");
                 self.element.is_quiet = quiet.iter().any(|known| name_is(kind, known));
-                // Types of a script element that no browser runs.
-                const DATA: &[&str] =
-                    &["application/json", "application/ld+json", "text/html", "text/template", "text/plain"];
-                self.element.is_data = DATA.iter().any(|known| name_is(kind, known));
+                self.element.is_data = is_data(kind);
             }
         } else if name_is(name, "attributename") {
             if event_name(bytes).is_some() {
@@ -263,6 +260,10 @@ impl Reader<'_, '_, '_, '_> {
         if is_inert(bytes) || bytes.starts_with(b"=") {
             return;
         }
+        // A page opens another page of the site.
+        if self.is_own_page && is_popup(bytes) {
+            return;
+        }
         let Some(outcome) = self.walk(start, value.end as usize) else { return };
         let kind = if outcome.effects.any(Effects::SINKS) {
             EVENT_SINK
@@ -294,6 +295,36 @@ impl Reader<'_, '_, '_, '_> {
         ["onsubmit", "onchange", "onreset"].iter().any(|known| name_is(name, known))
             || name_is(name, "onclick") && (!is_link() || handler.trim_ascii_start().starts_with(b"return "))
     }
+}
+
+/// `window.open('help.html', '', 'width=300'); return false;`: a page beside this one in a window, and nothing else.
+pub(in crate::detectors::xss) fn is_popup(handler: &[u8]) -> bool {
+    let handler = handler.trim_ascii();
+    let handler = handler.strip_suffix(b";").unwrap_or(handler).trim_ascii_end();
+    let handler = handler.strip_suffix(b"return false").unwrap_or(handler).trim_ascii_end();
+    let handler = handler.strip_suffix(b";").unwrap_or(handler);
+    let Some(arguments) = handler.strip_prefix(b"window.open(").and_then(|rest| rest.strip_suffix(b")"))
+    else {
+        return false;
+    };
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"._/-=, ?#%&".contains(b);
+    let mut arguments = arguments.split(|b| *b == b'\'');
+    let is_first = arguments.next().is_some_and(|before| before.trim_ascii().is_empty());
+    let address = arguments.next().unwrap_or_default();
+    is_first
+        && address.first().is_some_and(u8::is_ascii_alphanumeric)
+        && address.iter().all(is_part)
+        && arguments.all(|rest| rest.iter().all(is_part))
+}
+
+/// A type of a script element that no browser runs and no framework makes code of: `text/x-template`, `application/ld+json`.
+fn is_data(kind: &[u8]) -> bool {
+    // `text/typescript` and `text/babel` are made code, AngularJS runs what is in its templates.
+    const CODE: &[&str] = &["script", "babel", "jsx", "ng-", "vbs", "java", "module"];
+    let has = |word: &&str| kind.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.' | b'/');
+    let Some(at) = memchr::memchr(b'/', kind) else { return false };
+    at > 0 && at + 1 < kind.len() && kind.iter().all(is_part) && !CODE.iter().any(has)
 }
 
 /// The address names a host.

@@ -2,6 +2,8 @@
 
 mod attribute;
 
+pub(super) use self::attribute::is_popup;
+
 use std::cell::OnceCell;
 
 use portcullis_lex::html::{Lexer, Raw, Start, Token, TokenKind, name_is};
