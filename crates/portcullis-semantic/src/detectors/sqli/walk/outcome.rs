@@ -91,6 +91,8 @@ impl Walk<'_, '_> {
         if self.joined && !self.compared && self.expect == Expect::Operator {
             let span = Span { start: self.joined_at.min(self.last_span.start), end: self.last_span.end };
             match self.last {
+                // `or null` changes no condition.
+                Operand::Literal if self.is_or_null() => {}
                 Operand::Literal if self.joins_number => self.note(NUMBER_CONDITION, span),
                 Operand::Number | Operand::Literal => {
                     // `1||1`: a number and signs that join conditions in one dialect and texts in the others; lists have more.
@@ -117,6 +119,12 @@ impl Walk<'_, '_> {
         let is_or = behind[..word].eq_ignore_ascii_case(b"or");
         let before = self.text[..self.joined_at as usize].trim_ascii();
         word > 0 && behind.get(word) == Some(&b'(') || is_or && before == self.last_span.of(self.text)
+    }
+
+    fn is_or_null(&self) -> bool {
+        let joint = &self.text[self.joined_at as usize..];
+        joint.first().is_some_and(|b| matches!(b, b'o' | b'O'))
+            && self.last_span.of(self.text).eq_ignore_ascii_case(b"null")
     }
 
     /// `1 like 1`, `1 is not null`: a number, the word that compares, a constant, and that is all of the value.
