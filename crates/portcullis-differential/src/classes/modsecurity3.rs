@@ -43,8 +43,14 @@ pub(super) const CLASSES: &[Class] = &[
         holds: |case| {
             let is_counted = case.about(|link| link.targets.iter().any(|target| target.starts_with('&')));
             let bare = |entry: &Entry| entry.variable.find_byte(b':').is_none();
+            // A transformation made something else of the number.
+            let same = case
+                .our_match()
+                .zip(case.their_match())
+                .is_some_and(|(ours, theirs)| bare(ours) && !bare(theirs) && ours.value == theirs.value);
             is_counted
-                && (case.our_match().is_some_and(|e| bare(e) && is_number(&e.value))
+                && (same
+                    || case.our_match().is_some_and(|e| bare(e) && is_number(&e.value))
                     || case.their_match().is_some_and(|e| !bare(e) && is_number(&e.value)))
                 || case.minimal && case.rules.links().any(|l| l.targets.iter().any(|t| t.starts_with('&')))
         },
@@ -253,6 +259,19 @@ pub(super) const CLASSES: &[Class] = &[
                             .iter()
                             .any(|start| name.starts_with(start))
                     }))
+        },
+    },
+    Class {
+        name: "unread-response",
+        kind: Kind::Choice,
+        reason: "SecResponseBodyLimit refuses responses that no rule reads, too, with 403; we hold no such body, so that its length is of no \
+                 interest.",
+        holds: |case| {
+            let limits = case.rules.lines().any(|line| line.starts_with("SecResponseBodyLimit "));
+            limits
+                && !case.ours.over_limit
+                && case.ours.interruption.is_none()
+                && case.theirs.interruption == Some(Interruption::Status(403))
         },
     },
     Class {
