@@ -434,6 +434,18 @@ pub(super) const CLASSES: &[Class] = &[
         reason: "setvar:tx.n=+-1 takes one away, setvar:tx.n=-2 goes below zero on the way; in ModSecurity 2 the first adds nothing and \
                  the second stops at zero.",
         holds: |case| {
+            // An operator that compares with such a sum.
+            let is_compared = |link: &crate::Link| {
+                link.operator.split("%{tx.").skip(1).filter_map(|rest| rest.split_once('}')).any(
+                    |(name, _)| {
+                        let acts = [format!("setvar:tx.{name}=-"), format!("setvar:tx.{name}=+-")];
+                        case.rules.links().any(|link| acts.iter().any(|act| link.has(act)))
+                    },
+                )
+            };
+            if case.about(is_compared) {
+                return true;
+            }
             let (Difference::Tx { key, .. }, Some(ours), Some(theirs)) =
                 (case.difference, &case.ours.tx, &case.theirs.tx)
             else {
