@@ -154,6 +154,8 @@ pub(super) const CLASSES: &[Class] = &[
                         || about(case.our_match())
                         || about(case.their_match())
                         || is_theirs_alone()
+                        || is_capture(case.difference)
+                        || is_stopped(case, id)
                         || matches!(case.difference, Difference::Interruption { .. }))
             })
         },
@@ -189,7 +191,10 @@ pub(super) const CLASSES: &[Class] = &[
             let posted = |entry: Option<&Entry>| entry.is_some_and(|e| e.variable.starts_with(b"ARGS_POST"));
             let reads = || case.rules.links().any(|l| l.targets.iter().any(|t| t.contains("ARGS_POST")));
             has_json_body(case)
-                && (posted(case.our_match()) || posted(case.their_match()) || (case.minimal && reads()))
+                && (posted(case.our_match())
+                    || posted(case.their_match())
+                    || case.minimal && reads()
+                    || captures(case, "ARGS_POST"))
         },
     },
     Class {
@@ -250,7 +255,7 @@ pub(super) const CLASSES: &[Class] = &[
         kind: Kind::Theirs,
         reason: "RESPONSE_CONTENT_LENGTH is what Apache knows before the body is there, 0 for a proxied response; ours is \
                  the Content-Length field.",
-        holds: |case| case.mentions("RESPONSE_CONTENT_LENGTH"),
+        holds: |case| case.mentions("RESPONSE_CONTENT_LENGTH") || captures(case, "RESPONSE_CONTENT_LENGTH"),
     },
     Class {
         name: "path-normalised",
@@ -299,7 +304,40 @@ pub(super) const CLASSES: &[Class] = &[
                     ["ARGS", "XML", "FILES", "MULTIPART_", "REQUEST_BODY", "REQBODY_"].into_iter().any(starts)
                 })
             };
-            case.ours.over_limit && (of_body(case.our_match()) || of_body(case.their_match()))
+            let counts = || {
+                let limits = case.rules.lines().any(|line| line.starts_with("SecRequestBodyNoFilesLimit "));
+                limits && has_status(case, 413)
+            };
+            case.ours.over_limit && (of_body(case.our_match()) || of_body(case.their_match()) || counts())
+        },
+    },
+    Class {
+        name: "wide-number",
+        kind: Kind::Choice,
+        reason: "Numbers wrap at 32 bits: 4294967297 is 1 to @gt, by which a client can be below any bound. Ours have 64 bits and stop at \
+                 their ends.",
+        holds: |case| {
+            let compares = |link: &Link| {
+                ["@eq ", "@gt ", "@ge ", "@lt ", "@le "]
+                    .iter()
+                    .any(|operator| link.operator.contains(operator))
+            };
+            let is_wide = |text: &[u8]| {
+                text.split(|b| !b.is_ascii_digit()).any(|digits| {
+                    digits
+                        .to_str()
+                        .ok()
+                        .and_then(|digits| digits.parse::<u64>().ok())
+                        .is_some_and(|n| n > i32::MAX as u64)
+                })
+            };
+            let request = case.request;
+            let given = || {
+                is_wide(&request.line)
+                    || request.body.as_ref().is_some_and(|body| is_wide(body))
+                    || request.headers.iter().any(|(_, value)| is_wide(value))
+            };
+            (case.about(compares) || case.minimal && case.rules.links().any(compares)) && given()
         },
     },
     Class {
@@ -366,6 +404,27 @@ const JSON_DEPTH: usize = 512;
 fn transforms(link: &Link) -> bool {
     let own = link.actions.iter().rposition(|action| action == "t:none").map_or(0, |at| at + 1);
     link.actions[own..].iter().any(|action| action.starts_with("t:"))
+}
+
+/// The difference is in what a rule captured, `TX:0` to `TX:9`.
+fn is_capture(difference: &Difference) -> bool {
+    matches!(difference, Difference::Tx { key, .. } if matches!(key[..], [b'0'..=b'9']))
+}
+
+/// The same, and a rule captures from `variable`. A negated pattern captures where its rule does not match.
+fn captures(case: &Case<'_>, variable: &str) -> bool {
+    is_capture(case.difference)
+        && case
+            .rules
+            .links()
+            .any(|link| link.has("capture") && link.targets.iter().any(|target| target.starts_with(variable)))
+}
+
+/// They were stopped behind the first link of rule `id`, and nothing of theirs follows.
+fn is_stopped(case: &Case<'_>, id: u32) -> bool {
+    case.their_match().is_none()
+        && case.theirs.interruption.is_some()
+        && case.theirs.trace.last().is_some_and(|entry| entry.link == (id, 0))
 }
 
 fn has_status(case: &Case<'_>, status: u16) -> bool {

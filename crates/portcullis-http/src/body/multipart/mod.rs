@@ -303,8 +303,8 @@ impl Multipart {
             }
             State::Content(content) => {
                 let is_file = content.part.filename.is_some();
-                self.content(segment, sink);
-                self.count_no_files(if is_file { 0 } else { segment.len() })
+                let added = self.content(segment, sink);
+                self.count_no_files(if is_file { 0 } else { added })
             }
             State::Epilogue | State::Failed => Ok(()),
         }
@@ -328,9 +328,10 @@ impl Multipart {
         self.state = State::Content(Content { part, value, held: b"", any: false, start, size: 0, wanted });
     }
 
-    /// Adds to the current part's content; holds the last line end back.
-    fn content(&mut self, segment: &[u8], sink: &mut dyn BodySink) {
-        let State::Content(content) = &mut self.state else { return };
+    /// Adds to the current part's content, so many bytes; holds the last line end back, which may be the boundary's.
+    fn content(&mut self, segment: &[u8], sink: &mut dyn BodySink) -> usize {
+        let State::Content(content) = &mut self.state else { return 0 };
+        let before = content.size;
         let data = without_line_end(segment);
         let held: &[u8] = match segment.len() - data.len() {
             _ if !segment.ends_with(b"\n") => b"",
@@ -347,6 +348,7 @@ impl Multipart {
             }
         }
         content.any = true;
+        (content.size - before) as usize
     }
 
     fn count_no_files(&mut self, bytes: usize) -> Result<(), Error> {
