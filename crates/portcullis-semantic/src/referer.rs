@@ -24,7 +24,12 @@ pub(crate) fn takes_text(host: &[u8], referer: &[u8], name: &[u8]) -> bool {
     // The names that take text in a form take it in the query that the form makes.
     let location = Location::new(Place::Form, name);
     match is_own {
-        true => purpose::is_search(location) || purpose::takes_text(location),
+        // A database's tool has the statement that it ran in its address.
+        true => {
+            purpose::is_search(location)
+                || purpose::takes_text(location)
+                || purpose::takes_statements(location)
+        }
         false => QUESTIONS.contains(&name),
     }
 }
@@ -101,6 +106,7 @@ mod tests {
     fn parameters() {
         let takes = |referer: &str, name: &str| takes_text(b"a.example", referer.as_bytes(), name.as_bytes());
         assert!(takes("https://a.example/?x", "q") && takes("https://a.example/?x", "comment"));
+        assert!(takes("https://a.example/?x", "sql") && !takes("https://b.example/?x", "sql"));
         assert!(!takes("https://a.example/?x", "id") && !takes("https://www.bing.com/?x", "comment"));
     }
 }

@@ -12,7 +12,7 @@ pub(super) use self::settings::{
 use crate::{Class, Location, Place};
 
 /// The field takes whole SQL statements: the editor of a database, a report or an alert.
-pub(super) fn takes_statements(location: Location<'_>) -> bool {
+pub(crate) fn takes_statements(location: Location<'_>) -> bool {
     let part = last_part(location.name);
     is_of_field(location.place) && has_word(part, STATEMENT_WORDS)
         || is_of_body(location.place) && (has_word(part, EDITOR_WORDS) || is_attribute(location))
