@@ -128,6 +128,11 @@ impl Client {
 
     /// Sends bytes on a stream of their own, with `end` the end of it behind them, and waits for what comes.
     pub fn raw(&self, bytes: &[u8], end: bool) -> Result<Ended, TestkitError> {
+        self.raw_pieces(&[bytes], Duration::ZERO, end)
+    }
+
+    /// As [`raw`](Client::raw), with a pause behind each piece.
+    pub fn raw_pieces(&self, pieces: &[&[u8]], pause: Duration, end: bool) -> Result<Ended, TestkitError> {
         let closed = |error: &quinn::ConnectionError| match error {
             quinn::ConnectionError::ApplicationClosed(close) => {
                 Ok(Ended::Closed(close.error_code.into_inner()))
@@ -139,8 +144,13 @@ impl Client {
                 Ok(both) => both,
                 Err(error) => return closed(&error),
             };
-            // Where the server wants no more of it, what it says of that comes the other way.
-            let _ = send.write_all(bytes).await;
+            for piece in pieces {
+                // Where the server wants no more of it, what it says of that comes the other way.
+                let _ = send.write_all(piece).await;
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
+                }
+            }
             if end {
                 let _ = send.finish();
             }
@@ -152,6 +162,17 @@ impl Client {
                 Err(quinn::ReadToEndError::Read(quinn::ReadError::ConnectionLost(error))) => closed(&error),
                 Err(error) => Err(trouble(error)),
             }
+        }))
+    }
+
+    /// Sends bytes on a stream of one direction. It may be that the server does not read them all.
+    pub fn one_way(&self, bytes: &[u8]) -> Result<(), TestkitError> {
+        self.runtime.block_on(within(async {
+            let mut send = self.connection.open_uni().await.map_err(trouble)?;
+            if send.write_all(bytes).await.is_ok() {
+                let _ = send.finish();
+            }
+            Ok(())
         }))
     }
 

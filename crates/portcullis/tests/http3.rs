@@ -37,6 +37,13 @@ impl Front {
     fn client(&self) -> Client {
         Client::connect(self.served.address, self.certificate.clone()).unwrap()
     }
+
+    /// MiB that the program has in memory.
+    fn memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.served.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() / 1024
+    }
 }
 
 fn request(method: &str, target: &str) -> http::request::Builder {
@@ -166,18 +173,74 @@ fn pseudo_headers_stand_once_and_first() {
     );
 }
 
+/// A DATA frame without content is none that ends a body, and one that nobody knows is none at all, wherever they are cut.
+#[test]
+fn bodies_are_whole_whatever_frames_they_come_in() {
+    let front = Front::start(
+        |request| says(format!("body={}.", String::from_utf8_lossy(&request.body))),
+        "mode = \"semantic\"",
+    );
+    let client = front.client();
+    let post: &[&[u8]] = &[&[0xd4], HTTPS, HOST, ROOT];
+    let grease = b"\x21\x03abc";
+    let bytes = [
+        &grease[..],
+        &head(post),
+        b"\x00\x00\x00\x04q=on",
+        grease,
+        b"\x00\x40\x00\x00\x01e\x40\x00\x80\x00\x00\x00",
+        &head(&[FIELD]),
+        grease,
+    ]
+    .concat();
+    let whole = |ended: &Ended| matches!(ended, Ended::Answered(answer) if answer.windows(11).any(|part| part == b"body=q=one."));
+    let ended = client.raw(&bytes, true).unwrap();
+    assert!(whole(&ended), "{ended:?}");
+    let pieces: Vec<&[u8]> = bytes.chunks(1).collect();
+    let ended = client.raw_pieces(&pieces, Duration::from_millis(2), true).unwrap();
+    assert!(whole(&ended), "{ended:?}");
+    // What is behind such a frame is inspected as all of it.
+    let attack = [&head(post)[..], b"\x00\x00\x00\x1aq=1%27+or+%271%27%3D%271--"].concat();
+    let ended = client.raw(&attack, true).unwrap();
+    assert!(!matches!(&ended, Ended::Answered(answer) if answer.windows(5).any(|part| part == b"body=")));
+    let event: serde_json::Value = serde_json::from_str(&front.served.events(1)[0]).unwrap();
+    assert_eq!(event["verdict"]["class"], "sqli", "{event}");
+}
+
+/// RFC 9114, section 7.1. What is cut off is no whole request.
+#[test]
+fn a_frame_that_is_cut_off_ends_nothing() {
+    let seen = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&seen);
+    let front = Front::start(
+        move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            says("well")
+        },
+        "mode = \"semantic\"",
+    );
+    let post = head(&[&[0xd4], HTTPS, HOST, ROOT]);
+    for cut in [&b"\x00\x40\x64hello"[..], b"\x00\x40", b"\x00", b"\x01\x05\x00", b"\x21\x05a", b"\xc0\x00"] {
+        for pause in [0, 100] {
+            let client = front.client();
+            let ended = client.raw_pieces(&[&post, cut], Duration::from_millis(pause), true);
+            let is_well = matches!(&ended, Ok(Ended::Answered(answer)) if answer.windows(4).any(|part| part == b"well"));
+            assert!(!is_well, "{cut:02x?} {ended:?}");
+        }
+    }
+    assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
+    let said = std::fs::read_to_string(front.served.folder.path().join("output")).unwrap();
+    assert!(!said.contains("panicked"), "{said}");
+    assert_eq!(get(&mut front.client(), "/").status.as_u16(), 200);
+}
+
 /// Frames that would be collected whole, however long they say they are.
 #[test]
 fn a_frame_without_end_is_not_collected() {
     let front = Front::start(|_| says("well"), "");
     // Warm: what a first connection takes is not what this is about.
     get(&mut front.client(), "/");
-    let memory = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", front.served.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() / 1024
-    };
-    let before = memory();
+    let before = front.memory();
     // HEADERS, SETTINGS on a stream of requests, and a type that nobody knows, each of a gigabyte.
     for kind in [0x01, 0x04, 0x21] {
         for _ in 0..5 {
@@ -187,9 +250,81 @@ fn a_frame_without_end_is_not_collected() {
         }
     }
     front.served.counts("portcullis_http2_limits_total{limit=\"header_list\"}", 15.0);
-    let after = memory();
+    let after = front.memory();
     assert!(after < before + 40, "{before} MiB, then {after}");
     assert_eq!(get(&mut front.client(), "/").status.as_u16(), 200);
+}
+
+/// None of them is a request for the application, and the connection goes on.
+#[test]
+fn tunnels_and_streams_without_meaning_go_nowhere() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let record = std::sync::Arc::clone(&seen);
+    let front = Front::start(
+        move |request| {
+            record.lock().unwrap().push(request.target.clone());
+            says("well")
+        },
+        "mode = \"off\"",
+    );
+    get(&mut front.client(), "/");
+    let before = front.memory();
+    let mut client = front.client();
+    const CONNECT: &[u8] = &[0xcf];
+    let protocol = b"\x27\x02:protocol\x09websocket";
+    for lines in [
+        &[CONNECT, HOST][..],
+        &[CONNECT, HTTPS, HOST, ROOT],
+        &[CONNECT, HTTPS, HOST, ROOT, protocol],
+        &[GET, HTTPS, HOST, ROOT, protocol],
+        &[GET, HTTPS, ROOT],
+        &[GET, HTTPS, HOST],
+        &[HTTPS, HOST, ROOT],
+    ] {
+        let ended = client.raw(&head(lines), true).unwrap();
+        println!("{lines:02x?} {ended:?}");
+        let is_well =
+            matches!(&ended, Ended::Answered(answer) if answer.windows(4).any(|part| part == b"well"));
+        assert!(!is_well && !matches!(ended, Ended::Closed(_)), "{lines:02x?} {ended:?}");
+    }
+    // Of push, of WebTransport, reserved ones, with and without a whole type; more of them than there may be at one time.
+    for _ in 0..20 {
+        for kind in [&b"\x01\x05"[..], b"\x40\x54\x00", b"\x21", b"\xc0\x00", b""] {
+            client.one_way(kind).unwrap();
+            client.one_way(&[kind, &[0x21; 100_000]].concat()).unwrap();
+        }
+    }
+    assert_eq!(get(&mut client, "/after").status.as_u16(), 200);
+    assert_eq!(*seen.lock().unwrap(), ["/", "/after"]);
+    let after = front.memory();
+    assert!(after < before + 10, "{before} MiB, then {after}");
+    let said = std::fs::read_to_string(front.served.folder.path().join("output")).unwrap();
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// The library reads more whenever it is asked for a frame, however much it has.
+#[test]
+fn a_body_in_tiny_frames_is_not_read_ahead() {
+    let front = Front::start(|request| says(format!("{} bytes", request.body.len())), "mode = \"off\"");
+    get(&mut front.client(), "/");
+    let before = front.memory();
+    let client = front.client();
+    let body = b"\x00\x01a".repeat(2 << 20);
+    let most = std::thread::scope(|scope| {
+        let sent =
+            scope.spawn(|| client.raw(&[&head(&[&[0xd4], HTTPS, HOST, ROOT])[..], &body].concat(), true));
+        let mut most = 0;
+        while !sent.is_finished() {
+            most = front.memory().max(most);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ended = sent.join().unwrap().unwrap();
+        let is_whole = matches!(&ended, Ended::Answered(answer) if answer.windows(13).any(|part| part == b"2097152 bytes"));
+        assert!(is_whole, "{ended:?}");
+        most
+    });
+    // 6 MiB of frames; 2 MiB of body, which is held.
+    assert!(most < before + 16, "{before} MiB, then {most}");
 }
 
 #[test]

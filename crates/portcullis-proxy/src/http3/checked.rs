@@ -1,4 +1,4 @@
-//! The streams of a connection as the library gets them, each with its [`Scan`].
+//! The streams of a connection as the library gets them, each read through its [`Frames`].
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -11,14 +11,14 @@ use h3::quic::{
 use portcullis_metrics::{EnumCounters, Http2Limit};
 use quinn::VarInt;
 
-use super::frames::{Broken, Scan, Unfinished};
+use super::frames::{Broken, Frames, Unfinished};
 
-/// By how much a head may be longer as it comes than what it says: texts in a code that does not fit them.
+/// Length of a field section on the wire in proportion to `header_list`: Huffman code may be longer than the text.
 const HEAD_FACTOR: u64 = 2;
-/// Heads of that length that a connection may have unfinished.
+/// Field sections of that length that a connection may have unfinished.
 const UNFINISHED_HEADS: u64 = 4;
 
-/// What holds for all streams of a connection.
+/// Limits that the streams of a connection share.
 pub(super) struct Bounds {
     connection: quinn::Connection,
     head_bytes_max: u64,
@@ -26,14 +26,14 @@ pub(super) struct Bounds {
     limits: EnumCounters,
 }
 
-/// A connection whose frames are looked at.
+/// A connection whose frames are checked.
 pub(super) struct Checked {
     inner: h3_quinn::Connection,
     bounds: Arc<Bounds>,
 }
 
 impl Checked {
-    /// Heads may have `header_list_bytes_max`.
+    /// Heads may have `header_list_bytes_max`, decoded.
     pub(super) fn new(
         connection: quinn::Connection,
         header_list_bytes_max: u64,
@@ -55,8 +55,8 @@ impl quic::Connection<Bytes> for Checked {
         context: &mut Context<'_>,
     ) -> Poll<Result<Receive, ConnectionErrorIncoming>> {
         let inner = ready!(quic::Connection::<Bytes>::poll_accept_recv(&mut self.inner, context))?;
-        let scan = Scan::one_way(&self.bounds.unfinished);
-        Poll::Ready(Ok(Receive { inner, scan, bounds: Arc::clone(&self.bounds), broken: None }))
+        let frames = Frames::one_way(&self.bounds.unfinished);
+        Poll::Ready(Ok(Receive { inner, frames, bounds: Arc::clone(&self.bounds), broken: None }))
     }
 
     fn poll_accept_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<Both, ConnectionErrorIncoming>> {
@@ -112,7 +112,7 @@ impl quic::OpenStreams<Bytes> for Opener {
     }
 }
 
-/// What we send is our own.
+/// What we send needs no check.
 pub(super) type SendHalf = h3_quinn::SendStream<Bytes>;
 
 /// The stream of a request.
@@ -124,8 +124,8 @@ pub(super) struct Both {
 impl Both {
     fn new(inner: h3_quinn::BidiStream<Bytes>, bounds: &Arc<Bounds>) -> Both {
         let (send, inner) = quic::BidiStream::split(inner);
-        let scan = Scan::request(bounds.head_bytes_max, &bounds.unfinished);
-        Both { send, receive: Receive { inner, scan, bounds: Arc::clone(bounds), broken: None } }
+        let frames = Frames::request(bounds.head_bytes_max, &bounds.unfinished);
+        Both { send, receive: Receive { inner, frames, bounds: Arc::clone(bounds), broken: None } }
     }
 }
 
@@ -180,29 +180,32 @@ impl quic::SendStream<Bytes> for Both {
     }
 }
 
-/// What comes on a stream.
+/// The receiving side of a stream.
 pub(super) struct Receive {
     inner: h3_quinn::RecvStream,
-    scan: Scan,
+    frames: Frames,
     bounds: Arc<Bounds>,
-    /// It does not go on, with this code.
+    /// The code with which it was given up.
     broken: Option<u64>,
 }
 
 impl Receive {
-    /// Gives the stream up, or the whole connection, and says so.
+    /// Gives up the stream, or the connection where the client is no client of HTTP/3 or wants more than its share.
     fn break_off(&mut self, broken: Broken) -> StreamErrorIncoming {
-        let code = match broken {
-            Broken::TooLong => Code::H3_EXCESSIVE_LOAD,
-            Broken::Malformed => Code::H3_MESSAGE_ERROR,
+        let (code, closes) = match broken {
+            Broken::TooLong => (Code::H3_EXCESSIVE_LOAD, Some("a frame is too long")),
+            Broken::CutOff => (Code::H3_FRAME_ERROR, Some("a frame is cut off")),
+            Broken::Malformed => (Code::H3_MESSAGE_ERROR, None),
         };
         let error_code = code.value();
         self.broken = Some(error_code);
         self.inner.stop_sending(error_code);
         if broken == Broken::TooLong {
             self.bounds.limits.inc(Http2Limit::HeaderList as usize);
+        }
+        if let Some(reason) = closes {
             let code = VarInt::from_u64(error_code).unwrap_or(VarInt::MAX);
-            self.bounds.connection.close(code, b"a frame is too long");
+            self.bounds.connection.close(code, reason.as_bytes());
         }
         StreamErrorIncoming::StreamTerminated { error_code }
     }
@@ -215,12 +218,20 @@ impl quic::RecvStream for Receive {
         if let Some(error_code) = self.broken {
             return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
         }
-        let data = ready!(self.inner.poll_data(context))?;
-        let scanned = data.as_ref().map_or(Ok(()), |data| self.scan.take(data));
-        Poll::Ready(match scanned {
-            Ok(()) => Ok(data),
-            Err(broken) => Err(self.break_off(broken)),
-        })
+        loop {
+            match self.frames.next() {
+                Ok(Some(piece)) => return Poll::Ready(Ok(Some(piece))),
+                Ok(None) => {}
+                Err(broken) => return Poll::Ready(Err(self.break_off(broken))),
+            }
+            match ready!(self.inner.poll_data(context))? {
+                Some(data) => self.frames.push(data),
+                None => {
+                    let ended = self.frames.end().map(|()| None);
+                    return Poll::Ready(ended.map_err(|broken| self.break_off(broken)));
+                }
+            }
+        }
     }
 
     fn stop_sending(&mut self, code: u64) {

@@ -1,15 +1,20 @@
-//! What the library would believe of a client's frames: how long they are, and which pseudo-headers are in a head.
+//! Checks the frames of a client before the library reads them.
 //!
-//! `h3` collects a frame other than DATA until it is whole, however long it says it is, and of two pseudo-headers of a name it takes the
-//! later one, wherever it stands. So the bytes of each stream go through here before it sees them. Heads have no dynamic table
-//! (the library offers none), so names can be told from the bytes (RFC 9204, section 4.5).
+//! `h3` trusts more than it should. It collects a frame other than DATA until it is whole, however long it says it is. Of two
+//! pseudo-headers of a name it takes the later one, wherever it stands. A DATA frame without content ends a body for it, and so does
+//! one that is cut off, with a panic behind it. With each look for a frame it reads more of the stream, and goes through
+//! all that it has, so that small frames fill the memory. Here each stream is cut into heads and payloads of frames, and the
+//! library gets one of these at a time, without the frames that mean nothing. Field sections use no dynamic table (the library
+//! offers none), so names can be told from the bytes (RFC 9204, section 4.5).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use bytes::{Buf, Bytes};
+
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
-/// Of other frames, such as SETTINGS or those that nobody knows. They are collected, too.
+/// Length of other frames, such as SETTINGS, which the library collects as well.
 const OTHER_BYTES_MAX: u64 = 16 << 10;
 /// The control stream among those of one direction.
 const CONTROL: u64 = 0;
@@ -17,13 +22,15 @@ const CONTROL: u64 = 0;
 /// Why a stream does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// A frame is longer than what may be, or too much of heads is unfinished at one time.
+    /// A frame is longer than its limit, or a connection has too much of field sections unfinished.
     TooLong,
-    /// A head is not one of a request.
+    /// A field section is none of a request.
     Malformed,
+    /// The stream ended within a frame.
+    CutOff,
 }
 
-/// Bytes of heads that a connection may have unfinished.
+/// Bytes of field sections that a connection may have unfinished.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     bytes: AtomicU64,
@@ -36,16 +43,20 @@ impl Unfinished {
     }
 }
 
-/// The frames of one stream as they come.
-pub(super) struct Scan {
+/// Reads the frames of one stream.
+pub(super) struct Frames {
     at: At,
-    /// Of the number that is being read.
+    /// Bytes that came and have not been gone through.
+    input: Bytes,
+    /// The number that is being read.
     number: u64,
     number_left: u32,
-    /// The head that is being read.
+    /// The head of a frame, two numbers of at most eight bytes, as it came.
+    head: Vec<u8>,
+    /// The field section that is being read.
     block: Vec<u8>,
-    heads: u32,
-    head_bytes_max: u64,
+    blocks: u32,
+    block_bytes_max: u64,
     unfinished: Arc<Unfinished>,
 }
 
@@ -61,48 +72,78 @@ enum At {
         kind: u64,
         left: u64,
     },
-    /// Nothing that is collected.
+    /// A stream without frames, or one that the library does not read.
     Rest,
 }
 
-impl Scan {
-    /// Of a request. A head may have `head_bytes_max`.
-    pub(super) fn request(head_bytes_max: u64, unfinished: &Arc<Unfinished>) -> Scan {
-        Scan::begin(At::Type, head_bytes_max, unfinished)
+impl Frames {
+    /// Reads the stream of a request, whose field sections may have `block_bytes_max` each.
+    pub(super) fn request(block_bytes_max: u64, unfinished: &Arc<Unfinished>) -> Frames {
+        Frames::begin(At::Type, block_bytes_max, unfinished)
     }
 
-    /// Of a stream of one direction.
-    pub(super) fn one_way(unfinished: &Arc<Unfinished>) -> Scan {
-        Scan::begin(At::StreamType, OTHER_BYTES_MAX, unfinished)
+    /// Reads a stream of one direction.
+    pub(super) fn one_way(unfinished: &Arc<Unfinished>) -> Frames {
+        Frames::begin(At::StreamType, OTHER_BYTES_MAX, unfinished)
     }
 
-    fn begin(at: At, head_bytes_max: u64, unfinished: &Arc<Unfinished>) -> Scan {
-        let unfinished = Arc::clone(unfinished);
-        Scan { at, number: 0, number_left: 0, block: Vec::new(), heads: 0, head_bytes_max, unfinished }
+    fn begin(at: At, block_bytes_max: u64, unfinished: &Arc<Unfinished>) -> Frames {
+        Frames {
+            at,
+            input: Bytes::new(),
+            number: 0,
+            number_left: 0,
+            head: Vec::new(),
+            block: Vec::new(),
+            blocks: 0,
+            block_bytes_max,
+            unfinished: Arc::clone(unfinished),
+        }
     }
 
-    /// The next bytes.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), Broken> {
-        while let Some((&first, rest)) = bytes.split_first() {
+    /// Takes what came. All of what came before has been gone through: [`next`](Frames::next) gave none.
+    pub(super) fn push(&mut self, input: Bytes) {
+        debug_assert!(self.input.is_empty());
+        self.input = input;
+    }
+
+    /// The next piece for the library; none if more of the stream is needed.
+    pub(super) fn next(&mut self) -> Result<Option<Bytes>, Broken> {
+        while let Some(&first) = self.input.first() {
             match self.at {
-                At::Rest => return Ok(()),
+                At::Rest => return Ok(Some(std::mem::take(&mut self.input))),
                 At::Payload { kind, left } => {
-                    let count = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+                    let count = usize::try_from(left).unwrap_or(usize::MAX).min(self.input.len());
+                    let piece = self.input.split_to(count);
                     if kind == HEADERS {
-                        self.keep(&bytes[..count])?;
+                        self.keep(&piece)?;
                     }
-                    bytes = &bytes[count..];
                     self.payload(kind, left - count as u64)?;
+                    if is_known(kind) {
+                        return Ok(Some(piece));
+                    }
                 }
                 At::StreamType | At::Type | At::Length { .. } => {
-                    bytes = rest;
-                    if let Some(number) = self.number(first) {
-                        self.numbered(number)?;
+                    self.input.advance(1);
+                    self.head.push(first);
+                    if let Some(number) = self.number(first)
+                        && let Some(head) = self.numbered(number)?
+                    {
+                        return Ok(Some(head));
                     }
                 }
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Whether the stream may end here.
+    pub(super) fn end(&self) -> Result<(), Broken> {
+        match self.at {
+            At::Type if self.head.is_empty() => Ok(()),
+            At::StreamType | At::Rest => Ok(()),
+            At::Type | At::Length { .. } | At::Payload { .. } => Err(Broken::CutOff),
+        }
     }
 
     /// A number of variable length (RFC 9000, section 16), when it is whole.
@@ -116,24 +157,31 @@ impl Scan {
         (self.number_left == 0).then_some(self.number)
     }
 
-    fn numbered(&mut self, number: u64) -> Result<(), Broken> {
-        match self.at {
-            At::StreamType => self.at = if number == CONTROL { At::Type } else { At::Rest },
-            At::Type => self.at = At::Length { kind: number },
-            At::Length { kind } => {
-                let max = match kind {
-                    DATA => u64::MAX,
-                    HEADERS => self.head_bytes_max,
-                    _ => OTHER_BYTES_MAX,
-                };
-                if number > max {
-                    return Err(Broken::TooLong);
-                }
-                self.payload(kind, number)?;
+    /// What the library gets of a head that is complete.
+    fn numbered(&mut self, number: u64) -> Result<Option<Bytes>, Broken> {
+        let kind = match self.at {
+            At::StreamType => {
+                self.at = if number == CONTROL { At::Type } else { At::Rest };
+                return Ok(Some(std::mem::take(&mut self.head).into()));
             }
-            At::Payload { .. } | At::Rest => {}
+            At::Length { kind } => kind,
+            _ => {
+                self.at = At::Length { kind: number };
+                return Ok(None);
+            }
+        };
+        let max = match kind {
+            DATA => u64::MAX,
+            HEADERS => self.block_bytes_max,
+            _ => OTHER_BYTES_MAX,
+        };
+        if number > max {
+            return Err(Broken::TooLong);
         }
-        Ok(())
+        let head = std::mem::take(&mut self.head);
+        self.payload(kind, number)?;
+        let has_meaning = is_known(kind) && (kind, number) != (DATA, 0);
+        Ok(has_meaning.then(|| head.into()))
     }
 
     /// So much of a frame is still to come.
@@ -145,8 +193,8 @@ impl Scan {
         self.at = At::Type;
         if kind == HEADERS {
             let valid =
-                if self.heads == 0 { check_request(&self.block) } else { check_trailers(&self.block) };
-            self.heads = self.heads.saturating_add(1);
+                if self.blocks == 0 { check_request(&self.block) } else { check_trailers(&self.block) };
+            self.blocks = self.blocks.saturating_add(1);
             self.forget();
             valid.ok_or(Broken::Malformed)?;
         }
@@ -166,10 +214,16 @@ impl Scan {
     }
 }
 
-impl Drop for Scan {
+impl Drop for Frames {
     fn drop(&mut self) {
         self.forget();
     }
+}
+
+/// Frames that HTTP/2 and HTTP/3 define (RFC 9114, sections 7.2 and 11.2.1), and that of WebTransport, which has no length: the
+/// library answers them. All others have no meaning.
+fn is_known(kind: u64) -> bool {
+    matches!(kind, 0..=9 | 0xd | 0x41)
 }
 
 /// The pseudo-headers of a request, their names in Huffman code, and bits for them.
@@ -398,49 +452,84 @@ mod tests {
         assert_eq!(check_trailers(&block(&[&field, &[PATH]])), None);
     }
 
+    /// What the library gets of a stream that comes in pieces of `cut` bytes, and whether it may end there.
+    fn read(frames: &mut Frames, bytes: &[u8], cut: usize) -> Result<Vec<u8>, Broken> {
+        let mut out = Vec::new();
+        for piece in bytes.chunks(cut) {
+            frames.push(Bytes::copy_from_slice(piece));
+            while let Some(piece) = frames.next()? {
+                assert!(!piece.is_empty());
+                out.extend_from_slice(&piece);
+            }
+        }
+        frames.end()?;
+        Ok(out)
+    }
+
     #[test]
     fn frames_are_as_long_as_they_may_be_wherever_they_are_cut() {
         let head = frame(HEADERS, &block(&[&GET, &[PATH]]));
-        let long = [0x01, 0xbf, 0xff, 0xff, 0xff];
-        let cases: [(Vec<u8>, Result<(), Broken>); 7] = [
+        let whole = [&head[..], &frame(DATA, &[7; 300]), &frame(HEADERS, &block(&[&spelled(b"t", false)]))];
+        let (whole, nothing) = (whole.concat(), frame(0x21, b"nothing"));
+        let cases: [(Vec<u8>, Result<Vec<u8>, Broken>); 15] = [
+            (whole.clone(), Ok(whole.clone())),
+            ([&nothing[..], &whole, &[0x21, 0x00], &nothing].concat(), Ok(whole)),
+            // DATA without content, also where its numbers are longer than they need to be.
             (
-                [&head[..], &frame(DATA, &[0; 3000]), &frame(HEADERS, &block(&[&spelled(b"t", false)]))]
-                    .concat(),
-                Ok(()),
+                [&head[..], &[0, 0], &[0x40, 0, 0x80, 0, 0, 0], &frame(DATA, b"a"), &[0, 0]].concat(),
+                Ok([&head[..], &frame(DATA, b"a")].concat()),
             ),
-            ([&[0x21, 0x00][..], &head].concat(), Ok(())),
-            (long.to_vec(), Err(Broken::TooLong)),
+            ([0x01, 0xbf, 0xff, 0xff, 0xff].to_vec(), Err(Broken::TooLong)),
+            ([0x04, 0xbf, 0xff, 0xff, 0xff].to_vec(), Err(Broken::TooLong)),
             ([0x21, 0xbf, 0xff, 0xff, 0xff].to_vec(), Err(Broken::TooLong)),
-            ([&head[..], &[0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]].concat(), Ok(())),
+            ([0xff; 16].to_vec(), Err(Broken::TooLong)),
             ([&head[..], &head].concat(), Err(Broken::Malformed)),
             (frame(HEADERS, &[]), Err(Broken::Malformed)),
+            (
+                [&head[..], &[0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]].concat(),
+                Err(Broken::CutOff),
+            ),
+            ([&head[..], &frame(DATA, b"abc")[..6]].concat(), Err(Broken::CutOff)),
+            ([&head[..], &[0x00]].concat(), Err(Broken::CutOff)),
+            ([&head[..], &[0x80]].concat(), Err(Broken::CutOff)),
+            ([&head[..], &nothing[..8]].concat(), Err(Broken::CutOff)),
+            (head[..head.len() - 1].to_vec(), Err(Broken::CutOff)),
         ];
         for (bytes, expected) in cases {
-            for cut in [1, 2, 3, 7, bytes.len()] {
+            for cut in 1..=bytes.len() {
                 let unfinished = Unfinished::new(1 << 16);
-                let mut scan = Scan::request(2_000, &unfinished);
-                let result = bytes.chunks(cut).try_for_each(|piece| scan.take(piece));
-                assert_eq!(result, expected, "{bytes:02x?} in pieces of {cut}");
-                drop(scan);
+                let mut frames = Frames::request(2_000, &unfinished);
+                assert_eq!(read(&mut frames, &bytes, cut), expected, "{bytes:02x?} in pieces of {cut}");
+                drop(frames);
                 assert_eq!(unfinished.bytes.load(Relaxed), 0);
             }
         }
-        // Control streams have their length, others are nothing that is collected.
-        for (stream, expected) in [(0x00, Err(Broken::TooLong)), (0x02, Ok(())), (0x21, Ok(()))] {
-            let mut scan = Scan::one_way(&Unfinished::new(1 << 16));
-            assert_eq!(
-                scan.take(&[stream]).and_then(|()| scan.take(&[0x04, 0xbf, 0xff, 0xff, 0xff])),
-                expected
-            );
+        // The control stream has frames, others nothing that is collected.
+        let long = [0x04, 0xbf, 0xff, 0xff, 0xff];
+        for (stream, is_read) in [(0x00, true), (0x02, false), (0x21, false)] {
+            let bytes = [&[stream][..], &long].concat();
+            let expected = if is_read { Err(Broken::TooLong) } else { Ok(bytes.clone()) };
+            assert_eq!(read(&mut Frames::one_way(&Unfinished::new(1 << 16)), &bytes, 1), expected);
         }
+    }
+
+    /// The library reads a piece for each look that it has: none of them may bring more than one frame.
+    #[test]
+    fn pieces_end_where_heads_and_payloads_do() {
+        let mut frames = Frames::request(2_000, &Unfinished::new(1 << 16));
+        frames.push([&frame(HEADERS, &block(&[&GET, &[PATH]]))[..], &[0, 1, b'a'].repeat(3)].concat().into());
+        let lengths: Vec<usize> =
+            std::iter::from_fn(|| frames.next().unwrap()).map(|piece| piece.len()).collect();
+        assert_eq!(lengths, [5, 5, 2, 1, 2, 1, 2, 1]);
     }
 
     #[test]
     fn unfinished_heads_of_a_connection_count_together() {
         let unfinished = Unfinished::new(5_000);
         let begun = [&[0x01, 0x47, 0x00][..], &[0; 1_000]].concat();
-        let mut scans: Vec<Scan> = (0..6).map(|_| Scan::request(2_000, &unfinished)).collect();
-        let results: Vec<bool> = scans.iter_mut().map(|scan| scan.take(&begun).is_ok()).collect();
+        let mut all: Vec<Frames> = (0..6).map(|_| Frames::request(2_000, &unfinished)).collect();
+        let results: Vec<bool> =
+            all.iter_mut().map(|frames| read(frames, &begun, begun.len()) == Err(Broken::CutOff)).collect();
         assert_eq!(results, [true, true, true, true, true, false]);
     }
 }
