@@ -103,6 +103,15 @@ impl Table {
         }
     }
 
+    /// The times of all entries, unless they have passed. What changes meanwhile may be in it or not.
+    pub fn times(&self, now: u64) -> impl Iterator<Item = u64> {
+        let entries = self.sets.iter().flat_map(|set| set.keys.iter().zip(&set.times));
+        let times = entries
+            .filter(|(key, _)| !matches!(key.load(Acquire), FREE | BUSY))
+            .map(|(_, time)| time.load(Acquire));
+        times.filter(move |time| *time > now)
+    }
+
     /// Takes a key's entry away. False if there was none.
     pub fn remove(&self, key: Key) -> bool {
         let set = self.set(key);

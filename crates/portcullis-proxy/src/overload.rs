@@ -5,8 +5,12 @@
 //! account needs to be looked after.
 //!
 //! A worker is late if it comes to its chores after their time, for work of its own: what it waits for other programs does not count. While one
-//! is later than `limits.overload_lag`, the account that a network may have falls below the heaviest one, and requests of networks beyond it are refused
-//! before anything is inspected. A network that takes less than a fiftieth of a core is never refused.
+//! is later than `limits.overload_lag` time after time, the networks together are to cost less by the same part, and each of them may cost as much as
+//! any other: those that cost less than that fair share keep all of it, and requests of those beyond it are refused before anything is inspected. So
+//! neither one attacker nor many small ones can take from a network what they have themselves.
+//!
+//! Nobody is refused for what nobody is charged with: if all accounts together make less than a quarter of a core, something else keeps the workers, and
+//! refusing those who have the largest of small accounts would not help. A network that takes less than a hundredth of a core is never refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,7 +35,11 @@ const REQUEST_US: f64 = 20.0;
 /// What a TLS handshake costs, about.
 const HANDSHAKE_US: f64 = 300.0;
 /// Networks that cost less than this part of a core are never refused.
-const SHARE_MIN: f64 = 0.02;
+const SHARE_MIN: f64 = 0.01;
+/// If all networks together cost less than this part of a core, it is not for them that workers are late.
+const EXPLAINED_MIN: f64 = 0.25;
+/// An account of one core.
+const CORE: f64 = DECAY_NS / 1e3;
 /// An inspection that takes longer is expensive; those of its network leave the workers for a while.
 const EXPENSIVE: Duration = Duration::from_millis(2);
 const EXPENSIVE_FOR: Duration = Duration::from_secs(10);
@@ -55,8 +63,6 @@ pub(crate) struct Overload {
     account_max: AtomicU64,
     /// Beyond it there is no limit: all cores.
     account_top: f64,
-    /// The largest account since it was last looked at.
-    heaviest: AtomicU64,
     /// How late a worker may be, in nanoseconds.
     lag_max: AtomicU64,
     /// By worker: how late it was, in nanoseconds.
@@ -75,8 +81,7 @@ impl Overload {
             expensive: Table::new(EXPENSIVE_MAX),
             expensive_until: AtomicU64::new(0),
             account_max: AtomicU64::new(UNLIMITED),
-            account_top: DECAY_NS / 1e3 * workers as f64,
-            heaviest: AtomicU64::new(0),
+            account_top: CORE * workers as f64,
             lag_max: AtomicU64::new(0),
             lags: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             next: AtomicU64::new(0),
@@ -125,14 +130,7 @@ impl Overload {
     }
 
     fn charge(&self, key: Key, micros: f64, now: u64) {
-        let mut account = 0.0;
-        self.accounts.update(key, now, |time| {
-            account = account_at(time, now) + micros;
-            Some(time_of(account, now))
-        });
-        if account as u64 > self.heaviest.load(Relaxed) {
-            self.heaviest.fetch_max(account as u64, Relaxed);
-        }
+        self.accounts.update(key, now, |time| Some(time_of(account_at(time, now) + micros, now)));
     }
 
     /// What the network has cost lately, in microseconds.
@@ -155,10 +153,11 @@ impl Overload {
     /// A worker comes to its chores, `lag` late for work of its own. True if this begins or ends an overload.
     pub(crate) fn worker_came(&self, worker: usize, lag: Duration, now: u64) -> bool {
         let lag = u64::try_from(lag.as_nanos()).unwrap_or(u64::MAX);
-        self.lags[worker].store(lag, Relaxed);
+        let lag_before = self.lags[worker].swap(lag, Relaxed);
         let lag_max = self.lag_max.load(Relaxed);
         let before = self.account_max.load(Relaxed);
-        let is_late = lag > lag_max;
+        // What keeps a worker once is over when it tells.
+        let is_late = lag.min(lag_before) > lag_max;
         let next = self.next.load(Relaxed);
         let is_calm = || self.lags.iter().all(|lag| lag.load(Relaxed) <= lag_max);
         if now < next || !is_late && (before == UNLIMITED || !is_calm()) {
@@ -170,16 +169,43 @@ impl Overload {
         }
         let known = if before == UNLIMITED { self.account_top } else { before as f64 };
         let after = if is_late {
-            let floor = DECAY_NS / 1e3 * SHARE_MIN;
-            // The first that has to go is the heaviest, however little that is.
-            let known = known.min(self.heaviest.swap(0, Relaxed) as f64);
-            (known * (lag_max as f64 / lag as f64).clamp(0.3, 0.8)).max(floor) as u64
+            let part = (lag_max as f64 / lag.min(lag_before) as f64).clamp(0.3, 0.8);
+            match self.fair_share(known, part, now) {
+                Some(share) => share.clamp(CORE * SHARE_MIN, known) as u64,
+                None => return false,
+            }
         } else if known * RISE >= self.account_top {
             UNLIMITED
         } else {
             (known * RISE) as u64
         };
         self.set_account_max(before, after)
+    }
+
+    /// What each network may cost so that all together, now up to `known` each, cost `part` of what they do. None if that is too little to be why a
+    /// worker is late.
+    fn fair_share(&self, known: f64, part: f64, now: u64) -> Option<f64> {
+        let mut steps = [(0_usize, 0.0_f64); STEPS];
+        let (mut networks, mut total) = (0, 0.0);
+        for time in self.accounts.times(now) {
+            let account = account_at(time, now).min(known);
+            let (count, sum) = &mut steps[step_of(account)];
+            (*count, *sum) = (*count + 1, *sum + account);
+            (networks, total) = (networks + 1, total + account);
+        }
+        if total < CORE * EXPLAINED_MIN {
+            return None;
+        }
+        // From the lightest on: these keep what they have, and all others have the same.
+        let mut left = total * part;
+        for (step, (count, sum)) in steps.iter().enumerate() {
+            let share = left / networks as f64;
+            if step_of(share) <= step {
+                return Some(share);
+            }
+            (networks, left) = (networks - count, left - sum);
+        }
+        None
     }
 
     fn set_account_max(&self, before: u64, after: u64) -> bool {
@@ -223,6 +249,13 @@ impl Overload {
     }
 }
 
+/// Accounts within an eighth of an octave are told apart no further.
+const STEPS: usize = 512;
+
+fn step_of(account: f64) -> usize {
+    ((account.max(1.0).log2() * 8.0) as usize).min(STEPS - 1)
+}
+
 fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
@@ -264,7 +297,7 @@ mod tests {
             now += 10_000_000;
             overload.charge_inspection(a, 2 * MILLI, now);
         }
-        let share = overload.account(a, now) as f64 / (DECAY_NS / 1e3);
+        let share = overload.account(a, now) as f64 / CORE;
         assert!((0.19..0.22).contains(&share), "{share}");
         assert_eq!(overload.account(b, now), 0);
         let half = overload.account(a, now + 1_386_294_361);
@@ -282,7 +315,7 @@ mod tests {
         for tick in 0..60 {
             now += TICK.as_nanos() as u64;
             overload.charge_inspection(heavy, 40 * MILLI, now);
-            overload.charge_inspection(lighter, 5 * MILLI, now);
+            overload.charge_inspection(lighter, 15 * MILLI, now);
             overload.charge_inspection(light, Duration::from_micros(300), now);
             if tick >= 20 {
                 overload.worker_came(tick % 2, 70 * MILLI, now);
@@ -305,6 +338,57 @@ mod tests {
             ended += u32::from(overload.worker_came(tick % 2, MILLI, now));
         }
         assert!(ended == 1 && !overload.is_overloaded() && !overload.is_too_much(heavy, now));
+    }
+
+    #[test]
+    fn nobody_is_refused_for_what_no_account_explains() {
+        let overload = overload(50 * MILLI);
+        let honest = key(&overload, "192.0.2.1");
+        let mut now = SECOND;
+        for tick in 0..200 {
+            now += TICK.as_nanos() as u64;
+            // A fifth of a core.
+            overload.charge_inspection(honest, 10 * MILLI, now);
+            assert!(!overload.worker_came(tick % 2, 300 * MILLI, now) && !overload.is_overloaded());
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_late_once_refuses_nobody() {
+        let overload = overload(50 * MILLI);
+        let busy = key(&overload, "192.0.2.1");
+        let mut now = SECOND;
+        for tick in 0..200 {
+            now += TICK.as_nanos() as u64;
+            overload.charge_inspection(busy, 45 * MILLI, now);
+            let lag = if tick % 2 == 0 { 40 * MILLI } else { Duration::from_secs(2) };
+            assert!(!overload.worker_came(0, lag, now) && !overload.is_overloaded(), "{tick}");
+        }
+    }
+
+    /// Many networks of an attacker that cost less than one that is honest take from it no more than what they have themselves.
+    #[test]
+    fn many_light_networks_leave_others_their_share() {
+        let overload = overload(50 * MILLI);
+        let honest = key(&overload, "192.0.2.1");
+        let attackers: Vec<Key> =
+            (0..400).map(|number| key(&overload, &format!("2001:db8:{number:x}::1"))).collect();
+        let mut now = SECOND;
+        for tick in 0..200 {
+            now += TICK.as_nanos() as u64;
+            // A fifth of a core, and eight cores by all the others.
+            for (network, took) in attackers.iter().map(|network| (*network, 1)).chain([(honest, 10)]) {
+                if !overload.is_too_much(network, now) {
+                    overload.charge_inspection(network, MILLI * took, now);
+                }
+            }
+            overload.worker_came(tick % 2, if tick < 40 { MILLI } else { 100 * MILLI }, now);
+        }
+        let largest = attackers.iter().map(|network| overload.account(*network, now)).max().unwrap();
+        let kept = overload.account(honest, now);
+        assert!(overload.is_overloaded() && kept * 10 >= largest * 9, "{kept} and {largest}");
+        let share = CORE * SHARE_MIN;
+        assert!(largest as f64 <= share * 1.1, "{largest}");
     }
 
     #[test]

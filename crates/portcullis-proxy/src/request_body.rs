@@ -236,6 +236,8 @@ async fn hold(
             connection.input.consume(consumed);
             transaction.charge(connection);
         }
+        // A body that never ends has cost what it has.
+        transaction.charge_time(&connection.worker.shared, Instant::now());
         if decoder.is_done() {
             let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
             return Ok(Body {

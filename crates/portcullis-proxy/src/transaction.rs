@@ -266,7 +266,7 @@ impl Transaction {
     }
 
     /// Puts the inspection, as far as it has come, on the account of the client's network.
-    fn charge_time(&mut self, shared: &Shared, now: Instant) {
+    pub(crate) fn charge_time(&mut self, shared: &Shared, now: Instant) {
         let more = self.uncharged_time();
         // What is little comes with the request, at its end.
         if more >= CHARGED_AT_ONCE {
