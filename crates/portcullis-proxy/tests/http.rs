@@ -123,19 +123,25 @@ fn head_204_and_304_have_no_body() {
     let backend = Backend::start(|request| {
         Reply::Bytes(match request.line().split(' ').nth(1) {
             Some("/204") => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+            // RFC 9110, section 8.6: not to be passed on.
+            Some("/length") => b"HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n".to_vec(),
             Some("/304") => b"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\nETag: x\r\n\r\n".to_vec(),
             _ => b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n".to_vec(),
         })
     });
     let front = Front::plain(&backend);
     let mut client = front.client();
-    for (method, path, expected) in
-        [("GET", "/204", 204), ("GET", "/304", 304), ("HEAD", "/", 200), ("GET", "/204", 204)]
-    {
+    for (method, path, expected) in [
+        ("GET", "/204", 204),
+        ("GET", "/304", 304),
+        ("HEAD", "/", 200),
+        ("GET", "/length", 204),
+        ("GET", "/204", 204),
+    ] {
         client.send(format!("{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
         let head = client.head();
         assert_eq!(status(&head), expected);
-        assert_eq!(header(&head, "content-length").is_some(), path != "/204", "{head}");
+        assert_eq!(header(&head, "content-length").is_some(), expected != 204, "{head}");
     }
     client.send("HEAD /?q=attack HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(status(&client.head()), 403);

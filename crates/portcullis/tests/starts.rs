@@ -109,6 +109,33 @@ fn an_address_has_one_process() {
     first.stop();
 }
 
+/// An address of IPv6 without a host takes clients of IPv4 as well.
+#[test]
+fn an_address_of_either_family_has_one_process() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("left out: this machine has no IPv6");
+        return;
+    }
+    let app = application(|_| says("hello"));
+    let port = free_address().port();
+    let address = |ip: &str| SocketAddr::new(ip.parse().unwrap(), port);
+    let folder = tempfile::tempdir().unwrap();
+    let all = ["::", "0.0.0.0", "127.0.0.1", "::1", "::ffff:127.0.0.1"];
+    for (first, taken) in [("::", &all[..]), ("0.0.0.0", &["::", "0.0.0.0", "127.0.0.1", "::ffff:127.0.0.1"])]
+    {
+        let output = folder.path().join("output");
+        let mut process =
+            Process::start(&program(), &arguments(address(first), app.address(), &[]), &output).unwrap();
+        process.wait_for(address("127.0.0.1"), PATIENCE).unwrap();
+        for second in taken {
+            let second = address(second);
+            let said = refused(&arguments(second, app.address(), &[]));
+            assert!(said.contains(&format!("cannot listen on {second}")), "{first}: {said}");
+        }
+        assert!(process.stop(PATIENCE).unwrap().success());
+    }
+}
+
 #[test]
 fn of_those_that_start_at_once_one_serves() {
     let app = application(|_| says("hello"));
