@@ -66,6 +66,7 @@ impl<'a> Checker<'a> {
 
     /// The checked settings; meaningless when there are mistakes.
     pub(crate) fn config(&mut self, document: raw::Document) -> Config {
+        let admin_span = document.admin.as_ref().map_or(0..0, |admin| admin.listen.span.clone());
         let (admin, admin_hosts) = match document.admin {
             Some(admin) => (self.address(&admin.listen), self.admin_hosts(&admin.hosts)),
             None => (None, Vec::new()),
@@ -81,6 +82,15 @@ impl<'a> Checker<'a> {
         self.ban = access::ban::check(self, document.ban.as_ref(), "all", None);
         self.compression = compression::check(self, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
+        if let Some(admin) = admin
+            && let Some(other) = listeners.iter().find(|other| other.is_on(admin))
+        {
+            self.wrong_with_hint(
+                admin_span,
+                format!("the admin listener {admin} takes the address of the listener `{}`", other.name),
+                "give it another port".to_string(),
+            );
+        }
         let sites = self.sites(document.sites, &mut listeners);
         let acme = acme::account(self, document.acme);
         let asked = std::mem::take(&mut self.acme_spans);

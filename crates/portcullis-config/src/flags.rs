@@ -102,23 +102,30 @@ impl Config {
         let mut upstream = Upstream::new("default".to_string(), vec![endpoint]);
         upstream.tls = is_tls.then(UpstreamTls::default);
         let route = Route::root(0, policy.as_ref().map(|_| 0), Failure::default());
+        let listener = Listener {
+            name: listen_text,
+            address: listen,
+            tls: None,
+            proxy_protocol: false,
+            half_close: false,
+            compat,
+            http2: Http2 { enabled: false, ..Http2::default() },
+            http3: false,
+            sites: vec![0],
+        };
+        if let Some(admin) = admin.filter(|admin| listener.is_on(*admin)) {
+            return wrong(
+                format!("--admin {admin} takes the address of --listen"),
+                Some("give it another port"),
+            );
+        }
         Ok(Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
             worker_affinity: flags.worker_affinity,
             admin,
             admin_hosts: Vec::new(),
             reload_on_change: false,
-            listeners: vec![Listener {
-                name: listen_text,
-                address: listen,
-                tls: None,
-                proxy_protocol: false,
-                half_close: false,
-                compat,
-                http2: Http2 { enabled: false, ..Http2::default() },
-                http3: false,
-                sites: vec![0],
-            }],
+            listeners: vec![listener],
             sites: vec![Site {
                 name: "default".to_string(),
                 hosts: vec![HostPattern::Any],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_config::{Config, Format};
 
-const CASES: usize = 43;
+const CASES: usize = 44;
 
 #[test]
 fn golden_documents() {

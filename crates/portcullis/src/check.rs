@@ -11,7 +11,7 @@ use portcullis_seclang::Root;
 
 use crate::cli::{FAILED, usage_error};
 use crate::policy_args::PolicyArgs;
-use crate::run::traces;
+use crate::run::{audit, traces};
 use crate::{rule_files, writable};
 
 /// Arguments of `portcullis check`.
@@ -158,7 +158,12 @@ fn checked(index: usize, policy: &Policy, config: &Config) -> Result<Loaded, Loa
     check_servers(&loaded, &config.upstreams)?;
     check_limits(&loaded, config, index)?;
     check_folders(&loaded)?;
-    Ok(loaded)
+    let wrong = writable::check_audit(&audit::config(&loaded.plan.settings));
+    if wrong.is_empty() {
+        return Ok(loaded);
+    }
+    let report = wrong.iter().map(|line| format!("error: {line}")).collect::<Vec<_>>().join("\n");
+    Err(LoadError::Rules { errors: wrong.len(), report })
 }
 
 /// Rule texts that load together.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use portcullis_config::Config;
+use portcullis_log::AuditConfig;
 use rustix::fs::{Access, access};
 
 /// What a start could not write, a line each, which names the path.
@@ -16,6 +17,17 @@ pub fn check(config: &Config) -> Vec<String> {
     files
         .filter_map(|file| file_error(file))
         .chain(folders.filter_map(|folder| folder_error(folder)))
+        .collect()
+}
+
+/// The same of the logs that a set of rules asks for.
+pub fn check_audit(config: &AuditConfig) -> Vec<String> {
+    let logs =
+        [("SecAuditLog", &config.log), ("SecAuditLog2", &config.log2), ("SecDebugLog", &config.debug_log)];
+    let logs = logs.into_iter().filter_map(|(name, path)| Some((name, file_error(path.as_deref()?)?)));
+    let storage = config.storage.as_deref().filter(|_| config.log.is_some()).and_then(folder_error);
+    logs.chain(storage.map(|error| ("SecAuditLogStorageDir", error)))
+        .map(|(name, error)| format!("{name} {error}"))
         .collect()
 }
 

@@ -302,6 +302,47 @@ endpoints = [\"http://127.0.0.1:9000\"]
     assert_eq!(code, Some(1));
 }
 
+/// `run` opens them before it serves.
+#[test]
+fn logs_that_rules_ask_for_are_looked_at() {
+    let document = |directives: &str| {
+        format!(
+            "[[listeners]]\naddress = \"127.0.0.1:8080\"\n[[sites]]\nname = \"a\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
+             rules = {{ directives = \"\"\"\n{directives}\n\"\"\" }}\n\
+             [upstreams.app]\nendpoints = [\"http://127.0.0.1:9000\"]\n"
+        )
+    };
+    let dir = folder(&[("plain", "")]);
+    let place = dir.path().display();
+    let wrong = format!(
+        "SecAuditLogType Concurrent\nSecAuditLog {place}/plain/audit.log\nSecAuditLog2 {place}/none/audit.log\n\
+         SecAuditLogStorageDir {place}/plain/store\nSecDebugLog {place}/none/debug.log"
+    );
+    let path = dir.path().join("a.toml");
+    std::fs::write(&path, document(&wrong)).expect("writing");
+    let (code, text) = check(&path);
+    for part in [
+        format!("error: SecAuditLog {place}/plain/audit.log: the file cannot be"),
+        format!(
+            "error: SecAuditLog2 {place}/none/audit.log: the file cannot be made: the folder {place}/none does not exist"
+        ),
+        format!(
+            "error: SecAuditLogStorageDir {place}/plain/store: the folder cannot be used: {place}/plain is no folder"
+        ),
+        format!("error: SecDebugLog {place}/none/debug.log: the file cannot be made"),
+    ] {
+        assert!(text.contains(&part), "no {part:?} in:\n{text}");
+    }
+    assert!(text.contains("4 errors"), "{text}");
+    assert_eq!(code, Some(1));
+    let right = format!(
+        "SecAuditLogType Concurrent\nSecAuditLog {place}/audit.log\nSecAuditLogStorageDir {place}/new/store"
+    );
+    std::fs::write(&path, document(&right)).expect("writing");
+    assert_eq!(check(&path).0, Some(0));
+    assert!(!dir.path().join("new").exists() && !dir.path().join("audit.log").exists(), "it only looks");
+}
+
 /// As another user, where the test runs as root.
 #[test]
 fn what_may_not_be_read_is_there() {

@@ -1,6 +1,6 @@
 //! What is served, and where.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::access::RateLimit;
@@ -30,6 +30,17 @@ pub struct Listener {
     pub http3: bool,
     /// Indices into [`Config::sites`](crate::Config::sites) of those it serves, at least one.
     pub sites: Vec<usize>,
+}
+
+impl Listener {
+    /// Whether another socket at `address` would take clients of this one, or could not be there beside it.
+    pub(crate) fn is_on(&self, address: SocketAddr) -> bool {
+        // Without a host an address of IPv6 stands for both families.
+        let covers = |all: IpAddr, one: IpAddr| all.is_unspecified() && (all.is_ipv6() || one.is_ipv4());
+        let (own, other) = (self.address.ip(), address.ip());
+        let is_same_host = own == other || covers(own, other) || covers(other, own);
+        address.port() != 0 && self.address.port() == address.port() && is_same_host
+    }
 }
 
 /// HTTP profiles.
@@ -86,4 +97,38 @@ pub enum AccessLogFormat {
     Json,
     /// As Apache's and nginx's `combined`.
     Combined,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_host_is_on_all_of_its_port() {
+        for (listener, other, expected) in [
+            ("127.0.0.1:80", "127.0.0.1:80", true),
+            ("0.0.0.0:80", "127.0.0.1:80", true),
+            ("127.0.0.1:80", "0.0.0.0:80", true),
+            ("[::]:80", "127.0.0.1:80", true),
+            ("127.0.0.1:80", "[::]:80", true),
+            ("[::]:80", "[::1]:80", true),
+            ("0.0.0.0:80", "[::1]:80", false),
+            ("127.0.0.1:80", "127.0.0.2:80", false),
+            ("0.0.0.0:80", "0.0.0.0:81", false),
+            ("0.0.0.0:0", "127.0.0.1:0", false),
+        ] {
+            let listener = Listener {
+                name: String::new(),
+                address: listener.parse().expect("an address"),
+                tls: None,
+                proxy_protocol: false,
+                half_close: false,
+                compat: Compat::Strict,
+                http2: Http2::default(),
+                http3: false,
+                sites: Vec::new(),
+            };
+            assert_eq!(listener.is_on(other.parse().expect("an address")), expected, "{listener:?} {other}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use portcullis_audit::{Form, Record};
 use portcullis_config::AuditLogLimits;
-use portcullis_engine::{AuditLogFormat, AuditLogType, AuditSettings};
+use portcullis_engine::{AuditLogFormat, AuditLogType, Settings};
 use portcullis_inspect::{AuditSink, Inspector};
 use portcullis_log::{AuditConfig, AuditLimits, AuditLog, AuditSender, QueueLimits, StartError};
 use portcullis_metrics::Registry;
@@ -37,8 +37,7 @@ impl Audit {
 
     /// `inspector` with the logs that its rules ask for, their files opened.
     pub fn attach(&self, inspector: Inspector) -> Result<Inspector, StartError> {
-        let settings = &inspector.plan().settings;
-        let config = config(&settings.audit, settings.modsecurity3);
+        let config = config(&inspector.plan().settings);
         if config.log.is_none() && config.debug_log.is_none() {
             return Ok(inspector);
         }
@@ -70,7 +69,9 @@ impl AuditSink for Sink {
     }
 }
 
-fn config(settings: &AuditSettings, modsecurity3: bool) -> AuditConfig {
+/// The files that these settings of rules ask for, and their form.
+pub fn config(settings: &Settings) -> AuditConfig {
+    let (settings, modsecurity3) = (&settings.audit, settings.modsecurity3);
     let path = |bytes: &Option<Vec<u8>>| {
         bytes.as_deref().map(|bytes| PathBuf::from(String::from_utf8_lossy(bytes).into_owned()))
     };

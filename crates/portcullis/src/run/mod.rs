@@ -8,7 +8,7 @@
 //!      SIGTERM ──> drain workers ──> flush events ──> exit 0
 //! ```
 
-mod audit;
+pub mod audit;
 mod bans;
 mod documents;
 pub mod event_socket;
