@@ -206,7 +206,8 @@ impl Worker {
         self.shared.connections_shed.add(Shed::Idle as usize, ended as u64);
     }
 
-    fn connections_of(&self, key: NetworkKey) -> usize {
+    /// Open connections of a client network.
+    pub(crate) fn connections_of(&self, key: NetworkKey) -> usize {
         self.networks.borrow().get(&key).copied().unwrap_or(0)
     }
 

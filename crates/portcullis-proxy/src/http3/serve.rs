@@ -3,12 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::Reason;
@@ -80,8 +80,10 @@ pub(crate) async fn accept(
             incoming.refuse();
             continue;
         }
-        if open >= most / 2 && incoming.may_retry() {
-            // An address that is not the client's own takes no more room when there is little.
+        let of_network = network.map_or(0, |network| worker.connections_of(network));
+        if is_crowded((open, most), (of_network, generation.caps.network_connections_max))
+            && incoming.may_retry()
+        {
             let _ = incoming.retry();
             continue;
         }
@@ -104,6 +106,12 @@ pub(crate) async fn accept(
     }
     // New clients are refused; a client that hears nothing would wait.
     endpoint.set_server_config(None);
+}
+
+/// Whether a client must show that its address is its own before it gets room. Others could else take all of it, or in the name of a
+/// client network have its connections closed.
+fn is_crowded((open, most): (usize, usize), (of_network, most_of_network): (usize, usize)) -> bool {
+    open >= most / 2 || of_network >= (most_of_network / 8).max(1)
 }
 
 /// The settings of QUIC, made anew when those that they come from have changed.
@@ -156,6 +164,11 @@ async fn serve(
         Err(_) => return tls.quic_handshake(Some(&quinn::ConnectionError::TimedOut)),
     };
     tls.quic_handshake(None);
+    // Not before: until then the address may be that of somebody else, who would be refused for it in an overload.
+    let overload = &worker.shared.overload;
+    if let Some(network) = counted.network() {
+        overload.charge_handshake(overload.key(network), worker.shared.clock(Instant::now()));
+    }
     let client_certificate = tls.asks_clients().then(|| {
         let chain =
             connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
@@ -263,8 +276,7 @@ async fn request(place: Place, resolver: Resolver) {
     let began = Began::now();
     // Of what the library refuses it tells the client itself.
     let Ok(Ok((request, stream))) = timer.run(resolver.resolve_request()).await else {
-        worker.shared.services.metrics.http2.malformed.inc();
-        return;
+        return refused(&worker, peer.ip());
     };
     let metrics = worker.shared.services.metrics.http2.clone();
     let generation = worker.shared.current.load_full();
@@ -274,7 +286,7 @@ async fn request(place: Place, resolver: Resolver) {
         let mut stream = stream;
         stream.stop_sending(h3::error::Code::H3_MESSAGE_ERROR);
         stream.stop_stream(h3::error::Code::H3_MESSAGE_ERROR);
-        return metrics.malformed.inc();
+        return refused(&worker, peer.ip());
     }
     let (send, receive) = stream.split();
     let promised = parts.headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
@@ -317,10 +329,41 @@ async fn request(place: Place, resolver: Resolver) {
     let _ = stream.timer.run(sent).await;
 }
 
+/// Counts a stream that is no request, and charges it as one.
+fn refused(worker: &Worker, peer: IpAddr) {
+    let shared = &worker.shared;
+    shared.services.metrics.http2.malformed.inc();
+    if let Some(network) = worker.network_of(peer) {
+        let account = shared.overload.key(network);
+        shared.overload.charge_request(account, Duration::ZERO, shared.clock(Instant::now()));
+    }
+}
+
 /// As QUIC has no reasons of HTTP/2: the code for why a stream is given up.
 pub(crate) fn code(reason: Reason) -> h3::error::Code {
     match reason {
         Reason::ENHANCE_YOUR_CALM => h3::error::Code::H3_EXCESSIVE_LOAD,
         _ => h3::error::Code::H3_INTERNAL_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_claims_an_address_shows_it_where_there_is_little_room() {
+        for (all, network, expected) in [
+            ((0, 8192), (0, 4096), false),
+            ((4095, 8192), (511, 4096), false),
+            ((4096, 8192), (0, 4096), true),
+            ((600, 8192), (512, 4096), true),
+            ((0, 10), (0, 5), false),
+            ((1, 10), (1, 5), true),
+            // The first of all.
+            ((0, 1), (0, 1), true),
+        ] {
+            assert_eq!(is_crowded(all, network), expected, "{all:?} {network:?}");
+        }
     }
 }
