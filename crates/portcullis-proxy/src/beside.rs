@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use portcullis_inspect::{Inspection, Step};
 use tokio::sync::oneshot;
 
+use crate::allocator;
 use crate::network::{self, Member};
 
 /// Heads and bodies from this size on, decoded, are inspected beside the worker: what is smaller takes less than 20 ms, whatever it is.
@@ -32,6 +33,9 @@ pub(crate) const HEAVY_ACCOUNT_MIN: u64 = 200_000;
 const QUEUED_US: u64 = 5_000;
 /// Longer nothing waits in the queue.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// A thread without work for so long gives memory back.
+const REST: Duration = Duration::from_secs(1);
 
 /// What is to be done with an inspection.
 type Work = Box<dyn FnOnce(&mut Inspection) -> Step + Send>;
@@ -173,6 +177,7 @@ impl Shared {
     /// The next job, when there is one; none at the end.
     fn next(&self) -> Option<Job> {
         let mut queue = self.lock();
+        let mut has_rested = false;
         loop {
             if queue.ended {
                 return None;
@@ -194,7 +199,19 @@ impl Shared {
                 queue.long += usize::from(job.is_long);
                 return Some(job);
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            if has_rested {
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let (again, timeout) =
+                self.changed.wait_timeout(queue, REST).unwrap_or_else(PoisonError::into_inner);
+            queue = again;
+            if timeout.timed_out() {
+                has_rested = true;
+                drop(queue);
+                allocator::touch();
+                queue = self.lock();
+            }
         }
     }
 

@@ -62,6 +62,7 @@ mod access_log;
 mod acme;
 mod affinity;
 mod agents;
+mod allocator;
 mod answer;
 mod beside;
 mod block_page;

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::access::BanFile;
 use crate::acme;
 use crate::agents::Links;
+use crate::allocator;
 use crate::beside::Beside;
 use crate::budget::Budget;
 use crate::buffer::Spares;
@@ -125,6 +126,8 @@ pub(crate) struct Worker {
     /// Buffers of finished inspections, for the next ones.
     #[expect(clippy::vec_box, reason = "they are large, and handed in and out")]
     scratch: RefCell<Vec<Box<Scratch>>>,
+    /// How many of them were there all the time since they were last looked through.
+    scratch_unused: Cell<usize>,
     /// What they remember together.
     memo: Memo,
     connections: Cell<usize>,
@@ -154,6 +157,7 @@ impl Worker {
             pauses: Pauses::default(),
             request_ids: RefCell::default(),
             scratch: RefCell::default(),
+            scratch_unused: Cell::default(),
             memo: Memo::default(),
             connections: Cell::new(0),
             networks: RefCell::default(),
@@ -230,7 +234,18 @@ impl Worker {
 
     /// Buffers for an inspection.
     pub(crate) fn take_scratch(&self) -> Box<Scratch> {
-        self.scratch.borrow_mut().pop().unwrap_or_else(|| Box::new(Scratch::sharing(&self.memo)))
+        let mut kept = self.scratch.borrow_mut();
+        let scratch = kept.pop().unwrap_or_else(|| Box::new(Scratch::sharing(&self.memo)));
+        self.scratch_unused.set(self.scratch_unused.get().min(kept.len()));
+        scratch
+    }
+
+    /// Gives up half of the buffers that were not needed since the last time: large bodies have made them large.
+    fn drop_unused_scratch(&self) {
+        let mut kept = self.scratch.borrow_mut();
+        let unused = self.scratch_unused.get().min(kept.len());
+        drop(kept.drain(..unused / 2));
+        self.scratch_unused.set(kept.len());
     }
 
     /// Gives buffers back. A few are kept: as many as inspections run at one time in ordinary traffic.
@@ -274,6 +289,8 @@ impl Worker {
             self.pool.borrow_mut().sweep(now);
             self.sessions.borrow_mut().sweep(now);
             self.agents.sweep();
+            self.drop_unused_scratch();
+            allocator::touch();
         }
     }
 }

@@ -61,6 +61,37 @@ fn the_admin_listener_answers_to_no_foreign_name() {
     assert_eq!(status("/healthz", "evil.example"), 200, "probes ask under any name");
 }
 
+/// What a flood of large bodies has taken goes back to the system, also where no other request comes.
+#[test]
+fn memory_comes_back_after_a_flood() {
+    let app = application(|_| says("hello"));
+    let served = Served::start_site(&app, "mode = \"semantic\"", "");
+    assert_eq!(served.get("/").status(), 200);
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", served.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() / 1024
+    };
+    let before = memory();
+    let body = "a=b&".repeat(250_000);
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
+        body.len() + 1
+    );
+    let clients: Vec<TcpStream> = (0..60)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address).unwrap();
+            stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+            // What is beyond the client's share of memory is not read.
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+            stream
+        })
+        .collect();
+    until(|| memory() > before + 60);
+    drop(clients);
+    until(|| memory() <= before + 30);
+}
+
 /// It says why, and serves on when there are some again.
 #[test]
 fn without_descriptors_it_says_so() {
