@@ -10,7 +10,9 @@
 //! neither one attacker nor many small ones can take from a network what they have themselves.
 //!
 //! Nobody is refused for what nobody is charged with: if all accounts together make less than a quarter of a core, something else keeps the workers, and
-//! refusing those who have the largest of small accounts would not help. A network that takes less than a hundredth of a core is never refused.
+//! refusing those who have the largest of small accounts would not help. A network that takes less than a hundredth of a core is never refused, nor is
+//! one that takes less than a quarter of it with requests that are all cheap: many visitors behind one address are not what an overload of a hundred
+//! networks with a few expensive messages each is about.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -36,6 +38,8 @@ const REQUEST_US: f64 = 20.0;
 const HANDSHAKE_US: f64 = 300.0;
 /// Networks that cost less than this part of a core are never refused.
 const SHARE_MIN: f64 = 0.01;
+/// Nor those that cost less than this part of a core if all their requests are cheap: each that is refused costs about as much as it saves.
+const CHEAP_SHARE_MIN: f64 = 0.25;
 /// If all networks together cost less than this part of a core, it is not for them that workers are late.
 const EXPLAINED_MIN: f64 = 0.25;
 /// An account of one core.
@@ -140,7 +144,7 @@ impl Overload {
 
     /// From which size on messages of the network are inspected beside the workers.
     pub(crate) fn large_from(&self, key: Key, now: u64) -> u64 {
-        if self.expensive_until.load(Relaxed) > now && self.expensive.get(key, now).is_some() {
+        if self.is_expensive(key, now) {
             return 0;
         }
         match self.is_overloaded() {
@@ -224,7 +228,16 @@ impl Overload {
     /// Whether the network has cost too much lately for more of it to be taken.
     pub(crate) fn is_too_much(&self, key: Key, now: u64) -> bool {
         let most = self.account_max.load(Relaxed);
-        most != UNLIMITED && self.account(key, now) > most
+        if most == UNLIMITED {
+            return false;
+        }
+        let account = self.account(key, now);
+        account > most && (self.is_expensive(key, now) || account as f64 > CORE * CHEAP_SHARE_MIN)
+    }
+
+    /// The network is known for expensive inspections.
+    fn is_expensive(&self, key: Key, now: u64) -> bool {
+        self.expensive_until.load(Relaxed) > now && self.expensive.get(key, now).is_some()
     }
 
     /// Counts what is refused for that.
@@ -376,10 +389,10 @@ mod tests {
         let mut now = SECOND;
         for tick in 0..200 {
             now += TICK.as_nanos() as u64;
-            // A fifth of a core, and eight cores by all the others.
-            for (network, took) in attackers.iter().map(|network| (*network, 1)).chain([(honest, 10)]) {
+            // A fifth of a core, and twenty cores by all the others, by messages that are expensive.
+            for (network, took) in attackers.iter().map(|network| (*network, 5)).chain([(honest, 20)]) {
                 if !overload.is_too_much(network, now) {
-                    overload.charge_inspection(network, MILLI * took, now);
+                    overload.charge_inspection(network, MILLI * took / 2, now);
                 }
             }
             overload.worker_came(tick % 2, if tick < 40 { MILLI } else { 100 * MILLI }, now);
@@ -388,7 +401,33 @@ mod tests {
         let kept = overload.account(honest, now);
         assert!(overload.is_overloaded() && kept * 10 >= largest * 9, "{kept} and {largest}");
         let share = CORE * SHARE_MIN;
-        assert!(largest as f64 <= share * 1.1, "{largest}");
+        assert!(largest as f64 <= share * 1.2, "{largest}");
+    }
+
+    #[test]
+    fn cheap_requests_are_not_refused_for_expensive_ones() {
+        let overload = overload(50 * MILLI);
+        let honest = key(&overload, "192.0.2.1");
+        let attackers: Vec<Key> =
+            (0..100).map(|number| key(&overload, &format!("198.51.{number}.1"))).collect();
+        let mut now = SECOND;
+        let mut refused = 0;
+        for tick in 0..100 {
+            now += TICK.as_nanos() as u64;
+            // A fifth of a core by ten requests, and five cores by all the others.
+            for _ in 0..10 {
+                overload.charge_request(honest, MILLI, now);
+            }
+            for network in &attackers {
+                match overload.is_too_much(*network, now) {
+                    true => refused += 1,
+                    false => overload.charge_inspection(*network, MILLI * 5 / 2, now),
+                }
+            }
+            overload.worker_came(tick % 2, 100 * MILLI, now);
+            assert!(!overload.is_too_much(honest, now), "{tick}");
+        }
+        assert!(refused > 1_000, "{refused}");
     }
 
     #[test]
