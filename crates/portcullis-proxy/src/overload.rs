@@ -1,18 +1,20 @@
 //! What each client network costs of the processor, and whose requests are refused while workers come late.
 //!
-//! A network's account is what its requests have cost lately, in microseconds; it decays by half in 1.4 seconds. Kept in a [`Table`] as the
-//! time at which the account will have decayed to nothing, so a full set of the table forgets the network that costs least, and no
-//! account needs to be looked after.
+//! A network's account is what its requests have cost lately, in microseconds; it decays by half in 1.4 seconds. Kept
+//! in a [`Table`] as the time at which the account will have decayed to nothing, so a full set of the table forgets the
+//! network that costs least, and no account needs to be looked after.
 //!
-//! A worker is late if it comes to its chores after their time, for work of its own: what it waits for other programs does not count. While one
-//! is later than `limits.overload_lag` time after time, the networks together are to cost less by the same part, and each of them may cost as much as
-//! any other: those that cost less than that fair share keep all of it, and requests of those beyond it are refused before anything is inspected. So
-//! neither one attacker nor many small ones can take from a network what they have themselves.
+//! A worker is late if it comes to its chores after their time, for work of its own: what it waits for other programs
+//! does not count. While one is later than `limits.overload_lag` time after time, the networks together are to cost
+//! less by the same part, and each of them may cost as much as any other: those that cost less than that fair share
+//! keep all of it, and requests of those beyond it are refused before anything is inspected. So neither one attacker
+//! nor many small ones can take from a network what they have themselves.
 //!
-//! Nobody is refused for what nobody is charged with: if all accounts together make less than a quarter of a core, something else keeps the workers, and
-//! refusing those who have the largest of small accounts would not help. A network that takes less than a hundredth of a core is never refused, nor is
-//! one that takes less than a quarter of it with requests that are all cheap: many visitors behind one address are not what an overload of a hundred
-//! networks with a few expensive messages each is about.
+//! Nobody is refused for what nobody is charged with: if all accounts together make less than a quarter of a core,
+//! something else keeps the workers, and refusing those who have the largest of small accounts would not help. A
+//! network that takes less than a hundredth of a core is never refused, nor is one that takes less than a quarter of it
+//! with requests that are all cheap: many visitors behind one address are not what an overload of a hundred networks
+//! with a few expensive messages each is about.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,7 +40,8 @@ const REQUEST_US: f64 = 20.0;
 const HANDSHAKE_US: f64 = 300.0;
 /// Networks that cost less than this part of a core are never refused.
 const SHARE_MIN: f64 = 0.01;
-/// Nor those that cost less than this part of a core if all their requests are cheap: each that is refused costs about as much as it saves.
+/// Nor those that cost less than this part of a core if all their requests are cheap: each that is refused costs about
+/// as much as it saves.
 const CHEAP_SHARE_MIN: f64 = 0.25;
 /// If all networks together cost less than this part of a core, it is not for them that workers are late.
 const EXPLAINED_MIN: f64 = 0.25;
@@ -186,8 +189,8 @@ impl Overload {
         self.set_account_max(before, after)
     }
 
-    /// What each network may cost so that all together, now up to `known` each, cost `part` of what they do. None if that is too little to be why a
-    /// worker is late.
+    /// What each network may cost so that all together, now up to `known` each, cost `part` of what they do. None if
+    /// that is too little to be why a worker is late.
     fn fair_share(&self, known: f64, part: f64, now: u64) -> Option<f64> {
         let mut steps = [(0_usize, 0.0_f64); STEPS];
         let (mut networks, mut total) = (0, 0.0);
@@ -379,7 +382,8 @@ mod tests {
         }
     }
 
-    /// Many networks of an attacker that cost less than one that is honest take from it no more than what they have themselves.
+    /// Many networks of an attacker that cost less than one that is honest take from it no more than what they have
+    /// themselves.
     #[test]
     fn many_light_networks_leave_others_their_share() {
         let overload = overload(50 * MILLI);

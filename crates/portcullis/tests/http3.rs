@@ -46,6 +46,11 @@ impl Front {
     }
 }
 
+/// The stream ended with an answer that says this.
+fn answers(ended: &Ended, text: &[u8]) -> bool {
+    matches!(ended, Ended::Answered(answer) if answer.windows(text.len()).any(|part| part == text))
+}
+
 fn request(method: &str, target: &str) -> http::request::Builder {
     Request::builder().method(method).uri(format!("https://localhost{target}"))
 }
@@ -173,7 +178,8 @@ fn pseudo_headers_stand_once_and_first() {
     );
 }
 
-/// A DATA frame without content is none that ends a body, and one that nobody knows is none at all, wherever they are cut.
+/// A DATA frame without content is none that ends a body, and one that nobody knows is none at all, wherever they are
+/// cut.
 #[test]
 fn bodies_are_whole_whatever_frames_they_come_in() {
     let front = Front::start(
@@ -193,7 +199,7 @@ fn bodies_are_whole_whatever_frames_they_come_in() {
         grease,
     ]
     .concat();
-    let whole = |ended: &Ended| matches!(ended, Ended::Answered(answer) if answer.windows(11).any(|part| part == b"body=q=one."));
+    let whole = |ended: &Ended| answers(ended, b"body=q=one.");
     let ended = client.raw(&bytes, true).unwrap();
     assert!(whole(&ended), "{ended:?}");
     let pieces: Vec<&[u8]> = bytes.chunks(1).collect();
@@ -224,7 +230,7 @@ fn a_frame_that_is_cut_off_ends_nothing() {
         for pause in [0, 100] {
             let client = front.client();
             let ended = client.raw_pieces(&[&post, cut], Duration::from_millis(pause), true);
-            let is_well = matches!(&ended, Ok(Ended::Answered(answer)) if answer.windows(4).any(|part| part == b"well"));
+            let is_well = ended.as_ref().is_ok_and(|ended| answers(ended, b"well"));
             assert!(!is_well, "{cut:02x?} {ended:?}");
         }
     }
@@ -287,7 +293,8 @@ fn tunnels_and_streams_without_meaning_go_nowhere() {
             matches!(&ended, Ended::Answered(answer) if answer.windows(4).any(|part| part == b"well"));
         assert!(!is_well && !matches!(ended, Ended::Closed(_)), "{lines:02x?} {ended:?}");
     }
-    // Of push, of WebTransport, reserved ones, with and without a whole type; more of them than there may be at one time.
+    // Of push, of WebTransport, reserved ones, with and without a whole type; more of them than there may be at one
+    // time.
     for _ in 0..20 {
         for kind in [&b"\x01\x05"[..], b"\x40\x54\x00", b"\x21", b"\xc0\x00", b""] {
             client.one_way(kind).unwrap();
@@ -319,7 +326,7 @@ fn a_body_in_tiny_frames_is_not_read_ahead() {
             std::thread::sleep(Duration::from_millis(20));
         }
         let ended = sent.join().unwrap().unwrap();
-        let is_whole = matches!(&ended, Ended::Answered(answer) if answer.windows(13).any(|part| part == b"2097152 bytes"));
+        let is_whole = answers(&ended, b"2097152 bytes");
         assert!(is_whole, "{ended:?}");
         most
     });

@@ -108,8 +108,8 @@ pub(crate) async fn accept(
     endpoint.set_server_config(None);
 }
 
-/// Whether a client must show that its address is its own before it gets room. Others could else take all of it, or in the name of a
-/// client network have its connections closed.
+/// Whether a client must show that its address is its own before it gets room. Others could else take all of it, or in
+/// the name of a client network have its connections closed.
 fn is_crowded((open, most): (usize, usize), (of_network, most_of_network): (usize, usize)) -> bool {
     open >= most / 2 || of_network >= (most_of_network / 8).max(1)
 }
