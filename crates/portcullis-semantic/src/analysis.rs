@@ -289,6 +289,15 @@ impl Analysis {
         self.findings.retain(|found| (found.value as usize) < from || !classes.contains(&found.class));
     }
 
+    /// What was found in texts of XML from value number `from` on counts for nothing.
+    pub(crate) fn excuse_texts_from(&mut self, from: usize) {
+        let Analysis { findings, values, .. } = self;
+        findings.retain(|found| {
+            let value = values.get(found.value as usize);
+            (found.value as usize) < from || value.is_none_or(|value| value.place != Place::XmlText)
+        });
+    }
+
     /// Takes back what was found in the name of a file, value number `name`, if its contents, all of it, show that it means no harm.
     pub(crate) fn excuse_name(&mut self, name: usize, contents: &[u8]) {
         let is_name = |found: &Finding| found.value as usize == name && upload::is_server_name(found);

@@ -59,10 +59,10 @@ impl Analysis {
             self.work.allow_body(inflated.len(), wire);
             let is_typed =
                 Processor::by_media_type(content_type).is_some() || protobuf::is_type(content_type);
-            if is_typed || inflated.len() <= PACKED_VALUE_BYTES_MAX || sniff(&inflated).is_some() {
+            if is_typed || inflated.len() <= PACKED_VALUE_BYTES_MAX {
                 self.body(detectors, content_type, &inflated, is_whole, None);
             } else {
-                self.packed_file(detectors, &inflated);
+                self.packed(detectors, content_type, &inflated, is_whole);
             }
             if is_all {
                 return;
@@ -71,6 +71,34 @@ impl Analysis {
         }
         self.work.allow_body(body.len(), wire);
         self.body(detectors, content_type, body, is_whole, parsed);
+    }
+
+    /// Contents that came packed, and nothing says what they are. JSON, XML and forms are values, as programs send them that pack
+    /// what they report; anything else is a file. What only begins as JSON or XML is a file, too, and has the values that a
+    /// reader takes who does not wait for its end.
+    fn packed(&mut self, detectors: &Detectors, content_type: &[u8], contents: &[u8], is_whole: bool) {
+        let processor = match sniff(contents) {
+            Some(Processor::Xml) if document::is_no_xml(contents) => None,
+            Some(processor @ (Processor::Json | Processor::Xml)) => Some(processor),
+            Some(_) => return self.body(detectors, content_type, contents, is_whole, None),
+            None => None,
+        };
+        let Some(processor) = processor else { return self.packed_file(detectors, contents) };
+        self.look(detectors, Location::of(Place::RawBody), contents);
+        let mut sink = Leaves::new(self, detectors, place(processor));
+        let mut parser = parser(processor, content_type);
+        parser.feed(contents, &mut sink);
+        let report = parser.finish(&mut sink);
+        let closed = sink.closed();
+        if report.error.is_none() {
+            sink.flush();
+        } else if processor == Processor::Xml {
+            // Of an element that does not end nobody has the value.
+            self.excuse_texts_from(closed);
+        }
+        if report.error.is_some() && !(processor == Processor::Json && self.json_lines(detectors, contents)) {
+            self.packed_file(detectors, contents);
+        }
     }
 
     /// A file that is packed: who takes it keeps it as one. Code in it is code all the same.

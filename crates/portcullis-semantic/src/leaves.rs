@@ -135,6 +135,8 @@ pub(crate) struct Open {
     spare: Vec<u8>,
     /// The number of the value that the name of the open file is, if something was found in it.
     file_name: usize,
+    /// How many values had findings when the last XML element ended.
+    closed: usize,
 }
 
 impl<'a> Leaves<'a> {
@@ -155,6 +157,11 @@ impl<'a> Leaves<'a> {
     /// What has begun, for [`going_on`](Leaves::going_on).
     pub fn into_open(self) -> Open {
         self.open
+    }
+
+    /// How many values have findings, see [`Analysis::values_len`], that stand before the end of some XML element.
+    pub fn closed(&self) -> usize {
+        self.open.closed
     }
 
     /// A name that is more than a word may be a text that its first `=` cut in two.
@@ -286,6 +293,7 @@ impl BodySink for Leaves<'_> {
 
     fn xml_end(&mut self, _name: &[u8]) {
         self.flush();
+        self.open.closed = self.analysis.values_len();
     }
 
     fn xml_comment(&mut self, text: &[u8]) {

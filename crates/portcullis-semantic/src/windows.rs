@@ -101,7 +101,7 @@ impl Windows {
                 return analysis.look(detectors, location, bytes);
             }
             // Streams of objects and the like show themselves where they begin.
-            Behind::Code | Behind::CodeAndTexts if is_first => {
+            Behind::Code | Behind::CodeAndTexts | Behind::OnlyCode if is_first && !self.is_text => {
                 analysis.look(detectors, Location { place: Place::Text, ..location }, bytes);
             }
             Behind::Code | Behind::CodeAndTexts if self.is_text => {

@@ -214,6 +214,64 @@ fn honest_bodies_that_are_no_text() {
     assert!(refused.is_empty(), "{} of {count}\n{}", refused.len(), refused.join("\n"));
 }
 
+/// Packed with gzip, and nothing says so.
+fn gzip(contents: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(contents).unwrap();
+    packer.finish().unwrap()
+}
+
+/// What is packed is a file, whatever it begins with: texts in it are no values. Values that a program packed are.
+#[test]
+fn packed_files() {
+    let mut random = Random(11);
+    for begin in ["{", "[", "<div>", "<entry>", "<a><b/><c>", "{'name': ", "\u{feff}{", "plain "] {
+        for size in [1_200, 5_000, 70_000, 300_000] {
+            let text = random.text(size);
+            let lines = b"\n; cat /usr/bin/id\nselect name from users where id= 1 or 1=1 --\n";
+            let body = gzip(&[begin.as_bytes(), &text, lines, &text].concat());
+            for content_type in ["", "text/plain", "image/png", "application/gzip"] {
+                let found = verdict(Level::Balanced, content_type, &body);
+                assert_eq!(found, None, "{begin} {size} {content_type}");
+            }
+        }
+    }
+    let filler = "word ".repeat(300);
+    let attack = "x' UNION SELECT user,password FROM users-- -";
+    for (values, want) in [
+        (format!("{{\"a\":\"{filler}\",\"b\":\"{attack}\"}}"), "sqli"),
+        // A reader that takes what it has got does not wait for the end.
+        (format!("{{\"a\":\"{filler}\",\"b\":\"{attack}\"}} and more"), "sqli"),
+        (format!("{{\"a\":\"{attack}\",\"b\":\"{filler}\", and no end"), "sqli"),
+        (format!("{{\"a\":\"{filler}\"}}\n{{\"a\":\"{attack}\"}}\n"), "sqli"),
+        (format!("<a><b>{filler}</b><b>{attack}</b></a>"), "sqli"),
+        (format!("<a><b>{filler}</b><b>{attack}</b> and no end"), "sqli"),
+        (format!("<a><b c=\"{attack}\">{filler}"), "sqli"),
+        (format!("a={}&b=x'+UNION+SELECT+user,password+FROM+users--+-", filler.replace(' ', "+")), "sqli"),
+        (format!("<!DOCTYPE a [<!ENTITY x SYSTEM \"file:///etc/passwd\">]><a>&x;{filler}"), "xxe"),
+    ] {
+        assert_eq!(class("", &gzip(values.as_bytes())), want, "{}", values.replace(&filler, "..."));
+    }
+}
+
+/// Code, scripts and objects are live in a packed file, too, wherever they stand.
+#[test]
+fn live_code_in_packed_files() {
+    let mut random = Random(12);
+    let (text, noise) = (random.text(80_000), random.bytes(80_000));
+    let object = b"\xAC\xED\0\x05sr\0\x11java.util.HashMap\x05\x07\xDA\xC1\xC3\x16\x60\xD1\x03\0\x02F\0\x0AloadFactorI\0\tthresholdxpsr\0:org.apache.commons.collections.functors.InvokerTransformer";
+    for at in [0, 3_000, 65_530, 70_000] {
+        for (begin, around) in [("", &text), ("{", &text), ("<div>", &text), ("<a>", &text), ("", &noise)] {
+            let file = [begin.as_bytes(), &around[..at], SHELL, &around[at..]].concat();
+            assert_ne!(class("", &gzip(&file)), "", "{begin} at {at}");
+        }
+    }
+    for tail in [&noise[..3_000], &[0; 2_000]] {
+        assert_eq!(class("", &[&object[..], tail].concat()), "deserialization");
+        assert_eq!(class("", &gzip(&[&object[..], tail].concat())), "deserialization");
+    }
+}
+
 const SHELL: &[u8] = b"<?php system($_GET['cmd']); ?>";
 
 /// An interpreter finds its code behind any bytes; so do we.
