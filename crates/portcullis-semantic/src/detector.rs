@@ -172,6 +172,12 @@ impl Found<'_> {
         self.work.charge(bytes.max(tokens.saturating_mul(TOKEN_BYTES)) + READING_BYTES)
     }
 
+    /// What is left of the allowance, in bytes.
+    pub fn left(&self) -> usize {
+        let (done, allowed) = self.work.done();
+        usize::try_from(allowed.saturating_sub(done)).unwrap_or(usize::MAX)
+    }
+
     fn push(&mut self, kind: KindId, span: Span, mentioned: bool) {
         let Some(about) = self.kinds.get(usize::from(kind.0)) else {
             debug_assert!(false, "a kind that is not in the detector's list");

@@ -170,3 +170,31 @@ fn units_bound_the_time_and_the_time_is_linear() {
         assert!(many < 3.0 * few + 300.0, "{unit}: {few:.0} ns a byte, {many:.0} in a longer text");
     }
 }
+
+/// Units behind whose quotes, words or braces the end of a comment or of a string is looked for, which may be that of the text.
+const FAR: &[&str] = &[
+    "x5c`!#<$",
+    "{spaw&#x61;n#",
+    "'case\\\"",
+    "'case `",
+    "1 case\\\" ",
+    "'!/*",
+    ">$(",
+    "/*{)",
+    "{",
+    "hr+'../--",
+    "\"!#",
+    "'case q",
+];
+
+/// What looks ahead finds far away is looked for once, or charged.
+#[test]
+fn far_ends_are_not_looked_for_again_and_again() {
+    let mut analysis = Analysis::new();
+    for unit in FAR {
+        let [short, long] = [64 << 10, 1 << 20].map(|bytes: usize| unit.repeat(bytes / unit.len()));
+        let ((few, _), (many, _)) = (cost(&mut analysis, &short), cost(&mut analysis, &long));
+        let (few, many) = (few / short.len() as f64, many / long.len() as f64);
+        assert!(many < 2.0 * few + 300.0, "{unit}: {few:.0} ns a byte, {many:.0} in a longer text");
+    }
+}

@@ -1,3 +1,6 @@
+use std::cell::Cell;
+use std::rc::Rc;
+
 use memchr::{memchr, memchr2, memmem};
 use portcullis_types::Span;
 
@@ -10,6 +13,42 @@ pub const BRACKET_BYTES_MAX: usize = 128;
 /// How far the end of `$$..$$` and `q'[..]'` is looked for: what does not close is looked for again and again.
 const STRING_WINDOW_BYTES_MAX: usize = 256;
 
+/// Longer strings, names in quotes and comments are counted, see [`Reads`].
+const NEAR_BYTES_MAX: usize = 128;
+/// So many bytes in which one sign is looked for cost what one costs that is read.
+const BYTES_SEARCHED: usize = 16;
+/// The same for strings, where each escape stops the search.
+const STRING_BYTES_SEARCHED: usize = 2;
+
+/// What readings of one text share, looks ahead among them: what they found once, and how far they went for the ends of strings and
+/// comments. Such an end may be as far as that of the text, and be looked for from anywhere.
+#[derive(Debug, Default)]
+pub struct Reads {
+    /// From the one place to the other there is no line end.
+    line: Cell<(usize, usize)>,
+    /// No `*/`.
+    comment: Cell<(usize, usize)>,
+    cost: Cell<usize>,
+}
+
+impl Reads {
+    /// What strings and comments cost that were longer than near, in bytes that are read one by one.
+    pub fn cost(&self) -> usize {
+        self.cost.get()
+    }
+
+    /// Counts anew.
+    pub fn forget_cost(&self) {
+        self.cost.set(0);
+    }
+
+    fn charge(&self, bytes: usize, searched: usize) {
+        if bytes > NEAR_BYTES_MAX {
+            self.cost.set(self.cost.get().saturating_add(bytes / searched));
+        }
+    }
+}
+
 /// Reads tokens from `text`; an iterator that ends with the text.
 #[derive(Clone, Debug)]
 pub struct Lexer<'t> {
@@ -19,12 +58,46 @@ pub struct Lexer<'t> {
     version_comments: u32,
     /// No `*/` from here on: an unclosed comment is found once, not at each `/*`.
     no_comment_end: bool,
+    reads: Option<Rc<Reads>>,
 }
 
 impl<'t> Lexer<'t> {
     /// Starts at byte `at` of `text`.
     pub fn new(text: &'t [u8], at: usize) -> Lexer<'t> {
-        Lexer { text, at: at.min(text.len()), version_comments: 0, no_comment_end: false }
+        Lexer { text, at: at.min(text.len()), version_comments: 0, no_comment_end: false, reads: None }
+    }
+
+    /// The same, sharing what it finds with other readings of the text.
+    pub fn sharing(text: &'t [u8], at: usize, reads: &Rc<Reads>) -> Lexer<'t> {
+        Lexer { reads: Some(reads.clone()), ..Lexer::new(text, at) }
+    }
+
+    /// Where the first of what `find` looks for stands behind `from`, unless it is known.
+    fn far(
+        &self,
+        from: usize,
+        known: impl Fn(&Reads) -> &Cell<(usize, usize)>,
+        find: impl Fn(&[u8]) -> Option<usize>,
+    ) -> usize {
+        let text = self.text.get(from..).unwrap_or_default();
+        let Some(reads) = self.reads.as_deref() else {
+            return find(text).map_or(self.text.len(), |found| from + found);
+        };
+        let (begin, end) = known(reads).get();
+        if (begin..end).contains(&from) {
+            return end;
+        }
+        let end = find(text).map_or(self.text.len(), |found| from + found);
+        reads.charge(end - from.min(end), BYTES_SEARCHED);
+        known(reads).set((from, end));
+        end
+    }
+
+    fn charge(&self, (kind, end): (TokenKind, usize), searched: usize) -> (TokenKind, usize) {
+        if let Some(reads) = self.reads.as_deref() {
+            reads.charge(end.saturating_sub(self.at), searched);
+        }
+        (kind, end)
     }
 
     /// Where the next token is looked for.
@@ -197,17 +270,19 @@ impl<'t> Lexer<'t> {
             if is_escape {
                 at += 2;
             } else {
-                return (TokenKind::String { quote, closed: true }, at + 1);
+                return self
+                    .charge((TokenKind::String { quote, closed: true }, at + 1), STRING_BYTES_SEARCHED);
             }
         }
-        (TokenKind::String { quote, closed: false }, self.text.len())
+        self.charge((TokenKind::String { quote, closed: false }, self.text.len()), STRING_BYTES_SEARCHED)
     }
 
     fn quoted_name(&self, from: usize, close: u8) -> (TokenKind, usize) {
-        match self.text.get(from..).and_then(|rest| memchr(close, rest)) {
+        let token = match self.text.get(from..).and_then(|rest| memchr(close, rest)) {
             Some(found) => (TokenKind::QuotedName(true), from + found + 1),
             None => (TokenKind::QuotedName(false), self.text.len()),
-        }
+        };
+        self.charge(token, BYTES_SEARCHED)
     }
 
     fn bracketed(&self) -> (TokenKind, usize) {
@@ -257,7 +332,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn line_end(&self) -> usize {
-        memchr2(b'\n', b'\r', &self.text[self.at..]).map_or(self.text.len(), |found| self.at + found)
+        self.far(self.at, |reads| &reads.line, |text| memchr2(b'\n', b'\r', text))
     }
 
     fn block_comment(&mut self) -> (TokenKind, usize) {
@@ -276,10 +351,13 @@ impl<'t> Lexer<'t> {
         }
         let end = match self.no_comment_end {
             true => None,
-            false => memmem::find(&self.text[inner..], b"*/"),
+            false => {
+                let end = self.far(inner, |reads| &reads.comment, |text| memmem::find(text, b"*/"));
+                (end < self.text.len()).then_some(end)
+            }
         };
         match end {
-            Some(found) => (TokenKind::Comment(Comment::Block(true)), inner + found + 2),
+            Some(found) => (TokenKind::Comment(Comment::Block(true)), found + 2),
             None => {
                 self.no_comment_end = true;
                 (TokenKind::Comment(Comment::Block(false)), self.text.len())

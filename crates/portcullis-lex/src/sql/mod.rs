@@ -25,6 +25,6 @@ mod lexer;
 mod token;
 mod word;
 
-pub use lexer::{BRACKET_BYTES_MAX, Lexer};
+pub use lexer::{BRACKET_BYTES_MAX, Lexer, Reads};
 pub use token::{Comment, Operator, Token, TokenKind};
 pub use word::Word;

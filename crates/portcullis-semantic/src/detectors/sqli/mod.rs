@@ -151,6 +151,7 @@ impl Detector for Sqli {
             is_document: input.document.is_file,
         };
         let mut walk = Walk::new(text, &self.names, field);
+        walk.may_read(found.left());
         walk.run();
         let is_spent = !found.may_walk(walk.bytes_read(), walk.tokens_read());
         if walk.is_ordinary_statement() && purpose::takes_statements(location) {
@@ -207,6 +208,7 @@ impl Sqli {
                     continue;
                 }
                 place.is_literal |= of_list.binary_search(&place.at).is_ok();
+                walk.may_read(found.left());
                 walk.run_behind(quote, place);
                 if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                     return;
@@ -220,6 +222,7 @@ impl Sqli {
             // Behind PostgreSQL's dollar quotes.
             for at in memchr::memmem::find_iter(text, b"$$") {
                 if walk::may_follow_quote(&text[at + 2..]) {
+                    walk.may_read(found.left());
                     walk.run_behind(b'$', quotes::Place { at: at + 1, ..quotes::Place::default() });
                     if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                         return;

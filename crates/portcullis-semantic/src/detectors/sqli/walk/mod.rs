@@ -17,8 +17,9 @@ mod statement;
 mod words;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
-use portcullis_lex::sql::{Lexer, Token, TokenKind, Word};
+use portcullis_lex::sql::{Lexer, Reads, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use self::ahead::Ahead;
@@ -131,6 +132,10 @@ pub(super) struct Walk<'t, 'n> {
     text: &'t [u8],
     names: &'n Names,
     lexer: Lexer<'t>,
+    /// What looks ahead found and cost, with those of other readings of the text.
+    reads: Rc<Reads>,
+    /// What they may cost in this reading.
+    reads_max: usize,
     /// What [`Walk::peek`] saw: it is asked several times at each name.
     ahead: RefCell<Option<Ahead<'t>>>,
     start: Start,
@@ -206,10 +211,13 @@ const FRAME: Frame = Frame {
 };
 impl<'t, 'n> Walk<'t, 'n> {
     pub fn new(text: &'t [u8], names: &'n Names, field: Field<'n>) -> Walk<'t, 'n> {
+        let reads = Rc::default();
         Walk {
             text,
             names,
-            lexer: Lexer::new(text, 0),
+            lexer: Lexer::sharing(text, 0, &reads),
+            reads,
+            reads_max: usize::MAX,
             ahead: RefCell::new(None),
             start: Start::Raw,
             begun: 0,
@@ -255,6 +263,7 @@ impl<'t, 'n> Walk<'t, 'n> {
     /// Forgets the reading, but not what it was found to be worth.
     pub fn reset(&mut self) {
         self.read = 0;
+        self.reads.forget_cost();
         self.all_kinds = 0;
         self.first_kinds = 0;
         self.is_inside = false;
@@ -293,6 +302,11 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.compares_by_word = false;
     }
 
+    /// What looks ahead may cost in the readings that follow; one in which they cost more ends.
+    pub fn may_read(&mut self, bytes: usize) {
+        self.reads_max = bytes;
+    }
+
     /// Walks behind a quote.
     pub fn run_behind(&mut self, quote: u8, place: Place) {
         self.reset();
@@ -312,7 +326,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.start = start;
         self.begun = from;
         self.from = from;
-        self.lexer = Lexer::new(self.text, from);
+        self.lexer = Lexer::sharing(self.text, from, &self.reads);
         *self.ahead.get_mut() = None;
         if start != Start::Raw {
             self.expect = Expect::Operator;
@@ -340,7 +354,8 @@ impl<'t, 'n> Walk<'t, 'n> {
             if fits && !is_comment {
                 self.cut = None;
             }
-            if self.ended || !fits && !self.violation(token) || self.is_idle() {
+            let is_spent = self.reads.cost() > self.reads_max;
+            if self.ended || !fits && !self.violation(token) || self.is_idle() || is_spent {
                 break;
             }
         }
@@ -368,9 +383,9 @@ impl<'t, 'n> Walk<'t, 'n> {
         }
     }
 
-    /// Bytes that the walk has read.
+    /// Bytes that the walk has read, or that cost as much.
     pub fn bytes_read(&self) -> usize {
-        self.lexer.position() - self.begun
+        (self.lexer.position() - self.begun).saturating_add(self.reads.cost())
     }
 
     /// Tokens that the walk has read.
@@ -450,7 +465,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             };
             let is_apostrophe = at > 0 && self.text[at - 1].is_ascii_alphanumeric();
             if !is_apostrophe && !self.without_end[number] {
-                let string = Lexer::new(self.text, at).next().map(|token| token.kind);
+                let string = Lexer::sharing(self.text, at, &self.reads).next().map(|token| token.kind);
                 self.without_end[number] = matches!(
                     string,
                     Some(TokenKind::String { closed: false, .. } | TokenKind::QuotedName(false))
@@ -460,7 +475,7 @@ impl<'t, 'n> Walk<'t, 'n> {
                 return;
             }
             at += 1;
-            self.lexer = Lexer::new(self.text, at);
+            self.lexer = Lexer::sharing(self.text, at, &self.reads);
         }
     }
 
