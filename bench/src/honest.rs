@@ -13,6 +13,8 @@ use crate::worst::gzip;
 
 /// Shorter messages need the part that any message has.
 const SHORT_BYTES_MAX: usize = 1_024;
+/// What any message has, of rules and of detectors: the rest comes with its bytes.
+const SPARE: [u64; 2] = [2_000_000, portcullis_semantic::limits::WORK_SPARE];
 /// A text is sent in pieces of so many bytes, too.
 const PIECES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, usize::MAX];
 
@@ -42,6 +44,7 @@ struct Needs {
     detector_units: Most,
     us_per_kb: Most,
     wire_units: [Most; 2],
+    beyond_spare: [Most; 2],
     ns_per_unit: Most,
     us: f64,
     bytes: f64,
@@ -98,6 +101,11 @@ impl Needs {
         self.detectors.see(part(verdict.detector_work), which);
         self.rules_spent += usize::from(verdict.work.0 > verdict.work.1);
         self.detectors_spent += usize::from(verdict.detector_work.0 > verdict.detector_work.1);
+        for ((most, spare), (done, _)) in
+            self.beyond_spare.iter_mut().zip(SPARE).zip([verdict.work, verdict.detector_work])
+        {
+            most.see(done.saturating_sub(spare) as f64 / message.bytes() as f64, which);
+        }
         if message.bytes() > SHORT_BYTES_MAX {
             let bytes = message.bytes().max(decoded) as f64;
             self.rule_units.see(verdict.work.0 as f64 / bytes, which);
@@ -137,6 +145,8 @@ pub fn honest(engine: &mut Engine, paths: &[PathBuf], gzip: bool) -> Result<(), 
             ("units of detectors for each byte", &needs.detector_units),
             ("units of rules for each on the wire", &needs.wire_units[0]),
             ("units of detectors for each on the wire", &needs.wire_units[1]),
+            ("the same of all beyond the spare, rules", &needs.beyond_spare[0]),
+            ("the same of all beyond the spare", &needs.beyond_spare[1]),
             ("us for each KB on the wire", &needs.us_per_kb),
             ("ns for each unit", &needs.ns_per_unit),
         ] {

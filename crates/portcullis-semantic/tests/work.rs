@@ -26,6 +26,9 @@ const DEAR: &[&str] = &[
     "`<",
     "'-'",
     ".ksh_history*/<application/x&#x61;[|%25",
+    ">$(",
+    "{spaw&#x61;n#",
+    "#{",
 ];
 
 /// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, and

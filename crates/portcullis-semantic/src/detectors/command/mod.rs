@@ -197,6 +197,7 @@ impl Command {
             reader.after_pipe =
                 position.sign == Sign::Pipe && pipe.is_some_and(|call| call.end as usize == position.start);
             let after_pipe = reader.after_pipe;
+            reader.may_read(found.left());
             let call = reader.read();
             if !found.may_walk(reader.bytes_read(), reader.words_read()) {
                 return;

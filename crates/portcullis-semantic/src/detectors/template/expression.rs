@@ -82,9 +82,9 @@ fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
         facts.note(CODE);
     }
     // `{fetch file="/etc/passwd"}`
-    let path = lexer.find(|t| t.kind == TokenKind::Text).map(|t| t.inner(inner));
     let is_tag = matches!(first.span.of(inner), b"fetch" | b"include" | b"include_php" | b"insert");
-    if is_tag && path.is_some_and(|path| path.starts_with(b"/") || has(path, b"://")) {
+    let mut path = || lexer.find(|t| t.kind == TokenKind::Text).map(|t| t.inner(inner));
+    if is_tag && path().is_some_and(|path| path.starts_with(b"/") || has(path, b"://")) {
         facts.note(SHELL_TEXT);
         facts.note(super::CODE_CALL);
     }

@@ -53,8 +53,10 @@ kinds! {
     WHOLE "template.whole" Notice "the value is one expression, or a few, or a parameter of a page";
 }
 
-/// An expression is read as one of a template, each token with the next one, and as code.
-const READINGS: usize = 3;
+/// An expression is read as one of a template, each token with the next one, for numbers, and as code; a token may be one byte.
+const READINGS: usize = 8;
+/// What stands in single braces and calls nothing is not read as one of a template.
+const SINGLE_READINGS: usize = 3;
 
 /// What reaches the language below an engine, wherever it stands.
 const LIVE: &[KindId] = &[CODE, BUILTIN, FILTER, PREPROCESSING, PHP_BLOCK, SHELL_TEXT];
@@ -154,8 +156,12 @@ impl Detector for Template {
                 continue;
             }
             // Of braces that hold no call the beginning is read.
-            let is_read = expression.form != Form::Single || memchr::memchr2(b'(', b'*', inner).is_some();
-            if !found.may_read(if is_read { inner.len() * READINGS } else { inner.len() / 8 }) {
+            let cost = match expression.form {
+                Form::Single if memchr::memchr2(b'(', b'*', inner).is_none() => inner.len() / 8,
+                Form::Single => inner.len() * SINGLE_READINGS,
+                _ => inner.len() * READINGS,
+            };
+            if !found.may_walk(cost, 0) {
                 return;
             }
             let facts = expression::facts(self, inner, expression.form);

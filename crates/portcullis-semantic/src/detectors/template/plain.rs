@@ -2,47 +2,46 @@
 
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 
-/// Names under which engines and frameworks hand their inside to templates.
-const OBJECTS: &[&[u8]] = &[
-    b"config",
-    b"self",
-    b"settings",
-    b"_self",
-    b"_context",
-    b"app",
-    b"lipsum",
-    b"cycler",
-    b"joiner",
-    b"namespace",
-    b"handler",
-    b"application",
-    b"pageContext",
-    b"applicationScope",
-    b"sessionScope",
-    b"requestScope",
-    b"class",
-    b"root",
-    b"range",
-    b"request",
-    b"this",
-    b"session",
-    b"get_flashed_messages",
-    b"url_for",
-    b"context",
-    b"messages",
-    b"_charset",
-    b"facesContext",
-    b"servletContext",
-    b"springMacroRequestContext",
-    b"execution",
-    b"beans",
-    b"process",
-    b"global",
-    b"globalThis",
-];
-
+/// A name under which engines and frameworks hand their inside to templates.
 pub(super) fn is_object(name: &[u8]) -> bool {
-    OBJECTS.contains(&name)
+    matches!(
+        name,
+        b"config"
+            | b"self"
+            | b"settings"
+            | b"_self"
+            | b"_context"
+            | b"app"
+            | b"lipsum"
+            | b"cycler"
+            | b"joiner"
+            | b"namespace"
+            | b"handler"
+            | b"application"
+            | b"pageContext"
+            | b"applicationScope"
+            | b"sessionScope"
+            | b"requestScope"
+            | b"class"
+            | b"root"
+            | b"range"
+            | b"request"
+            | b"this"
+            | b"session"
+            | b"get_flashed_messages"
+            | b"url_for"
+            | b"context"
+            | b"messages"
+            | b"_charset"
+            | b"facesContext"
+            | b"servletContext"
+            | b"springMacroRequestContext"
+            | b"execution"
+            | b"beans"
+            | b"process"
+            | b"global"
+            | b"globalThis"
+    )
 }
 
 /// `{{ request.path }}` and `{{ this.name }}` are usual; `{{ config }}`, `{{ self }}` and `{{ request }}` alone are not.

@@ -15,6 +15,7 @@ use super::{
     SENSITIVE_FILE, SPLIT_NAME,
 };
 use crate::KindId;
+use crate::limits::TOKEN_BYTES;
 
 /// Arguments of a command that are looked at.
 const ARGUMENTS_MAX: usize = 24;
@@ -173,6 +174,8 @@ pub(super) struct Reader<'r, 't> {
     is_glued: bool,
     /// Words that were read; a pattern counts as many, for it is compared with each name.
     words: usize,
+    /// See [`Reader::may_read`].
+    bytes_max: usize,
 }
 
 impl<'r, 't> Reader<'r, 't> {
@@ -197,7 +200,13 @@ impl<'r, 't> Reader<'r, 't> {
             is_glued: position.sign != Sign::Begin
                 && text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace()),
             words: 0,
+            bytes_max: usize::MAX,
         }
+    }
+
+    /// What reading the command may cost, in bytes.
+    pub fn may_read(&mut self, bytes: usize) {
+        self.bytes_max = bytes;
     }
 
     /// Bytes that were read.
@@ -216,6 +225,10 @@ impl<'r, 't> Reader<'r, 't> {
         let mut prefixed = false;
         let mut is_compound = false;
         loop {
+            // Redirections before the command may go on for as long as the text does.
+            if self.bytes_read().max(self.words.saturating_mul(TOKEN_BYTES)) > self.bytes_max {
+                return None;
+            }
             let token = self.lexer.next()?;
             let TokenKind::Word(marks) = token.kind else {
                 match token.kind {
