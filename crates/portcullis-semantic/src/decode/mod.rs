@@ -173,11 +173,22 @@ pub(crate) fn is_bytes(text: &[u8], groups: ByteGroups) -> bool {
 /// True if one byte of fifty is a control byte, and one of ten is no text. What is packed and was taken for Latin-1 and written as UTF-8
 /// has letters only, but for its control bytes: then one of 25, zeros left out, which may part texts.
 fn has_controls(text: &[u8]) -> bool {
-    let is_control = |b: &&u8| matches!(**b, 0..=8 | 0x0E..=0x1F | 0x7F);
-    let controls = text.iter().filter(is_control).count();
-    let of = |share: usize, count: usize| count * share >= text.len();
-    of(50, controls) && (!is_mostly_text(text) || of(25, controls - memchr::memchr_iter(0, text).count()))
+    let is_control = |b: u8| matches!(b, 0..=8 | 0x0E..=0x1F | 0x7F);
+    has_share(text, 50, is_control)
+        && (!is_mostly_text(text) || has_share(text, 25, |b| b != 0 && is_control(b)))
 }
+
+/// True if at least one byte of `share` is such. It does not look at more than it takes.
+fn has_share(text: &[u8], share: usize, is_one: impl Fn(u8) -> bool) -> bool {
+    let mut count = 0;
+    text.chunks(SHARE_BYTES).any(|chunk| {
+        count += chunk.iter().map(|b| u32::from(is_one(*b))).sum::<u32>() as usize;
+        count * share >= text.len()
+    })
+}
+
+/// Bytes that are counted at once.
+const SHARE_BYTES: usize = 4_096;
 
 /// What is shorter tells too little by its bytes.
 const BYTES_MIN: usize = 48;
@@ -186,6 +197,11 @@ const WIDE_BYTES: usize = 512;
 
 /// True if at least nine bytes of ten are text: printable ASCII, white space, or UTF-8.
 pub(crate) fn is_mostly_text(bytes: &[u8]) -> bool {
+    // No character of UTF-8 has these bytes, and of noise every sixth is one: it need not be read byte by byte.
+    let is_never = |b: u8| matches!(b, 0..=8 | 0x0B | 0x0C | 0x0E..=0x1F | 0x7F | 0xC0 | 0xC1 | 0xF5..);
+    if bytes.len() >= SHARE_BYTES && has_share(bytes, 9, is_never) {
+        return false;
+    }
     let mut odd = 0;
     let mut rest = bytes;
     while let Some((&first, tail)) = rest.split_first() {
@@ -350,5 +366,35 @@ mod tests {
         check(br#"its: "a" and s:1:"x""#, Layer::Php, &[]);
         check(b"and/or?", Layer::Parameter, &[]);
         check(b"fish & chips", Layer::Parameter, &[]);
+    }
+
+    /// What is counted in blocks says what counting byte by byte says.
+    #[test]
+    fn shares_of_noise() {
+        let mut state = 1u64;
+        for round in 0..600 {
+            let odd = round % 40;
+            let bytes: Vec<u8> = (0..3_000 + round * 17)
+                .map(|_| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let random = (state >> 40) as usize;
+                    if random % 100 < odd { (random >> 8) as u8 } else { b'a' }
+                })
+                .collect();
+            let controls = bytes.iter().filter(|b| matches!(**b, 0..=8 | 0x0E..=0x1F | 0x7F)).count();
+            let zeros = bytes.iter().filter(|b| **b == 0).count();
+            let text = String::from_utf8_lossy(&bytes);
+            assert_eq!(
+                has_controls(&bytes),
+                controls * 50 >= bytes.len()
+                    && (!is_mostly_text(&bytes) || (controls - zeros) * 25 >= bytes.len()),
+                "{round}"
+            );
+            if !text.contains('\u{FFFD}') {
+                let odd =
+                    text.chars().filter(|c| matches!(*c, '\0'..=' ' | '\x7F') && !"\t\n\r ".contains(*c));
+                assert_eq!(is_mostly_text(&bytes), odd.count() * 10 <= bytes.len(), "{round}");
+            }
+        }
     }
 }
