@@ -29,6 +29,8 @@ const DEAR: &[&str] = &[
     ">$(",
     "{spaw&#x61;n#",
     "#{",
+    "@(",
+    ".java/&#x61;.sqlite_history=",
 ];
 
 /// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, and

@@ -138,6 +138,10 @@ impl Detector for PathTraversal {
             return;
         }
         let path = Path::read(text, start, ends_value);
+        // Each sign may be written in many ways.
+        if !found.may_read(path.span.len()) {
+            return;
+        }
         let rest = path.span.end as usize;
         let is_whole = text[rest..].trim_ascii().is_empty()
             && path.spaces <= SPACES_MAX
@@ -178,7 +182,7 @@ impl Detector for PathTraversal {
             if path.separators > 0 {
                 // A pattern is compared with each name.
                 let is_pattern = memchr::memchr3(b'*', b'?', b'[', path.span.of(text)).is_some();
-                if !found.may_read(if is_pattern { PATTERN_BYTES } else { PATH_BYTES }) {
+                if !found.may_read(path.span.len() + if is_pattern { PATTERN_BYTES } else { PATH_BYTES }) {
                     return;
                 }
                 self.note(input, &path, found, true);

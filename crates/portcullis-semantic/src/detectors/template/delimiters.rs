@@ -34,6 +34,19 @@ pub(super) enum Form {
     Single,
 }
 
+impl Form {
+    /// What looking for the end costs, in bytes, where there may be none.
+    pub fn search_cost(self) -> usize {
+        match self {
+            // Braces are paired once.
+            Form::Marked | Form::Single => 0,
+            // Each sign of a pair is counted.
+            Form::Parentheses | Form::Directive => INNER_BYTES_MAX / 4,
+            _ => INNER_BYTES_MAX / 16,
+        }
+    }
+}
+
 /// An expression with its delimiters, and what is in them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expression {

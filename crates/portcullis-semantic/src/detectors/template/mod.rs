@@ -161,7 +161,7 @@ impl Detector for Template {
                 Form::Single => inner.len() * SINGLE_READINGS,
                 _ => inner.len() * READINGS,
             };
-            if !found.may_walk(cost, 0) {
+            if !found.may_walk(cost + expression.form.search_cost(), 0) {
                 return;
             }
             let facts = expression::facts(self, inner, expression.form);
