@@ -139,7 +139,7 @@ impl Detector for PathTraversal {
         }
         let path = Path::read(text, start, ends_value);
         // Each sign may be written in many ways.
-        if !found.may_read(path.span.len()) {
+        if !found.may_read(path.span.len().saturating_sub(SHORT_BYTES)) {
             return;
         }
         let rest = path.span.end as usize;
@@ -182,7 +182,10 @@ impl Detector for PathTraversal {
             if path.separators > 0 {
                 // A pattern is compared with each name.
                 let is_pattern = memchr::memchr3(b'*', b'?', b'[', path.span.of(text)).is_some();
-                if !found.may_read(path.span.len() + if is_pattern { PATTERN_BYTES } else { PATH_BYTES }) {
+                if !found.may_read(
+                    path.span.len().saturating_sub(SHORT_BYTES)
+                        + if is_pattern { PATTERN_BYTES } else { PATH_BYTES },
+                ) {
                     return;
                 }
                 self.note(input, &path, found, true);
@@ -191,6 +194,9 @@ impl Detector for PathTraversal {
         }
     }
 }
+
+/// A path that is no longer costs no more than to look for it.
+const SHORT_BYTES: usize = 8;
 
 impl PathTraversal {
     /// `/page//etc/init.d/x`, `/page/C:%5Cboot`: a path of the machine as a part of the request's path.

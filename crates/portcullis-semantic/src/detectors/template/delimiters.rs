@@ -35,7 +35,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// What looking for the end costs, in bytes, where there may be none.
+    /// What looking for the end costs, in bytes, where there is none.
     pub fn search_cost(self) -> usize {
         match self {
             // Braces are paired once.

@@ -54,7 +54,7 @@ kinds! {
 }
 
 /// An expression is read as one of a template, each token with the next one, for numbers, and as code; a token may be one byte.
-const READINGS: usize = 8;
+const READINGS: usize = 6;
 /// What stands in single braces and calls nothing is not read as one of a template.
 const SINGLE_READINGS: usize = 3;
 
@@ -161,7 +161,12 @@ impl Detector for Template {
                 Form::Single => inner.len() * SINGLE_READINGS,
                 _ => inner.len() * READINGS,
             };
-            if !found.may_walk(cost + expression.form.search_cost(), 0) {
+            // Where there is no end it was looked for in vain.
+            let search = match expression.inner.end == expression.span.end {
+                true => expression.form.search_cost(),
+                false => 0,
+            };
+            if !found.may_walk(cost + search, 0) {
                 return;
             }
             let facts = expression::facts(self, inner, expression.form);
