@@ -1,6 +1,5 @@
 //! The request body up to the verdict: held within limits, or left to be streamed.
 
-use std::rc::Rc;
 use std::time::Instant;
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
@@ -175,9 +174,7 @@ async fn hold(
 ) -> Result<Body, Obstacle> {
     let mut share = connection.memory(transaction.client().ip());
     let mut held: Vec<u8> = Vec::new();
-    let worker = Rc::clone(&connection.worker);
-    let is_coded = transaction.inspection.is_request_coded();
-    let piece_max = if is_coded { CODED_PIECE_BYTES } else { usize::MAX };
+    let piece_max = if transaction.inspection.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
     let mut unfinished = None;
     let timeouts = &generation.timeouts;
     let deadline = Instant::now() + timeouts.body_total;
@@ -186,11 +183,6 @@ async fn hold(
             if share.room().is_err() {
                 share.wait_for_room(transaction.charged()).await.map_err(Obstacle::NoMemory)?;
             }
-            // Others come in between, however many bodies there are to decode.
-            let turn = match is_coded {
-                true => worker.decoding.acquire().await.ok(),
-                false => None,
-            };
             let unread = connection.input.unread();
             let room = usize::try_from(limit - held.len() as u64).unwrap_or(usize::MAX);
             // One byte more than there is room for tells a body that fits from one that does not.
@@ -243,10 +235,6 @@ async fn hold(
             let consumed = step.consumed;
             connection.input.consume(consumed);
             transaction.charge(connection);
-            if let Some(turn) = turn {
-                tokio::task::yield_now().await;
-                drop(turn);
-            }
         }
         // A body that never ends has cost what it has.
         transaction.charge_time(&connection.worker.shared, Instant::now());

@@ -14,7 +14,7 @@ use portcullis_config::Config;
 use portcullis_event::{Event, Redactor, RedactorNames};
 use portcullis_inspect::{KeptFile, Memo, PolicyNames, Scratch};
 use portcullis_metrics::{Counter, DataPlane, EnumCounters, Registry, RouteMetrics, catalogue};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use crate::access::BanFile;
 use crate::acme;
@@ -123,8 +123,6 @@ pub(crate) struct Worker {
     number: usize,
     pub(crate) pauses: Pauses,
     pub(crate) request_ids: RefCell<RequestIds>,
-    /// Bodies in a content coding are decoded one after the other, a piece at a time.
-    pub(crate) decoding: Semaphore,
     /// Buffers of finished inspections, for the next ones.
     #[expect(clippy::vec_box, reason = "they are large, and handed in and out")]
     scratch: RefCell<Vec<Box<Scratch>>>,
@@ -158,7 +156,6 @@ impl Worker {
             number,
             pauses: Pauses::default(),
             request_ids: RefCell::default(),
-            decoding: Semaphore::new(1),
             scratch: RefCell::default(),
             scratch_unused: Cell::default(),
             memo: Memo::default(),
