@@ -32,10 +32,9 @@ impl Analysis {
     /// Looks at parameters that come several times in `pairs`, a query or a form, as one value.
     pub(crate) fn joined(&mut self, detectors: &Detectors, place: Place, pairs: &[u8]) {
         // Without a comment the comma is one of the statement's, and each value tells what it is.
-        let has_comment = memchr::memchr(b'*', pairs).is_some()
-            || memmem::find(pairs, b"%2a").is_some()
-            || memmem::find(pairs, b"%2A").is_some();
-        if !has_comment || memchr::memchr(b'&', pairs).is_none() || !self.work.charge(pairs.len()) {
+        let is_star = |at: usize| pairs[at] == b'*' || matches!(pairs[at + 1..], [b'2', b'a' | b'A', ..]);
+        let has_comment = || memchr::memchr2_iter(b'*', b'%', pairs).any(is_star);
+        if memchr::memchr(b'&', pairs).is_none() || !has_comment() || !self.work.charge(pairs.len()) {
             return;
         }
         let mut joined = Joined::default();

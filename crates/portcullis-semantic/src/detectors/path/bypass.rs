@@ -91,9 +91,11 @@ pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
 /// `@a.example/mapi/nspi/?`, `a=a@b.example/owa/?x`, `a..b/owa/?`: a user's or host's name, a path, and a query of its own, for a proxy
 /// that takes the address it asks from behind the first question mark.
 fn names_other_page(query: &[u8]) -> bool {
+    if memchr::memchr(b'?', query).is_none() {
+        return false;
+    }
     // `@a/PowerShell?x=1`
-    let begins = query.starts_with(b"@") && memchr::memchr(b'/', query).is_some();
-    if begins && memchr::memchr(b'?', query).is_some() {
+    if query.starts_with(b"@") && memchr::memchr(b'/', query).is_some() {
         return true;
     }
     let Some(end) = memchr::memmem::find(query, b"/?") else { return false };

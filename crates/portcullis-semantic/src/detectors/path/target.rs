@@ -172,7 +172,7 @@ pub(super) fn is_hidden_settings(name: &[u8]) -> bool {
 /// among other signs it is a byte of some format.
 pub(super) fn goes_on_behind_nul(text: &[u8]) -> bool {
     let raw = memchr::memchr(0, text).map(|at| (at, 1));
-    let coded = memchr::memmem::find(text, b"%00").map(|at| (at, 3));
+    let coded = memchr::memchr(b'%', text).and_then(|_| memchr::memmem::find(text, b"%00")).map(|at| (at, 3));
     let Some((at, len)) = [raw, coded].into_iter().flatten().min() else { return false };
     let mut rest = &text[at + len..];
     while let Some(more) = rest.strip_prefix(b"\0").or_else(|| rest.strip_prefix(b"%00")) {
