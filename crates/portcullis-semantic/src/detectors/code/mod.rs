@@ -254,6 +254,11 @@ fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) ->
 fn is_kept(text: &[u8], span: Span) -> bool {
     let before = text[..span.start as usize].trim_ascii_end();
     let after = text[span.end as usize..].trim_ascii_start();
+    // `{ exec: e }`, `{ exec as e }`: nothing finds it by its name any more.
+    let line = &before[before.iter().rposition(|b| matches!(b, b'\n' | b';')).map_or(0, |at| at + 1)..];
+    if memchr::memchr2(b':', b'[', line).is_some() || memchr::memmem::find(line, b" as ").is_some() {
+        return false;
+    }
     let is_import = before.ends_with(b" from") && !after.starts_with(b")");
     let kept = before.strip_suffix(b"require(").map(|before| before.trim_ascii_end());
     let is_assigned = kept.is_some_and(|before| {

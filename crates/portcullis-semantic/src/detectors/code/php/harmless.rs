@@ -141,7 +141,7 @@ const LINES_MIN: usize = 4;
 /// False for one that PHP's versions read differently.
 pub(in crate::detectors) fn is_harmless(text: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', text).take(LINES_MIN).count() == LINES_MIN
-        && Reader::read(&text.to_ascii_lowercase()).is_some_and(|executed| executed.is_plain())
+        && Reader::read(&text.to_ascii_lowercase(), text).is_some_and(|executed| executed.is_plain())
 }
 
 /// What of a source runs when it is asked for.
@@ -163,6 +163,7 @@ impl Executed {
             // PHP before 8 calls it by itself.
             && !self.names.contains(&b"__autoload"[..])
             && !aliases_functions(code)
+            && !reaches_classes(code)
     }
 
     /// What stands before the parenthesis at `open` may be called.
@@ -194,14 +195,23 @@ impl Executed {
     /// `array_map('trim', $a)`, `usort($a, function ..)`: a name that may be called, or a function.
     fn is_plain_callback(&self, name: &[u8], open: usize) -> bool {
         let Some((_, number)) = CALLERS.iter().find(|(known, _)| *known == name) else { return true };
-        let argument = part(&self.code, open + 1, b')').split(|b| *b == b',').nth(*number);
-        match argument.unwrap_or_default().trim_ascii() {
+        let Some(arguments) = arguments(&self.code[open + 1..]) else { return false };
+        // `...$a`: the values are the arguments.
+        if arguments.iter().any(|argument| has(argument, &[b"..."])) {
+            return false;
+        }
+        match arguments.get(*number).map_or(&b""[..], |argument| argument.trim_ascii()) {
             [quote @ (b'\'' | b'"'), inner @ ..] => {
                 inner.strip_suffix(&[*quote]).is_some_and(|name| self.is_plain_name(name))
             }
             // Without one, `array_filter($a)` asks for the values themselves.
             b"" => *number > 0,
-            argument => [&b"function"[..], b"fn", b"static"].iter().any(|start| argument.starts_with(start)),
+            argument => {
+                let argument = argument.strip_prefix(b"static ").unwrap_or(argument).trim_ascii_start();
+                let word = &argument[..name_len_from(argument)];
+                let rest = argument[word.len()..].trim_ascii_start();
+                matches!(word, b"function" | b"fn") && matches!(rest.first(), Some(b'(' | b'&'))
+            }
         }
     }
 
@@ -221,7 +231,7 @@ impl Executed {
         let Some(end) = memchr::memchr(b';', rest) else { return false };
         let path = rest[..end].trim_ascii_end();
         let path = path.strip_suffix(b")").unwrap_or(path).trim_ascii_end();
-        let is_source = [&b".php'"[..], b".php\"", b".inc'", b".inc\""].iter().any(|end| path.ends_with(end));
+        let is_source = path.ends_with(b".php'") || path.ends_with(b".php\"");
         let is_part = |b: &u8| is_name(*b) || b"'\"/.()-, \t\\".contains(b);
         // What a constant holds, another line may say.
         let known = [&b"__dir__"[..], b"__file__", b"dirname"];
@@ -230,11 +240,46 @@ impl Executed {
     }
 }
 
-/// `use function system as trim;`: a name is not what it says.
+/// `A::B`, but for `A::class`. A constant may be an object: a case of an enum, whose methods run when it is printed, counted or gone through.
+fn reaches_classes(code: &[u8]) -> bool {
+    memmem::find_iter(code, b"::").any(|at| {
+        let name = code[at + 2..].trim_ascii_start();
+        &name[..name_len_from(name)] != b"class"
+    })
+}
+
+/// The arguments of a call, apart; `rest` stands behind its parenthesis. `None` if it does not end.
+fn arguments(rest: &[u8]) -> Option<Vec<&[u8]>> {
+    let (mut arguments, mut start, mut open) = (Vec::new(), 0, 0usize);
+    for (at, b) in rest.iter().enumerate().take(ARGUMENTS_BYTES_MAX) {
+        match b {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' if open == 0 => {
+                arguments.push(&rest[start..at]);
+                return Some(arguments);
+            }
+            b')' | b']' | b'}' => open = open.checked_sub(1)?,
+            b',' if open == 0 => {
+                arguments.push(&rest[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Bytes of a call's arguments that are read, see [`arguments`].
+const ARGUMENTS_BYTES_MAX: usize = 2_000;
+
+/// `use function system as trim;`, `use A\{function b as trim};`: a name is not what it says.
 fn aliases_functions(code: &[u8]) -> bool {
-    code.split(|b| *b == b';').any(|statement| {
-        let mut words = words(statement).map(|(_, word)| word);
-        words.next() == Some(b"use") && words.any(|word| word == b"as") && has(statement, &[b"function"])
+    words(code).filter(|(_, word)| *word == b"use").any(|(at, _)| {
+        let rest = &code[at + 3..];
+        // `function () use ($a) {`
+        let is_import = !rest.trim_ascii_start().starts_with(b"(");
+        let statement = &rest[..memchr::memchr(b';', rest).unwrap_or(rest.len())];
+        is_import && has(statement, &[b"function"]) && words(statement).any(|(_, word)| word == b"as")
     })
 }
 
@@ -258,6 +303,8 @@ fn outside_of_texts(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Reads a source in small letters.
 struct Reader<'t> {
     text: &'t [u8],
+    /// As it is written: the names of texts of several lines are told apart by it.
+    written: &'t [u8],
     at: usize,
     code: Vec<u8>,
     /// Where the statement begins in `code`.
@@ -271,10 +318,10 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     /// What runs of `text`. `None` if it does not come to an end, or if it depends on PHP's version where something does.
-    fn read(text: &'t [u8]) -> Option<Executed> {
+    fn read(text: &'t [u8], written: &'t [u8]) -> Option<Executed> {
         let code = Vec::with_capacity(text.len());
         let mut reader =
-            Reader { text, at: 0, code, statement: 0, names: HashSet::new(), blocks: 0, body: 0 };
+            Reader { text, written, at: 0, code, statement: 0, names: HashSet::new(), blocks: 0, body: 0 };
         reader.page()?;
         while reader.at < text.len() {
             reader.step()?;
@@ -454,6 +501,12 @@ impl<'t> Reader<'t> {
             let is_first = matches!(before, Some(b'\n' | b'\r'));
             is_first && !text.get(at + len).is_some_and(|b| is_name(*b))
         })?;
+        // In other letters it is another name, and the text goes on.
+        let begun = self.text.len() - text.len() - len - usize::from(quote.is_some());
+        let ended = self.text.len() - text.len() + end;
+        if self.written[begun..begun + len] != self.written[ended..ended + len] {
+            return None;
+        }
         let behind = &text[end + len..];
         let behind = behind.strip_prefix(b";").unwrap_or(behind);
         if !matches!(text[end - 1], b'\n' | b'\r') || !matches!(behind.first(), Some(b'\n' | b'\r')) {
@@ -583,7 +636,7 @@ mod tests {
             "if (!defined('A')) {\n    die('no');\n}",
             "return ['a' => 'b', 'c' => ['d', 1]];",
             "define('A', dirname(__FILE__));",
-            "require_once __DIR__ . '/../a.php';\ninclude('b.inc');",
+            "require_once __DIR__ . '/../a.php';\ninclude('b.php');",
             "require_once ABSPATH . WPINC . '/a.php';",
             "if (!function_exists('f')) {\n    function f($a = array()) { system($a); }\n}",
             "foreach ($this->rows as $row) : ?>\n<li><?= htmlspecialchars($row->title()) ?></li>\n<?php endforeach;",
@@ -647,6 +700,21 @@ mod tests {
             "?><% system('id'); %><?php",
             "?><? system('id'); ?><?php",
             "function __autoload($c) { system('id'); }\nA::B;",
+            "$a = <<<END\nend;\n$b = '\nEND;\nsystem(1);\n//';",
+            "$a = <<<'END'\nend;\n$b = '\nEND;\nsystem(1);\n//';",
+            "enum A { case B; function run() { system('id'); } }\nA::B->run();",
+            "enum A implements JsonSerializable { case B; function jsonSerialize(): mixed { system('id'); } }\necho json_encode(A::B);",
+            "enum A { case B; }\nforeach (A::B as $x) { echo 1; }",
+            "define('X', A :: B);",
+            "const FNX = 'system';\narray_map(FNX, ['id']);",
+            "const STATICX = 'system';\narray_map(STATICX, ['id']);",
+            "$a = [['id'], 'system'];\narray_filter(...$a);",
+            "usort(...$a);",
+            "array_filter([1, 'trim', 'x'], 'system');",
+            "array_filter([1, fn() => 1, 2], 'system');",
+            "namespace A { use function system as trim;\ntrim('id'); }",
+            "namespace A; { use B\\{function system as trim};\ntrim('id'); }",
+            "include 'x.inc';",
             "class A {",
             "}",
         ] {
@@ -654,6 +722,8 @@ mod tests {
             let is_body = code.starts_with("function f() { ?> }");
             assert_eq!(is_harmless(text.as_bytes()), is_body, "{code}");
         }
+        let far = format!("<?php\n\n\n\narray_filter([{}], 'system');\n", "'a', ".repeat(1_000));
+        assert!(!is_harmless(far.as_bytes()));
         assert!(!is_harmless(b"<?php echo 1;"));
     }
 

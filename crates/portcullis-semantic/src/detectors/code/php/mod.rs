@@ -304,6 +304,12 @@ fn is_sent(part: &[u8]) -> bool {
         b"redirect",
         b"orig",
         b"remote",
+        b"ssl",
+        b"auth",
+        b"server",
+        b"unique",
+        b"document",
+        b"gateway",
     ];
     let reads_request = |at: usize| {
         let rest = part[at + b"getenv".len()..].trim_ascii_start();
