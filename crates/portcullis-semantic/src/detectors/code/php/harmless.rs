@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use memchr::memmem;
 
-use super::{CALLERS, has, is_name, name_len, name_len_from, part};
+use super::{CALLERS, has, is_name, name_len, name_len_from};
 
 /// What may be called outside of bodies, words of the language among them.
 const PLAIN: &[&[u8]] = &[
