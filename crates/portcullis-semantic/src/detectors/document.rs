@@ -35,11 +35,14 @@ pub(crate) struct Document {
 impl Document {
     /// What `text` is at `location`.
     pub fn of(location: Location<'_>, text: &[u8]) -> Document {
+        if text.len() <= VALUE_BYTES_MAX {
+            return Document::default();
+        }
         let is_upload = location.place == Place::FileContent;
         let is_file = is_upload || purpose::takes_file(location);
         // Of a whole body, too: programs that make objects of XML know no such elements.
         let is_body = location.place == Place::RawBody;
-        if text.len() <= VALUE_BYTES_MAX || !is_file && !is_body {
+        if !is_file && !is_body {
             return Document::default();
         }
         let begin = begin(text);
