@@ -1,5 +1,7 @@
 //! Rules in order: items, forms, operators, matches.
 
+use std::sync::Arc;
+
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::collect::Item;
@@ -8,6 +10,7 @@ use crate::outside::{Place, Progress};
 use crate::patterns::PatternError;
 use crate::plan::{Link, Outcome, Plan, Rule, RuleIndex};
 use crate::record::{Match, escape_key, target_name};
+use crate::sieve::Scan;
 use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
 use crate::transaction::Transaction;
@@ -51,10 +54,21 @@ impl Transaction {
         // An explanation tells of the rules that did not match, too: it is given all of them.
         if self.trace.is_none() {
             let plan = self.take_plan();
-            self.sift(&plan);
+            self.scan(&plan);
             self.put_back(plan);
         }
         self.run_steps(Place::default())
+    }
+
+    /// Finds out which rules of the phase the values that are new could match.
+    fn scan(&mut self, plan: &Arc<Plan>) {
+        let sifted = self.sifted.get_or_insert_default();
+        let memo = self.memo.get_or_insert_default();
+        Scan::new(plan, &mut self.store, &mut self.patterns, sifted).run(self.phase, plan, memo);
+        if let Some(error) = self.patterns.take_error() {
+            self.note_pattern_error(error);
+            self.patterns.work().reserve();
+        }
     }
 
     /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.

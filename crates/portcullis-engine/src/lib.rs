@@ -60,6 +60,7 @@ mod trace;
 mod transaction;
 mod tx_store;
 mod tx_use;
+mod unset;
 mod uploads;
 mod work;
 mod xml;

@@ -482,7 +482,7 @@ impl Plan {
         self.shortcuts = Shortcuts::new(self);
         self.prelude = Prelude::new(self);
         self.sieve = Sieve::new(self);
-        self.sift_unset();
+        self.scan_unset();
         self.find_sure();
         self.stretches = Stretches::new(self);
     }

@@ -24,7 +24,6 @@ mod origin;
 mod produced;
 pub(crate) mod sift;
 mod sure;
-mod unset;
 mod word_lists;
 
 use std::sync::OnceLock;
@@ -34,7 +33,7 @@ use portcullis_match::{FewWords, WordFinder};
 pub(crate) use build::is_pure;
 pub(crate) use lanes::{Lanes, Source};
 pub use memo::Memo;
-pub(crate) use sift::Sifted;
+pub(crate) use sift::{Scan, Sifted};
 pub(crate) use sure::is_switch;
 
 /// What is known at load time of the rules' first links.
@@ -63,6 +62,11 @@ pub struct Sieve {
 }
 
 impl Sieve {
+    /// What `sifted` found holds for every transaction.
+    pub(crate) fn settle(&mut self, sifted: Sifted) {
+        (self.always, self.settled) = (sifted.run, sifted.settled);
+    }
+
     /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches, could read them.
     pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
         let produced = self.hand_on.iter().map(|&at| self.candidates[at as usize].produced.as_ref());

@@ -99,7 +99,6 @@ pub struct Scratch {
     /// Made when a transaction begins, if it is not there: buffers without content stand in for those that are in use.
     store: Option<Box<Store>>,
     tx: TxStore,
-    /// Boxed, as it is taken out and put back for each phase.
     sifted: Option<Box<Sifted>>,
     matches: Vec<Match>,
     changes: Vec<ScoreChange>,
@@ -124,7 +123,6 @@ pub struct Transaction {
     pub(crate) collections: Arc<dyn Collections>,
     pub(crate) store: Box<Store>,
     pub(crate) tx: TxStore,
-    /// There but while it is worked on.
     pub(crate) sifted: Option<Box<Sifted>>,
     pub(crate) memo: Option<Memo>,
     pub(crate) body: RequestBody,

@@ -2,13 +2,11 @@
 
 use portcullis_types::Span;
 
-use crate::Plan;
 use crate::store::TRANSFORMATION_UNITS;
-use crate::transaction::Transaction;
 
 use super::lanes::Traits;
-use super::sift::{Sifted, Text, Work};
-use super::{Source, classes};
+use super::sift::{Scan, Sifted, Text, Work};
+use super::{Sieve, Source, classes};
 
 /// Buffers that forms being looked at have each an upper end of.
 #[derive(Debug, Default)]
@@ -34,20 +32,20 @@ struct Frame {
     acting: usize,
 }
 
-impl Transaction {
+impl Scan<'_> {
     /// Looks at a new value.
-    pub(super) fn sift_value(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
+    pub(super) fn sift_value(&mut self, source: &Source, text: Text) {
         if self.is_calm(source, text) {
-            let gates = plan.sieve.gates(text.classes);
-            let rules_out = |few: &[u16]| gates.rule_out(few, &sifted.settled, text.classes);
+            let gates = self.sieve.gates(text.classes);
+            let rules_out = |few: &[u16]| gates.rule_out(few, &self.sifted.settled, text.classes);
             if !source.few_calm.as_deref().is_some_and(rules_out) {
-                self.sift_texts(plan, sifted, source, &source.calm, &[text]);
+                self.sift_texts(source, &source.calm, &[text]);
             }
-            self.sift_restless(plan, sifted, source, text);
+            self.sift_restless(source, text);
         } else {
-            sifted.work.forms.same.push(0);
-            self.sift_form(plan, sifted, source, text, Frame::default());
-            sifted.work.forms.same.clear();
+            self.sifted.work.forms.same.push(0);
+            self.sift_form(source, text, Frame::default());
+            self.sifted.work.forms.same.clear();
         }
     }
 
@@ -58,81 +56,74 @@ impl Transaction {
     }
 
     /// Looks at what these make of a calm value.
-    pub(super) fn sift_restless(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Text) {
+    pub(super) fn sift_restless(&mut self, source: &Source, text: Text) {
         let long_enough = |node: &&u16| text.span.len() >= source.nodes[usize::from(**node)].length_min;
         if text.span.len() < source.restless_min
-            || text.span.len() > NOISE_BYTES_MAX && self.makes_noise(plan, sifted, source, text.span)
+            || text.span.len() > NOISE_BYTES_MAX && self.makes_noise(source, text.span)
         {
             return;
         }
-        let acting = &mut sifted.work.forms.acting;
+        let acting = &mut self.sifted.work.forms.acting;
         acting.extend(source.restless.iter().filter(long_enough));
-        if text.span.len() > NOISE_BYTES_MAX || self.any_may_match(plan, sifted, source, text.span) {
-            self.sift_form(plan, sifted, source, text, Frame::default());
+        if text.span.len() > NOISE_BYTES_MAX || self.any_may_match(source, text.span) {
+            self.sift_form(source, text, Frame::default());
         }
-        sifted.work.forms.same.clear();
-        sifted.work.forms.acting.clear();
+        self.sifted.work.forms.same.clear();
+        self.sifted.work.forms.acting.clear();
     }
 
     /// True if nothing can match in what transformations that change any value make of this one.
-    fn makes_noise(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
+    fn makes_noise(&mut self, source: &Source, text: Span) -> bool {
         let mut lasts = source.restless.iter().map(|&node| source.nodes[usize::from(node)].last);
         let Some((&first, last)) = source.restless.first().zip(lasts.next()) else { return true };
         if lasts.any(|other| other != last) {
             return false;
         }
-        let mut made = std::mem::take(&mut sifted.work.forms.made);
-        let acted = self.transform(plan, source, first, text, &mut made);
-        let is_noise = acted && sifted.is_noise(&plan.sieve, source, &source.restless, &made);
-        sifted.work.forms.made = made;
+        let mut made = std::mem::take(&mut self.sifted.work.forms.made);
+        let acted = self.transform(source, first, text, &mut made);
+        let is_noise = acted && self.sifted.is_noise(self.sieve, source, &source.restless, &made);
+        self.sifted.work.forms.made = made;
         is_noise
     }
 
     /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of this text is in vain. Of most
     /// values they make noise.
-    fn any_may_match(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source, text: Span) -> bool {
-        let mut made = std::mem::take(&mut sifted.work.forms.made);
-        let acting = std::mem::take(&mut sifted.work.forms.acting);
+    fn any_may_match(&mut self, source: &Source, text: Span) -> bool {
+        let mut made = std::mem::take(&mut self.sifted.work.forms.made);
+        let acting = std::mem::take(&mut self.sifted.work.forms.acting);
         // The last that was made, of what.
         let mut last = None;
         let mut may_match = false;
         for &node in &acting {
             let of = source.nodes[usize::from(node)].last;
             if last.is_none_or(|(known, _)| known != of) {
-                let acted = self.transform(plan, source, node, text, &mut made);
+                let acted = self.transform(source, node, text, &mut made);
                 last = Some((of, acted.then(|| classes::of(&made))));
             }
             let classes = last.and_then(|(_, classes)| classes);
             may_match |= classes.is_none_or(|classes| {
-                sifted.may_match(plan, source, &[node], made.len(), classes)
-                    && !sifted.is_noise(&plan.sieve, source, &[node], &made)
+                self.sifted.may_match(self.sieve, source, &[node], made.len(), classes)
+                    && !self.sifted.is_noise(self.sieve, source, &[node], &made)
             });
         }
-        (sifted.work.forms.made, sifted.work.forms.acting) = (made, acting);
+        (self.sifted.work.forms.made, self.sifted.work.forms.acting) = (made, acting);
         may_match
     }
 
     /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of `acting` make of it. What
     /// several make of it alike is made once. Recursion follows the length of a chain, which the plan bounds.
-    fn sift_form(
-        &mut self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        source: &Source,
-        Text { span, classes }: Text,
-        Frame { same, acting }: Frame,
-    ) {
-        let width = plan.sieve.width;
+    fn sift_form(&mut self, source: &Source, Text { span, classes }: Text, Frame { same, acting }: Frame) {
+        let width = self.sieve.width;
         let traits = Traits::of(self.store.text(span), classes, source);
-        let frame = sifted.work.forms.candidates.len();
-        sifted.work.forms.candidates.resize(frame + width, 0);
+        let frame = self.sifted.work.forms.candidates.len();
+        self.sifted.work.forms.candidates.resize(frame + width, 0);
         let mut alive: Option<usize> = None;
         let mut next = same;
         loop {
-            while let Some(&node) = sifted.work.forms.same.get(next) {
+            while let Some(&node) = self.sifted.work.forms.same.get(next) {
                 next += 1;
                 let node = &source.nodes[usize::from(node)];
-                let candidates = &mut sifted.work.forms.candidates[frame..];
+                let candidates = &mut self.sifted.work.forms.candidates[frame..];
                 candidates.iter_mut().zip(&node.candidates).for_each(|(all, own)| *all |= own);
                 for &child in &node.children {
                     let node = &source.nodes[usize::from(child)];
@@ -140,77 +131,80 @@ impl Transaction {
                         continue;
                     }
                     if !node.may_act(traits) {
-                        sifted.work.forms.same.push(child);
+                        self.sifted.work.forms.same.push(child);
                         continue;
                     }
                     let possible = classes | source.adds;
                     let may_match = match &node.few_below {
                         _ if node.adds.is_none() => true,
-                        Some(few) => !plan.sieve.gates(possible).rule_out(few, &sifted.settled, possible),
+                        Some(few) => {
+                            !self.sieve.gates(possible).rule_out(few, &self.sifted.settled, possible)
+                        }
                         None => {
-                            let from =
-                                *alive.get_or_insert_with(|| sifted.push_alive(plan, source, possible));
-                            let alive = &sifted.work.forms.alive[from..];
+                            let from = *alive
+                                .get_or_insert_with(|| self.sifted.push_alive(self.sieve, source, possible));
+                            let alive = &self.sifted.work.forms.alive[from..];
                             node.below.iter().zip(alive).any(|(below, alive)| below & alive != 0)
                         }
                     };
                     if may_match {
-                        sifted.work.forms.acting.push(child);
+                        self.sifted.work.forms.acting.push(child);
                     }
                 }
             }
-            let Some(&first) = sifted.work.forms.acting.get(acting) else { break };
-            let mut made = std::mem::take(&mut sifted.work.forms.made);
-            let acted = self.transform(plan, source, first, span, &mut made);
-            let same = sifted.work.forms.take_alike(source, first, acting);
+            let Some(&first) = self.sifted.work.forms.acting.get(acting) else { break };
+            let mut made = std::mem::take(&mut self.sifted.work.forms.made);
+            let acted = self.transform(source, first, span, &mut made);
+            let same = self.sifted.work.forms.take_alike(source, first, acting);
             if acted {
                 let last = source.nodes[usize::from(first)].last;
                 let classes = last.and_then(|last| classes::after(last, classes));
                 let classes = classes.unwrap_or_else(|| classes::of(&made));
-                let nodes = std::mem::take(&mut sifted.work.forms.same);
-                let may_match = sifted.may_match(plan, source, &nodes[same..], made.len(), classes)
-                    && !(source.nodes[usize::from(first)].acts_always()
-                        && sifted.is_noise(&plan.sieve, source, &nodes[same..], &made));
-                sifted.work.forms.same = nodes;
+                let nodes = std::mem::take(&mut self.sifted.work.forms.same);
+                let may_match =
+                    self.sifted.may_match(self.sieve, source, &nodes[same..], made.len(), classes)
+                        && !(source.nodes[usize::from(first)].acts_always()
+                            && self.sifted.is_noise(self.sieve, source, &nodes[same..], &made));
+                self.sifted.work.forms.same = nodes;
                 if may_match {
                     let span = self.store.push(&made);
-                    let acting = sifted.work.forms.acting.len();
-                    sifted.work.forms.made = std::mem::take(&mut made);
-                    self.sift_form(plan, sifted, source, Text { span, classes }, Frame { same, acting });
-                    made = std::mem::take(&mut sifted.work.forms.made);
+                    let acting = self.sifted.work.forms.acting.len();
+                    self.sifted.work.forms.made = std::mem::take(&mut made);
+                    self.sift_form(source, Text { span, classes }, Frame { same, acting });
+                    made = std::mem::take(&mut self.sifted.work.forms.made);
                     self.store.bytes.truncate(span.start as usize);
                 }
-                sifted.work.forms.same.truncate(same);
+                self.sifted.work.forms.same.truncate(same);
             }
-            sifted.work.forms.made = made;
+            self.sifted.work.forms.made = made;
         }
         if let Some(from) = alive {
-            sifted.work.forms.alive.truncate(from);
+            self.sifted.work.forms.alive.truncate(from);
         }
-        let mut candidates = std::mem::take(&mut sifted.work.forms.candidates);
+        let mut candidates = std::mem::take(&mut self.sifted.work.forms.candidates);
         if candidates[frame..].iter().any(|&word| word != 0) {
-            self.sift_texts(plan, sifted, source, &candidates[frame..], &[Text { span, classes }]);
+            self.sift_texts(source, &candidates[frame..], &[Text { span, classes }]);
         }
         candidates.truncate(frame);
-        sifted.work.forms.candidates = candidates;
+        self.sifted.work.forms.candidates = candidates;
     }
 
     /// True if the last transformation of `node` changed `text`; `made` is what came out.
-    fn transform(&mut self, plan: &Plan, source: &Source, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
+    fn transform(&mut self, source: &Source, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
         made.clear();
         let Some(last) = source.nodes[usize::from(node)].last else { return false };
         if !self.patterns.charge(TRANSFORMATION_UNITS + text.len() as u64) {
             return false;
         }
-        last.apply_with(self.store.text(text), plan.chains.unicode_map.as_deref(), made)
+        last.apply_with(self.store.text(text), self.chains.unicode_map.as_deref(), made)
     }
 }
 
 impl Sifted {
     /// Candidates of `source` that may match in texts of these byte classes; where they are in `alive`.
-    fn push_alive(&mut self, plan: &Plan, source: &Source, classes: u64) -> usize {
+    fn push_alive(&mut self, sieve: &Sieve, source: &Source, classes: u64) -> usize {
         let Work { left, forms, .. } = &mut self.work;
-        plan.sieve.gates(classes).left(&source.nodes[0].below, &self.settled, classes, left);
+        sieve.gates(classes).left(&source.nodes[0].below, &self.settled, classes, left);
         forms.alive.extend_from_slice(left);
         forms.alive.len() - left.len()
     }
@@ -218,8 +212,8 @@ impl Sifted {
 
 impl Sifted {
     /// False if no candidate can match in a form of this length with these byte classes, that of these nodes, nor in what is made of it.
-    fn may_match(&self, plan: &Plan, source: &Source, nodes: &[u16], length: usize, classes: u64) -> bool {
-        let gates = plan.sieve.gates(classes);
+    fn may_match(&self, sieve: &Sieve, source: &Source, nodes: &[u16], length: usize, classes: u64) -> bool {
+        let gates = sieve.gates(classes);
         nodes.iter().any(|&node| {
             let node = &source.nodes[usize::from(node)];
             node.stirs.is_none_or(|stirs| stirs & classes != 0)

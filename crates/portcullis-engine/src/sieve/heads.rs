@@ -5,13 +5,11 @@
 
 use portcullis_types::{Variable, may_hold_secret};
 
-use crate::Plan;
 use crate::store::{Class, ValueId};
-use crate::transaction::Transaction;
 
 use super::lanes::bits;
 use super::memo::{self, Known};
-use super::sift::{Sifted, settle};
+use super::sift::Scan;
 
 /// Heads, and lists of names, for one plan; a power of two.
 const HEADS: usize = 128;
@@ -74,44 +72,44 @@ impl Heads {
     }
 }
 
-impl Transaction {
+impl Scan<'_> {
     /// True if there is a head that [`sift_heads`](Self::sift_heads) looks at, with what stands before it.
-    pub(super) fn has_new_head(&self, sifted: &Sifted) -> bool {
+    pub(super) fn has_new_head(&self) -> bool {
         let is_short = |&variable: &Variable| {
             let value = self.store.scalar(variable);
             value.is_some_and(|value| self.store.data(value).len() <= BEFORE_BYTES_MAX)
         };
-        self.new_head(sifted, PAIRS[0]).is_some() && BEFORE.iter().all(is_short)
+        self.new_head(PAIRS[0]).is_some() && BEFORE.iter().all(is_short)
     }
 
     /// The number of headers of a head that nobody has looked at, if they are more than one.
-    fn new_head(&self, sifted: &Sifted, (values, names): Pair) -> Option<usize> {
+    fn new_head(&self, (values, names): Pair) -> Option<usize> {
         let count = self.store.class_len(values);
-        let is_new = sifted.seen(values) == 0 && sifted.seen(names) == 0;
+        let is_new = self.sifted.seen(values) == 0 && self.sifted.seen(names) == 0;
         (is_new && count > 1 && self.store.class_len(names) == count).then_some(count)
     }
 
     /// Looks at the heads that are new, as far as they are worth remembering; `before`: at what stands before that of a request, too.
-    pub(super) fn sift_heads(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, before: bool) {
+    pub(super) fn sift_heads(&mut self, known: &mut Known, before: bool) {
         for pair in PAIRS {
-            if let Some(count) = self.new_head(sifted, pair) {
+            if let Some(count) = self.new_head(pair) {
                 let before = if before && pair == PAIRS[0] { &BEFORE[..] } else { &[] };
-                self.sift_head(plan, sifted, known, (pair, before), count);
-                sifted.see(pair.0, count);
-                sifted.see(pair.1, count);
+                self.sift_head(known, (pair, before), count);
+                self.sifted.see(pair.0, count);
+                self.sifted.see(pair.1, count);
             }
         }
-        self.sift_arguments(plan, sifted, known);
+        self.sift_arguments(known);
     }
 
     /// Looks at the names of the arguments of the query, if they are new and not too many.
-    fn sift_arguments(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known) {
+    fn sift_arguments(&mut self, known: &mut Known) {
         const NAMES: Class = Class::ArgsGetNames;
         let count = self.store.class_len(NAMES);
-        if sifted.seen(NAMES) != 0 || !(2..=ARGUMENTS_MAX).contains(&count) {
+        if self.sifted.seen(NAMES) != 0 || !(2..=ARGUMENTS_MAX).contains(&count) {
             return;
         }
-        let mut text = std::mem::take(&mut sifted.work.head);
+        let mut text = std::mem::take(&mut self.sifted.work.head);
         text.clear();
         text.push(NAMES as u8);
         let fits = (0..count).all(|at| {
@@ -124,23 +122,16 @@ impl Transaction {
             fits
         });
         if fits {
-            self.sift_as_one(plan, sifted, known, &text, |transaction, sifted, known| {
-                (0..count).for_each(|at| transaction.sift_entry(plan, sifted, known, NAMES, at));
+            self.sift_as_one(known, &text, |scan, known| {
+                (0..count).for_each(|at| scan.sift_entry(known, NAMES, at));
             });
-            sifted.see(NAMES, count);
+            self.sifted.see(NAMES, count);
         }
-        sifted.work.head = text;
+        self.sifted.work.head = text;
     }
 
-    fn sift_head(
-        &mut self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        known: &mut Known,
-        (pair, before): (Pair, &[Variable]),
-        count: usize,
-    ) {
-        let mut text = std::mem::take(&mut sifted.work.head);
+    fn sift_head(&mut self, known: &mut Known, (pair, before): (Pair, &[Variable]), count: usize) {
+        let mut text = std::mem::take(&mut self.sifted.work.head);
         text.clear();
         text.push(pair.0 as u8);
         for value in before.iter().filter_map(|&variable| self.store.scalar(variable)) {
@@ -153,73 +144,60 @@ impl Transaction {
         for at in 0..count {
             let value = self.store.class_value(pair.0, at);
             if !self.put(value, &mut text) {
-                self.sift_header(plan, sifted, known, pair, at);
+                self.sift_header(known, pair, at);
                 others += 1;
             }
         }
         if others < count || !before.is_empty() {
-            self.sift_as_one(plan, sifted, known, &text, |transaction, sifted, known| {
+            self.sift_as_one(known, &text, |scan, known| {
                 for looked_at in
-                    before.iter().filter_map(|&variable| plan.sieve.lanes.scalar(variable as usize))
+                    before.iter().filter_map(|&variable| scan.sieve.lanes.scalar(variable as usize))
                 {
-                    transaction.sift_scalar(plan, sifted, Some(known), looked_at);
+                    scan.sift_scalar(Some(known), looked_at);
                 }
                 let mut length = headers_at;
                 for at in 0..count {
-                    let value = transaction.store.class_value(pair.0, at);
-                    if let Some(size) = transaction.size(value, length) {
+                    let value = scan.store.class_value(pair.0, at);
+                    if let Some(size) = scan.size(value, length) {
                         length += size;
-                        transaction.sift_header(plan, sifted, known, pair, at);
+                        scan.sift_header(known, pair, at);
                     }
                 }
             });
         }
-        sifted.work.head = text;
+        self.sifted.work.head = text;
     }
 
     /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came of it if the text has
     /// come before.
-    fn sift_as_one(
-        &mut self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        known: &mut Known,
-        text: &[u8],
-        look: impl FnOnce(&mut Self, &mut Sifted, &mut Known),
-    ) {
+    fn sift_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
         let remember = match known.heads.find(text) {
             Ok(found) => {
-                return found.iter().for_each(|&candidate| {
-                    settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, candidate.into());
-                });
+                return found.iter().for_each(|&candidate| self.sifted.settle(self.sieve, candidate.into()));
             }
             Err(has_come) => has_come,
         };
         // All that match, not only those that did not match others before.
-        let mut settled = std::mem::take(&mut sifted.settled);
-        sifted.settled.resize(plan.sieve.width, 0);
-        look(self, sifted, known);
+        let before = self.sifted.begin_anew(self.sieve);
+        look(self, known);
         if remember && !self.patterns.is_spent() {
-            known.heads.enter(text, bits(&sifted.settled));
+            known.heads.enter(text, bits(&self.sifted.settled));
         }
-        for candidate in bits(&sifted.settled) {
-            settle(&mut sifted.run, &mut settled, &plan.sieve, candidate);
-        }
-        sifted.settled = settled;
+        self.sifted.add_found(self.sieve, before);
     }
 
-    fn sift_header(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, pair: Pair, at: usize) {
+    fn sift_header(&mut self, known: &mut Known, pair: Pair, at: usize) {
         for class in [pair.0, pair.1] {
-            self.sift_entry(plan, sifted, known, class, at);
+            self.sift_entry(known, class, at);
         }
     }
 
-    fn sift_entry(&mut self, plan: &Plan, sifted: &mut Sifted, known: &mut Known, class: Class, at: usize) {
+    fn sift_entry(&mut self, known: &mut Known, class: Class, at: usize) {
         let value = self.store.class_value(class, at);
         let key = self.store.text(self.store.key(value));
-        let Some(source) = plan.sieve.lanes.of_class(class).source(key) else { return };
+        let Some(source) = self.sieve.lanes.of_class(class).source(key) else { return };
         let known = Some(known).filter(|_| memo::repeats_in(class, key));
-        self.sift_known(plan, sifted, known, source, self.store.data(value));
+        self.sift_known(known, source, self.store.data(value));
     }
 
     /// Appends a header to `head`, if it is one of those that are the same each time and there is room.

@@ -164,6 +164,11 @@ impl Lanes {
         Some((*variable, source))
     }
 
+    /// The variables that anybody looks at, with who does.
+    pub(crate) fn scalars(&self) -> impl Iterator<Item = (Variable, &Source)> {
+        self.scalars.iter().map(|(variable, source)| (*variable, source))
+    }
+
     /// True if anybody looks at it.
     pub(crate) fn looks_at(&self, variable: Variable) -> bool {
         self.scalar(variable as usize).is_some()

@@ -70,7 +70,7 @@ impl Produced {
     /// True if `from` matches `value` and the link behind it what it makes of it, or others may see that.
     pub(super) fn passes(
         &self,
-        plan: &Plan,
+        links: &[Link],
         from: &Link,
         value: &[u8],
         captures: &mut Captures,
@@ -85,7 +85,7 @@ impl Produced {
             return true;
         }
         let text = expand(&self.text, value, captures);
-        let to = &plan.links[self.to as usize];
+        let to = &links[self.to as usize];
         let argument = to.operator.argument().and_then(Template::as_literal).unwrap_or_default();
         to.operator.test(&text, argument, false, captures, patterns) != to.negated
     }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use portcullis_match::FewWords;
 use portcullis_types::{Phase, Span, Variable};
 
-use crate::Plan;
 use crate::operator::Captures;
-use crate::store::{CLASS_COUNT, Class, Fresh};
-use crate::transaction::Transaction;
+use crate::patterns::Patterns;
+use crate::plan::Link;
+use crate::store::{CLASS_COUNT, Class, Fresh, Store};
+use crate::{Chains, Plan};
 
 use super::forms::Forms;
 use super::heads::BEFORE;
 use super::lanes::{bits, bits_of};
-use super::memo::{self, Found, Known};
+use super::memo::{self, Found, Known, Memo};
 use super::noise::Noise;
 use super::{Further, Sieve, Source, classes};
 
@@ -107,6 +108,21 @@ impl Sifted {
         })
     }
 
+    pub(super) fn settle(&mut self, sieve: &Sieve, at: usize) {
+        settle(&mut self.run, &mut self.settled, sieve, at);
+    }
+
+    /// Begins with no candidate settled; returns those that were.
+    pub(super) fn begin_anew(&mut self, sieve: &Sieve) -> Vec<u64> {
+        std::mem::replace(&mut self.settled, vec![0; sieve.width])
+    }
+
+    /// Goes back to the candidates that were settled `before`, and settles those found since.
+    pub(super) fn add_found(&mut self, sieve: &Sieve, before: Vec<u64>) {
+        let found = std::mem::replace(&mut self.settled, before);
+        bits(&found).for_each(|candidate| self.settle(sieve, candidate));
+    }
+
     /// Which of 64 steps have to run.
     pub(crate) fn runs(&self, phase: Phase, word: usize) -> u64 {
         self.run[usize::from(phase.number()) - 1].get(word).copied().unwrap_or_default()
@@ -126,41 +142,56 @@ impl Sifted {
     }
 }
 
-impl Transaction {
-    /// Looks at the values that are new since the last call.
-    pub(crate) fn sift(&mut self, plan: &Arc<Plan>) {
-        if self.phase.number() > plan.sieve.last_phase {
-            return;
-        }
-        let fresh = plan.sieve.lanes.of_interest(self.store.take_fresh());
-        if fresh == Fresh::default() {
-            return;
-        }
-        let Some(mut sifted) = self.sifted.take() else { return };
-        let memo = self.memo.take().unwrap_or_default();
-        memo.with(plan, |known| self.sift_new(plan, &mut sifted, known, fresh));
-        if let Some(error) = self.patterns.take_error() {
-            self.note_pattern_error(error);
-            self.patterns.work().reserve();
-        }
-        self.sifted = Some(sifted);
-        self.memo = Some(memo);
+/// A look at values, with what it borrows of the plan and of the transaction.
+pub(crate) struct Scan<'a> {
+    pub(super) sieve: &'a Sieve,
+    pub(super) chains: &'a Chains,
+    pub(super) links: &'a [Link],
+    pub(super) store: &'a mut Store,
+    pub(super) patterns: &'a mut Patterns,
+    pub(super) sifted: &'a mut Sifted,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        store: &'a mut Store,
+        patterns: &'a mut Patterns,
+        sifted: &'a mut Sifted,
+    ) -> Scan<'a> {
+        Scan { sieve: &plan.sieve, chains: &plan.chains, links: &plan.links, store, patterns, sifted }
     }
 
-    fn sift_new(&mut self, plan: &Plan, sifted: &mut Sifted, mut known: Option<&mut Known>, fresh: Fresh) {
-        let lanes = &plan.sieve.lanes;
-        let has_head = known.is_some() && self.has_new_head(sifted);
+    /// Looks at the values that are new since the last call, before the rules of `phase`. `plan`: what [`new`](Self::new) was given.
+    pub(crate) fn run(&mut self, phase: Phase, plan: &Arc<Plan>, memo: &Memo) {
+        if phase.number() > self.sieve.last_phase {
+            return;
+        }
+        let fresh = self.sieve.lanes.of_interest(self.store.take_fresh());
+        if fresh != Fresh::default() {
+            memo.with(plan, |known| self.sift_new(known, fresh));
+        }
+    }
+
+    /// Looks at one value.
+    pub(crate) fn look(&mut self, source: &Source, value: Span) {
+        self.sift_value(source, self.look_at(value));
+    }
+
+    fn sift_new(&mut self, mut known: Option<&mut Known>, fresh: Fresh) {
+        let lanes = &self.sieve.lanes;
+        let has_head = known.is_some() && self.has_new_head();
         for (variable, source) in bits(&fresh.scalars).filter_map(|number| lanes.scalar(number)) {
             if !has_head || !BEFORE.contains(&variable) {
-                self.sift_scalar(plan, sifted, known.as_deref_mut(), (variable, source));
+                self.sift_scalar(known.as_deref_mut(), (variable, source));
             }
         }
         if let Some(known) = known.as_deref_mut() {
-            self.sift_heads(plan, sifted, known, has_head);
+            self.sift_heads(known, has_head);
         }
         for number in bits_of(fresh.classes) {
             let (class, lanes) = (Class::ALL[number], &lanes.classes[number]);
-            let seen = &mut sifted.classes_seen[number];
+            let seen = &mut self.sifted.classes_seen[number];
             let from = std::mem::replace(seen, self.store.class_len(class) as u32);
             let new = from as usize..self.store.class_len(class);
             let too_many = new.len() > memo::VALUES_MAX;
@@ -182,82 +213,58 @@ impl Transaction {
                 let Some(source) = lanes.source(key) else { continue };
                 let mut known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
                 let is_any = lanes.any.as_ref().is_some_and(|any| std::ptr::eq(any, source));
-                if too_many && is_any && self.is_known(plan, sifted, known.take().as_deref(), source, text) {
+                if too_many && is_any && self.is_known(known.take().as_deref(), source, text) {
                     continue;
                 }
                 if known.is_some() || !is_any {
-                    self.sift_known(plan, sifted, known, source, text);
+                    self.sift_known(known, source, text);
                     continue;
                 }
                 let text = self.look_at(text);
                 if text.classes & !classes::DIGIT == 0 && text.span.len() < source.digits_min {
                     continue;
                 }
-                match self.may_be_grouped(plan, source, text) {
-                    true => sifted.work.group.push(text),
-                    false => self.sift_value(plan, sifted, source, text),
+                match self.may_be_grouped(source, text) {
+                    true => self.sifted.work.group.push(text),
+                    false => self.sift_value(source, text),
                 }
             }
             if let Some(any) = &lanes.any {
-                self.sift_group(plan, sifted, any);
+                self.sift_group(any);
             }
         }
     }
 
-    pub(super) fn sift_scalar(
-        &mut self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        known: Option<&mut Known>,
-        (variable, source): (Variable, &Source),
-    ) {
+    pub(super) fn sift_scalar(&mut self, known: Option<&mut Known>, (variable, source): (Variable, &Source)) {
         let Some(value) = self.store.scalar(variable) else { return };
         let text = self.store.data(value);
         let known = known.filter(|_| memo::repeats_as(variable, self.store.text(text)));
-        self.sift_known(plan, sifted, known, source, text);
+        self.sift_known(known, source, text);
     }
 
     /// As [`sift_value`](Self::sift_value), with the answer in `known` if it is there, or afterwards.
-    pub(super) fn sift_known(
-        &mut self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        known: Option<&mut Known>,
-        source: &Source,
-        value: Span,
-    ) {
+    pub(super) fn sift_known(&mut self, known: Option<&mut Known>, source: &Source, value: Span) {
         let Some(known) = known.filter(|_| source.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
-            return self.sift_value(plan, sifted, source, self.look_at(value));
+            return self.sift_value(source, self.look_at(value));
         };
-        if self.is_known(plan, sifted, Some(&*known), source, value) {
+        if self.is_known(Some(&*known), source, value) {
             return;
         }
         // All that match it, not only those that did not match others before.
-        let mut settled = std::mem::take(&mut sifted.settled);
-        sifted.settled.resize(plan.sieve.width, 0);
-        self.sift_value(plan, sifted, source, self.look_at(value));
+        let before = self.sifted.begin_anew(self.sieve);
+        self.sift_value(source, self.look_at(value));
         // What was not looked at to the end is not remembered: the next message would be taken for harmless.
         if !self.patterns.is_spent() {
-            known.enter(source.number, self.store.text(value), bits(&sifted.settled));
+            known.enter(source.number, self.store.text(value), bits(&self.sifted.settled));
         }
-        for candidate in bits(&sifted.settled) {
-            settle(&mut sifted.run, &mut settled, &plan.sieve, candidate);
-        }
-        sifted.settled = settled;
+        self.sifted.add_found(self.sieve, before);
     }
 
     /// True if what matches this value is known; it is settled then.
-    fn is_known(
-        &self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        known: Option<&Known>,
-        source: &Source,
-        value: Span,
-    ) -> bool {
+    fn is_known(&mut self, known: Option<&Known>, source: &Source, value: Span) -> bool {
         let found = known.and_then(|known| known.find(source.number, self.store.text(value)));
         let candidates = found.iter().flat_map(Found::iter);
-        candidates.for_each(|at| settle(&mut sifted.run, &mut sifted.settled, &plan.sieve, at));
+        candidates.for_each(|at| self.sifted.settle(self.sieve, at));
         found.is_some()
     }
 
@@ -266,44 +273,38 @@ impl Transaction {
     }
 
     /// True for short values of plain bytes that transformations leave alone: of most bodies, nearly all of them.
-    fn may_be_grouped(&self, plan: &Plan, source: &Source, text: Text) -> bool {
+    fn may_be_grouped(&self, source: &Source, text: Text) -> bool {
         text.span.len() <= GROUPED_BYTES_MAX
-            && text.classes & plan.sieve.not_plain == 0
+            && text.classes & self.sieve.not_plain == 0
             && self.is_calm(source, text)
     }
 
     /// Looks at the values of the group together: what none of them can match is found out once.
-    fn sift_group(&mut self, plan: &Plan, sifted: &mut Sifted, source: &Source) {
-        let mut group = std::mem::take(&mut sifted.work.group);
+    fn sift_group(&mut self, source: &Source) {
+        let mut group = std::mem::take(&mut self.sifted.work.group);
         for texts in group.chunks(GROUP_MAX) {
-            self.sift_texts(plan, sifted, source, &source.calm, texts);
+            self.sift_texts(source, &source.calm, texts);
             for &text in texts.iter().filter(|text| text.span.len() >= source.restless_min) {
-                self.sift_restless(plan, sifted, source, text);
+                self.sift_restless(source, text);
             }
         }
         group.clear();
-        sifted.work.group = group;
+        self.sifted.work.group = group;
     }
 
     /// Looks for the candidates that match in one of these texts.
-    pub(super) fn sift_texts(
-        &mut self,
-        plan: &Plan,
-        sifted: &mut Sifted,
-        source: &Source,
-        candidates: &[u64],
-        texts: &[Text],
-    ) {
+    pub(super) fn sift_texts(&mut self, source: &Source, candidates: &[u64], texts: &[Text]) {
         if self.patterns.is_spent() {
             return;
         }
-        let sieve = &plan.sieve;
+        let sieve = self.sieve;
         let classes = texts.iter().fold(0, |all, text| all | text.classes);
         let common = texts.iter().fold(u64::MAX, |all, text| all & text.classes);
         let length_max = texts.iter().map(|text| text.span.len()).max().unwrap_or(0);
         let gates = sieve.gates(classes);
-        let Work { left, open, lists, any_list, joined, folded, ends, captures, .. } = &mut sifted.work;
-        gates.left(candidates, &sifted.settled, classes, left);
+        let Sifted { run, settled, work, .. } = &mut *self.sifted;
+        let Work { left, open, lists, any_list, joined, folded, ends, captures, .. } = work;
+        gates.left(candidates, settled, classes, left);
         open.clear();
         let mut wordful = 0;
         for (at, &word) in left.iter().enumerate() {
@@ -321,7 +322,7 @@ impl Transaction {
         let all = match texts {
             _ if !needs_words => &[],
             [text] => self.store.text(text.span),
-            texts => self.join(texts, joined, ends),
+            texts => join(self.store, texts, joined, ends),
         };
         if (1..=FEW_LISTS_MAX).contains(&wordful) && all.len() >= FEW_BYTES_MIN {
             let wordful = open.iter().map(|&at| &gates.further[at as usize]);
@@ -367,7 +368,7 @@ impl Transaction {
             if needs_words && !gate.has_words(classes, any_list) {
                 continue;
             }
-            let link = &plan.links[candidate.link as usize];
+            let link = &self.links[candidate.link as usize];
             let argument = link.operator.argument().and_then(|argument| argument.as_literal());
             let argument = argument.unwrap_or_default();
             let mut must_run = false;
@@ -378,7 +379,7 @@ impl Transaction {
                 }
                 let bytes = self.store.text(text.span);
                 if let Some(produced) = &candidate.produced {
-                    return produced.passes(plan, link, bytes, captures, &mut self.patterns);
+                    return produced.passes(self.links, link, bytes, captures, self.patterns);
                 }
                 // Words that every match has have been looked for.
                 let is_open = candidate.is_pure && gate.lists.is_empty() && classes & sieve.not_plain == 0;
@@ -392,39 +393,38 @@ impl Transaction {
                     return has_none;
                 }
                 if candidate.captures_misses {
-                    must_run = link.operator.test(bytes, argument, false, captures, &mut self.patterns);
+                    must_run = link.operator.test(bytes, argument, false, captures, self.patterns);
                     return true;
                 }
                 !candidate.is_pure
-                    || link.operator.test(bytes, argument, false, captures, &mut self.patterns)
-                        != link.negated
+                    || link.operator.test(bytes, argument, false, captures, self.patterns) != link.negated
             });
             if must_run && !self.patterns.is_spent() {
                 for &other in &candidate.others {
-                    settle(&mut sifted.run, &mut sifted.settled, sieve, other as usize);
+                    settle(run, settled, sieve, other as usize);
                 }
             }
             if matches && !self.patterns.is_spent() {
-                settle(&mut sifted.run, &mut sifted.settled, sieve, at as usize);
+                settle(run, settled, sieve, at as usize);
             }
         }
     }
+}
 
-    /// The texts with a NUL between them.
-    fn join<'a>(&self, texts: &[Text], joined: &'a mut Vec<u8>, ends: &mut Vec<u32>) -> &'a [u8] {
-        joined.clear();
-        ends.clear();
-        for text in texts {
-            joined.extend_from_slice(self.store.text(text.span));
-            joined.push(0);
-            ends.push(joined.len() as u32);
-        }
-        joined
+/// The texts with a NUL between them.
+fn join<'a>(store: &Store, texts: &[Text], joined: &'a mut Vec<u8>, ends: &mut Vec<u32>) -> &'a [u8] {
+    joined.clear();
+    ends.clear();
+    for text in texts {
+        joined.extend_from_slice(store.text(text.span));
+        joined.push(0);
+        ends.push(joined.len() as u32);
     }
+    joined
 }
 
 /// The rule of this candidate runs, if nothing is known against its other links.
-pub(super) fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
+fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
     let candidate = &sieve.candidates[at];
     settled[at / 64] |= 1 << (at % 64);
     if candidate.others.iter().all(|&other| settled[other as usize / 64] >> (other % 64) & 1 == 1) {

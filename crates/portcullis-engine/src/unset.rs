@@ -2,24 +2,23 @@
 //! is looked at once.
 
 use crate::Plan;
+use crate::sieve::{Scan, Sifted};
 use crate::transaction::Transaction;
-
-use super::sift::Sifted;
 
 impl Plan {
     /// Tells the sieve what comes of such scalars. One that is given a value later is looked at again.
-    pub(crate) fn sift_unset(&mut self) {
+    pub(crate) fn scan_unset(&mut self) {
         let mut run = Transaction::of_nobody();
         // Some have such a value once the body has been read.
         run.request_body_end(false);
         let mut sifted = Sifted::default();
         sifted.reset(&self.sieve, true);
-        for (variable, source) in &self.sieve.lanes.scalars {
-            if let Some(value) = run.scalar(*variable) {
-                let text = run.look_at(run.store.data(value));
-                run.sift_value(self, &mut sifted, source, text);
+        for (variable, source) in self.sieve.lanes.scalars() {
+            if let Some(value) = run.scalar(variable) {
+                let value = run.store.data(value);
+                Scan::new(self, &mut run.store, &mut run.patterns, &mut sifted).look(source, value);
             }
         }
-        (self.sieve.always, self.sieve.settled) = (sifted.run, sifted.settled);
+        self.sieve.settle(sifted);
     }
 }
