@@ -39,6 +39,7 @@ mod operator;
 mod outside;
 mod patterns;
 mod plan;
+mod prefilter;
 mod prelude;
 mod prepare;
 mod processors;
@@ -51,7 +52,7 @@ mod scalars;
 mod scanner;
 mod settings;
 mod shortcut;
-mod sieve;
+
 mod slot_acts;
 mod store;
 mod stretches;
@@ -86,6 +87,7 @@ pub use plan::{
     Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
     Update, XmlPath,
 };
+pub use prefilter::{Memo, Sieve};
 pub use prelude::Prelude;
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
@@ -94,7 +96,6 @@ pub use rule_set::RuleSet;
 pub use scanner::Scanner;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs};
 pub use shortcut::Shortcuts;
-pub use sieve::{Memo, Sieve};
 pub use store::Class;
 pub use stretches::Stretches;
 pub use template::{Part, Template};

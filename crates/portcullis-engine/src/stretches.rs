@@ -7,7 +7,7 @@
 use portcullis_types::Phase;
 
 use crate::plan::{Plan, Step};
-use crate::sieve::Sifted;
+use crate::prefilter::Sifted;
 use crate::transaction::Transaction;
 use crate::tx_store::{TxSlot, TxValue};
 

@@ -2,7 +2,7 @@
 //! is looked at once.
 
 use crate::Plan;
-use crate::sieve::{Scan, Sifted};
+use crate::prefilter::{Scan, Sifted};
 use crate::transaction::Transaction;
 
 impl Plan {

@@ -5,8 +5,8 @@
 use portcullis_decode::residue;
 use portcullis_match::FewWords;
 
-use super::lanes::bits_of;
-use super::sift::Sifted;
+use super::readers::bits_of;
+use super::scan::Sifted;
 use super::{Candidate, Sieve, Source};
 
 /// Buffers.

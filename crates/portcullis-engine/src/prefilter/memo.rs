@@ -10,7 +10,7 @@ use portcullis_types::{Variable, may_hold_secret};
 use crate::Plan;
 use crate::store::Class;
 
-use super::heads::Heads;
+use super::head_memo::Heads;
 
 /// Entries for one plan; a power of two.
 const ENTRIES: usize = 512;

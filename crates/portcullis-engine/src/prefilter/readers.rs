@@ -7,7 +7,7 @@ use crate::store::{CLASS_COUNT, Class, Fresh};
 use crate::{ChainId, Chains};
 
 use super::gates::FEW;
-use super::{Side, classes};
+use super::{Side, byte_classes};
 
 /// By origin of a value: who looks at it.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Traits {
         Traits {
             classes,
             ends_with_dot: source.final_dot && text.last() == Some(&b'.'),
-            has_entity: source.entity && classes & classes::AMPERSAND != 0 && has_html_entity(text),
+            has_entity: source.entity && classes & byte_classes::AMPERSAND != 0 && has_html_entity(text),
         }
     }
 }
@@ -276,7 +276,7 @@ impl Source {
             _ if entity => ByteSet::EMPTY,
             _ => step.triggers,
         };
-        let triggers = (acting != ByteSet::FULL).then(|| classes::touching(&acting));
+        let triggers = (acting != ByteSet::FULL).then(|| byte_classes::touching(&acting));
         self.final_dot |= final_dot;
         self.entity |= entity;
         self.triggers |= triggers.unwrap_or(0);
@@ -342,7 +342,7 @@ impl Source {
             let below = node.children.iter().map(|&child| self.nodes[usize::from(child)].length_min);
             let needed = own.chain(below).min().unwrap_or(usize::MAX);
             let adds = node.last.map(Transformation::adds).filter(|adds| *adds != ByteSet::FULL);
-            let mut adds = adds.map(|adds| classes::touching(&adds) | classes::UPPER);
+            let mut adds = adds.map(|adds| byte_classes::touching(&adds) | byte_classes::UPPER);
             let mut stirs = Some(0);
             let mut keeps = true;
             let mut all = node.candidates.clone();
@@ -350,7 +350,7 @@ impl Source {
                 all.iter_mut().zip(&child.below).for_each(|(all, below)| *all |= below);
                 keeps &= child.keeps_residue && child.last.is_some_and(Transformation::keeps_residue);
                 let triggers = child.triggers.zip(child.stirs).filter(|_| !child.final_dot);
-                let entity = if child.entity { classes::AMPERSAND } else { 0 };
+                let entity = if child.entity { byte_classes::AMPERSAND } else { 0 };
                 stirs = stirs.zip(triggers).map(|(all, (own, below))| all | own | entity | below);
                 adds = adds.zip(child.adds).map(|(own, below)| own | below);
             }
@@ -362,7 +362,7 @@ impl Source {
         }
         let least = self.restless.iter().map(|&node| self.nodes[usize::from(node)].length_min).min();
         self.restless_min = least.unwrap_or(usize::MAX);
-        if self.triggers & classes::DIGIT == 0 {
+        if self.triggers & byte_classes::DIGIT == 0 {
             let least = bits(&self.calm).filter_map(|candidate| digits_min(self.side, candidate)).min();
             self.digits_min = self.restless_min.min(least.unwrap_or(usize::MAX));
         }

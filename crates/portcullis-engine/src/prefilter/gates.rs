@@ -2,9 +2,9 @@
 
 use portcullis_match::FewWords;
 
-use super::lanes::bits_of;
-use super::sift::Text;
-use super::{BLOCK_BITS, Block, Finder, Further, GROUPS, Gates, List, Sieve, Without, classes};
+use super::readers::bits_of;
+use super::scan::Text;
+use super::{BLOCK_BITS, Block, Finder, Further, GROUPS, Gates, List, Sieve, Without, byte_classes};
 
 impl Further {
     /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`Gates::left`] leaves.
@@ -132,12 +132,13 @@ impl Gates {
     /// digits.
     pub(super) fn digits_min(&self, candidate: usize, lists: &[bool]) -> Option<usize> {
         let gate = &self.further[candidate];
-        let has_number = |list: &List| list.classes & classes::DIGIT != 0 || lists[usize::from(list.number)];
+        let has_number =
+            |list: &List| list.classes & byte_classes::DIGIT != 0 || lists[usize::from(list.number)];
         let is_possible =
             self.possible[candidate / BLOCK_BITS][candidate % BLOCK_BITS / 64] >> (candidate % 64) & 1 == 1;
         let may_match = is_possible
-            && gate.needed & !classes::DIGIT == 0
-            && gate.has_one_of_each(classes::DIGIT)
+            && gate.needed & !byte_classes::DIGIT == 0
+            && gate.has_one_of_each(byte_classes::DIGIT)
             && gate.lists.iter().all(has_number);
         may_match.then_some(gate.length_min as usize)
     }

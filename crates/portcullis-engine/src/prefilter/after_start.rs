@@ -5,9 +5,9 @@ use portcullis_match::{FewWords, Pcre};
 use crate::operator::{Operator, Pattern};
 use crate::plan::Link;
 
-use super::sift::Text;
+use super::scan::Text;
 use super::word_lists::byte_classes;
-use super::{Candidate, classes};
+use super::{Candidate, byte_classes};
 
 /// Shorter texts are read faster than looked at closer.
 const TEXT_BYTES_MIN: usize = 128;
@@ -21,7 +21,7 @@ pub(super) struct Behind {
 
 impl Behind {
     fn of(regex: &Pcre) -> Option<Behind> {
-        let gate = regex.gate_behind_start(&classes::plain_bytes())?;
+        let gate = regex.gate_behind_start(&byte_classes::plain_bytes())?;
         gate.words.iter().find_map(|list| {
             let longer: Vec<&[u8]> = list.iter().map(Vec::as_slice).filter(|word| word.len() > 1).collect();
             Some(Behind { classes: byte_classes(list), words: FewWords::new(&longer)? })

@@ -12,11 +12,11 @@ use crate::store::{CLASS_COUNT, Class, Fresh, Store};
 use crate::{Chains, Plan};
 
 use super::forms::Forms;
-use super::heads::BEFORE;
-use super::lanes::{bits, bits_of};
+use super::head_memo::BEFORE;
 use super::memo::{self, Found, Known, Memo};
-use super::noise::Noise;
-use super::{Further, Sieve, Source, classes};
+use super::readers::{bits, bits_of};
+use super::residue::Noise;
+use super::{Further, Sieve, Source, byte_classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
 const GROUPED_BYTES_MAX: usize = 256;
@@ -221,7 +221,7 @@ impl<'a> Scan<'a> {
                     continue;
                 }
                 let text = self.look_at(text);
-                if text.classes & !classes::DIGIT == 0 && text.span.len() < source.digits_min {
+                if text.classes & !byte_classes::DIGIT == 0 && text.span.len() < source.digits_min {
                     continue;
                 }
                 match self.may_be_grouped(source, text) {
@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn look_at(&self, span: Span) -> Text {
-        Text { span, classes: classes::of(self.store.text(span)) }
+        Text { span, classes: byte_classes::of(self.store.text(span)) }
     }
 
     /// True for short values of plain bytes that transformations leave alone: of most bodies, nearly all of them.

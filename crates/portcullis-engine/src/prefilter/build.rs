@@ -11,18 +11,20 @@ use crate::plan::{KeyFilter, Link, Plan, XmlPath};
 use crate::store::Class;
 use crate::{ChainId, Template};
 
-use super::lanes::{ClassLanes, Source};
 use super::origin::{Origin, origin, side};
-use super::produced::Produced;
+use super::readers::{ClassLanes, Source};
+use super::tx_copies::Produced;
 use super::word_lists::WordLists;
-use super::{BLOCK_BITS, Block, Candidate, Finder, Further, GROUPS, Side, Sieve, Without, classes, memo};
+use super::{
+    BLOCK_BITS, Block, Candidate, Finder, Further, GROUPS, Side, Sieve, Without, byte_classes, memo,
+};
 
 impl Sieve {
     /// For the rules of `plan`.
     pub fn new(plan: &Plan) -> Sieve {
         let looks: Vec<(Place, Vec<Look>)> = steps(plan).flat_map(|place| known_links(plan, place)).collect();
         let blocks = looks.len().div_ceil(BLOCK_BITS);
-        let not_plain = classes::not_plain();
+        let not_plain = byte_classes::not_plain();
         let width = blocks * Block::default().len();
         let mut sieve = Sieve { not_plain, width, settled: vec![0; width], ..Sieve::default() };
         let mut builders = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
@@ -34,7 +36,7 @@ impl Sieve {
             sieve.always[phase] = bits;
             sieve.idle[phase] = idle(plan, phase);
         }
-        let plain = classes::plain_bytes();
+        let plain = byte_classes::plain_bytes();
         let derived: Vec<Cow<Gates>> =
             looks.iter().map(|(place, _)| gates_of(&plan.links[place.link as usize], &plain)).collect();
         let absent: Vec<Option<Cow<Gates>>> =
@@ -366,7 +368,7 @@ impl<'a> GatesBuilder<'a> {
         let mut several = Vec::new();
         let mut needed = 0;
         for set in &gate.bytes {
-            let touching = classes::touching(set);
+            let touching = byte_classes::touching(set);
             match touching.count_ones() {
                 1 => {
                     let without = &mut self.gates.without[block];

@@ -4,9 +4,9 @@ use portcullis_types::Span;
 
 use crate::store::TRANSFORMATION_UNITS;
 
-use super::lanes::Traits;
-use super::sift::{Scan, Sifted, Text, Work};
-use super::{Sieve, Source, classes};
+use super::readers::Traits;
+use super::scan::{Scan, Sifted, Text, Work};
+use super::{Sieve, Source, byte_classes};
 
 /// Buffers that forms being looked at have each an upper end of.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl Scan<'_> {
             let of = source.nodes[usize::from(node)].last;
             if last.is_none_or(|(known, _)| known != of) {
                 let acted = self.transform(source, node, text, &mut made);
-                last = Some((of, acted.then(|| classes::of(&made))));
+                last = Some((of, acted.then(|| byte_classes::of(&made))));
             }
             let classes = last.and_then(|(_, classes)| classes);
             may_match |= classes.is_none_or(|classes| {
@@ -158,8 +158,8 @@ impl Scan<'_> {
             let same = self.sifted.work.forms.take_alike(source, first, acting);
             if acted {
                 let last = source.nodes[usize::from(first)].last;
-                let classes = last.and_then(|last| classes::after(last, classes));
-                let classes = classes.unwrap_or_else(|| classes::of(&made));
+                let classes = last.and_then(|last| byte_classes::after(last, classes));
+                let classes = classes.unwrap_or_else(|| byte_classes::of(&made));
                 let nodes = std::mem::take(&mut self.sifted.work.forms.same);
                 let may_match =
                     self.sifted.may_match(self.sieve, source, &nodes[same..], made.len(), classes)

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use portcullis_match::WordFinder;
 use portcullis_types::{ByteSet, TextHash};
 
-use super::{Finder, List, classes};
+use super::{Finder, List, byte_classes};
 
 /// Word lists that one finder has numbers for.
 const LISTS_MAX: usize = u16::MAX as usize;
@@ -88,5 +88,5 @@ impl Finder {
 pub(super) fn byte_classes(list: &[Vec<u8>]) -> u64 {
     let bytes = list.iter().filter(|word| word.len() == 1).flatten();
     let bytes = bytes.fold(ByteSet::EMPTY, |set, byte| set.with(*byte).with(byte.to_ascii_uppercase()));
-    classes::touching(&bytes)
+    byte_classes::touching(&bytes)
 }

@@ -7,9 +7,9 @@ use portcullis_types::{Variable, may_hold_secret};
 
 use crate::store::{Class, ValueId};
 
-use super::lanes::bits;
 use super::memo::{self, Known};
-use super::sift::Scan;
+use super::readers::bits;
+use super::scan::Scan;
 
 /// Heads, and lists of names, for one plan; a power of two.
 const HEADS: usize = 128;

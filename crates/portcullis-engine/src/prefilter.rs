@@ -9,21 +9,21 @@
 //! are left then run exactly as if all did: running the others would have changed
 //! nothing. What is looked at are values that rules cannot change: the message, not `TX` or `MATCHED_VAR`.
 //!
-//! The [`Sieve`] is the load-time half, part of the plan; [`sift`](mod@sift) is the half of a transaction.
+//! The [`Sieve`] is the load-time half, part of the plan; [`scan`](mod@scan) is the half of a transaction.
 
-mod behind;
+mod after_start;
 mod build;
-mod classes;
+mod byte_classes;
 mod forms;
 mod gates;
-mod heads;
-mod lanes;
+mod head_memo;
 mod memo;
-mod noise;
 mod origin;
-mod produced;
-pub(crate) mod sift;
+mod readers;
+mod residue;
+pub(crate) mod scan;
 mod sure;
+mod tx_copies;
 mod word_lists;
 
 use std::sync::OnceLock;
@@ -31,9 +31,9 @@ use std::sync::OnceLock;
 use portcullis_match::{FewWords, WordFinder};
 
 pub(crate) use build::is_pure;
-pub(crate) use lanes::{Lanes, Source};
 pub use memo::Memo;
-pub(crate) use sift::{Scan, Sifted};
+pub(crate) use readers::{Lanes, Source};
+pub(crate) use scan::{Scan, Sifted};
 pub(crate) use sure::is_switch;
 
 /// What is known at load time of the rules' first links.
@@ -70,7 +70,7 @@ impl Sieve {
     /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches, could read them.
     pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
         let produced = self.hand_on.iter().map(|&at| self.candidates[at as usize].produced.as_ref());
-        produced.flatten().map(produced::Produced::prefix)
+        produced.flatten().map(tx_copies::Produced::prefix)
     }
 }
 
@@ -149,11 +149,11 @@ struct Candidate {
     /// Not [pure](Self::is_pure), since what it finds it captures; where it finds nothing, it matches and changes nothing.
     captures_misses: bool,
     /// What it hands on decides, too.
-    produced: Option<produced::Produced>,
+    produced: Option<tx_copies::Produced>,
     /// The candidates of other links of the rule, which runs only if all of them match.
     others: Box<[u32]>,
     /// Of a pattern, worked out when it is first asked for.
-    behind: OnceLock<Option<behind::Behind>>,
+    behind: OnceLock<Option<after_start::Behind>>,
     /// What finds the residue of a word that it needs (`noise.rs`), worked out when it is first asked for.
     residual: OnceLock<Option<FewWords>>,
 }
