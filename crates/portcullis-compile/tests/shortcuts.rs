@@ -215,7 +215,7 @@ SecRule TX:/^a$/ "@eq 1" "id:13,phase:1,pass,log"
     check(rules, 7);
 }
 
-/// Rules of one value that the sieve has seen match, and those that it cannot be sure of.
+/// Rules of one value that the prefilter has seen match, and those that it cannot be sure of.
 #[test]
 fn switches_on_one_value() {
     let rules = r#"SecRuleEngine On

@@ -62,9 +62,9 @@ impl Transaction {
 
     /// Finds out which rules of the phase the values that are new could match.
     fn scan(&mut self, plan: &Arc<Plan>) {
-        let sifted = self.sifted.get_or_insert_default();
+        let state = self.prefilter_state.get_or_insert_default();
         let memo = self.memo.get_or_insert_default();
-        Scan::new(plan, &mut self.store, &mut self.patterns, sifted).run(self.phase, plan, memo);
+        Scan::new(plan, &mut self.store, &mut self.patterns, state).run(self.phase, plan, memo);
         if let Some(error) = self.patterns.take_error() {
             self.note_pattern_error(error);
             self.patterns.work().reserve();
@@ -367,7 +367,10 @@ impl Transaction {
     fn is_in_vain(&self, plan: &Plan, step: usize) -> bool {
         let is_seen = self.trace.is_some() || self.keeps_quiet;
         !is_seen
-            && self.sifted.as_deref().is_some_and(|sifted| sifted.is_in_vain(&plan.sieve, self.phase, step))
+            && self
+                .prefilter_state
+                .as_deref()
+                .is_some_and(|prefilter_state| prefilter_state.is_in_vain(&plan.prefilter, self.phase, step))
     }
 
     /// All that is left of a rule whose first link matches in vain.

@@ -13,7 +13,7 @@
 //!   the caller has answered.
 //! * [`Match`]: one rule that matched one value, with what is needed to explain it.
 //!
-//! Before the rules of a phase run, a [`Sieve`] looks at the values that are new and leaves only the rules that could match one of
+//! Before the rules of a phase run, a [`Prefilter`] looks at the values that are new and leaves only the rules that could match one of
 //! them. Each value of the message is stored once, with its name; each transformation chain is applied to it at most
 //! once and remembered as a *form*; a transformation that cannot act costs a byte-class test. The engine reads
 //! no clock, opens no socket and allocates from buffers that the caller may reuse ([`Scratch`]).
@@ -87,7 +87,7 @@ pub use plan::{
     Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
     Update, XmlPath,
 };
-pub use prefilter::{Memo, Sieve};
+pub use prefilter::{Memo, Prefilter};
 pub use prelude::Prelude;
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};

@@ -19,16 +19,16 @@ impl Transaction {
             store.set_scalar_span(variable, client);
         }
         store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
-        // Few rules look at these; where none does that the sieve asks beforehand, they are worked out for whoever asks.
-        let lanes = &self.plan.sieve.lanes;
-        if lanes.looks_at(Variable::ServerAddr) {
+        // Few rules look at these; where none does that the prefilter asks beforehand, they are worked out for whoever asks.
+        let readers = &self.plan.prefilter.readers;
+        if readers.reads(Variable::ServerAddr) {
             let server = push_address(store, connection.server.ip());
             store.set_scalar_span(Variable::ServerAddr, server);
         }
         for (variable, address) in
             [(Variable::RemotePort, connection.client), (Variable::ServerPort, connection.server)]
         {
-            if lanes.looks_at(variable) {
+            if readers.reads(variable) {
                 store.set_scalar(variable, &Decimal::new(address.port().into()));
             }
         }

@@ -7,8 +7,8 @@ use portcullis_types::{Phase, RuleId, Severity, Variable};
 
 use crate::template::Part;
 use crate::{
-    ChainId, Chains, Diversion, Operator, Prelude, RuleSet, Settings, Shortcuts, Sieve, Stretches, Template,
-    TxIndex, TxSlot,
+    ChainId, Chains, Diversion, Operator, Prefilter, Prelude, RuleSet, Settings, Shortcuts, Stretches,
+    Template, TxIndex, TxSlot,
 };
 
 /// Position of a rule in [`Plan::rules`].
@@ -47,7 +47,7 @@ pub struct Plan {
     /// Rules that a later directive changed, by rule.
     pub updates: Vec<Update>,
     /// Which rules need not run; made last, of all the rest.
-    pub sieve: Sieve,
+    pub prefilter: Prefilter,
     /// By link: what decides whether it matches, if that is simple.
     pub shortcuts: Shortcuts,
     /// What the first rules of every request come to.
@@ -481,7 +481,7 @@ impl Plan {
         self.reads_last_match = self.rules.iter().any(|rule| self.links_of(rule)[0].reads_last_match());
         self.shortcuts = Shortcuts::new(self);
         self.prelude = Prelude::new(self);
-        self.sieve = Sieve::new(self);
+        self.prefilter = Prefilter::new(self);
         self.scan_unset();
         self.find_sure();
         self.stretches = Stretches::new(self);

@@ -9,7 +9,7 @@
 //! are left then run exactly as if all did: running the others would have changed
 //! nothing. What is looked at are values that rules cannot change: the message, not `TX` or `MATCHED_VAR`.
 //!
-//! The [`Sieve`] is the load-time half, part of the plan; [`scan`](mod@scan) is the half of a transaction.
+//! The [`Prefilter`] is the load-time half, part of the plan; [`scan`](mod@scan) is the half of a transaction.
 
 mod after_start;
 mod build;
@@ -32,45 +32,45 @@ use portcullis_match::{FewWords, WordFinder};
 
 pub(crate) use build::is_pure;
 pub use memo::Memo;
-pub(crate) use readers::{Lanes, Source};
-pub(crate) use scan::{Scan, Sifted};
+pub(crate) use readers::{Reader, Readers};
+pub(crate) use scan::{PrefilterState, Scan};
 pub(crate) use sure::is_switch;
 
 /// What is known at load time of the rules' first links.
 #[derive(Debug, Default)]
-pub struct Sieve {
+pub struct Prefilter {
     /// Words of a candidate bitset: whole [`Block`]s.
     width: usize,
     candidates: Vec<Candidate>,
-    pub(crate) lanes: Lanes,
-    /// What matching needs in any text, and in texts of plain bytes only (`classes.rs`).
+    pub(crate) readers: Readers,
+    /// What matching needs in any text, and in texts of plain bytes only (`byte_classes.rs`).
     gates: [Gates; 2],
     /// Byte classes that no text of the second kind has.
     not_plain: u64,
     /// Steps that run whatever the values are, by phase.
     always: [Vec<u64>; 5],
-    /// Candidates that need not be looked at: what stands for a scalar without a value is enough for them (`unset.rs`).
-    settled: Vec<u64>,
+    /// Candidates that need not be looked at: what stands for a scalar without a value is enough for them (`../unset.rs`).
+    matched: Vec<u64>,
     /// Steps whose rules, if they run, match (`sure.rs`), by phase.
     sure: [Vec<u64>; 5],
     /// Of those that always run, the ones that do nothing but match.
     idle: [Vec<u64>; 5],
-    /// Candidates with something [`produced`](Candidate::produced).
-    hand_on: Vec<u32>,
+    /// Candidates with something [`copies`](Candidate::copies).
+    copying: Vec<u32>,
     /// Number of the last phase with a candidate.
     last_phase: u8,
 }
 
-impl Sieve {
-    /// What `sifted` found holds for every transaction.
-    pub(crate) fn settle(&mut self, sifted: Sifted) {
-        (self.always, self.settled) = (sifted.run, sifted.settled);
+impl Prefilter {
+    /// What `state` found holds for every transaction.
+    pub(crate) fn set_matched(&mut self, state: PrefilterState) {
+        (self.always, self.matched) = (state.run, state.matched);
     }
 
     /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches, could read them.
     pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
-        let produced = self.hand_on.iter().map(|&at| self.candidates[at as usize].produced.as_ref());
-        produced.flatten().map(tx_copies::Produced::prefix)
+        let copies = self.copying.iter().map(|&at| self.candidates[at as usize].copies.as_ref());
+        copies.flatten().map(tx_copies::TxCopies::prefix)
     }
 }
 
@@ -88,7 +88,7 @@ struct Gates {
     /// By block of candidates.
     without: Vec<Without>,
     /// By candidate: what is not so simple.
-    further: Vec<Further>,
+    conditions: Vec<Conditions>,
     /// By [`Side`].
     finders: [Finder; 2],
 }
@@ -101,7 +101,7 @@ struct Without {
     groups: [Block; 4],
 }
 
-/// Byte classes that most values have none of (`classes.rs`): upper case, control and high bytes; `!` to `*`; `;` to `@`; brackets and the
+/// Byte classes that most values have none of (`byte_classes.rs`): upper case, control and high bytes; `!` to `*`; `;` to `@`; brackets and the
 /// like.
 const GROUPS: [u64; 4] = [0xf << 27 | 1 << 63, 0x3ff << 32, 0x3f << 48, 0xf << 54 | 0x1f << 59];
 
@@ -113,7 +113,7 @@ impl Default for Without {
 
 /// More that a candidate's texts must have.
 #[derive(Debug, Default)]
-struct Further {
+struct Conditions {
     length_min: u32,
     /// Byte classes; a text must have all of them.
     needed: u64,
@@ -148,13 +148,13 @@ struct Candidate {
     is_pure: bool,
     /// Not [pure](Self::is_pure), since what it finds it captures; where it finds nothing, it matches and changes nothing.
     captures_misses: bool,
-    /// What it hands on decides, too.
-    produced: Option<tx_copies::Produced>,
+    /// What it copies into `TX` decides, too.
+    copies: Option<tx_copies::TxCopies>,
     /// The candidates of other links of the rule, which runs only if all of them match.
     others: Box<[u32]>,
     /// Of a pattern, worked out when it is first asked for.
-    behind: OnceLock<Option<after_start::Behind>>,
-    /// What finds the residue of a word that it needs (`noise.rs`), worked out when it is first asked for.
+    after_start: OnceLock<Option<after_start::AfterStart>>,
+    /// What finds the residue of a word that it needs (`residue.rs`), worked out when it is first asked for.
     residual: OnceLock<Option<FewWords>>,
 }
 

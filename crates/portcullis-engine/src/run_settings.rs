@@ -18,7 +18,7 @@ impl Transaction {
             && !self.may_be_taken_away(plan);
         let mut at = from;
         loop {
-            at = self.sifted.as_deref()?.next(phase, at)?;
+            at = self.prefilter_state.as_deref()?.next(phase, at)?;
             if !is_simple || phase == Phase::RequestHeaders && at == plan.prelude.begin() {
                 return Some(at);
             }

@@ -154,7 +154,7 @@ struct Form {
     next: u32,
 }
 
-/// Variables and classes with values that the sieve has not looked at, a bit for each.
+/// Variables and classes with values that the prefilter has not looked at, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fresh {
     pub(crate) scalars: [u64; Variable::ALL.len().div_ceil(64)],

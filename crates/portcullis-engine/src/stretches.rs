@@ -7,7 +7,7 @@
 use portcullis_types::Phase;
 
 use crate::plan::{Plan, Step};
-use crate::prefilter::Sifted;
+use crate::prefilter::PrefilterState;
 use crate::transaction::Transaction;
 use crate::tx_store::{TxSlot, TxValue};
 
@@ -36,8 +36,8 @@ impl Stretches {
 
     /// Of a plan that has all the rest.
     pub(crate) fn new(plan: &Plan) -> Stretches {
-        let mut sifted = Sifted::default();
-        sifted.reset(&plan.sieve, false);
+        let mut state = PrefilterState::default();
+        state.reset(&plan.prefilter, false);
         let mut run = Transaction::of_nobody();
         run.tx.reset(plan.tx_names.len());
         let after_prelude = run.take_prelude(plan, plan.prelude.begin());
@@ -50,20 +50,26 @@ impl Stretches {
         ];
         Stretches(phases.map(|phase| {
             let from = if phase == Phase::RequestHeaders { after_prelude.unwrap_or(0) } else { 0 };
-            of_phase(plan, &sifted, &mut run, phase, from)
+            of_phase(plan, &state, &mut run, phase, from)
         }))
     }
 }
 
-fn of_phase(plan: &Plan, sifted: &Sifted, run: &mut Transaction, phase: Phase, from: usize) -> Vec<Stretch> {
+fn of_phase(
+    plan: &Plan,
+    state: &PrefilterState,
+    run: &mut Transaction,
+    phase: Phase,
+    from: usize,
+) -> Vec<Stretch> {
     let steps = &plan.steps[usize::from(phase.number()) - 1];
     let mut found = Vec::new();
     let mut at = from;
-    while let Some(begin) = sifted.next(phase, at) {
+    while let Some(begin) = state.next(phase, at) {
         let mut count = 0;
         let mut stretch =
             Stretch { begin, end: begin, steps: 0, run: 0, reads: Vec::new(), writes: Vec::new() };
-        while let Some(step) = sifted.next(phase, stretch.end).filter(|step| step / 64 == begin / 64)
+        while let Some(step) = state.next(phase, stretch.end).filter(|step| step / 64 == begin / 64)
             && let Some(end) = stretch.add(plan, run, steps, step)
         {
             stretch.steps = u64::MAX << (begin % 64) & u64::MAX >> (63 - step % 64);
@@ -72,7 +78,7 @@ fn of_phase(plan: &Plan, sifted: &Sifted, run: &mut Transaction, phase: Phase, f
         }
         at = stretch.end.max(begin + 1);
         if count >= Stretches::STEPS_MIN {
-            stretch.run = sifted.runs(phase, begin / 64) & stretch.steps;
+            stretch.run = state.runs(phase, begin / 64) & stretch.steps;
             stretch.leave_out_what_stays(run);
             found.push(stretch);
         }
@@ -140,7 +146,7 @@ impl Transaction {
     pub(crate) fn take_stretch(&mut self, plan: &Plan, at: usize) -> Option<usize> {
         let stretches = &plan.stretches.0[usize::from(self.phase.number()) - 1];
         let stretch = stretches.iter().find(|stretch| stretch.begin == at)?;
-        let runs = self.sifted.as_deref()?.runs(self.phase, at / 64);
+        let runs = self.prefilter_state.as_deref()?.runs(self.phase, at / 64);
         if runs & stretch.steps != stretch.run
             || stretch.reads.iter().any(|&(slot, value)| self.tx.slot(slot) != value)
         {

@@ -15,7 +15,7 @@ use crate::open::OpenCollection;
 use crate::outside::{Outside, Progress};
 use crate::patterns::Patterns;
 use crate::plan::{AllowScope, Plan, RuleIndex};
-use crate::prefilter::{Memo, Sifted};
+use crate::prefilter::{Memo, PrefilterState};
 use crate::record::{Match, ScoreChange};
 use crate::rewrite::Rewrites;
 use crate::settings::{BodyLimitAction, RuleEngine};
@@ -99,7 +99,7 @@ pub struct Scratch {
     /// Made when a transaction begins, if it is not there: buffers without content stand in for those that are in use.
     store: Option<Box<Store>>,
     tx: TxStore,
-    sifted: Option<Box<Sifted>>,
+    prefilter_state: Option<Box<PrefilterState>>,
     matches: Vec<Match>,
     changes: Vec<ScoreChange>,
     items: Vec<Item>,
@@ -123,7 +123,7 @@ pub struct Transaction {
     pub(crate) collections: Arc<dyn Collections>,
     pub(crate) store: Box<Store>,
     pub(crate) tx: TxStore,
-    pub(crate) sifted: Option<Box<Sifted>>,
+    pub(crate) prefilter_state: Option<Box<PrefilterState>>,
     pub(crate) memo: Option<Memo>,
     pub(crate) body: RequestBody,
     pub(crate) patterns: Patterns,
@@ -203,13 +203,13 @@ impl Transaction {
         store.reset(plan.prelude.bytes());
         scratch.tx.reset(plan.tx_names.len());
         let keeps_quiet = plan.settings.audit.reachable.quiet_matches;
-        scratch.sifted.get_or_insert_default().reset(&plan.sieve, keeps_quiet);
+        scratch.prefilter_state.get_or_insert_default().reset(&plan.prefilter, keeps_quiet);
         let settings = &plan.settings;
         let mut transaction = Box::new(Transaction {
             collections,
             store,
             tx: scratch.tx,
-            sifted: scratch.sifted,
+            prefilter_state: scratch.prefilter_state,
             memo: scratch.memo,
             body: RequestBody::new(settings.audit.reachable.request_body),
             patterns: Patterns::new(settings),
@@ -272,7 +272,7 @@ impl Transaction {
     /// whose records or debug lines can show them. To be called before phase 1.
     pub fn keep_quiet_matches(&mut self) {
         self.keeps_quiet = true;
-        self.sifted.get_or_insert_default().reset(&self.plan.sieve, true);
+        self.prefilter_state.get_or_insert_default().reset(&self.plan.prefilter, true);
     }
 
     /// Phase 1: the request line and headers, as sent, in order.
@@ -416,7 +416,7 @@ impl Transaction {
         let Transaction {
             store,
             tx,
-            sifted,
+            prefilter_state,
             memo,
             mut matches,
             mut changes,
@@ -433,7 +433,17 @@ impl Transaction {
             text.clear();
             text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
         }
-        Scratch { memo, store: Some(store), tx, sifted, matches, changes, items, argument, expansion }
+        Scratch {
+            memo,
+            store: Some(store),
+            tx,
+            prefilter_state,
+            matches,
+            changes,
+            items,
+            argument,
+            expansion,
+        }
     }
 
     /// The plan, for as long as rules run; to be [given back](Self::put_back) then.

@@ -49,8 +49,8 @@ fn load_policy(policy: &Policy, cache: &Path) -> Load {
     let patterns = Patterns::default();
     let (cache, error) = PlanCache::open(cache, &patterns);
     let loaded = load_sharing(policy, &patterns).unwrap_or_else(|error| panic!("{error}"));
-    // With the sieve, which the facts are for.
-    let plan = format!("{}\n{:?}", loaded.plan, loaded.plan.sieve);
+    // With the prefilter, which the facts are for.
+    let plan = format!("{}\n{:?}", loaded.plan, loaded.plan.prefilter);
     let used = patterns.used();
     let written = cache.keep(&used).unwrap_or_else(|error| panic!("{error}"));
     let known = used.known.saturating_sub(of_defaults());

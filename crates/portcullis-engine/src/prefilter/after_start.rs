@@ -14,24 +14,24 @@ const TEXT_BYTES_MIN: usize = 128;
 
 /// What a text of plain bytes must have before a match of a pattern can begin behind its first byte: one of these.
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct AfterStart {
     classes: u64,
     words: FewWords,
 }
 
-impl Behind {
-    fn of(regex: &Pcre) -> Option<Behind> {
+impl AfterStart {
+    fn of(regex: &Pcre) -> Option<AfterStart> {
         let gate = regex.gate_behind_start(&byte_classes::plain_bytes())?;
         gate.words.iter().find_map(|list| {
             let longer: Vec<&[u8]> = list.iter().map(Vec::as_slice).filter(|word| word.len() > 1).collect();
-            Some(Behind { classes: byte_classes(list), words: FewWords::new(&longer)? })
+            Some(AfterStart { classes: byte_classes(list), words: FewWords::new(&longer)? })
         })
     }
 }
 
 impl Candidate {
     /// What the link's pattern says of this text of plain bytes, where its beginning alone decides; `folded` is a buffer.
-    pub(super) fn decided_by_beginning(
+    pub(super) fn decided_at_start(
         &self,
         link: &Link,
         text: &Text,
@@ -42,11 +42,11 @@ impl Candidate {
         if bytes.len() < TEXT_BYTES_MIN || link.negated {
             return None;
         }
-        let behind = self.behind.get_or_init(|| Behind::of(regex)).as_ref()?;
-        if behind.classes & text.classes != 0 {
+        let after_start = self.after_start.get_or_init(|| AfterStart::of(regex)).as_ref()?;
+        if after_start.classes & text.classes != 0 {
             return None;
         }
         FewWords::fold(bytes, folded);
-        if behind.words.may_stand_in(bytes, folded) { None } else { regex.is_match_at_start(bytes) }
+        if after_start.words.may_stand_in(bytes, folded) { None } else { regex.is_match_at_start(bytes) }
     }
 }

@@ -1,4 +1,4 @@
-//! Load time: from a plan to its sieve.
+//! Load time: from a plan to its prefilter.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -12,38 +12,39 @@ use crate::store::Class;
 use crate::{ChainId, Template};
 
 use super::origin::{Origin, origin, side};
-use super::readers::{ClassLanes, Source};
-use super::tx_copies::Produced;
+use super::readers::{ClassReaders, Reader};
+use super::tx_copies::TxCopies;
 use super::word_lists::WordLists;
 use super::{
-    BLOCK_BITS, Block, Candidate, Finder, Further, GROUPS, Side, Sieve, Without, byte_classes, memo,
+    BLOCK_BITS, Block, Candidate, Conditions, Finder, GROUPS, Prefilter, Side, Without, byte_classes, memo,
 };
 
-impl Sieve {
+impl Prefilter {
     /// For the rules of `plan`.
-    pub fn new(plan: &Plan) -> Sieve {
-        let looks: Vec<(Place, Vec<Look>)> = steps(plan).flat_map(|place| known_links(plan, place)).collect();
-        let blocks = looks.len().div_ceil(BLOCK_BITS);
+    pub fn new(plan: &Plan) -> Prefilter {
+        let reads: Vec<(Place, Vec<Read>)> =
+            steps(plan).flat_map(|place| candidate_links(plan, place)).collect();
+        let blocks = reads.len().div_ceil(BLOCK_BITS);
         let not_plain = byte_classes::not_plain();
         let width = blocks * Block::default().len();
-        let mut sieve = Sieve { not_plain, width, settled: vec![0; width], ..Sieve::default() };
+        let mut prefilter = Prefilter { not_plain, width, matched: vec![0; width], ..Prefilter::default() };
         let mut builders = [GatesBuilder::new(blocks), GatesBuilder::new(blocks)];
         for (phase, steps) in plan.steps.iter().enumerate() {
             let mut bits = vec![0u64; steps.len().div_ceil(64)];
             for step in 0..steps.len() {
                 bits[step / 64] |= 1 << (step % 64);
             }
-            sieve.always[phase] = bits;
-            sieve.idle[phase] = idle(plan, phase);
+            prefilter.always[phase] = bits;
+            prefilter.idle[phase] = idle(plan, phase);
         }
         let plain = byte_classes::plain_bytes();
         let derived: Vec<Cow<Gates>> =
-            looks.iter().map(|(place, _)| gates_of(&plan.links[place.link as usize], &plain)).collect();
+            reads.iter().map(|(place, _)| gates_of(&plan.links[place.link as usize], &plain)).collect();
         let absent: Vec<Option<Cow<Gates>>> =
-            looks.iter().map(|(place, _)| absent_words(&plan.links[place.link as usize], &plain)).collect();
-        for (((place, looks), derived), absent) in looks.iter().zip(&derived).zip(&absent) {
-            let of_response = looks.iter().all(|look| look.side == Side::Response);
-            let of_request = looks.iter().all(|look| look.side == Side::Request);
+            reads.iter().map(|(place, _)| absent_words(&plan.links[place.link as usize], &plain)).collect();
+        for (((place, reads), derived), absent) in reads.iter().zip(&derived).zip(&absent) {
+            let of_response = reads.iter().all(|look| look.side == Side::Response);
+            let of_request = reads.iter().all(|look| look.side == Side::Request);
             let link = &plan.links[place.link as usize];
             let side = match (of_request, of_response) {
                 (true, _) => Some(Side::Request),
@@ -54,29 +55,29 @@ impl Sieve {
             let absent = absent.as_ref().map(|gates| &gates.any);
             builders[0].enter(Some(&derived.any), absent, side);
             builders[1].enter(derived.within.as_ref(), absent, side);
-            sieve.enter(plan, place, link, looks);
+            prefilter.enter(plan, place, link, reads);
         }
-        sieve.gates = builders.map(GatesBuilder::finish);
-        sieve.join_links();
-        let Sieve { lanes, gates, .. } = &mut sieve;
+        prefilter.gates = builders.map(GatesBuilder::finish);
+        prefilter.join_links();
+        let Prefilter { readers, gates, .. } = &mut prefilter;
         let digits = gates[1].finders.each_ref().map(Finder::lists_of_digits);
-        lanes.complete(
+        readers.complete(
             plan,
-            |candidate| gates[0].further[candidate].length_min as usize,
+            |candidate| gates[0].conditions[candidate].length_min as usize,
             |side, candidate| gates[1].digits_min(candidate, &digits[side as usize]),
         );
-        sieve
+        prefilter
     }
 
-    fn enter(&mut self, plan: &Plan, place: &Place, link: &Link, looks: &[Look]) {
+    fn enter(&mut self, plan: &Plan, place: &Place, link: &Link, reads: &[Read]) {
         let at = self.candidates.len();
         let Place { link: number, phase, step } = *place;
         self.last_phase = self.last_phase.max(phase + 1);
         let rule = plan.rule(plan.steps[usize::from(phase)][step as usize].rule);
         let is_first = number == rule.first_link;
-        let produced = Produced::of(plan, number, plan.links_of(rule)).filter(|_| is_first);
-        match produced {
-            Some(_) => self.hand_on.push(at as u32),
+        let copies = TxCopies::of(plan, number, plan.links_of(rule)).filter(|_| is_first);
+        match copies {
+            Some(_) => self.copying.push(at as u32),
             None => self.always[usize::from(phase)][step as usize / 64] &= !(1 << (step % 64)),
         }
         self.candidates.push(Candidate {
@@ -85,25 +86,27 @@ impl Sieve {
             step,
             is_pure: is_pure(link),
             captures_misses: captures_misses(link),
-            produced,
+            copies,
             others: Box::default(),
-            behind: OnceLock::new(),
+            after_start: OnceLock::new(),
             residual: OnceLock::new(),
         });
-        for look in looks {
-            let new = || Source::new(look.side, self.width);
-            let source = match &look.at {
-                LookAt::Class(class, None) => self.lanes.classes[*class as usize].any.get_or_insert_with(new),
-                LookAt::Class(class, Some(key)) => {
-                    let ClassLanes { keyed, .. } = &mut self.lanes.classes[*class as usize];
+        for look in reads {
+            let new = || Reader::new(look.side, self.width);
+            let reader = match &look.at {
+                ReadFrom::Class(class, None) => {
+                    self.readers.classes[*class as usize].any.get_or_insert_with(new)
+                }
+                ReadFrom::Class(class, Some(key)) => {
+                    let ClassReaders { keyed, .. } = &mut self.readers.classes[*class as usize];
                     let known = keyed.iter().position(|(name, _)| name == key).unwrap_or_else(|| {
                         keyed.push((key.clone(), new()));
                         keyed.len() - 1
                     });
                     &mut keyed[known].1
                 }
-                LookAt::Scalar(variable) => {
-                    let scalars = &mut self.lanes.scalars;
+                ReadFrom::Scalar(variable) => {
+                    let scalars = &mut self.readers.scalars;
                     let known = scalars.iter().position(|(name, _)| name == variable).unwrap_or_else(|| {
                         scalars.push((*variable, new()));
                         scalars.len() - 1
@@ -112,13 +115,13 @@ impl Sieve {
                 }
             };
             for &chain in &look.chains {
-                source.add(&plan.chains, chain, at);
+                reader.add(&plan.chains, chain, at);
             }
         }
     }
 }
 
-impl Sieve {
+impl Prefilter {
     /// Tells candidates of the same rule, which stand side by side, of each other.
     fn join_links(&mut self) {
         let mut from = 0;
@@ -151,13 +154,13 @@ fn idle(plan: &Plan, phase: usize) -> Vec<u64> {
 
 /// The links of the rule at `place` whose answers are worth knowing beforehand: the first, and those behind it of which a look at a few
 /// values says all. Whatever stands before such a link must change nothing if the rule does not run.
-fn known_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Look>)> {
+fn candidate_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Read>)> {
     let rule = plan.rule(plan.steps[usize::from(place.phase)][place.step as usize].rule);
     let mut known = Vec::new();
     for (number, link) in (place.link..).zip(plan.links_of(rule)) {
         let is_first = number == place.link;
-        let looks = looks(plan, link).filter(|looks| is_first || looks.iter().all(Look::is_cheap));
-        known.extend(looks.map(|looks| (Place { link: number, ..place }, looks)));
+        let reads = reads(plan, link).filter(|reads| is_first || reads.iter().all(Read::is_cheap));
+        known.extend(reads.map(|reads| (Place { link: number, ..place }, reads)));
         if !(link.is_quiet() || captures_misses(link)) || plan.reads_last_match {
             break;
         }
@@ -165,7 +168,7 @@ fn known_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Look>)> {
     known
 }
 
-impl super::Lanes {
+impl super::Readers {
     /// Who looks at any key looks at those that others name, too.
     fn complete(
         &mut self,
@@ -173,17 +176,17 @@ impl super::Lanes {
         length_min: impl Fn(usize) -> usize,
         digits_min: impl Fn(Side, usize) -> Option<usize>,
     ) {
-        for ClassLanes { any, keyed, .. } in &mut self.classes {
-            for (_, source) in keyed.iter_mut() {
+        for ClassReaders { any, keyed, .. } in &mut self.classes {
+            for (_, reader) in keyed.iter_mut() {
                 if let Some(any) = any {
-                    source.extend(&plan.chains, any);
+                    reader.extend(&plan.chains, any);
                 }
             }
-            let sources = keyed.iter_mut().map(|(_, source)| source).chain(any);
-            sources.for_each(|source| source.finish(&length_min, &digits_min));
+            let sources = keyed.iter_mut().map(|(_, reader)| reader).chain(any);
+            sources.for_each(|reader| reader.finish(&length_min, &digits_min));
         }
-        for (_, source) in &mut self.scalars {
-            source.finish(&length_min, &digits_min);
+        for (_, reader) in &mut self.scalars {
+            reader.finish(&length_min, &digits_min);
         }
         self.finish();
     }
@@ -204,30 +207,30 @@ fn steps(plan: &Plan) -> impl Iterator<Item = Place> + '_ {
 }
 
 /// Values that a link looks at, in these forms.
-struct Look {
+struct Read {
     side: Side,
-    at: LookAt,
+    at: ReadFrom,
     chains: Vec<ChainId>,
 }
 
-impl Look {
+impl Read {
     /// True for single headers and the like, for what is remembered from one request to the next, and for the body that all of a phase
     /// look at.
     fn is_cheap(&self) -> bool {
         match &self.at {
-            LookAt::Class(_, key) => key.is_some(),
-            LookAt::Scalar(variable) => memo::repeats(*variable) || *variable == Variable::ResponseBody,
+            ReadFrom::Class(_, key) => key.is_some(),
+            ReadFrom::Scalar(variable) => memo::repeats(*variable) || *variable == Variable::ResponseBody,
         }
     }
 }
 
-enum LookAt {
+enum ReadFrom {
     Class(Class, Option<Box<[u8]>>),
     Scalar(Variable),
 }
 
 /// What `link` looks at; `None` if part of it cannot be known before it runs.
-fn looks(plan: &Plan, link: &Link) -> Option<Vec<Look>> {
+fn reads(plan: &Plan, link: &Link) -> Option<Vec<Read>> {
     if link.unconditional {
         return None;
     }
@@ -237,20 +240,20 @@ fn looks(plan: &Plan, link: &Link) -> Option<Vec<Look>> {
             chains.push(node.parent);
         }
     }
-    let mut looks = Vec::new();
+    let mut reads = Vec::new();
     for target in &link.targets.include {
         let variable = target.variable;
         if target.count && (!needs_one(link) || !matches!(origin(variable), Origin::Classes(_))) {
             return None;
         }
-        let mut look = |at| looks.push(Look { side: side(variable), at, chains: chains.clone() });
+        let mut look = |at| reads.push(Read { side: side(variable), at, chains: chains.clone() });
         match (variable, &target.filter) {
             (Variable::Xml, KeyFilter::Xml(XmlPath::Text)) => {
-                look(LookAt::Class(Class::XmlText, None));
-                look(LookAt::Class(Class::XmlReadings, None));
+                look(ReadFrom::Class(Class::XmlText, None));
+                look(ReadFrom::Class(Class::XmlReadings, None));
             }
             (Variable::Xml, KeyFilter::Xml(XmlPath::Attributes)) => {
-                look(LookAt::Class(Class::XmlAttributes, None))
+                look(ReadFrom::Class(Class::XmlAttributes, None))
             }
             (Variable::Xml, _) => return None,
             (_, filter) => match origin(variable) {
@@ -259,14 +262,14 @@ fn looks(plan: &Plan, link: &Link) -> Option<Vec<Look>> {
                         KeyFilter::Key(key) => Some(key.to_ascii_lowercase().into_boxed_slice()),
                         _ => None,
                     };
-                    classes.into_iter().for_each(|class| look(LookAt::Class(class, key.clone())));
+                    classes.into_iter().for_each(|class| look(ReadFrom::Class(class, key.clone())));
                 }
-                Origin::Scalar => look(LookAt::Scalar(variable)),
+                Origin::Scalar => look(ReadFrom::Scalar(variable)),
                 Origin::Unsteady => return None,
             },
         }
     }
-    Some(looks)
+    Some(reads)
 }
 
 /// What a value must have for the operator of `link` to match: any value, and one of plain bytes.
@@ -361,8 +364,8 @@ impl<'a> GatesBuilder<'a> {
 
     /// The next candidate. `None`: it matches in none of these texts. `absent`: what the words have in common whose absence it means.
     fn enter(&mut self, gate: Option<&'a Gate>, absent: Option<&'a Gate>, side: Option<Side>) {
-        let at = self.gates.further.len();
-        let Some(gate) = gate else { return self.gates.further.push(Further::default()) };
+        let at = self.gates.conditions.len();
+        let Some(gate) = gate else { return self.gates.conditions.push(Conditions::default()) };
         let (block, word, bit) = (at / BLOCK_BITS, at % BLOCK_BITS / 64, 1 << (at % 64));
         self.gates.possible[block][word] |= bit;
         let mut several = Vec::new();
@@ -387,7 +390,7 @@ impl<'a> GatesBuilder<'a> {
         let mut list_of =
             |words: &'a Vec<Vec<Vec<u8>>>| self.words[side? as usize].enter(words).first().copied();
         let none_of = absent.and_then(|gate| list_of(&gate.words)).map(|list| list.number);
-        self.gates.further.push(Further {
+        self.gates.conditions.push(Conditions {
             length_min: gate.length_min.try_into().unwrap_or(u32::MAX),
             needed,
             first: several.pop().unwrap_or(0),

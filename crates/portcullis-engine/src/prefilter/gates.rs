@@ -4,9 +4,9 @@ use portcullis_match::FewWords;
 
 use super::readers::bits_of;
 use super::scan::Text;
-use super::{BLOCK_BITS, Block, Finder, Further, GROUPS, Gates, List, Sieve, Without, byte_classes};
+use super::{BLOCK_BITS, Block, Conditions, Finder, GROUPS, Gates, List, Prefilter, Without, byte_classes};
 
-impl Further {
+impl Conditions {
     /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`Gates::left`] leaves.
     #[inline]
     pub(super) fn may_admit(&self, length_max: usize, classes: u64) -> bool {
@@ -59,7 +59,7 @@ impl Further {
     }
 }
 
-impl Sieve {
+impl Prefilter {
     /// What holds for texts with these byte classes.
     pub(super) fn gates(&self, classes: u64) -> &Gates {
         &self.gates[usize::from(classes & self.not_plain == 0)]
@@ -67,59 +67,59 @@ impl Sieve {
 }
 
 impl Gates {
-    /// True if one of `candidates` is not settled and may match in a text of this length with these byte classes only.
-    pub(super) fn any_left(&self, candidates: &[u64], settled: &[u64], length: usize, classes: u64) -> bool {
+    /// True if one of `candidates` has not matched and may match in a text of this length with these byte classes only.
+    pub(super) fn any_left(&self, candidates: &[u64], matched: &[u64], length: usize, classes: u64) -> bool {
         let possible = self.possible.iter().flatten();
-        candidates.iter().zip(settled).zip(possible).enumerate().any(|(at, ((all, settled), may))| {
-            bits_of(all & !settled & may)
-                .map(|bit| &self.further[at * 64 + bit])
+        candidates.iter().zip(matched).zip(possible).enumerate().any(|(at, ((all, matched), may))| {
+            bits_of(all & !matched & may)
+                .map(|bit| &self.conditions[at * 64 + bit])
                 .any(|gate| gate.needed & !classes == 0 && gate.may_admit(length, classes))
         })
     }
 
-    /// True if all of these are settled or cannot match in a text with these byte classes only.
-    pub(super) fn rule_out(&self, candidates: &[u16], settled: &[u64], classes: u64) -> bool {
+    /// True if all of these have matched or cannot match in a text with these byte classes only.
+    pub(super) fn rule_out(&self, candidates: &[u16], matched: &[u64], classes: u64) -> bool {
         candidates.iter().all(|&at| {
             let (at, bit) = (usize::from(at), 1 << (at % 64));
-            let may = self.possible[at / BLOCK_BITS][at % BLOCK_BITS / 64] & !settled[at / 64] & bit != 0;
-            !may || self.further[at].needed & !classes != 0
+            let may = self.possible[at / BLOCK_BITS][at % BLOCK_BITS / 64] & !matched[at / 64] & bit != 0;
+            !may || self.conditions[at].needed & !classes != 0
         })
     }
 
-    /// Writes to `left` those of `candidates` that are not settled and may match in a text with these byte classes only.
-    pub(super) fn left(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut Vec<u64>) {
+    /// Writes to `left` those of `candidates` that have not matched and may match in a text with these byte classes only.
+    pub(super) fn left(&self, candidates: &[u64], matched: &[u64], classes: u64, left: &mut Vec<u64>) {
         left.clear();
         left.resize(candidates.len(), 0);
-        if self.left_of_few(candidates, settled, classes, left) {
+        if self.left_of_few(candidates, matched, classes, left) {
             return;
         }
         left.clear();
-        let blocks = candidates.as_chunks().0.iter().zip(settled.as_chunks().0);
+        let blocks = candidates.as_chunks().0.iter().zip(matched.as_chunks().0);
         let tables = self.possible.iter().zip(&self.without);
-        for ((candidates, settled), (possible, without)) in blocks.zip(tables) {
-            left.extend(without_absent(candidates, settled, possible, without, classes));
+        for ((candidates, matched), (possible, without)) in blocks.zip(tables) {
+            left.extend(without_absent(candidates, matched, possible, without, classes));
         }
     }
 }
 
 impl Gates {
     /// The same, one candidate after the other; false if they are too many for that.
-    fn left_of_few(&self, candidates: &[u64], settled: &[u64], classes: u64, left: &mut [u64]) -> bool {
+    fn left_of_few(&self, candidates: &[u64], matched: &[u64], classes: u64, left: &mut [u64]) -> bool {
         let (mut few, mut count) = ([0; FEW], 0);
-        let blocks = candidates.as_chunks::<4>().0.iter().zip(settled.as_chunks::<4>().0).zip(&self.possible);
-        for (block, ((all, settled), possible)) in blocks.enumerate() {
+        let blocks = candidates.as_chunks::<4>().0.iter().zip(matched.as_chunks::<4>().0).zip(&self.possible);
+        for (block, ((all, matched), possible)) in blocks.enumerate() {
             if *all == Block::default() {
                 continue;
             }
             for at in 0..all.len() {
-                for bit in bits_of(all[at] & !settled[at] & possible[at]) {
+                for bit in bits_of(all[at] & !matched[at] & possible[at]) {
                     let Some(place) = few.get_mut(count) else { return false };
                     (*place, count) = (block * BLOCK_BITS + at * 64 + bit, count + 1);
                 }
             }
         }
         for &at in &few[..count] {
-            if self.further[at].needed & !classes == 0 {
+            if self.conditions[at].needed & !classes == 0 {
                 left[at / 64] |= 1 << (at % 64);
             }
         }
@@ -131,7 +131,7 @@ impl Gates {
     /// How many digits this candidate matches at least; `None`: it matches no text of digits only. `lists` are the word lists with words of
     /// digits.
     pub(super) fn digits_min(&self, candidate: usize, lists: &[bool]) -> Option<usize> {
-        let gate = &self.further[candidate];
+        let gate = &self.conditions[candidate];
         let has_number =
             |list: &List| list.classes & byte_classes::DIGIT != 0 || lists[usize::from(list.number)];
         let is_possible =
@@ -150,12 +150,12 @@ pub(super) const FEW: usize = 8;
 /// [`Gates::left`] for one block.
 fn without_absent(
     candidates: &Block,
-    settled: &Block,
+    matched: &Block,
     possible: &Block,
     without: &Without,
     classes: u64,
 ) -> Block {
-    let mut left: Block = std::array::from_fn(|at| candidates[at] & !settled[at] & possible[at]);
+    let mut left: Block = std::array::from_fn(|at| candidates[at] & !matched[at] & possible[at]);
     if left == Block::default() {
         return left;
     }

@@ -73,7 +73,7 @@ impl Heads {
 }
 
 impl Scan<'_> {
-    /// True if there is a head that [`sift_heads`](Self::sift_heads) looks at, with what stands before it.
+    /// True if there is a head that [`scan_heads`](Self::scan_heads) looks at, with what stands before it.
     pub(super) fn has_new_head(&self) -> bool {
         let is_short = |&variable: &Variable| {
             let value = self.store.scalar(variable);
@@ -85,31 +85,31 @@ impl Scan<'_> {
     /// The number of headers of a head that nobody has looked at, if they are more than one.
     fn new_head(&self, (values, names): Pair) -> Option<usize> {
         let count = self.store.class_len(values);
-        let is_new = self.sifted.seen(values) == 0 && self.sifted.seen(names) == 0;
+        let is_new = self.state.seen(values) == 0 && self.state.seen(names) == 0;
         (is_new && count > 1 && self.store.class_len(names) == count).then_some(count)
     }
 
     /// Looks at the heads that are new, as far as they are worth remembering; `before`: at what stands before that of a request, too.
-    pub(super) fn sift_heads(&mut self, known: &mut Known, before: bool) {
+    pub(super) fn scan_heads(&mut self, known: &mut Known, before: bool) {
         for pair in PAIRS {
             if let Some(count) = self.new_head(pair) {
                 let before = if before && pair == PAIRS[0] { &BEFORE[..] } else { &[] };
-                self.sift_head(known, (pair, before), count);
-                self.sifted.see(pair.0, count);
-                self.sifted.see(pair.1, count);
+                self.scan_head(known, (pair, before), count);
+                self.state.see(pair.0, count);
+                self.state.see(pair.1, count);
             }
         }
-        self.sift_arguments(known);
+        self.scan_argument_names(known);
     }
 
     /// Looks at the names of the arguments of the query, if they are new and not too many.
-    fn sift_arguments(&mut self, known: &mut Known) {
+    fn scan_argument_names(&mut self, known: &mut Known) {
         const NAMES: Class = Class::ArgsGetNames;
         let count = self.store.class_len(NAMES);
-        if self.sifted.seen(NAMES) != 0 || !(2..=ARGUMENTS_MAX).contains(&count) {
+        if self.state.seen(NAMES) != 0 || !(2..=ARGUMENTS_MAX).contains(&count) {
             return;
         }
-        let mut text = std::mem::take(&mut self.sifted.work.head);
+        let mut text = std::mem::take(&mut self.state.work.head);
         text.clear();
         text.push(NAMES as u8);
         let fits = (0..count).all(|at| {
@@ -122,16 +122,16 @@ impl Scan<'_> {
             fits
         });
         if fits {
-            self.sift_as_one(known, &text, |scan, known| {
-                (0..count).for_each(|at| scan.sift_entry(known, NAMES, at));
+            self.scan_as_one(known, &text, |scan, known| {
+                (0..count).for_each(|at| scan.scan_entry(known, NAMES, at));
             });
-            self.sifted.see(NAMES, count);
+            self.state.see(NAMES, count);
         }
-        self.sifted.work.head = text;
+        self.state.work.head = text;
     }
 
-    fn sift_head(&mut self, known: &mut Known, (pair, before): (Pair, &[Variable]), count: usize) {
-        let mut text = std::mem::take(&mut self.sifted.work.head);
+    fn scan_head(&mut self, known: &mut Known, (pair, before): (Pair, &[Variable]), count: usize) {
+        let mut text = std::mem::take(&mut self.state.work.head);
         text.clear();
         text.push(pair.0 as u8);
         for value in before.iter().filter_map(|&variable| self.store.scalar(variable)) {
@@ -144,60 +144,62 @@ impl Scan<'_> {
         for at in 0..count {
             let value = self.store.class_value(pair.0, at);
             if !self.put(value, &mut text) {
-                self.sift_header(known, pair, at);
+                self.scan_header(known, pair, at);
                 others += 1;
             }
         }
         if others < count || !before.is_empty() {
-            self.sift_as_one(known, &text, |scan, known| {
-                for looked_at in
-                    before.iter().filter_map(|&variable| scan.sieve.lanes.scalar(variable as usize))
+            self.scan_as_one(known, &text, |scan, known| {
+                for read in
+                    before.iter().filter_map(|&variable| scan.prefilter.readers.scalar(variable as usize))
                 {
-                    scan.sift_scalar(Some(known), looked_at);
+                    scan.scan_scalar(Some(known), read);
                 }
                 let mut length = headers_at;
                 for at in 0..count {
                     let value = scan.store.class_value(pair.0, at);
                     if let Some(size) = scan.size(value, length) {
                         length += size;
-                        scan.sift_header(known, pair, at);
+                        scan.scan_header(known, pair, at);
                     }
                 }
             });
         }
-        self.sifted.work.head = text;
+        self.state.work.head = text;
     }
 
     /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came of it if the text has
     /// come before.
-    fn sift_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
+    fn scan_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
         let remember = match known.heads.find(text) {
             Ok(found) => {
-                return found.iter().for_each(|&candidate| self.sifted.settle(self.sieve, candidate.into()));
+                return found
+                    .iter()
+                    .for_each(|&candidate| self.state.set_matched(self.prefilter, candidate.into()));
             }
             Err(has_come) => has_come,
         };
         // All that match, not only those that did not match others before.
-        let before = self.sifted.begin_anew(self.sieve);
+        let before = self.state.take_matched(self.prefilter);
         look(self, known);
         if remember && !self.patterns.is_spent() {
-            known.heads.enter(text, bits(&self.sifted.settled));
+            known.heads.enter(text, bits(&self.state.matched));
         }
-        self.sifted.add_found(self.sieve, before);
+        self.state.add_matched(self.prefilter, before);
     }
 
-    fn sift_header(&mut self, known: &mut Known, pair: Pair, at: usize) {
+    fn scan_header(&mut self, known: &mut Known, pair: Pair, at: usize) {
         for class in [pair.0, pair.1] {
-            self.sift_entry(known, class, at);
+            self.scan_entry(known, class, at);
         }
     }
 
-    fn sift_entry(&mut self, known: &mut Known, class: Class, at: usize) {
+    fn scan_entry(&mut self, known: &mut Known, class: Class, at: usize) {
         let value = self.store.class_value(class, at);
         let key = self.store.text(self.store.key(value));
-        let Some(source) = self.sieve.lanes.of_class(class).source(key) else { return };
+        let Some(reader) = self.prefilter.readers.of_class(class).reader(key) else { return };
         let known = Some(known).filter(|_| memo::repeats_in(class, key));
-        self.sift_known(known, source, self.store.data(value));
+        self.scan_remembered(known, reader, self.store.data(value));
     }
 
     /// Appends a header to `head`, if it is one of those that are the same each time and there is room.

@@ -1,6 +1,6 @@
 //! Values that come again and again: what a browser says of itself, names of headers and arguments, methods, paths without digits.
 //!
-//! What the sieve finds of a text depends on the text and on who looks at it, and on nothing else. So it is remembered, for
+//! What the prefilter finds of a text depends on the text and on who looks at it, and on nothing else. So it is remembered, for
 //! short values of kinds that repeat, as long as the plan lives. Nothing is taken for known that is not the same text.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -46,7 +46,7 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Default)]
 struct Entry {
     /// Who looks at it; 0 for an empty place.
-    source: u16,
+    reader: u16,
     found: Found,
     text: Box<[u8]>,
 }
@@ -89,21 +89,21 @@ impl Default for Known {
 }
 
 impl Known {
-    /// What is known of `text` before `source`.
-    pub(super) fn find(&self, source: u16, text: &[u8]) -> Option<Found> {
-        let entry = &self.texts[place(source, text)];
-        (source != 0 && entry.source == source && *entry.text == *text).then_some(entry.found)
+    /// What is known of `text` before `reader`.
+    pub(super) fn find(&self, reader: u16, text: &[u8]) -> Option<Found> {
+        let entry = &self.texts[place(reader, text)];
+        (reader != 0 && entry.reader == reader && *entry.text == *text).then_some(entry.found)
     }
 
     /// Remembers that just these candidates match; forgets what had the same place.
-    pub(super) fn enter(&mut self, source: u16, text: &[u8], candidates: impl Iterator<Item = usize>) {
+    pub(super) fn enter(&mut self, reader: u16, text: &[u8], candidates: impl Iterator<Item = usize>) {
         let mut found = Found::default();
         for candidate in candidates {
             let Ok(candidate) = u16::try_from(candidate) else { return };
             let Some(place) = found.candidates.get_mut(usize::from(found.count)) else { return };
             (*place, found.count) = (candidate, found.count + 1);
         }
-        self.texts[place(source, text)] = Entry { source, found, text: text.into() };
+        self.texts[place(reader, text)] = Entry { reader, found, text: text.into() };
     }
 }
 
@@ -113,15 +113,15 @@ impl Found {
     }
 }
 
-fn place(source: u16, text: &[u8]) -> usize {
-    hash(source, text) as usize % ENTRIES
+fn place(reader: u16, text: &[u8]) -> usize {
+    hash(reader, text) as usize % ENTRIES
 }
 
 /// A bad one costs time, no more: texts are compared.
-pub(super) fn hash(source: u16, text: &[u8]) -> u64 {
+pub(super) fn hash(reader: u16, text: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = text.as_chunks::<8>();
-    let mut hash = u64::from(source) ^ (text.len() as u64) << 16;
+    let mut hash = u64::from(reader) ^ (text.len() as u64) << 16;
     for word in words {
         hash = (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
     }

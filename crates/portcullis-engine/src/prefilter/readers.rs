@@ -11,22 +11,22 @@ use super::{Side, byte_classes};
 
 /// By origin of a value: who looks at it.
 #[derive(Debug)]
-pub(crate) struct Lanes {
-    pub(super) classes: [ClassLanes; CLASS_COUNT],
-    pub(super) scalars: Vec<(Variable, Source)>,
+pub(crate) struct Readers {
+    pub(super) classes: [ClassReaders; CLASS_COUNT],
+    pub(super) scalars: Vec<(Variable, Reader)>,
     /// By number of a variable: its place there, if it has one.
     scalar_places: Vec<Option<u8>>,
-    /// Those that anybody looks at.
-    looked_at: Fresh,
+    /// The variables and classes with a reader.
+    read: Fresh,
 }
 
 /// Who looks at the values of a class.
 #[derive(Debug, Default)]
-pub(super) struct ClassLanes {
+pub(super) struct ClassReaders {
     /// Whatever the key.
-    pub(super) any: Option<Source>,
+    pub(super) any: Option<Reader>,
     /// For keys that rules name, in lower case: those of `any` and their own. Once they are all there, by length.
-    pub(super) keyed: Vec<(Box<[u8]>, Source)>,
+    pub(super) keyed: Vec<(Box<[u8]>, Reader)>,
     /// By length: where the keys of it begin there. At last, where those of [`KEY_BYTES_MAX`] end.
     starts: Vec<u16>,
 }
@@ -36,7 +36,7 @@ const KEY_BYTES_MAX: usize = 40;
 
 /// The candidates that look at a value, by the chain they look through.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct Reader {
     pub(super) side: Side,
     /// From 1; 0 for those that are too many.
     pub(super) number: u16,
@@ -44,15 +44,15 @@ pub(crate) struct Source {
     pub(super) nodes: Vec<Node>,
     /// Where the transformation of no node on the way acts, only these forms may differ from the value: those of nodes that act on any
     /// value.
-    pub(super) restless: Vec<u16>,
+    pub(super) unconditional: Vec<u16>,
     /// What is made of shorter values there is nothing that a candidate could match.
-    pub(super) restless_min: usize,
+    pub(super) unconditional_length_min: usize,
     /// No candidate matches fewer digits than this, nor what is made of them.
     pub(super) digits_min: usize,
     /// The candidates that look at the value itself then.
-    pub(super) calm: Vec<u64>,
+    pub(super) direct: Vec<u64>,
     /// The same, if they are few.
-    pub(super) few_calm: Option<Box<[u16]>>,
+    pub(super) few_direct: Option<Box<[u16]>>,
     /// A value with none of these byte classes is left alone by all other transformations,
     pub(super) triggers: u64,
     /// unless it ends with a dot,
@@ -63,7 +63,7 @@ pub(crate) struct Source {
     pub(super) adds: u64,
 }
 
-/// A form in the tree of a [`Source`].
+/// A form in the tree of a [`Reader`].
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) chain: ChainId,
@@ -77,7 +77,7 @@ pub(super) struct Node {
     /// The same, if they are few.
     pub(super) few_below: Option<Box<[u16]>>,
     /// Byte classes of this form without which all of those are this form; `None`: there are none such.
-    pub(super) stirs: Option<u64>,
+    pub(super) triggers_below: Option<u64>,
     /// Byte classes that these forms may have though the parent has none of them; `None`: any.
     pub(super) adds: Option<u64>,
     /// What is made of this form has no more than its residue.
@@ -101,12 +101,12 @@ pub(super) struct Traits {
 }
 
 impl Traits {
-    /// Of a text with these byte classes, before `source`.
-    pub(super) fn of(text: &[u8], classes: u64, source: &Source) -> Traits {
+    /// Of a text with these byte classes, before `reader`.
+    pub(super) fn of(text: &[u8], classes: u64, reader: &Reader) -> Traits {
         Traits {
             classes,
-            ends_with_dot: source.final_dot && text.last() == Some(&b'.'),
-            has_entity: source.entity && classes & byte_classes::AMPERSAND != 0 && has_html_entity(text),
+            ends_with_dot: reader.final_dot && text.last() == Some(&b'.'),
+            has_entity: reader.entity && classes & byte_classes::AMPERSAND != 0 && has_html_entity(text),
         }
     }
 }
@@ -132,45 +132,45 @@ impl Node {
     }
 }
 
-impl Default for Lanes {
+impl Default for Readers {
     fn default() -> Self {
-        Lanes {
-            classes: std::array::from_fn(|_| ClassLanes::default()),
+        Readers {
+            classes: std::array::from_fn(|_| ClassReaders::default()),
             scalars: Vec::new(),
             scalar_places: Vec::new(),
-            looked_at: Fresh::default(),
+            read: Fresh::default(),
         }
     }
 }
 
-impl Lanes {
-    /// What of `fresh` anybody looks at.
-    pub(super) fn of_interest(&self, fresh: Fresh) -> Fresh {
-        let Fresh { scalars, classes } = self.looked_at;
+impl Readers {
+    /// What of `fresh` has a reader.
+    pub(super) fn read_of(&self, fresh: Fresh) -> Fresh {
+        let Fresh { scalars, classes } = self.read;
         Fresh {
             scalars: std::array::from_fn(|at| fresh.scalars[at] & scalars[at]),
             classes: fresh.classes & classes,
         }
     }
 
-    pub(super) fn of_class(&self, class: Class) -> &ClassLanes {
+    pub(super) fn of_class(&self, class: Class) -> &ClassReaders {
         &self.classes[class as usize]
     }
 
     /// Who looks at the variable with this number.
-    pub(super) fn scalar(&self, number: usize) -> Option<(Variable, &Source)> {
+    pub(super) fn scalar(&self, number: usize) -> Option<(Variable, &Reader)> {
         let place = self.scalar_places.get(number).copied().flatten()?;
-        let (variable, source) = self.scalars.get(usize::from(place))?;
-        Some((*variable, source))
+        let (variable, reader) = self.scalars.get(usize::from(place))?;
+        Some((*variable, reader))
     }
 
-    /// The variables that anybody looks at, with who does.
-    pub(crate) fn scalars(&self) -> impl Iterator<Item = (Variable, &Source)> {
-        self.scalars.iter().map(|(variable, source)| (*variable, source))
+    /// The variables with a reader.
+    pub(crate) fn scalars(&self) -> impl Iterator<Item = (Variable, &Reader)> {
+        self.scalars.iter().map(|(variable, reader)| (*variable, reader))
     }
 
-    /// True if anybody looks at it.
-    pub(crate) fn looks_at(&self, variable: Variable) -> bool {
+    /// True if a candidate reads it.
+    pub(crate) fn reads(&self, variable: Variable) -> bool {
         self.scalar(variable as usize).is_some()
     }
 
@@ -180,12 +180,12 @@ impl Lanes {
         for (place, (variable, _)) in (0..).zip(&self.scalars) {
             let number = *variable as usize;
             self.scalar_places[number] = Some(place);
-            self.looked_at.scalars[number / 64] |= 1 << (number % 64);
+            self.read.scalars[number / 64] |= 1 << (number % 64);
         }
-        for (number, lanes) in self.classes.iter_mut().enumerate() {
-            lanes.order();
-            let is_looked_at = lanes.any.is_some() || !lanes.keyed.is_empty();
-            self.looked_at.classes |= u64::from(is_looked_at) << number;
+        for (number, readers) in self.classes.iter_mut().enumerate() {
+            readers.order();
+            let is_looked_at = readers.any.is_some() || !readers.keyed.is_empty();
+            self.read.classes |= u64::from(is_looked_at) << number;
         }
         self.number();
     }
@@ -194,34 +194,34 @@ impl Lanes {
         let of_classes = self
             .classes
             .iter_mut()
-            .flat_map(|lanes| lanes.keyed.iter_mut().map(|(_, source)| source).chain(&mut lanes.any));
-        let all = of_classes.chain(self.scalars.iter_mut().map(|(_, source)| source));
-        for (number, source) in (1..=u16::MAX).zip(all) {
-            source.number = number;
+            .flat_map(|readers| readers.keyed.iter_mut().map(|(_, reader)| reader).chain(&mut readers.any));
+        let all = of_classes.chain(self.scalars.iter_mut().map(|(_, reader)| reader));
+        for (number, reader) in (1..=u16::MAX).zip(all) {
+            reader.number = number;
         }
     }
 }
 
-impl ClassLanes {
+impl ClassReaders {
     /// Who looks at the value under `key`.
-    pub(super) fn source(&self, key: &[u8]) -> Option<&Source> {
+    pub(super) fn reader(&self, key: &[u8]) -> Option<&Reader> {
         let length = key.len().min(KEY_BYTES_MAX);
         let range = self.starts.get(length).zip(self.starts.get(length + 1));
         let same = range.map_or(&[][..], |(&from, &to)| &self.keyed[from.into()..to.into()]);
         let named = same.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
-        named.map(|(_, source)| source).or(self.any.as_ref())
+        named.map(|(_, reader)| reader).or(self.any.as_ref())
     }
 
     fn order(&mut self) {
-        let length = |(name, _): &(Box<[u8]>, Source)| name.len().min(KEY_BYTES_MAX);
+        let length = |(name, _): &(Box<[u8]>, Reader)| name.len().min(KEY_BYTES_MAX);
         self.keyed.sort_by_key(length);
         let start = |wanted| self.keyed.partition_point(|entry| length(entry) < wanted) as u16;
         self.starts = (0..=KEY_BYTES_MAX + 1).map(start).collect();
     }
 }
 
-impl Source {
-    pub(super) fn new(side: Side, width: usize) -> Source {
+impl Reader {
+    pub(super) fn new(side: Side, width: usize) -> Reader {
         let root = Node {
             chain: ChainId::IDENTITY,
             last: None,
@@ -229,7 +229,7 @@ impl Source {
             children: Vec::new(),
             below: Vec::new(),
             few_below: None,
-            stirs: None,
+            triggers_below: None,
             adds: None,
             keeps_residue: false,
             triggers: Some(0),
@@ -237,16 +237,16 @@ impl Source {
             entity: false,
             length_min: 0,
         };
-        let (nodes, calm) = (vec![root], vec![0; width]);
-        Source {
+        let (nodes, direct) = (vec![root], vec![0; width]);
+        Reader {
             side,
             number: 0,
             nodes,
-            restless: Vec::new(),
-            restless_min: usize::MAX,
+            unconditional: Vec::new(),
+            unconditional_length_min: usize::MAX,
             digits_min: 0,
-            calm,
-            few_calm: None,
+            direct,
+            few_direct: None,
             triggers: 0,
             final_dot: false,
             entity: false,
@@ -281,7 +281,7 @@ impl Source {
         self.entity |= entity;
         self.triggers |= triggers.unwrap_or(0);
         let at = self.nodes.len();
-        let candidates = vec![0; self.calm.len()];
+        let candidates = vec![0; self.direct.len()];
         self.nodes.push(Node {
             chain,
             last: Some(step.last),
@@ -289,7 +289,7 @@ impl Source {
             children: Vec::new(),
             below: Vec::new(),
             few_below: None,
-            stirs: None,
+            triggers_below: None,
             adds: None,
             keeps_residue: false,
             triggers,
@@ -302,7 +302,7 @@ impl Source {
     }
 
     /// Adds what `other` has.
-    pub(super) fn extend(&mut self, chains: &Chains, other: &Source) {
+    pub(super) fn extend(&mut self, chains: &Chains, other: &Reader) {
         for node in &other.nodes {
             let at = self.node(chains, node.chain);
             for (mine, theirs) in self.nodes[at].candidates.iter_mut().zip(&node.candidates) {
@@ -317,24 +317,24 @@ impl Source {
         length_min: impl Fn(usize) -> usize,
         digits_min: impl Fn(Side, usize) -> Option<usize>,
     ) {
-        let mut calm = vec![true; self.nodes.len()];
+        let mut direct = vec![true; self.nodes.len()];
         for at in 0..self.nodes.len() {
             if at > 0 && self.nodes[at].triggers.is_none() {
-                if calm[at] {
-                    self.restless.push(at as u16);
+                if direct[at] {
+                    self.unconditional.push(at as u16);
                 }
-                calm[at] = false;
+                direct[at] = false;
             }
             for child in self.nodes[at].children.clone() {
-                calm[usize::from(child)] = calm[at];
+                direct[usize::from(child)] = direct[at];
             }
-            if calm[at] {
-                for (all, own) in self.calm.iter_mut().zip(&self.nodes[at].candidates) {
+            if direct[at] {
+                for (all, own) in self.direct.iter_mut().zip(&self.nodes[at].candidates) {
                     *all |= own;
                 }
             }
         }
-        self.few_calm = few(&self.calm);
+        self.few_direct = few(&self.direct);
         // Children stand behind their parents.
         for at in (0..self.nodes.len()).rev() {
             let node = &self.nodes[at];
@@ -343,28 +343,29 @@ impl Source {
             let needed = own.chain(below).min().unwrap_or(usize::MAX);
             let adds = node.last.map(Transformation::adds).filter(|adds| *adds != ByteSet::FULL);
             let mut adds = adds.map(|adds| byte_classes::touching(&adds) | byte_classes::UPPER);
-            let mut stirs = Some(0);
+            let mut triggers_below = Some(0);
             let mut keeps = true;
             let mut all = node.candidates.clone();
             for child in node.children.iter().map(|&child| &self.nodes[usize::from(child)]) {
                 all.iter_mut().zip(&child.below).for_each(|(all, below)| *all |= below);
                 keeps &= child.keeps_residue && child.last.is_some_and(Transformation::keeps_residue);
-                let triggers = child.triggers.zip(child.stirs).filter(|_| !child.final_dot);
+                let triggers = child.triggers.zip(child.triggers_below).filter(|_| !child.final_dot);
                 let entity = if child.entity { byte_classes::AMPERSAND } else { 0 };
-                stirs = stirs.zip(triggers).map(|(all, (own, below))| all | own | entity | below);
+                triggers_below =
+                    triggers_below.zip(triggers).map(|(all, (own, below))| all | own | entity | below);
                 adds = adds.zip(child.adds).map(|(own, below)| own | below);
             }
             let length_min = node.last.map_or(needed, |last| last.input_length_min(needed));
             self.adds |= adds.unwrap_or(0);
             let node = &mut self.nodes[at];
-            (node.stirs, node.adds, node.length_min) = (stirs, adds, length_min);
+            (node.triggers_below, node.adds, node.length_min) = (triggers_below, adds, length_min);
             (node.few_below, node.below, node.keeps_residue) = (few(&all), all, keeps);
         }
-        let least = self.restless.iter().map(|&node| self.nodes[usize::from(node)].length_min).min();
-        self.restless_min = least.unwrap_or(usize::MAX);
+        let least = self.unconditional.iter().map(|&node| self.nodes[usize::from(node)].length_min).min();
+        self.unconditional_length_min = least.unwrap_or(usize::MAX);
         if self.triggers & byte_classes::DIGIT == 0 {
-            let least = bits(&self.calm).filter_map(|candidate| digits_min(self.side, candidate)).min();
-            self.digits_min = self.restless_min.min(least.unwrap_or(usize::MAX));
+            let least = bits(&self.direct).filter_map(|candidate| digits_min(self.side, candidate)).min();
+            self.digits_min = self.unconditional_length_min.min(least.unwrap_or(usize::MAX));
         }
     }
 }

@@ -6,33 +6,39 @@ use portcullis_decode::residue;
 use portcullis_match::FewWords;
 
 use super::readers::bits_of;
-use super::scan::Sifted;
-use super::{Candidate, Sieve, Source};
+use super::scan::PrefilterState;
+use super::{Candidate, Prefilter, Reader};
 
 /// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct Noise {
+pub(super) struct ResidueBuffers {
     residue: Vec<u8>,
     folded: Vec<u8>,
 }
 
-impl Sifted {
+impl PrefilterState {
     /// True if no candidate can match in `made`, the form of these nodes, nor in what is made of it, since no word that one of them needs
     /// stands in the residue.
-    pub(super) fn is_noise(&mut self, sieve: &Sieve, source: &Source, nodes: &[u16], made: &[u8]) -> bool {
-        let nodes = || nodes.iter().map(|&node| &source.nodes[usize::from(node)]);
+    pub(super) fn residue_rules_out(
+        &mut self,
+        prefilter: &Prefilter,
+        reader: &Reader,
+        nodes: &[u16],
+        made: &[u8],
+    ) -> bool {
+        let nodes = || nodes.iter().map(|&node| &reader.nodes[usize::from(node)]);
         if !nodes().all(|node| node.keeps_residue) {
             return false;
         }
-        let Noise { residue: left, folded } = &mut self.work.noise;
+        let ResidueBuffers { residue: left, folded } = &mut self.work.residue;
         if !residue(made, left) {
             return false;
         }
         FewWords::fold(left, folded);
         nodes().all(|node| {
-            node.below.iter().zip(&self.settled).enumerate().all(|(word, (below, settled))| {
-                bits_of(below & !settled).all(|bit| {
-                    let words = sieve.residual_words(word * 64 + bit, source);
+            node.below.iter().zip(&self.matched).enumerate().all(|(word, (below, matched))| {
+                bits_of(below & !matched).all(|bit| {
+                    let words = prefilter.residual_words(word * 64 + bit, reader);
                     words.is_some_and(|words| !words.may_stand_in(left, folded))
                 })
             })
@@ -40,14 +46,14 @@ impl Sifted {
     }
 }
 
-impl Sieve {
+impl Prefilter {
     /// What finds the residue of a word that this candidate needs in any text, if there is such a thing.
-    fn residual_words(&self, at: usize, source: &Source) -> Option<&FewWords> {
+    fn residual_words(&self, at: usize, reader: &Reader) -> Option<&FewWords> {
         let Candidate { residual, .. } = &self.candidates[at];
         let words = residual.get_or_init(|| {
             let gates = &self.gates[0];
-            let finder = &gates.finders[source.side as usize];
-            let lists = gates.further[at].lists.iter().filter(|list| list.classes == 0);
+            let finder = &gates.finders[reader.side as usize];
+            let lists = gates.conditions[at].lists.iter().filter(|list| list.classes == 0);
             lists.map(|list| finder.words_of(list.number)).find_map(|words| {
                 let residue_of = |word| {
                     let mut left = Vec::new();

@@ -15,8 +15,8 @@ use super::forms::Forms;
 use super::head_memo::BEFORE;
 use super::memo::{self, Found, Known, Memo};
 use super::readers::{bits, bits_of};
-use super::residue::Noise;
-use super::{Further, Sieve, Source, byte_classes};
+use super::residue::ResidueBuffers;
+use super::{Conditions, Prefilter, Reader, byte_classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
 const GROUPED_BYTES_MAX: usize = 256;
@@ -35,19 +35,19 @@ const FEW_BYTES_MIN: usize = 32;
 
 /// What a transaction knows so far.
 #[derive(Debug, Default)]
-pub(crate) struct Sifted {
+pub(crate) struct PrefilterState {
     /// Steps to run, by phase.
     pub(super) run: [Vec<u64>; 5],
     /// Candidates that need not be looked at any more: their rules run.
-    pub(super) settled: Vec<u64>,
+    pub(super) matched: Vec<u64>,
     /// Values of each class that have been looked at.
     classes_seen: [u32; CLASS_COUNT],
-    pub(super) work: Work,
+    pub(super) work: Buffers,
 }
 
 /// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct Buffers {
     pub(super) left: Vec<u64>,
     open: Vec<u32>,
     /// By text: the word lists of which it has a word.
@@ -65,7 +65,7 @@ pub(super) struct Work {
     pub(super) head: Vec<u8>,
     captures: Captures,
     pub(super) forms: Forms,
-    pub(super) noise: Noise,
+    pub(super) residue: ResidueBuffers,
 }
 
 /// What is looked at.
@@ -76,16 +76,16 @@ pub(super) struct Text {
     pub(super) classes: u64,
 }
 
-impl Sifted {
+impl PrefilterState {
     /// `all`: also steps that do nothing but match.
-    pub(crate) fn reset(&mut self, sieve: &Sieve, all: bool) {
-        for (run, (always, idle)) in self.run.iter_mut().zip(sieve.always.iter().zip(&sieve.idle)) {
+    pub(crate) fn reset(&mut self, prefilter: &Prefilter, all: bool) {
+        for (run, (always, idle)) in self.run.iter_mut().zip(prefilter.always.iter().zip(&prefilter.idle)) {
             run.clone_from(always);
             if !all {
                 run.iter_mut().zip(idle).for_each(|(run, idle)| *run &= !idle);
             }
         }
-        self.settled.clone_from(&sieve.settled);
+        self.matched.clone_from(&prefilter.matched);
         self.classes_seen = [0; CLASS_COUNT];
     }
 
@@ -98,29 +98,29 @@ impl Sifted {
         self.classes_seen[class as usize] = count as u32;
     }
 
-    /// True if the first link of the rule at this step matches, as far as it does, for nothing.
-    pub(crate) fn is_in_vain(&self, sieve: &Sieve, phase: Phase, step: usize) -> bool {
-        sieve.hand_on.iter().any(|&at| {
-            let candidate = &sieve.candidates[at as usize];
+    /// True if no match of the first link of the rule at this step can make the rule match.
+    pub(crate) fn is_in_vain(&self, prefilter: &Prefilter, phase: Phase, step: usize) -> bool {
+        prefilter.copying.iter().any(|&at| {
+            let candidate = &prefilter.candidates[at as usize];
             candidate.step as usize == step
                 && candidate.phase + 1 == phase.number()
-                && self.settled[at as usize / 64] >> (at % 64) & 1 == 0
+                && self.matched[at as usize / 64] >> (at % 64) & 1 == 0
         })
     }
 
-    pub(super) fn settle(&mut self, sieve: &Sieve, at: usize) {
-        settle(&mut self.run, &mut self.settled, sieve, at);
+    pub(super) fn set_matched(&mut self, prefilter: &Prefilter, at: usize) {
+        set_matched(&mut self.run, &mut self.matched, prefilter, at);
     }
 
-    /// Begins with no candidate settled; returns those that were.
-    pub(super) fn begin_anew(&mut self, sieve: &Sieve) -> Vec<u64> {
-        std::mem::replace(&mut self.settled, vec![0; sieve.width])
+    /// Begins with no candidate matched; returns those that were.
+    pub(super) fn take_matched(&mut self, prefilter: &Prefilter) -> Vec<u64> {
+        std::mem::replace(&mut self.matched, vec![0; prefilter.width])
     }
 
-    /// Goes back to the candidates that were settled `before`, and settles those found since.
-    pub(super) fn add_found(&mut self, sieve: &Sieve, before: Vec<u64>) {
-        let found = std::mem::replace(&mut self.settled, before);
-        bits(&found).for_each(|candidate| self.settle(sieve, candidate));
+    /// Goes back to the candidates that matched `before`, with those found since.
+    pub(super) fn add_matched(&mut self, prefilter: &Prefilter, before: Vec<u64>) {
+        let found = std::mem::replace(&mut self.matched, before);
+        bits(&found).for_each(|candidate| self.set_matched(prefilter, candidate));
     }
 
     /// Which of 64 steps have to run.
@@ -144,12 +144,12 @@ impl Sifted {
 
 /// A look at values, with what it borrows of the plan and of the transaction.
 pub(crate) struct Scan<'a> {
-    pub(super) sieve: &'a Sieve,
+    pub(super) prefilter: &'a Prefilter,
     pub(super) chains: &'a Chains,
     pub(super) links: &'a [Link],
     pub(super) store: &'a mut Store,
     pub(super) patterns: &'a mut Patterns,
-    pub(super) sifted: &'a mut Sifted,
+    pub(super) state: &'a mut PrefilterState,
 }
 
 impl<'a> Scan<'a> {
@@ -157,41 +157,41 @@ impl<'a> Scan<'a> {
         plan: &'a Plan,
         store: &'a mut Store,
         patterns: &'a mut Patterns,
-        sifted: &'a mut Sifted,
+        state: &'a mut PrefilterState,
     ) -> Scan<'a> {
-        Scan { sieve: &plan.sieve, chains: &plan.chains, links: &plan.links, store, patterns, sifted }
+        Scan { prefilter: &plan.prefilter, chains: &plan.chains, links: &plan.links, store, patterns, state }
     }
 
     /// Looks at the values that are new since the last call, before the rules of `phase`. `plan`: what [`new`](Self::new) was given.
     pub(crate) fn run(&mut self, phase: Phase, plan: &Arc<Plan>, memo: &Memo) {
-        if phase.number() > self.sieve.last_phase {
+        if phase.number() > self.prefilter.last_phase {
             return;
         }
-        let fresh = self.sieve.lanes.of_interest(self.store.take_fresh());
+        let fresh = self.prefilter.readers.read_of(self.store.take_fresh());
         if fresh != Fresh::default() {
-            memo.with(plan, |known| self.sift_new(known, fresh));
+            memo.with(plan, |known| self.scan_new(known, fresh));
         }
     }
 
     /// Looks at one value.
-    pub(crate) fn look(&mut self, source: &Source, value: Span) {
-        self.sift_value(source, self.look_at(value));
+    pub(crate) fn look(&mut self, reader: &Reader, value: Span) {
+        self.scan_value(reader, self.classify(value));
     }
 
-    fn sift_new(&mut self, mut known: Option<&mut Known>, fresh: Fresh) {
-        let lanes = &self.sieve.lanes;
+    fn scan_new(&mut self, mut known: Option<&mut Known>, fresh: Fresh) {
+        let readers = &self.prefilter.readers;
         let has_head = known.is_some() && self.has_new_head();
-        for (variable, source) in bits(&fresh.scalars).filter_map(|number| lanes.scalar(number)) {
+        for (variable, reader) in bits(&fresh.scalars).filter_map(|number| readers.scalar(number)) {
             if !has_head || !BEFORE.contains(&variable) {
-                self.sift_scalar(known.as_deref_mut(), (variable, source));
+                self.scan_scalar(known.as_deref_mut(), (variable, reader));
             }
         }
         if let Some(known) = known.as_deref_mut() {
-            self.sift_heads(known, has_head);
+            self.scan_heads(known, has_head);
         }
         for number in bits_of(fresh.classes) {
-            let (class, lanes) = (Class::ALL[number], &lanes.classes[number]);
-            let seen = &mut self.sifted.classes_seen[number];
+            let (class, readers) = (Class::ALL[number], &readers.classes[number]);
+            let seen = &mut self.state.classes_seen[number];
             let from = std::mem::replace(seen, self.store.class_len(class) as u32);
             let new = from as usize..self.store.class_len(class);
             let too_many = new.len() > memo::VALUES_MAX;
@@ -210,113 +210,113 @@ impl<'a> Scan<'a> {
                     }
                 }
                 let key = self.store.text(key);
-                let Some(source) = lanes.source(key) else { continue };
+                let Some(reader) = readers.reader(key) else { continue };
                 let mut known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
-                let is_any = lanes.any.as_ref().is_some_and(|any| std::ptr::eq(any, source));
-                if too_many && is_any && self.is_known(known.take().as_deref(), source, text) {
+                let is_any = readers.any.as_ref().is_some_and(|any| std::ptr::eq(any, reader));
+                if too_many && is_any && self.is_known(known.take().as_deref(), reader, text) {
                     continue;
                 }
                 if known.is_some() || !is_any {
-                    self.sift_known(known, source, text);
+                    self.scan_remembered(known, reader, text);
                     continue;
                 }
-                let text = self.look_at(text);
-                if text.classes & !byte_classes::DIGIT == 0 && text.span.len() < source.digits_min {
+                let text = self.classify(text);
+                if text.classes & !byte_classes::DIGIT == 0 && text.span.len() < reader.digits_min {
                     continue;
                 }
-                match self.may_be_grouped(source, text) {
-                    true => self.sifted.work.group.push(text),
-                    false => self.sift_value(source, text),
+                match self.may_be_grouped(reader, text) {
+                    true => self.state.work.group.push(text),
+                    false => self.scan_value(reader, text),
                 }
             }
-            if let Some(any) = &lanes.any {
-                self.sift_group(any);
+            if let Some(any) = &readers.any {
+                self.scan_group(any);
             }
         }
     }
 
-    pub(super) fn sift_scalar(&mut self, known: Option<&mut Known>, (variable, source): (Variable, &Source)) {
+    pub(super) fn scan_scalar(&mut self, known: Option<&mut Known>, (variable, reader): (Variable, &Reader)) {
         let Some(value) = self.store.scalar(variable) else { return };
         let text = self.store.data(value);
         let known = known.filter(|_| memo::repeats_as(variable, self.store.text(text)));
-        self.sift_known(known, source, text);
+        self.scan_remembered(known, reader, text);
     }
 
-    /// As [`sift_value`](Self::sift_value), with the answer in `known` if it is there, or afterwards.
-    pub(super) fn sift_known(&mut self, known: Option<&mut Known>, source: &Source, value: Span) {
-        let Some(known) = known.filter(|_| source.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
-            return self.sift_value(source, self.look_at(value));
+    /// As [`scan_value`](Self::scan_value), with the answer in `known` if it is there, or afterwards.
+    pub(super) fn scan_remembered(&mut self, known: Option<&mut Known>, reader: &Reader, value: Span) {
+        let Some(known) = known.filter(|_| reader.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
+            return self.scan_value(reader, self.classify(value));
         };
-        if self.is_known(Some(&*known), source, value) {
+        if self.is_known(Some(&*known), reader, value) {
             return;
         }
         // All that match it, not only those that did not match others before.
-        let before = self.sifted.begin_anew(self.sieve);
-        self.sift_value(source, self.look_at(value));
+        let before = self.state.take_matched(self.prefilter);
+        self.scan_value(reader, self.classify(value));
         // What was not looked at to the end is not remembered: the next message would be taken for harmless.
         if !self.patterns.is_spent() {
-            known.enter(source.number, self.store.text(value), bits(&self.sifted.settled));
+            known.enter(reader.number, self.store.text(value), bits(&self.state.matched));
         }
-        self.sifted.add_found(self.sieve, before);
+        self.state.add_matched(self.prefilter, before);
     }
 
-    /// True if what matches this value is known; it is settled then.
-    fn is_known(&mut self, known: Option<&Known>, source: &Source, value: Span) -> bool {
-        let found = known.and_then(|known| known.find(source.number, self.store.text(value)));
+    /// True if what matches this value is known; it counts as matched then.
+    fn is_known(&mut self, known: Option<&Known>, reader: &Reader, value: Span) -> bool {
+        let found = known.and_then(|known| known.find(reader.number, self.store.text(value)));
         let candidates = found.iter().flat_map(Found::iter);
-        candidates.for_each(|at| self.sifted.settle(self.sieve, at));
+        candidates.for_each(|at| self.state.set_matched(self.prefilter, at));
         found.is_some()
     }
 
-    pub(super) fn look_at(&self, span: Span) -> Text {
+    pub(super) fn classify(&self, span: Span) -> Text {
         Text { span, classes: byte_classes::of(self.store.text(span)) }
     }
 
     /// True for short values of plain bytes that transformations leave alone: of most bodies, nearly all of them.
-    fn may_be_grouped(&self, source: &Source, text: Text) -> bool {
+    fn may_be_grouped(&self, reader: &Reader, text: Text) -> bool {
         text.span.len() <= GROUPED_BYTES_MAX
-            && text.classes & self.sieve.not_plain == 0
-            && self.is_calm(source, text)
+            && text.classes & self.prefilter.not_plain == 0
+            && self.is_untransformed(reader, text)
     }
 
     /// Looks at the values of the group together: what none of them can match is found out once.
-    fn sift_group(&mut self, source: &Source) {
-        let mut group = std::mem::take(&mut self.sifted.work.group);
+    fn scan_group(&mut self, reader: &Reader) {
+        let mut group = std::mem::take(&mut self.state.work.group);
         for texts in group.chunks(GROUP_MAX) {
-            self.sift_texts(source, &source.calm, texts);
-            for &text in texts.iter().filter(|text| text.span.len() >= source.restless_min) {
-                self.sift_restless(source, text);
+            self.scan_texts(reader, &reader.direct, texts);
+            for &text in texts.iter().filter(|text| text.span.len() >= reader.unconditional_length_min) {
+                self.scan_unconditional(reader, text);
             }
         }
         group.clear();
-        self.sifted.work.group = group;
+        self.state.work.group = group;
     }
 
     /// Looks for the candidates that match in one of these texts.
-    pub(super) fn sift_texts(&mut self, source: &Source, candidates: &[u64], texts: &[Text]) {
+    pub(super) fn scan_texts(&mut self, reader: &Reader, candidates: &[u64], texts: &[Text]) {
         if self.patterns.is_spent() {
             return;
         }
-        let sieve = self.sieve;
+        let prefilter = self.prefilter;
         let classes = texts.iter().fold(0, |all, text| all | text.classes);
         let common = texts.iter().fold(u64::MAX, |all, text| all & text.classes);
         let length_max = texts.iter().map(|text| text.span.len()).max().unwrap_or(0);
-        let gates = sieve.gates(classes);
-        let Sifted { run, settled, work, .. } = &mut *self.sifted;
-        let Work { left, open, lists, any_list, joined, folded, ends, captures, .. } = work;
-        gates.left(candidates, settled, classes, left);
+        let gates = prefilter.gates(classes);
+        let PrefilterState { run, matched, work, .. } = &mut *self.state;
+        let Buffers { left, open, lists, any_list, joined, folded, ends, captures, .. } = work;
+        gates.left(candidates, matched, classes, left);
         open.clear();
         let mut wordful = 0;
         for (at, &word) in left.iter().enumerate() {
             for bit in bits_of(word) {
-                let Some(gate) = gates.further.get(at * 64 + bit) else { continue };
+                let Some(gate) = gates.conditions.get(at * 64 + bit) else { continue };
                 if gate.may_admit(length_max, classes) {
                     wordful += usize::from(gate.needs_words(common));
                     open.push((at * 64 + bit) as u32);
                 }
             }
         }
-        let finder = &gates.finders[source.side as usize];
+        let finder = &gates.finders[reader.side as usize];
         let stride = finder.list_count.div_ceil(64);
         let mut needs_words = wordful > 0;
         let all = match texts {
@@ -325,15 +325,15 @@ impl<'a> Scan<'a> {
             texts => join(self.store, texts, joined, ends),
         };
         if (1..=FEW_LISTS_MAX).contains(&wordful) && all.len() >= FEW_BYTES_MIN {
-            let wordful = open.iter().map(|&at| &gates.further[at as usize]);
+            let wordful = open.iter().map(|&at| &gates.conditions[at as usize]);
             let wordful = wordful.filter(|gate| gate.needs_words(common));
             if wordful.clone().all(|gate| gate.few(finder, classes).next().is_some()) {
                 FewWords::fold(all, folded);
                 let is_none =
-                    |gate: &Further| gate.few(finder, classes).any(|few| !few.may_stand_in(all, folded));
+                    |gate: &Conditions| gate.few(finder, classes).any(|few| !few.may_stand_in(all, folded));
                 needs_words = false;
                 open.retain(|&at| {
-                    let gate = &gates.further[at as usize];
+                    let gate = &gates.conditions[at as usize];
                     let stays = !gate.needs_words(common) || !is_none(gate);
                     needs_words |= stays && gate.needs_words(common);
                     stays
@@ -362,8 +362,8 @@ impl<'a> Scan<'a> {
             if self.patterns.is_spent() {
                 break;
             }
-            let candidate = &sieve.candidates[at as usize];
-            let gate = &gates.further[at as usize];
+            let candidate = &prefilter.candidates[at as usize];
+            let gate = &gates.conditions[at as usize];
             // What no text of many has need not be asked of each.
             if needs_words && !gate.has_words(classes, any_list) {
                 continue;
@@ -378,12 +378,13 @@ impl<'a> Scan<'a> {
                     return false;
                 }
                 let bytes = self.store.text(text.span);
-                if let Some(produced) = &candidate.produced {
-                    return produced.passes(self.links, link, bytes, captures, self.patterns);
+                if let Some(copies) = &candidate.copies {
+                    return copies.passes(self.links, link, bytes, captures, self.patterns);
                 }
                 // Words that every match has have been looked for.
-                let is_open = candidate.is_pure && gate.lists.is_empty() && classes & sieve.not_plain == 0;
-                if is_open && let Some(decided) = candidate.decided_by_beginning(link, text, bytes, folded) {
+                let is_open =
+                    candidate.is_pure && gate.lists.is_empty() && classes & prefilter.not_plain == 0;
+                if is_open && let Some(decided) = candidate.decided_at_start(link, text, bytes, folded) {
                     return decided;
                 }
                 if candidate.is_pure
@@ -401,11 +402,11 @@ impl<'a> Scan<'a> {
             });
             if must_run && !self.patterns.is_spent() {
                 for &other in &candidate.others {
-                    settle(run, settled, sieve, other as usize);
+                    set_matched(run, matched, prefilter, other as usize);
                 }
             }
             if matches && !self.patterns.is_spent() {
-                settle(run, settled, sieve, at as usize);
+                set_matched(run, matched, prefilter, at as usize);
             }
         }
     }
@@ -424,10 +425,10 @@ fn join<'a>(store: &Store, texts: &[Text], joined: &'a mut Vec<u8>, ends: &mut V
 }
 
 /// The rule of this candidate runs, if nothing is known against its other links.
-fn settle(run: &mut [Vec<u64>; 5], settled: &mut [u64], sieve: &Sieve, at: usize) {
-    let candidate = &sieve.candidates[at];
-    settled[at / 64] |= 1 << (at % 64);
-    if candidate.others.iter().all(|&other| settled[other as usize / 64] >> (other % 64) & 1 == 1) {
+fn set_matched(run: &mut [Vec<u64>; 5], matched: &mut [u64], prefilter: &Prefilter, at: usize) {
+    let candidate = &prefilter.candidates[at];
+    matched[at / 64] |= 1 << (at % 64);
+    if candidate.others.iter().all(|&other| matched[other as usize / 64] >> (other % 64) & 1 == 1) {
         run[usize::from(candidate.phase)][candidate.step as usize / 64] |= 1 << (candidate.step % 64);
     }
 }

@@ -1,4 +1,4 @@
-//! Rules that the sieve has run but for what they do: those with one link that looks at one value. If such a rule is to run, its operator
+//! Rules that the prefilter has run but for what they do: those with one link that looks at one value. If such a rule is to run, its operator
 //! has said yes to this value, and would only say so again.
 
 use portcullis_types::{Phase, Variable};
@@ -11,11 +11,11 @@ use super::build::is_pure;
 use super::origin::{Origin, origin, side};
 
 impl Plan {
-    /// Tells the sieve of the steps with such rules whose match does no more than switch something. To be called once it is known which
+    /// Tells the prefilter of the steps with such rules whose match does no more than switch something. To be called once it is known which
     /// steps run whatever the values are: these may do so without a match.
     pub(crate) fn find_sure(&mut self) {
-        self.sieve.sure = std::array::from_fn(|phase| {
-            let always = &self.sieve.always[phase];
+        self.prefilter.sure = std::array::from_fn(|phase| {
+            let always = &self.prefilter.always[phase];
             let is_sure = |at: usize, rule: RuleIndex| {
                 always[at / 64] >> (at % 64) & 1 == 0 && self.is_decided_by_one_value(self.rule(rule))
             };
@@ -73,9 +73,9 @@ pub(crate) fn is_switch(act: &Act) -> bool {
 }
 
 impl Transaction {
-    /// Does what the rule at this step does, if the sieve has seen it match; false if the rule has to run.
+    /// Does what the rule at this step does, if the prefilter has seen it match; false if the rule has to run.
     pub(crate) fn run_sure(&mut self, plan: &Plan, step: usize, rule: RuleIndex) -> bool {
-        let sure = &plan.sieve.sure[usize::from(self.phase.number()) - 1];
+        let sure = &plan.prefilter.sure[usize::from(self.phase.number()) - 1];
         let is_sure = sure.get(step / 64).is_some_and(|word| word >> (step % 64) & 1 == 1);
         if !is_sure || self.trace.is_some() || self.keeps_quiet {
             return false;

@@ -15,7 +15,7 @@ use crate::{ChainId, TxSlot, tx_use};
 
 /// What the first link of a rule hands to the second.
 #[derive(Debug)]
-pub(super) struct Produced {
+pub(super) struct TxCopies {
     /// The key, of literals and captures.
     key: Template,
     /// The text, of the same.
@@ -26,9 +26,9 @@ pub(super) struct Produced {
     to: u32,
 }
 
-impl Produced {
+impl TxCopies {
     /// Of the link with this number, the first one of `links`.
-    pub(super) fn of(plan: &Plan, number: u32, links: &[Link]) -> Option<Produced> {
+    pub(super) fn of(plan: &Plan, number: u32, links: &[Link]) -> Option<TxCopies> {
         let [from, to, ..] = links else { return None };
         let [Act::SetVar(set)] = from.acts.as_slice() else { return None };
         let SetVar { collection: Variable::Tx, slot: None, key, operation: SetVarOperation::Set(text) } = set
@@ -56,7 +56,7 @@ impl Produced {
             return None;
         }
         let words = tx_use::private(plan, prefix, number as usize, number as usize + 1)?;
-        Some(Produced { key: key.clone(), text: text.clone(), words, to: number + 1 })
+        Some(TxCopies { key: key.clone(), text: text.clone(), words, to: number + 1 })
     }
 
     /// What all keys begin with.
@@ -100,7 +100,7 @@ fn expand(template: &Template, value: &[u8], captures: &Captures) -> Vec<u8> {
                 let group = captures.groups.get(slot.0 as usize).copied().flatten();
                 text.extend_from_slice(group.map(|group| group.of(value)).unwrap_or_default());
             }
-            // There are none: see `Produced::of`.
+            // There are none: see `TxCopies::of`.
             Part::Variable { .. } => {}
         }
     }

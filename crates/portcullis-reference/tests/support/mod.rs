@@ -29,7 +29,7 @@ pub struct Seen {
     around_response: (BString, BString),
 }
 
-/// What one request taught the sieve must be right for those that follow.
+/// what one request taught the prefilter must be right for those that follow.
 static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
 
 /// Runs the engine: once so that it remembers all matches, and once as it runs where nobody asks for those that are not logged, which
@@ -40,7 +40,7 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
     let (mut few, _) = run(plan, request, Arc::new(NoCollections), false);
     assert_eq!(few.matches, loud, "{request:?}");
     few.matches.clone_from(&all.matches);
-    let unwritten: Vec<&[u8]> = plan.sieve.unwritten().collect();
+    let unwritten: Vec<&[u8]> = plan.prefilter.unwritten().collect();
     for (key, value) in &all.tx {
         if unwritten.iter().any(|prefix| key.starts_with(prefix)) {
             few.tx.entry(key.clone()).or_insert_with(|| value.clone());
