@@ -200,7 +200,7 @@ impl Transaction {
             match plan.tx_slot(name) {
                 Some(slot) => self.tx.slot(slot),
                 None => {
-                    self.tx.find(&self.store.bytes, name).map_or(TxValue::Unset, |at| self.tx.dynamic_at(at))
+                    self.tx.find(self.store.bytes(), name).map_or(TxValue::Unset, |at| self.tx.dynamic_at(at))
                 }
             }
         };
@@ -229,7 +229,7 @@ impl Transaction {
         let name = self.store.text(key);
         if let Some(slot) = plan.tx_slot(name) {
             self.tx.set_slot(slot, value);
-        } else if let Some(at) = self.tx.find(&self.store.bytes, name) {
+        } else if let Some(at) = self.tx.find(self.store.bytes(), name) {
             self.tx.set_at(at, value);
         } else if self.tx.dynamic().len() < Transaction::TX_DYNAMIC_MAX {
             self.tx.push(key, value);

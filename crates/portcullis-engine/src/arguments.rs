@@ -1,7 +1,8 @@
 //! What a request body says, for others that would read the same: the semantic detector need not take it apart once more.
 
+use portcullis_values::Class;
+
 use crate::settings::BodyProcessor;
-use crate::store::Class;
 use crate::transaction::Transaction;
 
 /// The arguments of a request body, and what took it apart.

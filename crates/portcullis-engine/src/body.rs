@@ -6,15 +6,15 @@ use portcullis_http::body::{
     path_parameters,
 };
 use portcullis_types::{Span, Variable};
+use portcullis_values::{ValueId, Values};
 
+use crate::Class;
 use crate::scalars::is_flag;
 use crate::settings::{BodyProcessor, Settings};
-use crate::store::{Store, ValueId};
 use crate::xml::{Builder, Tree, XPath};
-use crate::{Class, store};
 
 /// Parses the query string, which stands at `place`, into `ARGS_GET`.
-pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store: &mut Store) {
+pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store: &mut Values) {
     let limits = limits(settings, 0);
     let parse = match settings.second_readings {
         true => parse_query_twice,
@@ -31,7 +31,7 @@ pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store:
 }
 
 /// Arguments that some applications find in the path and in headers that carry a URL.
-pub(crate) fn read_elsewhere(path: &[u8], urls: &[&[u8]], settings: &Settings, store: &mut Store) {
+pub(crate) fn read_elsewhere(path: &[u8], urls: &[&[u8]], settings: &Settings, store: &mut Values) {
     let limits = limits(settings, 0);
     let mut sink = Sink::new(store, QUERY, false);
     path_parameters(path, &limits, &mut sink);
@@ -135,7 +135,7 @@ impl RequestBody {
         self.over_no_files_limit
     }
 
-    fn store_tree(&mut self, store: &mut Store) {
+    fn store_tree(&mut self, store: &mut Values) {
         match self.files.tree.take().map(|tree| tree.finish()) {
             None | Some(Ok(None)) => {}
             Some(Ok(Some(tree))) => {
@@ -211,7 +211,7 @@ impl RequestBody {
         self.ambiguities
     }
 
-    pub(crate) fn feed(&mut self, chunk: &[u8], settings: &Settings, store: &mut Store, keep_files: bool) {
+    pub(crate) fn feed(&mut self, chunk: &[u8], settings: &Settings, store: &mut Values, keep_files: bool) {
         if chunk.is_empty() {
             return;
         }
@@ -231,7 +231,7 @@ impl RequestBody {
         }
     }
 
-    fn begin(&mut self, settings: &Settings, store: &Store) {
+    fn begin(&mut self, settings: &Settings, store: &Values) {
         let options = Options {
             limits: limits(settings, store.class_len(Class::ArgsGet)),
             separator: settings.argument_separator,
@@ -261,7 +261,7 @@ impl RequestBody {
         access: bool,
         truncated: bool,
         settings: &Settings,
-        store: &mut Store,
+        store: &mut Values,
         keep_files: bool,
     ) {
         self.ended = true;
@@ -320,7 +320,7 @@ impl RequestBody {
         }
     }
 
-    fn report(&mut self, report: Report, truncated: bool, store: &mut Store) -> MultipartFlags {
+    fn report(&mut self, report: Report, truncated: bool, store: &mut Values) -> MultipartFlags {
         if report.invalid_encodings > 0 {
             store.set_scalar(Variable::UrlencodedError, b"1");
         }
@@ -338,7 +338,7 @@ impl RequestBody {
 }
 
 /// Gives every flag its value, so that a rule can ask for it whatever the body was.
-fn set_flags(store: &mut Store, flags: &MultipartFlags) {
+fn set_flags(store: &mut Values, flags: &MultipartFlags) {
     for (variable, on) in [
         (Variable::MultipartBoundaryQuoted, flags.boundary_quoted),
         (Variable::MultipartBoundaryWhitespace, flags.boundary_whitespace),
@@ -361,13 +361,13 @@ fn set_flags(store: &mut Store, flags: &MultipartFlags) {
 }
 
 /// What is 0 as long as it has no value is not given one for that.
-fn set_flag(store: &mut Store, variable: Variable, on: bool) {
+fn set_flag(store: &mut Values, variable: Variable, on: bool) {
     if on || !is_flag(variable) || store.scalar(variable).is_some() {
         store.set_scalar(variable, if on { b"1" } else { b"0" });
     }
 }
 
-fn set_error(store: &mut Store, message: &str) {
+fn set_error(store: &mut Values, message: &str) {
     for (variable, text) in [
         (Variable::ReqbodyError, "1"),
         (Variable::ReqbodyProcessorError, "1"),
@@ -409,7 +409,7 @@ struct Files {
 }
 
 impl Files {
-    fn store_xml(&mut self, store: &mut Store) {
+    fn store_xml(&mut self, store: &mut Values) {
         if std::mem::take(&mut self.is_xml) {
             let text = std::mem::take(&mut self.xml_text);
             let text = store.push(&text);
@@ -443,7 +443,7 @@ const BODY: Classes = Classes {
 
 /// Enters what a parser finds into the store.
 struct Sink<'a> {
-    store: &'a mut Store,
+    store: &'a mut Values,
     classes: Classes,
     files: Option<&'a mut Files>,
     keep_files: bool,
@@ -452,11 +452,11 @@ struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    fn new(store: &'a mut Store, classes: Classes, keep_files: bool) -> Self {
+    fn new(store: &'a mut Values, classes: Classes, keep_files: bool) -> Self {
         Sink { store, classes, files: None, keep_files, at: None }
     }
 
-    fn with_files(store: &'a mut Store, files: &'a mut Files, keep_files: bool) -> Self {
+    fn with_files(store: &'a mut Values, files: &'a mut Files, keep_files: bool) -> Self {
         Sink { store, classes: BODY, files: Some(files), keep_files, at: None }
     }
 }
@@ -584,7 +584,7 @@ impl BodySink for Sink<'_> {
             return;
         }
         let value = self.store.push(value);
-        self.store.add(store::Class::XmlAttributes, Span::default(), value);
+        self.store.add(Class::XmlAttributes, Span::default(), value);
     }
 
     fn xml_text(&mut self, text: &[u8]) {

@@ -1,10 +1,10 @@
 //! The values that a target stands for.
 
 use portcullis_types::{Decimal, Span, Variable};
+use portcullis_values::{ValueId, classes_of, readings_of};
 
 use crate::Class;
 use crate::plan::{Exclusion, KeyFilter, Link, Plan, RuleIndex, Target, XmlPath};
-use crate::store::{ValueId, classes_of, readings_of};
 use crate::template::Template;
 use crate::transaction::Transaction;
 use crate::tx_store::{TxSlot, TxValue};

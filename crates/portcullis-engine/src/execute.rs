@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_types::{Phase, Span, Variable};
+use portcullis_values::{ValueId, Values};
 
 use crate::collect::Item;
 use crate::operator::{Captures, Operator};
@@ -11,7 +12,6 @@ use crate::patterns::PatternError;
 use crate::plan::{Link, Outcome, Plan, Rule, RuleIndex};
 use crate::prefilter::Scan;
 use crate::record::{Match, escape_key, target_name};
-use crate::store::{Store, ValueId};
 use crate::trace::NotRun;
 use crate::transaction::Transaction;
 use crate::tx_store::TxValue;
@@ -28,7 +28,7 @@ pub(crate) struct Matched {
 }
 
 impl Matched {
-    pub(crate) fn name(&self, store: &Store) -> Vec<u8> {
+    pub(crate) fn name(&self, store: &Values) -> Vec<u8> {
         match self.variable {
             None => Vec::new(),
             // A count goes by the bare name of its collection (execute_operator).

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use portcullis_values::Class;
+
 use crate::plan::{Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
-use crate::store::Class;
 use crate::transaction::Transaction;
 use crate::tx_store::TxSlot;
 

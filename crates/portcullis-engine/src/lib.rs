@@ -23,7 +23,6 @@ mod actions;
 mod arguments;
 mod audit;
 mod body;
-mod chains;
 mod charges;
 mod collect;
 mod collections;
@@ -54,7 +53,6 @@ mod settings;
 mod shortcut;
 
 mod slot_acts;
-mod store;
 mod stretches;
 mod template;
 mod trace;
@@ -71,7 +69,6 @@ pub use audit::{
     AuditAct, AuditEngine, AuditLogFormat, AuditLogType, AuditParts, AuditSettings, AuditState, Hidden,
     HiddenBytes, HiddenIn, ReachableParts, StatusSet,
 };
-pub use chains::{ChainId, Chains};
 pub use charges::{Charge, RateLimit};
 pub use collections::{
     Change, Collections, EXPIRE_PREFIX, IS_NEW, NoCollections, RecordId, Sum, Value, VariableChange,
@@ -87,6 +84,7 @@ pub use plan::{
     Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
     Update, XmlPath,
 };
+pub use portcullis_values::{ChainId, Chains, Class};
 pub use prefilter::{Memo, Prefilter};
 pub use prelude::Prelude;
 pub use rbl::Rbl;
@@ -96,7 +94,6 @@ pub use rule_set::RuleSet;
 pub use scanner::Scanner;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs};
 pub use shortcut::Shortcuts;
-pub use store::Class;
 pub use stretches::Stretches;
 pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};

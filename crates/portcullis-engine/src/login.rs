@@ -4,11 +4,10 @@
 //! `Authorization` header claims, as in ModSecurity 3; that the upstream believes it is not known here.
 
 use portcullis_types::Variable;
-
-use crate::store::Store;
+use portcullis_values::Values;
 
 /// Enters the scheme, and the user of `Basic` and `Digest`.
-pub(crate) fn ingest(header: &[u8], store: &mut Store) {
+pub(crate) fn ingest(header: &[u8], store: &mut Values) {
     let header = header.trim_ascii();
     let scheme_end = header.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(header.len());
     let (scheme, rest) = header.split_at(scheme_end);
@@ -79,7 +78,7 @@ mod tests {
     #[test]
     fn users_are_found() {
         let check = |header: &str, scheme: Option<&str>, user: Option<&str>| {
-            let mut store = Store::default();
+            let mut store = Values::default();
             ingest(header.as_bytes(), &mut store);
             let text = |variable| {
                 store

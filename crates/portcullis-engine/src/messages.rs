@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use portcullis_http::body::overrides_url;
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::{Decimal, Span, Variable, percent_decode};
+use portcullis_values::Values;
 
 use crate::body::{parse_query, read_elsewhere};
-use crate::store::Store;
 use crate::transaction::{Connection, RequestLine, Transaction};
 use crate::{Class, login};
 
@@ -184,7 +184,7 @@ impl Transaction {
 }
 
 /// As the standard library writes it, in a fiftieth of the time.
-fn push_address(store: &mut Store, address: IpAddr) -> Span {
+fn push_address(store: &mut Values, address: IpAddr) -> Span {
     let IpAddr::V4(address) = address else { return store.push(address.to_string().as_bytes()) };
     let (mut text, mut length) = ([0; 16], 0);
     let mut put = |byte: u8| (text[length], length) = (byte, length + 1);
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn addresses_are_written_as_usual() {
         for text in ["192.0.2.7", "0.0.0.0", "255.255.255.255", "10.20.100.1", "::1", "2001:db8::7"] {
-            let mut store = Store::default();
+            let mut store = Values::default();
             let span = push_address(&mut store, text.parse().unwrap());
             assert_eq!(store.text(span), text.as_bytes());
         }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use portcullis_types::{Span, Variable};
+use portcullis_values::Values;
 
 use crate::Plan;
 use crate::actions::Operand;
 use crate::collect::Item;
 use crate::collections::{Change, EXPIRE_PREFIX, RecordId, Sum, Value, VariableChange, new_record};
 use crate::plan::{KeyFilter, Open, SetVar};
-use crate::store::Store;
 use crate::template::Template;
 use crate::transaction::Transaction;
 use crate::tx_store::{TxValue, to_int};
@@ -76,13 +76,13 @@ impl OpenCollection {
         }
     }
 
-    fn add(&mut self, store: &Store, name: Span, delta: i64) {
-        match self.find(&store.bytes, name.of(&store.bytes)) {
+    fn add(&mut self, store: &Values, name: Span, delta: i64) {
+        match self.find(store.bytes(), name.of(store.bytes())) {
             None => {
                 let gone = self
                     .unset
                     .iter()
-                    .any(|gone| gone.of(&store.bytes).eq_ignore_ascii_case(name.of(&store.bytes)));
+                    .any(|gone| gone.of(store.bytes()).eq_ignore_ascii_case(name.of(store.bytes())));
                 let touched = if gone { Touched::Set } else { Touched::Counted { base: 0, decay: 0 } };
                 self.push(Entry { name, value: TxValue::Int(delta.max(0)), touched });
             }
@@ -97,7 +97,7 @@ impl OpenCollection {
         }
     }
 
-    fn updates<'s>(&self, store: &'s Store) -> Vec<VariableChange<'s>> {
+    fn updates<'s>(&self, store: &'s Values) -> Vec<VariableChange<'s>> {
         let seen = self.last_update;
         let unset = self
             .unset
@@ -123,7 +123,7 @@ impl OpenCollection {
     }
 }
 
-fn number(store: &Store, value: TxValue) -> i64 {
+fn number(store: &Values, value: TxValue) -> i64 {
     match value {
         TxValue::Unset => 0,
         TxValue::Int(number) => number,
@@ -190,7 +190,7 @@ impl Transaction {
     }
 
     /// The open record and the bytes it speaks of. A collection that no `initcol` opened takes no values.
-    fn change_open(&mut self, collection: Variable) -> Option<(&mut OpenCollection, &Store)> {
+    fn change_open(&mut self, collection: Variable) -> Option<(&mut OpenCollection, &Values)> {
         let open = self.open_collections.iter_mut().find(|open| open.collection == collection)?;
         open.changed = true;
         Some((open, &self.store))
@@ -200,8 +200,8 @@ impl Transaction {
         let key = self.run_time_key(plan, &set.key);
         let Some((open, store)) = self.change_open(set.collection) else { return };
         match operand {
-            Operand::Unset => open.unset(&store.bytes, key),
-            Operand::Set(value) => open.set(&store.bytes, key, value),
+            Operand::Unset => open.unset(store.bytes(), key),
+            Operand::Set(value) => open.set(store.bytes(), key, value),
             Operand::Add(delta) => open.add(store, key, delta),
         }
     }
@@ -214,7 +214,7 @@ impl Transaction {
         let note = [EXPIRE_PREFIX, self.store.text(key)].concat();
         let note = self.store.push(&note);
         if let Some((open, store)) = self.change_open(collection) {
-            open.set(&store.bytes, note, TxValue::Int(at));
+            open.set(store.bytes(), note, TxValue::Int(at));
         }
     }
 
@@ -234,7 +234,7 @@ impl Transaction {
         let Some(open) = self.open_collections.iter_mut().find(|open| open.collection == collection) else {
             return;
         };
-        let bytes = &self.store.bytes;
+        let bytes = self.store.bytes();
         let Some(last) = open.find(bytes, b"LAST_UPDATE_TIME") else { return };
         let Some(at) = open.find(bytes, key.of(bytes)) else { return };
         let last = number(&self.store, open.entries[last].value);

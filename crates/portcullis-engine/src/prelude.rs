@@ -61,7 +61,7 @@ impl Prelude {
             return Prelude::default();
         }
         tx.forget_shown();
-        Prelude { begin, end: at, bytes: store.bytes, tx, matched, matches, changes }
+        Prelude { begin, end: at, bytes: store.into_bytes(), tx, matched, matches, changes }
     }
 
     /// The first step of phase 1 that it stands for.

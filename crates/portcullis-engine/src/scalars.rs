@@ -3,9 +3,9 @@
 use std::io::Write as _;
 
 use portcullis_types::{Decimal, Phase, Span, Variable};
+use portcullis_values::ValueId;
 
 use crate::Class;
-use crate::store::ValueId;
 use crate::transaction::Transaction;
 
 impl Transaction {

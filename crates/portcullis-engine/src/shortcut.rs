@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use portcullis_types::{ByteSet, Span, Variable};
+use portcullis_values::ValueId;
 
 use crate::collect::Item;
 use crate::execute::Matched;
@@ -14,7 +15,6 @@ use crate::plan::{Act, Disruption, KeyFilter, Link, Plan, Rule, RuleIndex, SetVa
 use crate::prefilter::{is_pure, is_switch};
 use crate::processors::Processors;
 use crate::slot_acts::SlotAct;
-use crate::store::ValueId;
 use crate::template::{Part, Template};
 use crate::transaction::Transaction;
 use crate::tx_store::{TxSlot, TxValue, to_int};
@@ -383,7 +383,7 @@ impl Transaction {
 
     /// What the link looks at, and its text. The item is one in all but its value.
     fn only_value(&mut self, plan: &Plan, link: &Link, shortcut: &Shortcut) -> Option<(Item, Span)> {
-        let value = ValueId(u32::MAX);
+        let value = ValueId::NONE;
         Some(match shortcut {
             Shortcut::Length(..) | Shortcut::Values(..) | Shortcut::AnyKey(_) | Shortcut::Processor(_) => {
                 return None;

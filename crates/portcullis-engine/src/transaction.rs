@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use portcullis_types::{Phase, Span, Variable};
+use portcullis_values::Values;
 
 use crate::audit::AuditState;
 use crate::body::RequestBody;
@@ -19,7 +20,6 @@ use crate::prefilter::{Memo, PrefilterState};
 use crate::record::{Match, ScoreChange};
 use crate::rewrite::Rewrites;
 use crate::settings::{BodyLimitAction, RuleEngine};
-use crate::store::Store;
 use crate::trace::Trace;
 use crate::tx_store::{TxStore, TxValue};
 use crate::{Class, RuleSet};
@@ -97,7 +97,7 @@ pub struct RequestLine<'a> {
 pub struct Scratch {
     memo: Option<Memo>,
     /// Made when a transaction begins, if it is not there: buffers without content stand in for those that are in use.
-    store: Option<Box<Store>>,
+    store: Option<Box<Values>>,
     tx: TxStore,
     prefilter_state: Option<Box<PrefilterState>>,
     matches: Vec<Match>,
@@ -121,7 +121,7 @@ pub struct Transaction {
     /// The same, to be taken out while rules run: to count up and down for each phase would have workers wait for each other.
     at_hand: Option<Arc<Plan>>,
     pub(crate) collections: Arc<dyn Collections>,
-    pub(crate) store: Box<Store>,
+    pub(crate) store: Box<Values>,
     pub(crate) tx: TxStore,
     pub(crate) prefilter_state: Option<Box<PrefilterState>>,
     pub(crate) memo: Option<Memo>,

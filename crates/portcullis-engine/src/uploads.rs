@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use portcullis_values::Class;
+
 use crate::scalars::civil;
-use crate::store::Class;
 use crate::transaction::Transaction;
 
 /// `SecUploadKeepFiles`.

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use portcullis_match::{Gate, Gates};
 use portcullis_types::{ByteSet, Variable};
+use portcullis_values::Class;
 
 use crate::operator::{Operator, Pattern};
 use crate::plan::{KeyFilter, Link, Plan, XmlPath};
-use crate::store::Class;
 use crate::{ChainId, Template};
 
 use super::origin::{Origin, origin, side};

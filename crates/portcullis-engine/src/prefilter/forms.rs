@@ -1,8 +1,7 @@
 //! Request time: a value in all of its forms.
 
 use portcullis_types::Span;
-
-use crate::store::TRANSFORMATION_UNITS;
+use portcullis_values::TRANSFORMATION_UNITS;
 
 use super::readers::Traits;
 use super::scan::{Buffers, PrefilterState, Scan, Text};
@@ -177,7 +176,7 @@ impl Scan<'_> {
                     self.state.work.forms.made = std::mem::take(&mut made);
                     self.scan_form(reader, Text { span, classes }, Frame { same, acting });
                     made = std::mem::take(&mut self.state.work.forms.made);
-                    self.store.bytes.truncate(span.start as usize);
+                    self.store.pop(span);
                 }
                 self.state.work.forms.same.truncate(same);
             }

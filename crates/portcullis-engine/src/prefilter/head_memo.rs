@@ -4,8 +4,7 @@
 //! next, so that one look does for all of them. Nothing is taken for known that is not the same in every byte.
 
 use portcullis_types::{Variable, may_hold_secret};
-
-use crate::store::{Class, ValueId};
+use portcullis_values::{Class, ValueId};
 
 use super::memo::{self, Known};
 use super::readers::bits;

@@ -6,9 +6,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use portcullis_types::{Variable, may_hold_secret};
+use portcullis_values::Class;
 
 use crate::Plan;
-use crate::store::Class;
 
 use super::head_memo::Heads;
 

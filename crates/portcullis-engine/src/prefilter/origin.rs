@@ -1,8 +1,7 @@
 //! Where the values of variables come from, as far as rules cannot change them.
 
 use portcullis_types::Variable;
-
-use crate::store::{Class, classes_of, readings_of};
+use portcullis_values::{Class, classes_of, readings_of};
 
 use super::Side;
 

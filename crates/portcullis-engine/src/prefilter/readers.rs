@@ -2,8 +2,8 @@
 
 use portcullis_decode::{Transformation, has_html_entity};
 use portcullis_types::{ByteSet, Variable};
+use portcullis_values::{CLASS_COUNT, Class, Fresh};
 
-use crate::store::{CLASS_COUNT, Class, Fresh};
 use crate::{ChainId, Chains};
 
 use super::gates::FEW;

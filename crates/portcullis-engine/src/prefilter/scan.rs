@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use portcullis_match::FewWords;
 use portcullis_types::{Phase, Span, Variable};
+use portcullis_values::{CLASS_COUNT, Class, Fresh, Values};
 
 use crate::operator::Captures;
 use crate::patterns::Patterns;
 use crate::plan::Link;
-use crate::store::{CLASS_COUNT, Class, Fresh, Store};
 use crate::{Chains, Plan};
 
 use super::forms::Forms;
@@ -147,7 +147,7 @@ pub(crate) struct Scan<'a> {
     pub(super) prefilter: &'a Prefilter,
     pub(super) chains: &'a Chains,
     pub(super) links: &'a [Link],
-    pub(super) store: &'a mut Store,
+    pub(super) store: &'a mut Values,
     pub(super) patterns: &'a mut Patterns,
     pub(super) state: &'a mut PrefilterState,
 }
@@ -155,7 +155,7 @@ pub(crate) struct Scan<'a> {
 impl<'a> Scan<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
-        store: &'a mut Store,
+        store: &'a mut Values,
         patterns: &'a mut Patterns,
         state: &'a mut PrefilterState,
     ) -> Scan<'a> {
@@ -413,7 +413,7 @@ impl<'a> Scan<'a> {
 }
 
 /// The texts with a NUL between them.
-fn join<'a>(store: &Store, texts: &[Text], joined: &'a mut Vec<u8>, ends: &mut Vec<u32>) -> &'a [u8] {
+fn join<'a>(store: &Values, texts: &[Text], joined: &'a mut Vec<u8>, ends: &mut Vec<u32>) -> &'a [u8] {
     joined.clear();
     ends.clear();
     for text in texts {

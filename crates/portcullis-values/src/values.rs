@@ -2,147 +2,31 @@
 
 use portcullis_types::{Span, Variable};
 
-use crate::{ChainId, Chains};
-
-/// Values of one origin, in order of arrival. Collections of SecLang are one class or several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum Class {
-    ArgsGet,
-    ArgsGetNames,
-    ArgsPost,
-    ArgsPostNames,
-    /// What [`ArgsGet`](Class::ArgsGet) and the three others are to other applications, where that differs: see
-    /// `readings_of`.
-    ArgsGetReadings,
-    ArgsGetNamesReadings,
-    ArgsPostReadings,
-    ArgsPostNamesReadings,
-    RequestHeaders,
-    RequestHeadersNames,
-    RequestCookies,
-    RequestCookiesNames,
-    Files,
-    FilesNames,
-    FilesSizes,
-    FilesTmpContent,
-    FilesTmpNames,
-    Geo,
-    MultipartFilename,
-    MultipartName,
-    MultipartPartHeaders,
-    ResponseHeaders,
-    ResponseHeadersNames,
-    XmlText,
-    /// Beside [`XmlText`](Class::XmlText), as the readings of arguments.
-    XmlReadings,
-    XmlAttributes,
-    MatchedVars,
-    MatchedVarsNames,
-}
-
-impl Class {
-    /// All classes, by number.
-    pub(crate) const ALL: [Class; CLASS_COUNT] = {
-        use Class::*;
-        [
-            ArgsGet,
-            ArgsGetNames,
-            ArgsPost,
-            ArgsPostNames,
-            ArgsGetReadings,
-            ArgsGetNamesReadings,
-            ArgsPostReadings,
-            ArgsPostNamesReadings,
-            RequestHeaders,
-            RequestHeadersNames,
-            RequestCookies,
-            RequestCookiesNames,
-            Files,
-            FilesNames,
-            FilesSizes,
-            FilesTmpContent,
-            FilesTmpNames,
-            Geo,
-            MultipartFilename,
-            MultipartName,
-            MultipartPartHeaders,
-            ResponseHeaders,
-            ResponseHeadersNames,
-            XmlText,
-            XmlReadings,
-            XmlAttributes,
-            MatchedVars,
-            MatchedVarsNames,
-        ]
-    };
-}
-
-pub(crate) const CLASS_COUNT: usize = Class::MatchedVarsNames as usize + 1;
-
-/// The classes of a collection's second readings: rules test them, nothing counts them and no macro shows them.
-pub(crate) fn readings_of(variable: Variable) -> &'static [Class] {
-    use Class::*;
-    match variable {
-        Variable::Args => &[ArgsGetReadings, ArgsPostReadings],
-        Variable::ArgsNames => &[ArgsGetNamesReadings, ArgsPostNamesReadings],
-        Variable::ArgsGet => &[ArgsGetReadings],
-        Variable::ArgsGetNames => &[ArgsGetNamesReadings],
-        Variable::ArgsPost => &[ArgsPostReadings],
-        Variable::ArgsPostNames => &[ArgsPostNamesReadings],
-        _ => &[],
-    }
-}
-
-/// The classes that make up a collection; none for variables that are not stored as classes.
-pub(crate) fn classes_of(variable: Variable) -> &'static [Class] {
-    use Class::*;
-    match variable {
-        Variable::Args => &[ArgsGet, ArgsPost],
-        Variable::ArgsNames => &[ArgsGetNames, ArgsPostNames],
-        Variable::ArgsGet => &[ArgsGet],
-        Variable::ArgsGetNames => &[ArgsGetNames],
-        Variable::ArgsPost => &[ArgsPost],
-        Variable::ArgsPostNames => &[ArgsPostNames],
-        Variable::RequestHeaders => &[RequestHeaders],
-        Variable::RequestHeadersNames => &[RequestHeadersNames],
-        Variable::RequestCookies => &[RequestCookies],
-        Variable::RequestCookiesNames => &[RequestCookiesNames],
-        Variable::Files => &[Files],
-        Variable::FilesNames => &[FilesNames],
-        Variable::FilesSizes => &[FilesSizes],
-        Variable::FilesTmpContent => &[FilesTmpContent],
-        Variable::FilesTmpnames => &[FilesTmpNames],
-        Variable::Geo => &[Geo],
-        Variable::MultipartFilename => &[MultipartFilename],
-        Variable::MultipartName => &[MultipartName],
-        Variable::MultipartPartHeaders => &[MultipartPartHeaders],
-        Variable::ResponseHeaders => &[ResponseHeaders],
-        Variable::ResponseHeadersNames => &[ResponseHeadersNames],
-        Variable::MatchedVars => &[MatchedVars],
-        Variable::MatchedVarsNames => &[MatchedVarsNames],
-        _ => &[],
-    }
-}
+use crate::class::CLASS_COUNT;
+use crate::{ChainId, Chains, Class};
 
 const NONE: u32 = u32::MAX;
 
-/// What a transformation costs, whatever the text; see [`crate::work`].
-pub(crate) const TRANSFORMATION_UNITS: u64 = 20;
+/// What a transformation costs, whatever the text; in units of work (about a nanosecond).
+pub const TRANSFORMATION_UNITS: u64 = 20;
 
 /// Names that are remembered while a body is read: lists of objects have the same ones again and again.
 const NAMES: usize = 16;
 
-/// Position of a value in a [`Store`].
+/// Position of a value in a [`Values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ValueId(pub(crate) u32);
+pub struct ValueId(u32);
+
+impl ValueId {
+    /// No value: it must not be looked up.
+    pub const NONE: ValueId = ValueId(NONE);
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Value {
     key: Span,
     data: Span,
-    /// Newest entry of this value's list in [`Store::forms`].
+    /// Newest entry of this value's list in [`Values::forms`].
     forms: u32,
 }
 
@@ -154,16 +38,18 @@ struct Form {
     next: u32,
 }
 
-/// Variables and classes with values that the prefilter has not looked at, a bit for each.
+/// Variables and classes with values that no one has [taken note of](Values::take_fresh), a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fresh {
-    pub(crate) scalars: [u64; Variable::ALL.len().div_ceil(64)],
-    pub(crate) classes: u64,
+pub struct Fresh {
+    /// By number of the variable.
+    pub scalars: [u64; Variable::ALL.len().div_ceil(64)],
+    /// By number of the class.
+    pub classes: u64,
 }
 
-/// What [`Store::rewind`] goes back to.
+/// What [`Values::rewind`] goes back to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub struct Mark {
     bytes: usize,
     forms: usize,
     value: ValueId,
@@ -172,9 +58,9 @@ pub(crate) struct Mark {
 
 /// All bytes and values of one transaction.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct Values {
     /// Every text: message parts, decoded values, forms, expanded macros. Spans point in here.
-    pub(crate) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     values: Vec<Value>,
     classes: [Vec<u32>; CLASS_COUNT],
     /// Classes that have had a value, a bit for each.
@@ -182,7 +68,7 @@ pub(crate) struct Store {
     scalars: [u32; Variable::ALL.len()],
     forms: Vec<Form>,
     scratch: Vec<u8>,
-    /// What transformations have cost since [`Store::take_transformed`].
+    /// What transformations have cost since [`Values::take_transformed`].
     transformed: u64,
     /// Names that came lately, by length and last byte.
     names: [Span; NAMES],
@@ -191,9 +77,9 @@ pub(crate) struct Store {
     fresh: Fresh,
 }
 
-impl Default for Store {
+impl Default for Values {
     fn default() -> Self {
-        Store {
+        Values {
             bytes: Vec::new(),
             values: Vec::new(),
             classes: std::array::from_fn(|_| Vec::new()),
@@ -209,12 +95,12 @@ impl Default for Store {
     }
 }
 
-impl Store {
+impl Values {
     /// Capacity in bytes above which buffers are given back between transactions.
     const KEPT_BYTES_MAX: usize = 1 << 20;
 
     /// Empties the store but for these bytes, keeping reasonable buffers.
-    pub(crate) fn reset(&mut self, bytes: &[u8]) {
+    pub fn reset(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.shrink_to(Self::KEPT_BYTES_MAX);
         self.bytes.extend_from_slice(bytes);
@@ -238,7 +124,7 @@ impl Store {
     }
 
     /// Bytes of memory that it takes.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
             + self.values.capacity() * size_of::<Value>()
             + self.forms.capacity() * size_of::<Form>()
@@ -246,14 +132,14 @@ impl Store {
     }
 
     /// Keeps `text` and says where it is.
-    pub(crate) fn push(&mut self, text: &[u8]) -> Span {
+    pub fn push(&mut self, text: &[u8]) -> Span {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(text);
         Span::new(start, self.bytes.len())
     }
 
     /// As [`push`](Self::push), but what stands at `place` already is not kept again.
-    pub(crate) fn push_at(&mut self, text: &[u8], place: Span) -> Span {
+    pub fn push_at(&mut self, text: &[u8], place: Span) -> Span {
         if self.text(place) == text { place } else { self.push(text) }
     }
 
@@ -267,17 +153,34 @@ impl Store {
         self.names[number]
     }
 
-    pub(crate) fn text(&self, span: Span) -> &[u8] {
+    /// The bytes at `span`.
+    pub fn text(&self, span: Span) -> &[u8] {
         span.of(&self.bytes)
     }
 
+    /// All bytes that are kept: what spans point into.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The same, at the end.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Takes back what was [pushed](Self::push) last: `span` and all behind it.
+    pub fn pop(&mut self, span: Span) {
+        self.bytes.truncate(span.start as usize);
+    }
+
     /// A value that belongs to no class: made up for one evaluation.
-    pub(crate) fn temporary(&mut self, key: Span, data: Span) -> ValueId {
+    pub fn temporary(&mut self, key: Span, data: Span) -> ValueId {
         self.values.push(Value { key, data, forms: NONE });
         ValueId(self.values.len() as u32 - 1)
     }
 
-    pub(crate) fn add(&mut self, class: Class, key: Span, data: Span) -> ValueId {
+    /// A value with its name, entered under a class.
+    pub fn add(&mut self, class: Class, key: Span, data: Span) -> ValueId {
         let id = self.temporary(key, data);
         self.enter(class, id);
         id
@@ -292,18 +195,12 @@ impl Store {
     }
 
     /// A name and a value, entered under both of their classes.
-    pub(crate) fn add_pair(&mut self, values: Class, names: Class, name: &[u8], value: &[u8]) {
+    pub fn add_pair(&mut self, values: Class, names: Class, name: &[u8], value: &[u8]) {
         self.add_pair_at(values, names, (name, Span::default()), (value, Span::default()));
     }
 
     /// The same for a name and a value that may stand at these places already.
-    pub(crate) fn add_pair_at(
-        &mut self,
-        values: Class,
-        names: Class,
-        name: (&[u8], Span),
-        value: (&[u8], Span),
-    ) {
+    pub fn add_pair_at(&mut self, values: Class, names: Class, name: (&[u8], Span), value: (&[u8], Span)) {
         let name = self.push_name(name.0, name.1);
         let value = self.push_at(value.0, value.1);
         let id = self.values.len() as u32;
@@ -313,31 +210,34 @@ impl Store {
         self.enter(names, ValueId(id + 1));
     }
 
-    pub(crate) fn class(
-        &self,
-        class: Class,
-    ) -> impl ExactSizeIterator<Item = ValueId> + DoubleEndedIterator + '_ {
+    /// The values of a class, in order of arrival.
+    pub fn class(&self, class: Class) -> impl ExactSizeIterator<Item = ValueId> + DoubleEndedIterator + '_ {
         self.classes[class as usize].iter().map(|&id| ValueId(id))
     }
 
-    pub(crate) fn class_value(&self, class: Class, at: usize) -> ValueId {
+    /// The value of a class at this place, which must be below [`class_len`](Self::class_len).
+    pub fn class_value(&self, class: Class, at: usize) -> ValueId {
         ValueId(self.classes[class as usize][at])
     }
 
-    pub(crate) fn class_len(&self, class: Class) -> usize {
+    /// How many values a class has.
+    pub fn class_len(&self, class: Class) -> usize {
         self.classes[class as usize].len()
     }
 
-    pub(crate) fn clear_class(&mut self, class: Class) {
+    /// Forgets the values of a class.
+    pub fn clear_class(&mut self, class: Class) {
         self.classes[class as usize].clear();
     }
 
-    pub(crate) fn set_scalar(&mut self, variable: Variable, text: &[u8]) {
+    /// Gives a variable its one value.
+    pub fn set_scalar(&mut self, variable: Variable, text: &[u8]) {
         let span = self.push(text);
         self.set_scalar_span(variable, span);
     }
 
-    pub(crate) fn set_scalar_span(&mut self, variable: Variable, span: Span) {
+    /// The same for a value that is kept already.
+    pub fn set_scalar_span(&mut self, variable: Variable, span: Span) {
         let id = self.temporary(Span::default(), span);
         self.scalars[variable as usize] = id.0;
         self.news += 1;
@@ -345,30 +245,33 @@ impl Store {
     }
 
     /// The same number as before if no value has come since.
-    pub(crate) fn news(&self) -> u32 {
+    pub fn news(&self) -> u32 {
         self.news
     }
 
     /// What has come since the last call.
-    pub(crate) fn take_fresh(&mut self) -> Fresh {
+    pub fn take_fresh(&mut self) -> Fresh {
         std::mem::take(&mut self.fresh)
     }
 
-    pub(crate) fn scalar(&self, variable: Variable) -> Option<ValueId> {
+    /// The value of a variable that has one.
+    pub fn scalar(&self, variable: Variable) -> Option<ValueId> {
         let id = self.scalars[variable as usize];
         (id != NONE).then_some(ValueId(id))
     }
 
-    pub(crate) fn key(&self, value: ValueId) -> Span {
+    /// The name of a value.
+    pub fn key(&self, value: ValueId) -> Span {
         self.values[value.0 as usize].key
     }
 
-    pub(crate) fn data(&self, value: ValueId) -> Span {
+    /// The text of a value.
+    pub fn data(&self, value: ValueId) -> Span {
         self.values[value.0 as usize].data
     }
 
     /// The form of `value` after `chain`, made now if it is new.
-    pub(crate) fn form(&mut self, chains: &Chains, value: ValueId, chain: ChainId) -> Span {
+    pub fn form(&mut self, chains: &Chains, value: ValueId, chain: ChainId) -> Span {
         if chain == ChainId::IDENTITY {
             return self.data(value);
         }
@@ -401,12 +304,12 @@ impl Store {
     }
 
     /// What transformations have cost since the last call.
-    pub(crate) fn take_transformed(&mut self) -> u64 {
+    pub fn take_transformed(&mut self) -> u64 {
         std::mem::take(&mut self.transformed)
     }
 
     /// A point to go back to if the forms made after it for `value` turn out not to be needed.
-    pub(crate) fn mark(&self, value: ValueId) -> Mark {
+    pub fn mark(&self, value: ValueId) -> Mark {
         Mark {
             bytes: self.bytes.len(),
             forms: self.forms.len(),
@@ -416,7 +319,7 @@ impl Store {
     }
 
     /// Forgets everything stored since `mark`. Only forms of the marked value may have been made since.
-    pub(crate) fn rewind(&mut self, mark: Mark) {
+    pub fn rewind(&mut self, mark: Mark) {
         self.bytes.truncate(mark.bytes);
         self.forms.truncate(mark.forms);
         self.values[mark.value.0 as usize].forms = mark.value_forms;
@@ -429,28 +332,28 @@ mod tests {
 
     #[test]
     fn names_that_come_again_are_kept_once() {
-        let mut store = Store::default();
-        let entered = |store: &mut Store, name: &str| {
-            store.add_pair(Class::ArgsPost, Class::ArgsPostNames, name.as_bytes(), b"value");
-            let last = store.class_value(Class::ArgsPostNames, store.class_len(Class::ArgsPostNames) - 1);
-            assert_eq!(store.text(store.data(last)), name.as_bytes());
-            store.data(last)
+        let mut values = Values::default();
+        let entered = |values: &mut Values, name: &str| {
+            values.add_pair(Class::ArgsPost, Class::ArgsPostNames, name.as_bytes(), b"value");
+            let last = values.class_value(Class::ArgsPostNames, values.class_len(Class::ArgsPostNames) - 1);
+            assert_eq!(values.text(values.data(last)), name.as_bytes());
+            values.data(last)
         };
-        let first = entered(&mut store, "items.sku");
+        let first = entered(&mut values, "items.sku");
         // Of the same length, with the same last byte.
-        let other = entered(&mut store, "items.sxu");
+        let other = entered(&mut values, "items.sxu");
         assert_ne!(first, other);
-        assert_eq!(entered(&mut store, "items.sxu"), other);
-        assert_ne!(entered(&mut store, "items.sku"), other);
-        entered(&mut store, "");
+        assert_eq!(entered(&mut values, "items.sxu"), other);
+        assert_ne!(entered(&mut values, "items.sku"), other);
+        entered(&mut values, "");
         // Names of every length and last byte, some of which share a place.
         for round in 0..300usize {
-            entered(&mut store, &format!("{}{}", "n".repeat(round % 40), round % 7));
+            entered(&mut values, &format!("{}{}", "n".repeat(round % 40), round % 7));
         }
-        let names = store.class_len(Class::ArgsPostNames);
-        assert_eq!((names, store.class_len(Class::ArgsPost)), (305, 305));
+        let names = values.class_len(Class::ArgsPostNames);
+        assert_eq!((names, values.class_len(Class::ArgsPost)), (305, 305));
         // What is left of a transaction is nothing to the next.
-        store.reset(b"others' bytes");
-        assert_eq!(entered(&mut store, "items.sku").start, 13);
+        values.reset(b"others' bytes");
+        assert_eq!(entered(&mut values, "items.sku").start, 13);
     }
 }

@@ -1,3 +1,5 @@
+//! Transformation chains as a prefix tree.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,12 +15,15 @@ impl ChainId {
     pub const IDENTITY: ChainId = ChainId(0);
 }
 
+/// A chain as a longer one sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct ChainNode {
-    pub(crate) parent: ChainId,
-    pub(crate) last: Transformation,
+pub struct ChainNode {
+    /// The chain without its last transformation.
+    pub parent: ChainId,
+    /// That transformation.
+    pub last: Transformation,
     /// Bytes of the parent's form that let `last` act.
-    pub(crate) triggers: ByteSet,
+    pub triggers: ByteSet,
 }
 
 /// All transformation chains of a plan as a prefix tree: chains that begin alike share the work of the beginning.
@@ -44,7 +49,8 @@ impl Chains {
         })
     }
 
-    pub(crate) fn node(&self, chain: ChainId) -> Option<&ChainNode> {
+    /// How a chain ends; `None` for the one without a transformation.
+    pub fn node(&self, chain: ChainId) -> Option<&ChainNode> {
         self.nodes.get((chain.0 as usize).checked_sub(1)?)
     }
 
