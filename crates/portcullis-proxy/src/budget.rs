@@ -283,6 +283,27 @@ mod tests {
         assert_eq!(other.room(), Err(Full::Process));
     }
 
+    /// Heavy networks that wait take nothing of what others of them give back, as long as a light one could need it.
+    #[test]
+    fn what_is_given_back_is_for_light_networks_first() {
+        let budget = budget(1_600, 1_600);
+        let (mut heavy, mut other) = (share(&budget, "192.0.2.1"), share(&budget, "198.51.100.1"));
+        let mut light = share(&budget, "203.0.113.1");
+        heavy.set(900);
+        other.set(700);
+        assert_eq!(light.room(), Err(Full::Process));
+        for left in [899, 800, 700] {
+            heavy.set(left);
+            let full = (heavy.room(), other.room(), light.room());
+            assert_eq!(full, (Err(Full::Process), Err(Full::Process), Ok(())), "{left}");
+        }
+        // It is light as long as it holds a sixteenth at most.
+        heavy.set(699);
+        assert_eq!((heavy.room(), other.room()), (Ok(()), Ok(())));
+        light.set(100);
+        assert_eq!(light.room(), Err(Full::Process));
+    }
+
     #[tokio::test]
     async fn the_heaviest_network_gives_way() {
         let budget = budget(100, 100);

@@ -21,6 +21,8 @@ use crate::trailers::Trailers;
 /// An inspection that cannot take its worker down.
 pub(crate) struct Guarded {
     state: State,
+    /// Bytes of the buffers that the worker lent when it began.
+    lent_bytes: usize,
     on_error: OpenOrClosed,
     spent: Duration,
     /// When the last step that was timed came to its end.
@@ -59,8 +61,14 @@ impl Guarded {
         connection: impl FnOnce() -> Connection,
     ) -> Self {
         let on_error = route.map_or(OpenOrClosed::Closed, |route| route.failure.engine_error);
-        let mut guarded =
-            Guarded { state: State::Off, on_error, spent: Duration::ZERO, last: None, phases: None };
+        let mut guarded = Guarded {
+            state: State::Off,
+            lent_bytes: 0,
+            on_error,
+            spent: Duration::ZERO,
+            last: None,
+            phases: None,
+        };
         if let Some((inspector, names)) =
             route.and_then(|route| route.inspector.as_ref().zip(Some(&route.names)))
         {
@@ -75,6 +83,7 @@ impl Guarded {
                 Ok(inspection) => State::Running(inspection),
                 Err(_) => State::Broken,
             };
+            guarded.lent_bytes = guarded.call(|inspection| inspection.held_bytes()).unwrap_or(0);
             guarded.count(start);
         }
         guarded
@@ -100,9 +109,11 @@ impl Guarded {
         self.call(|inspection| inspection.patterns_exhausted() > 0).unwrap_or(false)
     }
 
-    /// Bytes of memory that it holds, about.
+    /// Bytes of memory, about, that it took for this exchange. What the worker lent is not the client's: buffers that a large body
+    /// has left behind would make the next request, however small, one that holds a lot.
     pub(crate) fn held_bytes(&mut self) -> usize {
-        self.call(|inspection| inspection.held_bytes()).unwrap_or(0)
+        let held = self.call(|inspection| inspection.held_bytes()).unwrap_or(0);
+        held.saturating_sub(self.lent_bytes)
     }
 
     /// Why rules do not see what the request body says in its content coding.
