@@ -23,6 +23,7 @@ pub(crate) struct BlockPage {
 }
 
 /// A body, its media type, and fields that go with them.
+#[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) media_type: Cow<'static, str>,
     pub(crate) body: String,

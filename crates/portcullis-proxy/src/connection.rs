@@ -13,14 +13,14 @@ use tokio::net::TcpStream;
 
 use crate::budget::Held;
 use crate::buffer::Buffer;
-use crate::exchange::{self, Next};
-use crate::http2;
+use crate::exchange::Next;
 use crate::linger::linger;
 use crate::network::Member;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 use crate::timer::Timer;
 use crate::tls::ClientCertificate;
+use crate::{handle, http2};
 
 /// Version 2 of the PROXY header may carry extensions; nobody needs more of them.
 const PROXY_HEADER_BYTES_MAX: usize = 4096;
@@ -212,7 +212,7 @@ impl Connection {
             self.input.rest();
             self.timer.busy();
             // Boxed, so that a connection that waits for its next request does not hold the room of one in flight.
-            match Box::pin(exchange::run(self, &generation, head, refused)).await {
+            match Box::pin(handle::run(self, &generation, head, refused)).await {
                 Next::Request => {}
                 Next::Close => return self.linger().await,
                 Next::Gone => return,

@@ -6,18 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use portcullis_config::{Config, Upstream};
-use portcullis_event::Action;
-use portcullis_http::message::{RequestHead, TargetForm};
-use portcullis_inspect::{Inspector, Interruption, Origin};
+use portcullis_inspect::{Inspector, Origin};
 
-use crate::connection::Connection;
-use crate::exchange::{self, Destination, Next};
-use crate::generation::Generation;
-use crate::request_body::{self, Body};
+use crate::StartError;
 use crate::state::Services;
-use crate::transaction::Transaction;
 use crate::upstream::{Origin as GroupOrigin, Slot};
-use crate::{StartError, answer};
 
 /// A group of one endpoint for each server that rules name. `groups` are those of the upstreams, by index.
 pub(crate) fn groups(
@@ -52,33 +45,4 @@ pub(crate) fn groups(
         found.insert(Origin::clone(server), group);
     }
     Ok(found)
-}
-
-/// Sends the request where the rule says. `body` is what has been taken of it, nothing in phase 1.
-pub(crate) async fn run(
-    connection: &mut Connection,
-    generation: &Arc<Generation>,
-    head: &RequestHead,
-    transaction: &mut Transaction,
-    (origin, target): (Arc<Origin>, Vec<u8>),
-    body: Option<Body>,
-) -> Next {
-    let group = generation.diverted.get(&*origin).filter(|_| head.target_form() != TargetForm::Authority);
-    let Some(group) = group else {
-        // No tunnel goes there, and nothing that was not looked up when the settings were loaded.
-        let what = Interruption::Deny { status: 500 };
-        return answer::interruption(connection, generation, head, transaction, what, false).await;
-    };
-    transaction.action = Action::Proxy;
-    let body = match body {
-        Some(body) => body,
-        None => match request_body::take(connection, generation, head, transaction, &[]).await {
-            Ok(body) => body,
-            Err(obstacle) => {
-                return exchange::obstructed(connection, generation, head, transaction, obstacle).await;
-            }
-        },
-    };
-    let to = Destination { group: &group.group(), idempotent: false, target: Some(&target), headers: None };
-    exchange::send(connection, generation, head, transaction, to, body).await
 }

@@ -4,28 +4,46 @@ mod http2;
 
 use std::borrow::Cow;
 use std::io::IoSlice;
-use std::time::Duration;
+use std::sync::Arc;
 
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
-use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
+use portcullis_http::message::{BodyFraming, ResponseHead, Version};
 use portcullis_inspect::Interruption;
 
 use crate::abort::Aborted;
 use crate::connection::Connection;
-use crate::exchange::Destination;
-use crate::generation::Generation;
+use crate::exchange::Exchange;
 use crate::pump::Pump;
 use crate::request_body::Body;
 use crate::rewrite::STALE_REQUEST_FIELDS;
-use crate::route::fields;
+use crate::route::{Changed, fields};
 use crate::sink;
 use crate::stream::Stream;
 use crate::trailers::last_chunk;
-use crate::transaction::Transaction;
-use crate::upload::{self, Inspected, upload};
+use crate::upload;
 use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
 use crate::websocket;
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Destination<'a> {
+    pub(crate) group: &'a Arc<Group>,
+    /// The request may be sent again, whatever its method.
+    pub(crate) idempotent: bool,
+    /// The request target there; as it came, unless a rule or the route says otherwise.
+    pub(crate) target: Option<&'a [u8]>,
+    /// What the route changes of the headers.
+    pub(crate) headers: Option<&'a Changed>,
+}
+
+/// A request as it goes upstream.
+struct Outgoing<'g> {
+    /// The head, written as HTTP/1.
+    head: Vec<u8>,
+    framing: BodyFraming,
+    group: &'g Group,
+}
 
 /// An answer that has begun.
 pub(crate) struct Answered<'g> {
@@ -53,14 +71,11 @@ pub(crate) enum Fault {
 
 /// Sends the request to an endpoint of the group and waits for the head of the answer.
 pub(crate) async fn run<'g>(
-    connection: &mut Connection,
-    generation: &Generation,
-    head: &RequestHead,
-    transaction: &mut Transaction,
+    exchange: &mut Exchange<'_>,
     to: Destination<'g>,
     mut body: Body,
 ) -> Result<Answered<'g>, Fault> {
-    let group = to.group;
+    let (group, head, write_timeout) = (to.group, exchange.head, exchange.generation.timeouts.write);
     if let Some(changed) = to.headers {
         body.trailers.change(changed);
     }
@@ -70,75 +85,47 @@ pub(crate) async fn run<'g>(
         (None, true) => BodyFraming::Length(body.held.len() as u64),
         (None, false) => BodyFraming::None,
     };
-    let request = compose(connection, generation, head, transaction, framing, to, body.rewritten);
+    let request = Outgoing { head: compose(exchange, framing, to, body.rewritten), framing, group };
     if body.rest.is_some() && head.expects_continue() && body.held.is_empty() {
-        let sent = sink::send_continue(connection, generation.timeouts.write).await;
+        let sent = sink::send_continue(exchange.connection, write_timeout).await;
         sent.map_err(|_| Fault::Client)?;
     }
     let repeatable = (to.idempotent || is_idempotent(head.method())) && body.rest.is_none();
     let retry = &group.settings.retry;
-    let mut tries = Tries::new(group, head, transaction.client().ip());
-    let mut lease = tries.first(connection).await.map_err(Fault::Upstream)?;
+    let mut tries = Tries::new(group, head, exchange.transaction.client().ip());
+    let mut lease = tries.first(exchange.connection).await.map_err(Fault::Upstream)?;
     let mut fresh_only = false;
     let mut was_refused = false;
     loop {
-        transaction.asks(group, lease.endpoint);
-        let (mut upstream, reused) = match tries.open(connection, &lease, fresh_only, !repeatable).await {
+        exchange.transaction.asks(group, lease.endpoint);
+        let opened = tries.open(exchange.connection, &lease, fresh_only, !repeatable).await;
+        let (mut upstream, reused) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 lease.failed(error);
                 // Nothing has been sent, so nothing can happen twice.
-                let next = tries.next(connection, lease.endpoint, Retried::Connect);
+                let next = tries.next(exchange.connection, lease.endpoint, Retried::Connect);
                 lease = next.ok_or(Fault::Upstream(error))?;
                 continue;
             }
         };
-        let chunked = framing == BodyFraming::Chunked && upstream.stream.tcp().is_some();
-        let mut pump = None;
-        let sending = async {
-            if let Stream::Http2(_) = upstream.stream {
-                // Boxed, so that requests over HTTP/1 do not hold the room for it.
-                let start = http2::start(connection, head, &mut upstream, group, &request, &body);
-                Box::pin(start).await?;
-            } else {
-                send_start(connection, &mut upstream, group, &request, &body, chunked).await?;
-            }
-            body.let_go();
-            let Some(decoder) = &mut body.rest else { return Ok(true) };
-            let inspected = body.upload.map(|upload| Inspected { upload, transaction: &mut *transaction });
-            let is_inspected = inspected.is_some();
-            if !is_inspected {
-                pump = Pump::start(connection, &mut upstream);
-                if pump.is_some() {
-                    return Ok(false);
-                }
-            }
-            let how = (&mut *decoder, chunked);
-            let rest = upload(connection, generation, &mut upstream, group, how, inspected).await;
-            rest.map(|done| {
-                transaction.request_body_bytes += if is_inspected { 0 } else { done.bytes };
-                transaction.trailers_dropped = connection.trailers(decoder);
-                done.whole
-            })
-        };
-        let sent: Result<bool, upload::Stopped> = sending.await;
-        let sent_whole = match sent {
-            Ok(whole) => whole,
+        let sent = send(exchange, &mut upstream, &request, &mut body).await;
+        let Sent { whole: sent_whole, pump } = match sent {
+            Ok(sent) => sent,
             Err(upload::Stopped::Client) => return Err(Fault::Client),
             Err(upload::Stopped::Verdict(what)) => return Err(Fault::Verdict(what)),
             Err(upload::Stopped::RequestBody(status, text)) => return Err(Fault::RequestBody(status, text)),
             // Many servers answer and close without reading a large body; their answer is what the client should see.
-            Err(upload::Stopped::Upstream) => false,
+            Err(upload::Stopped::Upstream) => Sent { whole: false, pump: None },
         };
-        tries.arm(&connection.timer, group.settings.try_timeout);
-        let patience = generation.timeouts.write;
-        let came = response_head(connection, head, patience, &mut upstream, sent_whole).await;
+        tries.arm(&exchange.connection.timer, group.settings.try_timeout);
+        let came = response_head(exchange, &mut upstream, sent_whole).await;
         let (error, untouched) = match came {
             Ok(head) => {
                 lease.answered(head.status());
                 if repeatable
                     && retry.statuses.contains(&head.status())
-                    && let Some(next) = tries.next(connection, lease.endpoint, Retried::Status)
+                    && let Some(next) = tries.next(exchange.connection, lease.endpoint, Retried::Status)
                 {
                     (lease, fresh_only) = (next, false);
                     continue;
@@ -179,7 +166,7 @@ pub(crate) async fn run<'g>(
         if !repeatable {
             return Err(Fault::Upstream(error));
         }
-        let next = tries.next(connection, lease.endpoint, why);
+        let next = tries.next(exchange.connection, lease.endpoint, why);
         lease = next.ok_or(Fault::Upstream(error))?;
         fresh_only = false;
     }
@@ -187,14 +174,12 @@ pub(crate) async fn run<'g>(
 
 /// The head as it goes upstream.
 fn compose(
-    connection: &mut Connection,
-    generation: &Generation,
-    head: &RequestHead,
-    transaction: &mut Transaction,
+    exchange: &mut Exchange<'_>,
     framing: BodyFraming,
     to: Destination<'_>,
     rewritten: bool,
 ) -> Vec<u8> {
+    let Exchange { connection, generation, head, transaction, .. } = exchange;
     let mut remove: Vec<&str> = Vec::new();
     if rewritten {
         remove.extend(STALE_REQUEST_FIELDS);
@@ -250,12 +235,50 @@ fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
 }
 
+/// What has been sent of a request.
+struct Sent {
+    /// All of it.
+    whole: bool,
+    /// The rest is on its way.
+    pump: Option<Pump>,
+}
+
+/// Sends the request, and streams what is left of its body.
+async fn send(
+    exchange: &mut Exchange<'_>,
+    upstream: &mut UpstreamConnection,
+    request: &Outgoing<'_>,
+    body: &mut Body,
+) -> Result<Sent, upload::Stopped> {
+    let chunked = request.framing == BodyFraming::Chunked && upstream.stream.tcp().is_some();
+    if let Stream::Http2(_) = upstream.stream {
+        // Boxed, so that requests over HTTP/1 do not hold the room for it.
+        Box::pin(http2::start(exchange.connection, exchange.head, upstream, request, body)).await?;
+    } else {
+        send_start(exchange.connection, upstream, request, body, chunked).await?;
+    }
+    body.let_go();
+    let Some(decoder) = &mut body.rest else { return Ok(Sent { whole: true, pump: None }) };
+    if body.upload.is_none()
+        && let Some(pump) = Pump::start(exchange.connection, upstream)
+    {
+        return Ok(Sent { whole: false, pump: Some(pump) });
+    }
+    let how = (&mut *decoder, chunked);
+    let patience = request.group.settings.write_timeout;
+    let done = upload::upload(exchange, upstream, patience, how, body.upload).await?;
+    if body.upload.is_none() {
+        exchange.transaction.request_body_bytes += done.bytes;
+    }
+    exchange.transaction.trailers_dropped = exchange.connection.trailers(decoder);
+    Ok(Sent { whole: done.whole, pump: None })
+}
+
 /// Sends the head and what was held of the body.
 async fn send_start(
     connection: &Connection,
     upstream: &mut UpstreamConnection,
-    group: &Group,
-    request: &[u8],
+    request: &Outgoing<'_>,
     body: &Body,
     chunked: bool,
 ) -> Result<(), upload::Stopped> {
@@ -267,8 +290,8 @@ async fn send_start(
     if chunked && body.rest.is_none() {
         last = last_chunk(body.trailers.fields());
     }
-    let slices = &mut [request, &size, &body.held, end, &last].map(IoSlice::new);
-    upload::write(upstream, &connection.timer, group.settings.write_timeout, slices).await
+    let slices = &mut [&request.head, &size, &body.held, end, &last].map(IoSlice::new);
+    upload::write(upstream, &connection.timer, request.group.settings.write_timeout, slices).await
 }
 
 /// Why there is no head.
@@ -305,9 +328,7 @@ impl From<h2::Error> for Lost {
 /// Waits for the head of the final answer, as long as the timer is armed for. Of interim answers early hints are passed on: we
 /// have sent our own 100 if one was due.
 async fn response_head(
-    connection: &mut Connection,
-    request: &RequestHead,
-    patience: Duration,
+    exchange: &mut Exchange<'_>,
     upstream: &mut UpstreamConnection,
     sent_whole: bool,
 ) -> Result<ResponseHead, Lost> {
@@ -315,11 +336,11 @@ async fn response_head(
     let mut hints_left = HINTS_MAX;
     loop {
         if let Stream::Http2(_) = upstream.stream {
-            let head = Box::pin(http2::head(connection, request, upstream)).await?;
+            let head = Box::pin(http2::head(exchange.connection, exchange.head, upstream)).await?;
             if !head.is_interim() {
                 return Ok(head);
             }
-            pass_hints(connection, request, patience, &head, &mut hints_left).await;
+            pass_hints(exchange, &head, &mut hints_left).await;
             continue;
         }
         if !upstream.input.unread().is_empty() {
@@ -329,7 +350,7 @@ async fn response_head(
                 Ok(Some(head)) => {
                     upstream.input.consume(head.received_len());
                     if head.is_interim() {
-                        pass_hints(connection, request, patience, &head, &mut hints_left).await;
+                        pass_hints(exchange, &head, &mut hints_left).await;
                         continue;
                     }
                     return Ok(head);
@@ -337,7 +358,7 @@ async fn response_head(
             }
         }
         let UpstreamConnection { stream, input, .. } = upstream;
-        let (mut client, timer) = connection.client();
+        let (mut client, timer) = exchange.connection.client();
         match timer.run(client.unless_gone(input.fill(stream))).await {
             Err(_) => return Err(UpstreamError::ResponseTimeout.into()),
             Ok(Err(Aborted)) => return Err(Lost::Client),
@@ -353,16 +374,11 @@ async fn response_head(
 const HINTS_MAX: usize = 4;
 
 /// Passes early hints on to a client that knows interim answers. If they cannot be sent, neither can the answer.
-async fn pass_hints(
-    connection: &mut Connection,
-    request: &RequestHead,
-    patience: Duration,
-    head: &ResponseHead,
-    left: &mut usize,
-) {
+async fn pass_hints(exchange: &mut Exchange<'_>, head: &ResponseHead, left: &mut usize) {
     let has_links = head.status() == 103 && head.header("link").next().is_some();
-    if has_links && *left > 0 && request.version() >= Version::Http11 {
+    if has_links && *left > 0 && exchange.head.version() >= Version::Http11 {
         *left -= 1;
-        let _ = sink::send_hints(connection, patience, head).await;
+        let patience = exchange.generation.timeouts.write;
+        let _ = sink::send_hints(exchange.connection, patience, head).await;
     }
 }

@@ -81,6 +81,7 @@ mod forward;
 mod generation;
 mod grpc;
 mod guard;
+mod handle;
 mod http2;
 #[cfg(feature = "http3")]
 mod http3;

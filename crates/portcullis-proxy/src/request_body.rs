@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::{BodyDecoder, BodyError};
-use portcullis_http::message::{BodyFraming, RequestHead};
+use portcullis_http::message::BodyFraming;
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::agents;
 use crate::budget::{Full, Held};
 use crate::connection::Connection;
-use crate::generation::Generation;
+use crate::exchange::Exchange;
 use crate::rewrite::NoMemory;
 use crate::sink;
 use crate::state::Shared;
@@ -18,6 +18,7 @@ use crate::trailers::Trailers;
 use crate::transaction::Transaction;
 
 /// A request body after its inspection.
+#[derive(Default)]
 pub(crate) struct Body {
     /// What was held.
     pub(crate) held: Vec<u8>,
@@ -68,6 +69,16 @@ pub(crate) enum Obstacle {
 }
 
 impl Body {
+    /// All of it is here.
+    fn whole(held: Vec<u8>, trailers: Trailers, share: Held) -> Body {
+        Body { held, trailers, share: Some(share), present: true, ..Body::default() }
+    }
+
+    /// Everything of it has been read from the client.
+    pub(crate) fn is_read(&self) -> bool {
+        self.rest.is_none()
+    }
+
     /// Puts another body in the place of the one that is held.
     pub(crate) fn replace(&mut self, body: Vec<u8>) -> Result<(), NoMemory> {
         let more = body.len().saturating_sub(self.held.len());
@@ -98,41 +109,18 @@ impl Body {
 }
 
 /// Reads as much of the body as the rules want to see. What comes behind it may go on if it is one of `trailers`, in lower case.
-pub(crate) async fn take(
-    connection: &mut Connection,
-    generation: &Generation,
-    head: &RequestHead,
-    transaction: &mut Transaction,
-    trailers: &[String],
-) -> Result<Body, Obstacle> {
-    let framing = head.framing();
+pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Result<Body, Obstacle> {
+    let framing = exchange.head.framing();
     if framing == BodyFraming::None {
-        return Ok(Body {
-            held: Vec::new(),
-            rest: None,
-            present: false,
-            rewritten: false,
-            upload: None,
-            truncated: false,
-            trailers: Trailers::default(),
-            share: None,
-        });
+        return Ok(Body::default());
     }
-    let decoder = connection.body_decoder(framing);
+    let decoder = exchange.connection.body_decoder(framing);
+    let transaction = &mut exchange.transaction;
     let plan = transaction.inspection.request_body_plan();
     let (limit, over) = match agents::request_plan(transaction, plan) {
         BodyPlan::Skip => {
             let rest = (!decoder.is_done()).then_some(decoder);
-            return Ok(Body {
-                held: Vec::new(),
-                rest,
-                present: true,
-                rewritten: false,
-                upload: None,
-                truncated: false,
-                trailers: Trailers::default(),
-                share: None,
-            });
+            return Ok(Body { rest, present: true, ..Body::default() });
         }
         BodyPlan::Hold { limit_bytes, over_limit } => (limit_bytes, over_limit),
     };
@@ -149,29 +137,37 @@ pub(crate) async fn take(
     if over == BodyLimitAction::Reject && declared.is_some_and(|length| length > most) {
         return Err(Obstacle::OverLimit);
     }
-    if head.expects_continue() && connection.input.unread().is_empty() {
-        let sent = sink::send_continue(connection, generation.timeouts.write).await;
+    if exchange.head.expects_continue() && exchange.connection.input.unread().is_empty() {
+        let sent = sink::send_continue(exchange.connection, exchange.generation.timeouts.write).await;
         sent.map_err(|_| Obstacle::Gone)?;
     }
-    let is_inspected = plan != BodyPlan::Skip;
-    let mut body =
-        hold(connection, generation, transaction, decoder, declared, (limit, uploads), over).await?;
+    let bounds = Bounds { limit, over, uploads, expected: declared };
+    let mut body = hold(exchange, decoder, bounds).await?;
     let came = body.trailers.len();
-    // What nobody looks at does not go on.
-    body.trailers.keep(if is_inspected && !body.truncated { trailers } else { &[] });
-    transaction.trailers_dropped = (came - body.trailers.len()) as u32;
+    // Trailers that nobody inspects do not go on.
+    let is_inspected = plan != BodyPlan::Skip && !body.truncated;
+    body.trailers.keep(if is_inspected { trailers } else { &[] });
+    exchange.transaction.trailers_dropped = (came - body.trailers.len()) as u32;
     Ok(body)
 }
 
-async fn hold(
-    connection: &mut Connection,
-    generation: &Generation,
-    transaction: &mut Transaction,
-    mut decoder: BodyDecoder,
-    declared: Option<u64>,
-    (limit, uploads): (u64, Option<u64>),
+/// How much of a body is held.
+struct Bounds {
+    limit: u64,
+    /// What to do with a longer one.
     over: BodyLimitAction,
+    /// Bytes that an upload may have which goes on while it is inspected, if the body may be one.
+    uploads: Option<u64>,
+    /// Bytes that the client promises.
+    expected: Option<u64>,
+}
+
+async fn hold(
+    exchange: &mut Exchange<'_>,
+    mut decoder: BodyDecoder,
+    Bounds { limit, over, uploads, expected }: Bounds,
 ) -> Result<Body, Obstacle> {
+    let Exchange { connection, generation, transaction, .. } = exchange;
     let mut share = connection.memory(transaction.client().ip());
     let mut held: Vec<u8> = Vec::new();
     let piece_max = if transaction.inspection.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
@@ -190,7 +186,7 @@ async fn hold(
             let step = decoder.decode(offered).map_err(Obstacle::Malformed)?;
             let fits = step.data.len().min(room);
             if held.capacity() == 0 {
-                let expected = declared.unwrap_or(step.data.len() as u64).min(limit);
+                let expected = expected.unwrap_or(step.data.len() as u64).min(limit);
                 held.reserve_exact(expected.min(EXPECTED_BYTES_MAX) as usize);
             }
             held.extend_from_slice(&step.data[..fits]);
@@ -221,16 +217,8 @@ async fn hold(
                 let consumed = step.consumed;
                 connection.input.consume(consumed);
                 let rest = (!decoder.is_done()).then_some(decoder);
-                return Ok(Body {
-                    held,
-                    rest,
-                    present: true,
-                    rewritten: false,
-                    upload,
-                    truncated: true,
-                    trailers,
-                    share: Some(share),
-                });
+                let body = Body::whole(held, trailers, share);
+                return Ok(Body { rest, upload, truncated: true, ..body });
             }
             let consumed = step.consumed;
             connection.input.consume(consumed);
@@ -240,22 +228,13 @@ async fn hold(
         transaction.charge_time(&connection.worker.shared, Instant::now());
         if decoder.is_done() {
             let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
-            return Ok(Body {
-                trailers,
-                held,
-                rest: None,
-                present: true,
-                rewritten: false,
-                upload: None,
-                truncated: false,
-                share: Some(share),
-            });
+            return Ok(Body::whole(held, trailers, share));
         }
         if unfinished.is_none() {
             unfinished = Some(share.begin_body().map_err(Obstacle::NoMemory)?);
         }
         connection.timer.arm_within(timeouts.body, deadline);
-        let Connection { timer, input, stream, .. } = connection;
+        let Connection { timer, input, stream, .. } = &mut **connection;
         let wait = async {
             tokio::select! {
                 biased;
@@ -271,16 +250,7 @@ async fn hold(
             Ok(Some(Ok(0))) => {
                 decoder.close().map_err(Obstacle::Malformed)?;
                 let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
-                return Ok(Body {
-                    trailers,
-                    held,
-                    rest: None,
-                    present: true,
-                    rewritten: false,
-                    upload: None,
-                    truncated: false,
-                    share: Some(share),
-                });
+                return Ok(Body::whole(held, trailers, share));
             }
             Ok(Some(Ok(_))) => {}
         }

@@ -3,176 +3,169 @@
 mod held;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{
     BodyDecoder, ClientConnection, ResponseRewrite, Trailers, client_framing, write_response,
 };
-use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
+use portcullis_http::message::{BodyFraming, ResponseHead, Version};
 use portcullis_inspect::{BodyPlan, Step};
 
 use crate::abort::Aborted;
 use crate::agents;
+use crate::answer::Answer;
 use crate::clock;
 use crate::compress::{self, Coder};
-use crate::connection::Connection;
-use crate::exchange::{Next, gateway_error, no_memory};
+use crate::exchange::{Exchange, Next};
 use crate::forward::Answered;
-use crate::generation::Generation;
 use crate::https::Https;
-use crate::lookups;
 use crate::rewrite::{NoMemory, STALE_RESPONSE_FIELDS};
 use crate::route::fields;
 use crate::sink::Sink;
 use crate::transaction::Transaction;
 use crate::upload::SMALL_BYTES;
 use crate::upstream::{Group, UpstreamConnection};
-use crate::{answer, pause, rewrite, tunnel, websocket};
+use crate::{rewrite, tunnel, websocket};
 
 pub(crate) use held::Held;
 use held::{Bounds, Unheld, hold};
 
 /// Passes the answer on, or blocks it. What few answers need is boxed, so that the others do not hold the room for it.
 pub(crate) async fn pass_on(
-    connection: &mut Connection,
-    generation: &Arc<Generation>,
-    request: &RequestHead,
-    transaction: &mut Transaction,
+    exchange: &mut Exchange<'_>,
     group: &Arc<Group>,
     answered: Answered<'_>,
-) -> Next {
+) -> Result<Next, Answer> {
     let Answered { mut upstream, mut lease, head, sent_whole, .. } = answered;
-    if let Some(trace) = &mut transaction.trace {
+    if let Some(trace) = &mut exchange.transaction.trace {
         trace.answered(Some(head.status()));
     }
-    let framing = head.framing(request.method());
+    let framing = head.framing(exchange.head.method());
     let mut decoder = upstream.body_decoder(framing);
-    let step = transaction.inspection.response_head(&head);
-    let mut step = lookups::settle(&connection.worker, generation, transaction, step).await;
+    let step = exchange.transaction.inspection.response_head(&head);
+    let mut step = exchange.settle(step).await;
     let mut held = Held::default();
     if let Step::Continue = step {
-        let plan = match head.status() != 101 && !decoder.is_done() {
-            true => transaction.inspection.response_body_plan(),
-            false => BodyPlan::Skip,
-        };
-        let (plan, of_agents) = agents::response_plan(transaction, plan);
-        if let BodyPlan::Hold { limit_bytes, over_limit } = plan {
-            let wait_max = of_agents.or_else(|| transaction.inspection.response_wait_max());
-            let bounds = Bounds { bytes: limit_bytes, over: over_limit, wait_max };
-            let held_now = hold(connection, group, &mut upstream, transaction, &mut decoder, bounds).await;
-            match held_now {
-                Ok(got) => held = got,
-                Err(Unheld::Client) => {
-                    transaction.client_aborted = true;
-                    return Next::Gone;
-                }
+        if let Some(bounds) = bounds(exchange, &head, &decoder, group) {
+            held = match hold(exchange, &mut upstream, &mut decoder, bounds).await {
+                Ok(held) => held,
+                Err(Unheld::Client) => return Err(Answer::client_gone()),
                 Err(Unheld::Upstream(error)) => {
                     lease.failed(error);
-                    let answer =
-                        gateway_error(connection, generation, request, transaction, error, sent_whole);
-                    return Box::pin(answer).await;
+                    return Err(Answer::upstream_failed(error).reusable(sent_whole));
                 }
                 Err(Unheld::Refused(status, text)) => {
-                    transaction.reject(status, text);
-                    let answer =
-                        answer::error(connection, generation, request, transaction, status, text, sent_whole);
-                    return Box::pin(answer).await;
+                    return Err(Answer::rejected(status, text).reusable(sent_whole));
                 }
-            }
+            };
         }
         let cut = held.truncated || !decoder.is_done();
-        if let Some(what) = agents::response(transaction, &head, &held.bytes, cut).await {
-            let answer = answer::interruption(connection, generation, request, transaction, what, sent_whole);
-            return Box::pin(answer).await;
+        if let Some(what) = agents::response(&mut exchange.transaction, &head, &held.bytes, cut).await {
+            return Err(Answer::verdict(what).reusable(sent_whole));
         }
-        step = transaction.response_end(&connection.worker.shared, held.truncated).await;
-        step = lookups::settle(&connection.worker, generation, transaction, step).await;
+        let shared = &exchange.connection.worker.shared;
+        step = exchange.transaction.response_end(shared, held.truncated).await;
+        step = exchange.settle(step).await;
     }
-    pause::rest(connection, generation, transaction).await;
+    exchange.pause().await;
     if let Step::Interrupt(what) = step {
-        let answer = answer::interruption(connection, generation, request, transaction, what, sent_whole);
-        return Box::pin(answer).await;
+        return Err(Answer::verdict(what).reusable(sent_whole));
     }
+    let transaction = &mut exchange.transaction;
     transaction.status = Some(head.status());
-    transaction.sticky_cookie = group.sticky_cookie(request, lease.endpoint, connection.tls);
+    transaction.sticky_cookie = group.sticky_cookie(exchange.head, lease.endpoint, exchange.connection.tls);
     if head.status() == 101 {
-        return Box::pin(switch(connection, generation, request, transaction, &head, *upstream)).await;
+        return Box::pin(switch(exchange, &head, *upstream)).await;
     }
     let whole = decoder.is_done();
-    let edited = match rewrite::response(transaction, request, &head, framing, &mut held, whole) {
+    let edited = match rewrite::response(exchange, &head, framing, &mut held, whole) {
         Ok(edited) => edited,
-        Err(NoMemory) => {
-            let answer = no_memory(connection, generation, request, transaction, sent_whole);
-            return Box::pin(answer).await;
-        }
+        Err(NoMemory) => return Err(exchange.no_memory().reusable(sent_whole)),
     };
+    let coder = compress(exchange, &head, framing, whole.then_some(&held));
+    let version = exchange.head.version();
     let to_client = match framing {
+        _ if coder.is_some() => client_framing(BodyFraming::UntilClose, version),
         BodyFraming::None => BodyFraming::None,
         _ if whole && (edited.changed || !matches!(framing, BodyFraming::Length(_))) => {
             BodyFraming::Length(held.bytes.len() as u64 + edited.added())
         }
         BodyFraming::Length(length) => BodyFraming::Length(length + edited.added()),
-        _ => client_framing(framing, request.version()),
-    };
-    let coder = compress(connection, transaction, request, &head, framing, whole.then_some(&held));
-    let to_client = match coder {
-        Some(_) => client_framing(BodyFraming::UntilClose, request.version()),
-        None => to_client,
+        _ => client_framing(framing, version),
     };
     let keep = sent_whole
-        && request.keep_alive()
+        && exchange.head.keep_alive()
         && to_client != BodyFraming::UntilClose
-        && !connection.worker.draining.get();
-    compose(connection, request, transaction, &head, to_client, keep, edited.changed);
-    transaction.own_body_bytes = edited.added();
+        && !exchange.connection.worker.draining.get();
+    compose(exchange, &head, to_client, keep, edited.changed);
+    exchange.transaction.own_body_bytes = edited.added();
     held.bytes.splice(..0, edited.before);
     let mut append = edited.after;
     if whole {
         held.bytes.append(&mut append);
     }
-    let patience = generation.timeouts.write;
-    let sink = Sink::new(connection, patience, to_client == BodyFraming::Chunked);
+    let flow = Flow {
+        sink: Sink::new(
+            exchange.connection,
+            exchange.generation.timeouts.write,
+            to_client == BodyFraming::Chunked,
+        ),
+        upstream: &mut upstream,
+        patience: group.settings.read_timeout,
+        transaction: &mut exchange.transaction,
+        decoder,
+    };
     let streamed = match coder {
-        Some(coder) => {
-            let body = (decoder, held);
-            Box::pin(compress::stream(sink, group, &mut upstream, transaction, body, &append, coder)).await
-        }
-        None => stream(sink, group, &mut upstream, transaction, decoder, held, &append).await,
+        Some(coder) => Box::pin(compress::stream(flow, held, &append, coder)).await,
+        None => stream(flow, held, &append).await,
     };
     match streamed {
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
             // A stream of HTTP/2 is for one request.
             if upstream.input.unread().is_empty() && upstream.stream.tcp().is_some() {
-                let mut pool = connection.worker.pool.borrow_mut();
+                let mut pool = exchange.connection.worker.pool.borrow_mut();
                 upstream.input.rest();
                 pool.group(group).put(lease.endpoint, upstream, clock::coarse());
             }
         }
         Ok(()) => {}
         Err(Cut::Client) => {
-            transaction.client_aborted = true;
-            return Next::Gone;
+            exchange.transaction.client_aborted = true;
+            return Ok(Next::Gone);
         }
         Err(Cut::Upstream) => {
             // The client has a head that promised more; closing without an end is the only honest way to say so.
-            transaction.upstream_error = Some(UpstreamError::BodyTruncated);
+            exchange.transaction.upstream_error = Some(UpstreamError::BodyTruncated);
             lease.failed(UpstreamError::BodyTruncated);
-            return Next::Gone;
+            return Ok(Next::Gone);
         }
     }
-    if keep { Next::Request } else { Next::Close }
+    Ok(if keep { Next::Request } else { Next::Close })
+}
+
+/// How much of the body is held for inspection; none if nothing of it is.
+fn bounds(
+    exchange: &mut Exchange<'_>,
+    head: &ResponseHead,
+    decoder: &BodyDecoder,
+    group: &Group,
+) -> Option<Bounds> {
+    let transaction = &mut exchange.transaction;
+    let plan = match head.status() != 101 && !decoder.is_done() {
+        true => transaction.inspection.response_body_plan(),
+        false => BodyPlan::Skip,
+    };
+    let (plan, of_agents) = agents::response_plan(transaction, plan);
+    let BodyPlan::Hold { limit_bytes, over_limit } = plan else { return None };
+    let wait_max = of_agents.or_else(|| transaction.inspection.response_wait_max());
+    let patience = group.settings.read_timeout;
+    Some(Bounds { bytes: limit_bytes, over: over_limit, wait_max, patience })
 }
 
 /// Writes the head of the answer into the connection's scratch buffer.
-fn compose(
-    connection: &mut Connection,
-    request: &RequestHead,
-    transaction: &Transaction,
-    head: &ResponseHead,
-    framing: BodyFraming,
-    keep: bool,
-    edited: bool,
-) {
+fn compose(exchange: &mut Exchange<'_>, head: &ResponseHead, framing: BodyFraming, keep: bool, edited: bool) {
+    let Exchange { connection, transaction, head: request, .. } = exchange;
     connection.output.clear();
     if request.version() == Version::Http09 {
         return;
@@ -217,13 +210,12 @@ fn compose(
 
 /// An encoder for the body, if it is to have one. `whole`: it is all here.
 fn compress(
-    connection: &mut Connection,
-    transaction: &mut Transaction,
-    request: &RequestHead,
+    exchange: &mut Exchange<'_>,
     head: &ResponseHead,
     framing: BodyFraming,
     whole: Option<&Held>,
 ) -> Option<Coder> {
+    let Exchange { connection, transaction, head: request, .. } = exchange;
     let compression = transaction.compression.as_ref()?;
     if framing == BodyFraming::None {
         let changed = transaction.response_headers.as_deref();
@@ -244,16 +236,21 @@ pub(crate) enum Cut {
     Upstream,
 }
 
+/// The body of an answer on its way from the upstream to the client.
+pub(crate) struct Flow<'f> {
+    /// The client; the head of the answer has been composed.
+    pub(crate) sink: Sink<'f>,
+    pub(crate) upstream: &'f mut UpstreamConnection,
+    /// The longest time without progress of the upstream.
+    pub(crate) patience: Duration,
+    pub(crate) transaction: &'f mut Transaction,
+    /// Finds the end of the upstream's body.
+    pub(crate) decoder: BodyDecoder,
+}
+
 /// Sends the composed head, what was held, and the rest as it comes; `append` comes behind the upstream's body.
-async fn stream(
-    mut sink: Sink<'_>,
-    group: &Group,
-    upstream: &mut UpstreamConnection,
-    transaction: &mut Transaction,
-    mut decoder: BodyDecoder,
-    held: Held,
-    append: &[u8],
-) -> Result<(), Cut> {
+async fn stream(flow: Flow<'_>, held: Held, append: &[u8]) -> Result<(), Cut> {
+    let Flow { mut sink, upstream, patience, transaction, mut decoder } = flow;
     transaction.passed_body_bytes = held.came;
     let mut small = Vec::new();
     let mut room = Trailers::default();
@@ -298,7 +295,7 @@ async fn stream(
             sink.send([b"", b"", b""], None).await.map_err(|_| Cut::Client)?;
         }
         let UpstreamConnection { stream: from, input, .. } = &mut *upstream;
-        match sink.wait(group.settings.read_timeout, input.fill(from)).await {
+        match sink.wait(patience, input.fill(from)).await {
             Ok(Err(Aborted)) => return Err(Cut::Client),
             Ok(Ok(Ok(count))) if count > 0 => {}
             Ok(Ok(Ok(_))) if decoder.end().is_ok() => {
@@ -312,23 +309,20 @@ async fn stream(
 
 /// 101: from here on bytes pass in both directions as they are.
 async fn switch(
-    connection: &mut Connection,
-    generation: &Generation,
-    request: &RequestHead,
-    transaction: &mut Transaction,
+    exchange: &mut Exchange<'_>,
     head: &ResponseHead,
     mut upstream: UpstreamConnection,
-) -> Next {
-    if !websocket::is_accepted(request, head) {
+) -> Result<Next, Answer> {
+    if !websocket::is_accepted(exchange.head, head) {
         // Nobody asked to switch, or not to this.
-        let error = UpstreamError::InvalidResponse;
-        return gateway_error(connection, generation, request, transaction, error, false).await;
+        return Err(Answer::upstream_failed(UpstreamError::InvalidResponse));
     }
-    compose(connection, request, transaction, head, BodyFraming::None, true, false);
-    if Sink::new(connection, generation.timeouts.write, false).send([b"", b"", b""], None).await.is_err() {
-        return Next::Gone;
+    compose(exchange, head, BodyFraming::None, true, false);
+    let patience = exchange.generation.timeouts.write;
+    if Sink::new(exchange.connection, patience, false).send([b"", b"", b""], None).await.is_err() {
+        return Ok(Next::Gone);
     }
-    let (up, down) = tunnel::run(connection, &mut upstream).await;
-    transaction.upgraded_bytes = up + down;
-    Next::Gone
+    let (up, down) = tunnel::run(exchange.connection, &mut upstream).await;
+    exchange.transaction.upgraded_bytes = up + down;
+    Ok(Next::Gone)
 }

@@ -4,8 +4,9 @@
 //! is, and that is counted and in the event (`body_not_rewritten`).
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
-use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
+use portcullis_http::message::{BodyFraming, ResponseHead};
 
+use crate::exchange::Exchange;
 use crate::request_body::Body;
 use crate::response::Held;
 use crate::transaction::Transaction;
@@ -59,13 +60,13 @@ impl Edited {
 
 /// Changes `held` as the rules say. `whole`: it is all of the body.
 pub(crate) fn response(
-    transaction: &mut Transaction,
-    request: &RequestHead,
+    exchange: &mut Exchange<'_>,
     head: &ResponseHead,
     framing: BodyFraming,
     held: &mut Held,
     whole: bool,
 ) -> Result<Edited, NoMemory> {
+    let Exchange { transaction, head: request, .. } = exchange;
     let edits = transaction.inspection.response_edits();
     if edits.is_empty() {
         return Ok(Edited::default());

@@ -166,6 +166,12 @@ impl Changed {
         Some(Box::new(Changed { remove: changes.remove.clone(), set, add }))
     }
 
+    /// A field of this name does not stay as it was.
+    pub(crate) fn replaces(&self, field: &str) -> bool {
+        let is_it = |name: &String| name.eq_ignore_ascii_case(field);
+        self.remove.iter().any(is_it) || self.set.iter().any(|(name, _)| is_it(name))
+    }
+
     /// The value of a field that is set.
     pub(crate) fn value(&self, name: &str) -> Option<&[u8]> {
         self.set.iter().find(|(set, _)| set == name).map(|(_, value)| &value[..])

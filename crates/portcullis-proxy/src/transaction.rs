@@ -41,8 +41,6 @@ pub(crate) struct Transaction {
     pub(crate) inspection: Guarded,
     /// The memory of the inspection, as the budget sees it; none while there was no body.
     memory: Option<Held>,
-    /// Seconds after which a client may try again.
-    pub(crate) retry_after: Option<u32>,
     inspector: Option<Arc<Inspector>>,
     /// Status sent; none while there was no answer.
     pub(crate) status: Option<u16>,
@@ -73,8 +71,6 @@ pub(crate) struct Transaction {
     pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
     /// What the route changes of the headers of the answer.
     pub(crate) response_headers: Option<Box<Changed>>,
-    /// They are for the answer of our own, too: it is that of the route.
-    pub(crate) changes_own_headers: bool,
     /// How the route has answers compressed.
     pub(crate) compression: Option<Arc<Compression>>,
     /// What the head of the answer says of it.
@@ -150,7 +146,6 @@ impl Transaction {
             request_id,
             inspection,
             memory: None,
-            retry_after: None,
             inspector: route.and_then(|route| route.inspector.clone()),
             status: None,
             action: Action::Pass,
@@ -169,7 +164,6 @@ impl Transaction {
             own_body_bytes: 0,
             own_headers: None,
             response_headers: None,
-            changes_own_headers: false,
             compression: route.and_then(|route| route.compression.clone()),
             recoded: Recoded::default(),
             hsts: {

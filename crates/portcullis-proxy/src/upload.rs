@@ -6,7 +6,6 @@
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -16,13 +15,13 @@ use portcullis_inspect::{Interruption, Step};
 use tokio::io::AsyncWrite;
 
 use crate::connection::Connection;
-use crate::generation::Generation;
+use crate::exchange::Exchange;
 use crate::request_body::Upload;
 use crate::state::Shared;
 use crate::stream::Stream;
 use crate::timer::Timer;
 use crate::transaction::Transaction;
-use crate::upstream::{Group, UpstreamConnection};
+use crate::upstream::UpstreamConnection;
 
 /// Bytes of an early answer that are kept while the request is still being sent.
 const EARLY_BYTES_MAX: usize = 1 << 20;
@@ -51,24 +50,22 @@ pub(crate) struct Uploaded {
     pub(crate) whole: bool,
 }
 
-/// An upload that is inspected while it goes on.
-pub(crate) struct Inspected<'t> {
-    pub(crate) upload: Upload,
-    pub(crate) transaction: &'t mut Transaction,
-}
-
-impl Inspected<'_> {
-    async fn look(&mut self, piece: &[u8], is_last: bool, shared: &Shared) -> Result<(), Stopped> {
-        let Inspected { upload, transaction } = self;
-        transaction.request_body_bytes += piece.len() as u64;
-        if upload.is_over(transaction) {
-            transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
-            return Err(Stopped::RequestBody(413, "The request body is larger than this site accepts."));
-        }
-        match transaction.upload(piece, is_last, shared).await {
-            Step::Interrupt(what) => Err(Stopped::Verdict(what)),
-            Step::Continue | Step::Ask => Ok(()),
-        }
+/// Inspects a piece of an upload that goes on while it is inspected.
+async fn inspect(
+    transaction: &mut Transaction,
+    upload: Upload,
+    piece: &[u8],
+    is_last: bool,
+    shared: &Shared,
+) -> Result<(), Stopped> {
+    transaction.request_body_bytes += piece.len() as u64;
+    if upload.is_over(transaction) {
+        transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+        return Err(Stopped::RequestBody(413, "The request body is larger than this site accepts."));
+    }
+    match transaction.upload(piece, is_last, shared).await {
+        Step::Interrupt(what) => Err(Stopped::Verdict(what)),
+        Step::Continue | Step::Ask => Ok(()),
     }
 }
 
@@ -79,20 +76,18 @@ fn give_up(upstream: &mut UpstreamConnection) {
     }
 }
 
-/// Streams what is left of the body from the client.
+/// Streams what is left of the body from the client. `inspected`: it is an upload that is inspected as it goes on.
 pub(crate) async fn upload(
-    connection: &mut Connection,
-    generation: &Generation,
+    exchange: &mut Exchange<'_>,
     upstream: &mut UpstreamConnection,
-    group: &Group,
+    patience: Duration,
     (decoder, chunked): (&mut BodyDecoder, bool),
-    mut inspected: Option<Inspected<'_>>,
+    inspected: Option<Upload>,
 ) -> Result<Uploaded, Stopped> {
-    let patience = group.settings.write_timeout;
+    let Exchange { connection, generation, transaction, .. } = exchange;
     let deadline = Instant::now() + generation.timeouts.body_total;
-    let worker = Rc::clone(&connection.worker);
+    let Connection { stream, input, timer, worker, .. } = &mut **connection;
     let shared = &worker.shared;
-    let Connection { stream, input, timer, .. } = connection;
     let mut bytes = 0;
     let mut size = Vec::new();
     let mut small = Vec::new();
@@ -103,8 +98,9 @@ pub(crate) async fn upload(
                 .map_err(|error| Stopped::RequestBody(error.status(), error.explanation()))?;
             bytes += step.data.len() as u64;
             // With its last byte the upstream has the whole of it.
-            if let Some(inspected) = &mut inspected {
-                inspected.look(step.data, step.done, shared).await.inspect_err(|_| give_up(upstream))?;
+            if let Some(upload) = inspected {
+                let looked = inspect(transaction, upload, step.data, step.done, shared).await;
+                looked.inspect_err(|_| give_up(upstream))?;
             }
             let consumed = step.consumed;
             let more = !step.done && consumed < input.unread().len();
@@ -149,8 +145,9 @@ pub(crate) async fn upload(
             Ok(Ok(Came::UpstreamEnd)) => return Ok(Uploaded { bytes, whole: false }),
             Ok(Ok(Came::ClientEnd)) => match decoder.close() {
                 Ok(()) => {
-                    if let Some(inspected) = &mut inspected {
-                        inspected.look(&[], true, shared).await.inspect_err(|_| give_up(upstream))?;
+                    if let Some(upload) = inspected {
+                        let looked = inspect(transaction, upload, &[], true, shared).await;
+                        looked.inspect_err(|_| give_up(upstream))?;
                     }
                     finish(upstream, timer, patience, chunked).await?;
                     return Ok(Uploaded { bytes, whole: true });

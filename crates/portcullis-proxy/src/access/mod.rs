@@ -8,7 +8,6 @@ mod geo;
 mod keys;
 mod limit;
 mod list;
-mod rule;
 mod shared;
 mod teller;
 mod watched;
@@ -19,14 +18,9 @@ use std::sync::Arc;
 use portcullis_access::Whereabouts;
 use portcullis_event::Control;
 use portcullis_http::message::RequestHead;
+use portcullis_inspect::Charge;
 
 use gate::Listed;
-
-use crate::answer;
-use crate::connection::Connection;
-use crate::exchange::Next;
-use crate::generation::Generation;
-use crate::transaction::Transaction;
 
 pub use ban::{BanList, Banned};
 pub(crate) use ban::{Deed, Jail, Jails};
@@ -37,7 +31,6 @@ pub(crate) use geo::Geo;
 pub(crate) use limit::Limit;
 pub(crate) use list::check_lists;
 pub(crate) use list::{ListFiles, Lists};
-pub(crate) use rule::charge;
 pub(crate) use shared::LimitLink;
 pub(crate) use teller::Teller;
 
@@ -91,6 +84,7 @@ pub(crate) struct Noted {
 }
 
 /// How a request is refused.
+#[derive(Debug)]
 pub(crate) struct Denial {
     pub(crate) status: u16,
     /// None: the block page.
@@ -125,6 +119,28 @@ impl Access {
         }
         admission
     }
+
+    /// Counts what rules want to be counted (`ctl:rateLimit`). What an event is to say, and how the request is answered if it comes too
+    /// early.
+    pub(crate) fn charge(
+        &self,
+        client: Visitor,
+        head: &RequestHead,
+        charges: Vec<Charge>,
+        now: u64,
+    ) -> Option<(Noted, Option<Denial>)> {
+        let (mut last, mut refused) = (None, None);
+        for charge in charges {
+            for limit in self.limits.iter().filter(|limit| *limit.name() == *charge.limit) {
+                let Some((noted, denial)) = limit.check(client, head, Some(&charge.key), now) else {
+                    continue;
+                };
+                last = Some(noted);
+                refused = refused.or(denial);
+            }
+        }
+        last.map(|noted| (noted, refused))
+    }
 }
 
 impl Admission {
@@ -136,18 +152,4 @@ impl Admission {
         self.noted = Some(noted);
         self.denial = denial;
     }
-}
-
-/// Answers a request that is refused. `reusable`: nothing of it is left to read.
-pub(crate) async fn deny(
-    connection: &mut Connection,
-    generation: &Generation,
-    head: &RequestHead,
-    transaction: &mut Transaction,
-    denial: Denial,
-    reusable: bool,
-) -> Next {
-    let reason = transaction.noted.as_ref().map_or("", |noted| &noted.reason).to_string();
-    transaction.reject(denial.status, &reason);
-    answer::denial(connection, generation, head, transaction, &denial, reusable).await
 }

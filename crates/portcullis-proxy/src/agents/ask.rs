@@ -9,15 +9,15 @@ use portcullis_config::OpenOrClosed;
 use portcullis_event::{
     Action, AgentOutcome, AgentWord, Control, ControlKind, ExceptionCause, ExceptionPolicy,
 };
-use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
+use portcullis_http::message::{BodyFraming, ResponseHead};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Interruption};
 
 use super::Failed;
 use super::conversation::Conversation;
 use crate::access::Noted;
+use crate::exchange::Exchange;
 use crate::lookups::all;
 use crate::route::{Changed, Route};
-use crate::state::Worker;
 use crate::transaction::Transaction;
 
 /// How long a response body that only agents see waits for its upstream.
@@ -38,13 +38,8 @@ pub(crate) struct Headers {
 }
 
 /// Tells the agents of the route of a request that phase 1 has let through.
-pub(crate) async fn begin(
-    worker: &Worker,
-    transaction: &mut Transaction,
-    route: &Route,
-    head: &RequestHead,
-    tls: bool,
-) {
+pub(crate) async fn begin(exchange: &mut Exchange<'_>, route: &Route) {
+    let Exchange { connection, head, transaction, .. } = exchange;
     if route.agents.is_empty() || transaction.is_bypassed() || transaction.inspection.is_left_alone() {
         return;
     }
@@ -55,7 +50,7 @@ pub(crate) async fn begin(
         route: route.names.route.to_string(),
         client_address: client.ip().to_string(),
         client_port: client.port().into(),
-        tls,
+        tls: connection.tls,
         method: head.method().to_vec(),
         target: head.target().to_vec(),
         protocol: head.version_bytes().to_vec(),
@@ -63,7 +58,7 @@ pub(crate) async fn begin(
         end: false,
     };
     let has_body = head.framing() != BodyFraming::None;
-    let begin = |of| Conversation::begin(&worker.agents, of, message.clone(), has_body);
+    let begin = |of| Conversation::begin(&connection.worker.agents, of, message.clone(), has_body);
     let conversations = all(route.agents.iter().map(begin).collect()).await;
     let enforced = transaction.inspection.running().is_none() || transaction.inspection.is_blocking();
     transaction.agents = Some(Box::new(Asked { conversations, enforced }));

@@ -4,29 +4,20 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use portcullis_http::h1::{BodyDecoder, Trailers};
+use portcullis_http::h1::Trailers;
 
 use super::Coder;
 use crate::abort::Aborted;
-use crate::response::{Cut, Held};
-use crate::sink::Sink;
-use crate::transaction::Transaction;
-use crate::upstream::{Group, UpstreamConnection};
+use crate::response::{Cut, Flow, Held};
+use crate::upstream::UpstreamConnection;
 
 /// So much is sent at once.
 const SEND_BYTES: usize = 16 << 10;
 
 /// Sends the composed head, what was held, and the rest as it comes. What the client could wait for does not stay in the encoder
 /// while the upstream is silent.
-pub(crate) async fn stream(
-    mut to: Sink<'_>,
-    group: &Group,
-    upstream: &mut UpstreamConnection,
-    transaction: &mut Transaction,
-    (mut decoder, held): (BodyDecoder, Held),
-    append: &[u8],
-    mut coder: Coder,
-) -> Result<(), Cut> {
+pub(crate) async fn stream(flow: Flow<'_>, held: Held, append: &[u8], mut coder: Coder) -> Result<(), Cut> {
+    let Flow { sink: mut to, upstream, patience, transaction, mut decoder } = flow;
     // An encoder into memory does not fail; if it did, the body would end short.
     let broken = |_| Cut::Upstream;
     let gone = |_| Cut::Client;
@@ -58,7 +49,7 @@ pub(crate) async fn stream(
                 let coded = coder.take();
                 to.send([&coded, b"", b""], None).await.map_err(gone)?;
                 transaction.coded(coded.len());
-                to.wait(group.settings.read_timeout, input.fill(from)).await
+                to.wait(patience, input.fill(from)).await
             }
         };
         match filled {

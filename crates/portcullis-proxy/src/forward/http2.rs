@@ -7,13 +7,13 @@ use portcullis_event::UpstreamError;
 use portcullis_http::h1::{Limits, assemble_response, assemble_websocket};
 use portcullis_http::message::{RequestHead, ResponseHead};
 
-use super::Lost;
+use super::{Lost, Outgoing};
 use crate::abort::Aborted;
 use crate::connection::Connection;
 use crate::request_body::Body;
 use crate::stream::Stream;
 use crate::upload::{self, Stopped};
-use crate::upstream::{Group, UpstreamConnection};
+use crate::upstream::UpstreamConnection;
 use crate::{http2, websocket};
 
 /// Sends the head, and what was held of the body.
@@ -21,13 +21,12 @@ pub(super) async fn start(
     connection: &Connection,
     head: &RequestHead,
     upstream: &mut UpstreamConnection,
-    group: &Group,
-    request: &[u8],
+    request: &Outgoing<'_>,
     body: &Body,
 ) -> Result<(), Stopped> {
     let (held, whole, has_trailers) = (&body.held[..], body.rest.is_none(), !body.trailers.is_empty());
     let Stream::Http2(pipe) = &mut upstream.stream else { return Err(Stopped::Upstream) };
-    let patience = group.settings.write_timeout;
+    let patience = request.group.settings.write_timeout;
     connection.timer.arm(patience);
     let websocket = websocket::is_asked_for(head);
     if websocket {
@@ -43,7 +42,7 @@ pub(super) async fn start(
         }
     }
     let trailers = head.header("te").any(|value| value.eq_ignore_ascii_case(b"trailers"));
-    let mut request = http2::outgoing(request, group.tls.is_some(), trailers, websocket);
+    let mut request = http2::outgoing(&request.head, request.group.tls.is_some(), trailers, websocket);
     if request.is_none() {
         let text = "The target of this request cannot be passed on over HTTP/2.";
         return Err(Stopped::RequestBody(400, text));

@@ -19,7 +19,8 @@ use super::pace::Pace;
 use super::pipe::Pipe;
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
-use crate::exchange::{self, Next};
+use crate::exchange::Next;
+use crate::handle;
 use crate::state::Counted;
 use crate::stream::Stream;
 
@@ -127,7 +128,7 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
                 let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
                 tokio::task::spawn_local(async move {
                     let next =
-                        Box::pin(exchange::run(&mut stream, &generation, Box::new(request_head), refused))
+                        Box::pin(handle::run(&mut stream, &generation, Box::new(request_head), refused))
                             .await;
                     if let (Next::Gone, Stream::Http2(pipe)) = (next, &mut stream.stream) {
                         pipe.give_up(Reason::INTERNAL_ERROR);

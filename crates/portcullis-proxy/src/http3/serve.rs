@@ -22,8 +22,9 @@ use super::checked::Checked;
 use super::stream::{Incoming, Outgoing};
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
-use crate::exchange::{self, Next};
+use crate::exchange::Next;
 use crate::generation::Generation;
+use crate::handle;
 use crate::http2::{self, Active, InFlight, Pace, Pipe};
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
@@ -319,7 +320,7 @@ async fn request(place: Place, resolver: Resolver) {
         began,
         network: None,
     };
-    let next = Box::pin(exchange::run(&mut stream, &generation, Box::new(head), refused)).await;
+    let next = Box::pin(handle::run(&mut stream, &generation, Box::new(head), refused)).await;
     let Stream::Http2(pipe) = &mut stream.stream else { return };
     if let Next::Gone = next {
         pipe.give_up(Reason::INTERNAL_ERROR);

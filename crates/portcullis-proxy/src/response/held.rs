@@ -7,10 +7,9 @@ use portcullis_http::h1::BodyDecoder;
 use portcullis_inspect::BodyLimitAction;
 
 use crate::abort::Aborted;
-use crate::connection::Connection;
+use crate::exchange::Exchange;
 use crate::rewrite::NoMemory;
-use crate::transaction::Transaction;
-use crate::upstream::{Group, UpstreamConnection};
+use crate::upstream::UpstreamConnection;
 
 /// A response body, or its beginning.
 #[derive(Default)]
@@ -53,17 +52,18 @@ pub(super) struct Bounds {
     pub(super) over: BodyLimitAction,
     /// The body is let go where it would wait longer for the upstream in all, or where there is no memory for it.
     pub(super) wait_max: Option<Duration>,
+    /// The longest time without progress.
+    pub(super) patience: Duration,
 }
 
 /// Reads as much of the body as is to be inspected.
 pub(super) async fn hold(
-    connection: &mut Connection,
-    group: &Group,
+    exchange: &mut Exchange<'_>,
     upstream: &mut UpstreamConnection,
-    transaction: &mut Transaction,
     decoder: &mut BodyDecoder,
-    Bounds { bytes: limit, over, wait_max }: Bounds,
+    Bounds { bytes: limit, over, wait_max, patience }: Bounds,
 ) -> Result<Held, Unheld> {
+    let Exchange { connection, transaction, .. } = exchange;
     let mut share = connection.memory(transaction.client().ip());
     let mut bytes = Vec::new();
     let mut deadline = None;
@@ -107,7 +107,6 @@ pub(super) async fn hold(
         if decoder.is_done() {
             return Ok(Held::new(bytes, false, share));
         }
-        let patience = group.settings.read_timeout;
         match wait_max {
             Some(wait) => {
                 let deadline = *deadline.get_or_insert_with(|| Instant::now() + wait);

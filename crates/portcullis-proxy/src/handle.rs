@@ -1,0 +1,430 @@
+//! Serving one request. The branches are here; each step's work is in a module of its own.
+//!
+//! ```text
+//! head ──> route ──> phase 1 ──> body held ──> phase 2 ──> upstream ──> phases 3, 4 ──> client
+//!            │          │            │            │            │             │
+//!            └──────────┴────────────┴────────────┴────────────┴─────────────┴──> Answer ──> answer::send
+//! ```
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use portcullis_config::OpenOrClosed;
+use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
+use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
+use portcullis_inspect::{BodyPlan, CodingError, Interruption, Origin, Step};
+use portcullis_metrics::StreamedUpload;
+
+use crate::access::{Admission, Entry, Visitor};
+use crate::answer::{self, Answer};
+use crate::compress::Compression;
+use crate::connection::Connection;
+use crate::exchange::{Exchange, Next, RETRY_AFTER_SECONDS};
+use crate::forward::{self, Destination, Fault};
+use crate::generation::Generation;
+use crate::request_body::{self, Body, Obstacle};
+use crate::rewrite::NoMemory;
+use crate::route::{Changed, Route, Target};
+use crate::site::Routed;
+use crate::template::{self, Source};
+use crate::transaction::Transaction;
+use crate::{agents, client, https, response, rewrite};
+
+/// Handles one request to its end. `refused` is why, and with which status, it is not acceptable HTTP.
+pub(crate) async fn run(
+    connection: &mut Connection,
+    generation: &Arc<Generation>,
+    head: Box<RequestHead>,
+    refused: Option<(Refusal, u16)>,
+) -> Next {
+    let found = find(connection, generation, &head);
+    let (mut exchange, admission) = admit(connection, generation, &head, found.route());
+    let next = match serve(&mut exchange, found, admission, refused).await {
+        Ok(next) => next,
+        Err(answer) => answer::send(&mut exchange, answer).await,
+    };
+    exchange.finish().await;
+    next
+}
+
+enum Found<'g> {
+    Route(&'g Route),
+    NoSite,
+    NoRoute,
+    Ambiguous,
+    /// An ACME authority looks whether we serve a name.
+    Challenge(Arc<str>),
+}
+
+impl<'g> Found<'g> {
+    fn route(&self) -> Option<&'g Route> {
+        match self {
+            Found::Route(route) => Some(route),
+            _ => None,
+        }
+    }
+}
+
+fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestHead) -> Found<'g> {
+    if generation.acme.is_some()
+        && !connection.tls
+        && let Some(proof) = connection.worker.shared.challenges.proof(head)
+    {
+        return Found::Challenge(proof);
+    }
+    let host = template::host(head);
+    let hosts = &generation.listeners[connection.listener].hosts;
+    let Some(site) = hosts.find(host).map(|index| &generation.sites[index]) else { return Found::NoSite };
+    match site.route(head) {
+        Routed::To(index) => Found::Route(&site.routes[index]),
+        Routed::Nowhere => Found::NoRoute,
+        Routed::Ambiguous => Found::Ambiguous,
+    }
+}
+
+/// Looks at the client before anything is inspected, and begins the account of the request.
+fn admit<'a>(
+    connection: &'a mut Connection,
+    generation: &'a Arc<Generation>,
+    head: &'a RequestHead,
+    route: Option<&'a Route>,
+) -> (Exchange<'a>, Admission) {
+    let client = client::address(&generation.client_address, connection.peer, head);
+    let place = generation.geo.find(client.ip());
+    let shared = &connection.worker.shared;
+    let account = shared.overload.key(shared.budget.network_of(client.ip()));
+    let mut admission = match route.and_then(|route| route.access.as_deref()) {
+        Some(access) => {
+            let now = shared.clock(connection.began.instant);
+            access.admit(Visitor { address: client.ip(), place }, head, now)
+        }
+        None => Admission::default(),
+    };
+    if admission.entry == Entry::Inspected && shared.overload.is_overloaded() {
+        let now = shared.clock(Instant::now());
+        if shared.overload.is_too_much(account, now) {
+            let (noted, denial) = shared.overload.refuse(RETRY_AFTER_SECONDS, now);
+            admission.note(noted, Some(denial));
+        }
+    }
+    let mut transaction =
+        Transaction::begin(connection, generation, head, route, (client, place), (admission.entry, account));
+    transaction.noted = admission.noted.take();
+    (Exchange { connection, generation, head, route, transaction }, admission)
+}
+
+const NO_SITE: (u16, &str) = (404, "No site is served under this host name.");
+const NO_ROUTE: (u16, &str) = (404, "Nothing is served under this path.");
+const AMBIGUOUS: (u16, &str) = (400, "The path can be read in two ways that lead to different places.");
+/// ModSecurity 2 answers the same to both of its limits.
+const TOO_LARGE: (u16, &str) = (413, "The request body is larger than this site accepts.");
+
+/// Serves a request whose account has begun. An error is the answer of the proxy itself.
+async fn serve(
+    exchange: &mut Exchange<'_>,
+    found: Found<'_>,
+    admission: Admission,
+    refused: Option<(Refusal, u16)>,
+) -> Result<Next, Answer> {
+    let bodiless = exchange.head.framing() == BodyFraming::None;
+    if let Some(denial) = admission.denial {
+        return Err(exchange.denied(denial, refused.is_none() && bodiless));
+    }
+    if let Some((refusal, status)) = refused {
+        return Err(refuse(exchange, refusal, status).await);
+    }
+    let unserved = |(status, text)| Answer::rejected(status, text).reusable(bodiless);
+    let route = match found {
+        Found::Route(route) => route,
+        Found::NoSite => return Err(unserved(NO_SITE)),
+        Found::NoRoute => return Err(unserved(NO_ROUTE)),
+        Found::Ambiguous => return Err(unserved(AMBIGUOUS)),
+        Found::Challenge(proof) => {
+            let proof = (proof.to_string(), "application/octet-stream".to_string());
+            return Err(Answer::text(200, Some(proof)).reusable(true));
+        }
+    };
+    match decide(exchange, route).await? {
+        Ready::Route(body) => arrive(exchange, route, body).await,
+        Ready::Diverted(to, body) => Box::pin(divert(exchange, to, body)).await,
+    }
+}
+
+/// The codec says no. Rules run over what could be read all the same, so that probes are seen and scored.
+async fn refuse(exchange: &mut Exchange<'_>, refusal: Refusal, status: u16) -> Answer {
+    exchange.transaction.refusal = Some(refusal);
+    let step = exchange.transaction.inspection.request_head(exchange.head, Some(refusal));
+    let step = exchange.settle(step).await;
+    exchange.pause().await;
+    unless_dropped(step, Answer::protocol(status, refusal.explanation()))
+}
+
+/// `answer`, unless rules want the connection dropped: their verdict cannot make a refusal milder.
+fn unless_dropped(step: Step, answer: Answer) -> Answer {
+    match step {
+        Step::Interrupt(Interruption::Drop) => Answer::verdict(Interruption::Drop),
+        _ => answer,
+    }
+}
+
+/// Where a rule sends a request, and with which target.
+type Diversion = (Arc<Origin>, Vec<u8>);
+
+/// A request that may go on.
+enum Ready {
+    /// As its route says.
+    Route(Body),
+    /// As a rule says; phase 1 decides before anything of the body has been taken.
+    Diverted(Diversion, Option<Body>),
+}
+
+/// Inspects the request, head and body: phases 1 and 2, and whatever else has a say.
+async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Answer> {
+    let bodiless = exchange.head.framing() == BodyFraming::None;
+    let step = match exchange.transaction.request_head(exchange.connection, exchange.head).await {
+        Ok(step) => exchange.settle(step).await,
+        Err(full) => return Err(exchange.no_room(full).reusable(bodiless)),
+    };
+    count(exchange, route, &step, bodiless).await?;
+    if let Some(to) = diverted(step, bodiless)? {
+        return Ok(Ready::Diverted(to, None));
+    }
+    if exchange.head.target_form() == TargetForm::Authority {
+        // Only the Apache profile lets CONNECT come this far. It is answered as Apache does, and no tunnel is opened.
+        return Err(Answer::protocol(200, "No tunnel is opened."));
+    }
+    if !bodiless && let Some(answer) = undecodable(&mut exchange.transaction, route, false) {
+        return Err(answer);
+    }
+    agents::begin(exchange, route).await;
+    let mut body = match request_body::take(exchange, &route.request_trailers).await {
+        Ok(body) => body,
+        Err(obstacle) => return Err(obstructed(exchange, obstacle).await),
+    };
+    let read = body.is_read();
+    let hidden = match body.present {
+        true => undecodable(&mut exchange.transaction, route, !body.is_truncated()),
+        false => None,
+    };
+    if let Some(what) = agents::verdict(&mut exchange.transaction, body.is_truncated()).await {
+        return Err(Answer::verdict(what).reusable(read));
+    }
+    exchange.transaction.inspection.request_trailers(&body.trailers);
+    let shared = Arc::clone(exchange.shared());
+    let step = match exchange.transaction.request_end(&shared, body.is_truncated()).await {
+        Ok(step) => exchange.settle(step).await,
+        Err(full) => return Err(exchange.no_room(full).reusable(read)),
+    };
+    exchange.transaction.recharge();
+    let step = match step {
+        Step::Continue => body.inspect_upload(&mut exchange.transaction, &shared).await,
+        step => step,
+    };
+    count(exchange, route, &step, read).await?;
+    if exchange.transaction.inspection.refuses_request_body() {
+        exchange.transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+        let (status, text) = TOO_LARGE;
+        return Err(unless_dropped(step, Answer::rejected(status, text)));
+    }
+    if let Err(NoMemory) = rewrite::request(&mut exchange.transaction, &mut body) {
+        return Err(exchange.no_memory().reusable(read));
+    }
+    if let Some(to) = diverted(step, read)? {
+        return Ok(Ready::Diverted(to, Some(body)));
+    }
+    match hidden.or_else(|| exhausted(&mut exchange.transaction, route)) {
+        Some(answer) => Err(answer.reusable(read)),
+        None => Ok(Ready::Route(body)),
+    }
+}
+
+/// Counts the request where the rules of a phase want it counted, and waits as long as they want. The answer, if it comes too early
+/// and the rules would let it pass.
+async fn count(
+    exchange: &mut Exchange<'_>,
+    route: &Route,
+    step: &Step,
+    reusable: bool,
+) -> Result<(), Answer> {
+    let mut denial = None;
+    let charges = exchange.transaction.inspection.take_charges();
+    if let Some(access) = route.access.as_deref().filter(|_| !charges.is_empty()) {
+        let now = exchange.shared().clock(exchange.connection.began.instant);
+        let transaction = &mut exchange.transaction;
+        if let Some((noted, refused)) = access.charge(transaction.visitor(), exchange.head, charges, now) {
+            transaction.noted = Some(noted);
+            denial = refused.filter(|_| transaction.inspection.is_blocking());
+        }
+    }
+    exchange.pause().await;
+    match denial.filter(|_| *step == Step::Continue) {
+        Some(denial) => Err(exchange.denied(denial, reusable)),
+        None => Ok(()),
+    }
+}
+
+/// Where a phase sends the request, if a rule diverts it; an error if the phase has it answered.
+fn diverted(step: Step, reusable: bool) -> Result<Option<Diversion>, Answer> {
+    match step {
+        Step::Continue | Step::Ask => Ok(None),
+        Step::Interrupt(Interruption::Proxy { origin, target }) => Ok(Some((origin, target))),
+        Step::Interrupt(what) => Err(Answer::verdict(what).reusable(reusable)),
+    }
+}
+
+/// Does what the route says with a request that was let through.
+async fn arrive(exchange: &mut Exchange<'_>, route: &Route, body: Body) -> Result<Next, Answer> {
+    let Exchange { connection, generation, head, transaction, .. } = &mut *exchange;
+    let groups = route.matcher.groups(head);
+    let source = Source { head, transaction, groups: &groups };
+    if let Some((to, counter)) = &route.https.redirect
+        && !https::is_secure(connection, &generation.client_address, head)
+    {
+        counter.inc();
+        return Err(Answer::redirect(308, template::fill(to, &source)).reusable(body.is_read()));
+    }
+    let mut response_headers = Changed::new(&route.response_headers, &source);
+    match &route.target {
+        Target::Forward { slot, rewrite, idempotent } => {
+            let group = &slot.group();
+            let mut request_headers = Changed::new(&route.request_headers, &source);
+            let target = rewrite.as_ref().map(|rewrite| route.matcher.rewritten(rewrite, head, transaction));
+            if transaction.compression.is_some()
+                && let Some(tags) = Compression::if_match(head)
+            {
+                request_headers.get_or_insert_default().set.push(("if-match".to_owned(), tags));
+            }
+            transaction.agent_headers.change_request(&mut request_headers);
+            transaction.agent_headers.change_response(&mut response_headers);
+            transaction.response_headers = response_headers;
+            let (headers, idempotent) = (request_headers.as_deref(), *idempotent);
+            let to = Destination { group, idempotent, target: target.as_deref(), headers };
+            send(exchange, to, body).await
+        }
+        Target::Redirect { status, to } => {
+            let mut to = template::fill(to, &source);
+            // `//host` is another host to browsers, and what comes after the first slash may be the client's choice.
+            while to.starts_with(b"//") || to.starts_with(b"/\\") {
+                to.remove(1);
+            }
+            transaction.response_headers = response_headers;
+            Err(Answer::redirect(*status, to).reusable(body.is_read()))
+        }
+        Target::Respond { status, body: text } => {
+            transaction.response_headers = response_headers;
+            Err(Answer::text(*status, text.clone()).reusable(body.is_read()))
+        }
+    }
+}
+
+/// Sends the request where a rule says. `body` is what has been taken of it, nothing in phase 1.
+async fn divert(
+    exchange: &mut Exchange<'_>,
+    (origin, target): Diversion,
+    body: Option<Body>,
+) -> Result<Next, Answer> {
+    let group = exchange.generation.diverted.get(&*origin);
+    let Some(group) = group.filter(|_| exchange.head.target_form() != TargetForm::Authority) else {
+        // No tunnel goes there, and nothing that was not looked up when the settings were loaded.
+        return Err(Answer::verdict(Interruption::Deny { status: 500 }));
+    };
+    exchange.transaction.action = Action::Proxy;
+    let body = match body {
+        Some(body) => body,
+        None => match request_body::take(exchange, &[]).await {
+            Ok(body) => body,
+            Err(obstacle) => return Err(obstructed(exchange, obstacle).await),
+        },
+    };
+    let to = Destination { group: &group.group(), idempotent: false, target: Some(&target), headers: None };
+    send(exchange, to, body).await
+}
+
+/// Forwards the request and passes the answer on.
+async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> Result<Next, Answer> {
+    let (read, is_upload) = (body.is_read(), body.upload.is_some());
+    let result = forward::run(exchange, to, body).await;
+    if is_upload {
+        let is_broken = matches!(result, Err(Fault::Verdict(_) | Fault::RequestBody(..)));
+        let what = if is_broken { StreamedUpload::BrokenOff } else { StreamedUpload::Passed };
+        exchange.shared().services.metrics.streamed_uploads.inc(what as usize);
+    }
+    match result {
+        Ok(mut answered) => {
+            let pump = answered.pump.take();
+            let next = response::pass_on(exchange, to.group, answered).await;
+            if let Some(pump) = pump {
+                exchange.transaction.request_body_bytes += pump.bytes();
+                exchange.transaction.trailers_dropped = pump.trailers();
+            }
+            next
+        }
+        Err(Fault::Client) => Err(Answer::client_gone()),
+        Err(Fault::RequestBody(status, text)) => Err(Answer::rejected(status, text)),
+        Err(Fault::Verdict(what)) => Err(Answer::verdict(what)),
+        Err(Fault::Upstream(error)) => Err(Answer::upstream_failed(error).reusable(read)),
+    }
+}
+
+/// A content coding hides the body from the rules, as far as it has come: the refusal, if that is the policy. `complete`: the whole
+/// body has come.
+fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> Option<Answer> {
+    if transaction.inspection.request_body_plan() == BodyPlan::Skip {
+        return None;
+    }
+    let error = transaction.inspection.request_coding_error(complete)?;
+    let policy = policy(route.failure.undecodable, transaction);
+    transaction.exception_once(ExceptionCause::UndecodableBody, policy);
+    let (status, text) = match error {
+        CodingError::Unsupported => (415, "The content coding of the request body is not supported."),
+        CodingError::Malformed | CodingError::Truncated => {
+            (400, "The request body is not in its content coding.")
+        }
+        CodingError::TooLarge => TOO_LARGE,
+        CodingError::Bomb => (
+            413,
+            "The request body grows more when it is decoded than this site accepts \
+             (request_body.decoded_ratio).",
+        ),
+    };
+    (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(status, text))
+}
+
+/// A pattern used up its steps, so that it is not known whether a rule matches: the refusal, if that is the policy (rule 200005 of the
+/// recommended ModSecurity configuration).
+fn exhausted(transaction: &mut Transaction, route: &Route) -> Option<Answer> {
+    if !transaction.inspection.is_pattern_exhausted() {
+        return None;
+    }
+    let policy = policy(route.failure.pattern_limit, transaction);
+    transaction.exception_once(ExceptionCause::BudgetSpent, policy);
+    let text = "The request takes more steps to inspect than this site allows (failure.pattern_limit).";
+    (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(403, text))
+}
+
+/// What a failure of inspection means where the settings say `setting`.
+fn policy(setting: OpenOrClosed, transaction: &mut Transaction) -> ExceptionPolicy {
+    match setting {
+        OpenOrClosed::Open => ExceptionPolicy::Open,
+        OpenOrClosed::Closed if transaction.inspection.is_blocking() => ExceptionPolicy::Closed,
+        OpenOrClosed::Closed => ExceptionPolicy::DetectOnly,
+    }
+}
+
+/// The request body cannot be had, or not be held. Rules see what there is of it.
+async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
+    let answer = match obstacle {
+        Obstacle::Gone => return Answer::client_gone(),
+        Obstacle::OverLimit => {
+            exchange.transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+            Answer::rejected(TOO_LARGE.0, TOO_LARGE.1)
+        }
+        Obstacle::NoMemory(full) => exchange.no_room(full),
+        Obstacle::Late => Answer::rejected(408, "The request body did not come in time."),
+        Obstacle::Malformed(error) => Answer::rejected(error.status(), error.explanation()),
+    };
+    let step = exchange.transaction.inspection.request_end(true);
+    let step = exchange.settle(step).await;
+    exchange.pause().await;
+    unless_dropped(step, answer)
+}
