@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# `portcullis-http/framing.rs: one`, `two`: a file of a crate, its tests/ or src/ left out if it is in tests/.
+# `portcullis-http/framing.rs: one`, `two`: a file of a crate; `tests/it/` is left out.
 TESTS = re.compile(r"`(portcullis[\w-]*)/([^`:]+)(?:: (\w+))?`((?:, `\w+`)*)")
 
 
@@ -44,7 +44,7 @@ def tests(path):
     named = 0
     for crate, name, first, others in TESTS.findall(path.read_text(encoding="utf-8")):
         folder = ROOT / "crates" / crate
-        found = next((p for p in (folder / "tests" / name, folder / name) if p.exists()), None)
+        found = next((p for p in (folder / "tests" / "it" / name, folder / name) if p.exists()), None)
         if found is None:
             yield f"{crate}/{name} does not exist"
             continue

@@ -1,5 +1,7 @@
 //! HTTP/3 to clients, through the real program. Needs the feature `http3`.
 
+#[path = "it/served/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the tests in `it` use the rest")]
 mod served;
 
 use std::time::Duration;

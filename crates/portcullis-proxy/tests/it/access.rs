@@ -1,0 +1,101 @@
+//! Lists of clients: who is let in, who is refused, who is not inspected; files that change.
+
+use crate::common::*;
+use portcullis_event::{Action, ControlKind};
+
+const TRUSTED: &str = "client_address = { trusted_proxies = [\"127.0.0.1\"], header = \"x-forwarded-for\" }";
+
+fn front(backend: &Backend, site: &str) -> Front {
+    Front::start(&document(backend.address, TRUSTED, "", &format!("{RULES}{site}"), ""))
+}
+
+fn ask(front: &Front, path: &str, client: &str) -> u16 {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\n\r\n");
+    let mut connection = front.client();
+    connection.send(request);
+    status(&connection.response().0)
+}
+
+#[test]
+fn bypass_wins_over_allow_and_allow_over_deny() {
+    let backend = Backend::start(|_| ok("ok"));
+    let front = front(
+        &backend,
+        "rate_limits = [{ name = \"l\", rate = 2, per = \"1h\", except = [\"10.1.0.0/16\"] }]\n\
+         [sites.access]\nbypass = { networks = [\"10.0.0.1\"] }\nallow = { networks = [\"10.0.0.0/8\"] }\n\
+         deny = { networks = [\"10.0.0.0/7\", \"2001:db8::/32\"] }\n",
+    );
+    let check = |client: &str, plain: u16, attack: u16| {
+        assert_eq!((ask(&front, "/", client), ask(&front, "/attack", client)), (plain, attack), "{client}");
+    };
+    check("10.0.0.1", 200, 200);
+    check("10.0.0.2", 200, 403);
+    check("11.0.0.1", 403, 403);
+    check("::ffff:11.0.0.1", 403, 403);
+    check("2001:db8::1", 403, 403);
+    check("192.0.2.1", 200, 403);
+    // The limit holds for whom it counts, and not for who is let past it.
+    assert_eq!([(); 3].map(|()| ask(&front, "/", "10.0.0.1")), [200; 3]);
+    assert_eq!([(); 3].map(|()| ask(&front, "/", "10.1.0.1")), [200; 3]);
+    assert_eq!([(); 3].map(|()| ask(&front, "/", "10.0.0.3")), [200, 200, 429]);
+    let count = |decision: &str| {
+        front.metric(&format!("portcullis_access_decisions_total{{site=\"site\",decision=\"{decision}\"}}"))
+    };
+    until(|| (count("bypassed"), count("allowed"), count("denied")) == (5.0, 8.0, 6.0));
+    until(|| front.metric("portcullis_bytes_not_inspected_total{reason=\"bypassed\"}") > 0.0);
+    front.counts("portcullis_bytes_not_inspected_total{reason=\"engine_off\"}", 0.0);
+    let events = front.events(9);
+    let denied: Vec<_> = events.iter().filter(|event| event.verdict.control.is_some()).collect();
+    let control = denied[0].verdict.control.as_ref().unwrap();
+    assert_eq!((control.by, &*control.name), (ControlKind::DenyList, "networks"));
+    assert_eq!((denied[0].verdict.action, denied[0].verdict.status), (Action::Deny, Some(403)));
+}
+
+#[test]
+fn all_others_can_be_refused_or_only_logged_and_routes_say_their_own() {
+    let backend = Backend::start(|_| ok("ok"));
+    let front = front(
+        &backend,
+        "access = { allow = { networks = [\"192.0.2.0/24\"] }, others = \"deny\", status = 404 }\n\
+         [[sites.routes]]\npath = \"/open\"\naccess = { }\n\
+         [[sites.routes]]\npath = \"/watch\"\n\
+         access = { deny = { networks = [\"0.0.0.0/0\"] }, action = \"log\" }\n",
+    );
+    let ask = |path, client| ask(&front, path, client);
+    assert_eq!((ask("/", "192.0.2.1"), ask("/", "198.51.100.1")), (200, 404));
+    assert_eq!((ask("/open", "198.51.100.1"), ask("/watch", "198.51.100.1")), (200, 200));
+    let events = front.events(2);
+    assert_eq!(&*events[0].verdict.control.as_ref().unwrap().name, "others");
+    assert_eq!((&*events[1].route, events[1].verdict.action), ("/watch", Action::Detect));
+    front.counts("portcullis_access_decisions_total{site=\"site\",decision=\"logged\"}", 1.0);
+}
+
+#[test]
+fn files_are_read_again_when_they_change() {
+    let backend = Backend::start(|_| ok("ok"));
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("deny.txt");
+    std::fs::write(&list, "192.0.2.1 # one\n").unwrap();
+    // Of the document, for sites that say nothing themselves.
+    let more = format!("access = {{ deny = {{ files = [\"{}\"] }} }}\n{TRUSTED}", list.display());
+    let text = document(backend.address, &more, "", RULES, "");
+    let front = Front::start(&text);
+    let ask = |client| ask(&front, "/", client);
+    assert_eq!((ask("192.0.2.1"), ask("192.0.2.2")), (403, 200));
+    assert_eq!(*front.events(1)[0].verdict.control.as_ref().unwrap().name, *list.display().to_string());
+    std::fs::write(&list, "192.0.2.2\n198.51.100.0/24\n").unwrap();
+    until(|| ask("192.0.2.2") == 403);
+    assert_eq!((ask("192.0.2.1"), ask("198.51.100.9")), (200, 403));
+    let file = format!("portcullis_access_list_ranges{{file=\"{}\"}}", list.display());
+    front.counts(&file, 2.0);
+    // A bad file changes nothing, at a reload either.
+    std::fs::write(&list, "192.0.2.1\nnonsense\n").unwrap();
+    until(|| front.metric("portcullis_access_list_reloads_total{result=\"failed\"}") == 1.0);
+    assert_eq!((ask("192.0.2.1"), ask("192.0.2.2")), (200, 403));
+    let config = parse(&text);
+    let error = front.proxy.reload(&config, &inspectors(&config)).unwrap_err().to_string();
+    assert_eq!(error, format!("{}:2: `nonsense` is not an IP address", list.display()));
+    std::fs::write(&list, "192.0.2.3\n").unwrap();
+    front.proxy.reload(&config, &inspectors(&config)).unwrap();
+    assert_eq!((ask("192.0.2.2"), ask("192.0.2.3")), (200, 403));
+}

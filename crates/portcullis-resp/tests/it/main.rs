@@ -1,0 +1,3 @@
+//! The integration tests of the crate: one program, a module for each subject.
+
+mod hostile;

@@ -1,0 +1,37 @@
+//! The integration tests of the crate: one program, a module for each subject.
+
+mod access_log;
+mod acme;
+mod actions;
+mod agent;
+mod agent_faults;
+mod agents;
+mod agents_grpc;
+mod audit;
+#[path = "../../../portcullis-proxy/tests/it/common/authority.rs"]
+#[allow(dead_code, reason = "the tests of the proxy use the rest")]
+mod authority;
+mod bans;
+mod bench;
+mod body_limits;
+mod check;
+mod collections;
+mod evaluate;
+mod every_limit;
+mod exclusions;
+mod explain;
+mod leaks;
+mod lookups;
+mod operations;
+mod rewriting;
+mod rule_sources;
+mod run;
+mod semantic;
+mod served;
+mod starts;
+mod streamed_uploads;
+mod surroundings;
+mod telemetry;
+mod tracing;
+mod uploads;
+mod xpath;
