@@ -76,7 +76,9 @@ fn without(steps: &[Step], gone: &[bool]) -> Vec<Step> {
     place.push(kept);
     let turned = |step: &Step| {
         let skip_to = if step.skip_to == u32::MAX { u32::MAX } else { place[step.skip_to as usize] };
-        Step { skip_to, ..*step }
+        let mut step = *step;
+        step.skip_to = skip_to;
+        step
     };
     steps.iter().filter(|step| !is_gone(step)).map(turned).collect()
 }

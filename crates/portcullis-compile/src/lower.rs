@@ -226,8 +226,7 @@ impl Lowering<'_> {
                         self.plan.updates.push(Update { rule, directive, by });
                     }
                     self.rule(draft, &running);
-                    self.plan.steps[usize::from(draft.phase.number()) - 1]
-                        .push(Step { rule, skip_to: u32::MAX });
+                    self.plan.steps[usize::from(draft.phase.number()) - 1].push(Step::new(rule));
                 }
             }
         }

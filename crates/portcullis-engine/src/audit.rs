@@ -3,6 +3,7 @@
 
 use portcullis_types::{Span, Variable};
 
+use crate::execution::Execution;
 use crate::operator::Captures;
 use crate::plan::{Act, Link};
 use crate::transaction::Transaction;
@@ -259,37 +260,42 @@ impl AuditState {
 impl Transaction {
     /// How this transaction is to be logged, as far as the rules have said.
     pub fn audit(&self) -> &AuditState {
-        &self.audit
+        &self.journal.audit
     }
 
     /// Values of a class with their names, in order of arrival.
     pub fn values_of(&self, class: crate::Class) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.store
-            .class(class)
-            .map(|id| (self.store.text(self.store.key(id)), self.store.text(self.store.data(id))))
+        self.message.store.class(class).map(|id| {
+            (
+                self.message.store.text(self.message.store.key(id)),
+                self.message.store.text(self.message.store.data(id)),
+            )
+        })
     }
 
     /// The value of a variable that is no collection.
     pub fn scalar_text(&self, variable: Variable) -> Option<&[u8]> {
-        self.store.scalar(variable).map(|id| self.store.text(self.store.data(id)))
+        self.message.store.scalar(variable).map(|id| self.message.store.text(self.message.store.data(id)))
     }
 
     /// The request body as it came, where the audit log may want it.
     pub fn audited_request_body(&self) -> Option<&[u8]> {
-        self.body.kept()
+        self.message.body.kept()
     }
 
     /// The key under which a persistent collection was opened.
     pub fn opened(&self, collection: Variable) -> Option<&[u8]> {
-        let open = self.open_collections.iter().find(|open| open.collection == collection)?;
-        Some(self.store.text(open.key))
+        let open = self.vars.open_collections.iter().find(|open| open.collection == collection)?;
+        Some(self.message.store.text(open.key))
     }
 
     /// How the request body was taken apart.
     pub fn request_body_processor(&self) -> Option<crate::BodyProcessor> {
-        self.body.processor()
+        self.message.body.processor()
     }
+}
 
+impl Execution<'_> {
     /// Remembers which bytes of `form` matched, if an action of `link` wants to hide them.
     pub(crate) fn note_matched_bytes(
         &mut self,
@@ -303,41 +309,48 @@ impl Transaction {
             return;
         }
         let located = || {
-            let text = self.store.text(form);
+            let text = self.message.store.text(form);
             (!link.negated).then(|| link.operator.locate(text, argument)).flatten()
         };
-        self.audit.matched_bytes = captures.groups[0]
+        self.journal.audit.matched_bytes = captures.groups[0]
             .or_else(located)
             .map(|found| Span { start: form.start + found.start, end: form.start + found.end });
     }
 
-    /// Carries out `act`; the match it belongs to is `self.matched`.
+    /// Carries out `act`; the match it belongs to is `self.vars.matched`.
     pub(crate) fn run_audit_act(&mut self, act: &AuditAct) {
         let named = |place, name: &[u8]| Hidden { place, name: name.to_vec(), bytes: None };
         match act {
-            AuditAct::Engine(engine) => self.audit.engine = *engine,
-            AuditAct::SetParts(parts) => self.audit.parts = *parts,
-            AuditAct::AddParts(parts) => self.audit.parts = self.audit.parts.with(*parts),
-            AuditAct::RemoveParts(parts) => self.audit.parts = self.audit.parts.without(*parts),
-            AuditAct::DebugLevel(level) => self.audit.debug_level = *level,
-            AuditAct::SanitiseArg(name) => self.audit.hide(named(HiddenIn::Arg, name)),
-            AuditAct::SanitiseRequestHeader(name) => self.audit.hide(named(HiddenIn::RequestHeader, name)),
-            AuditAct::SanitiseResponseHeader(name) => self.audit.hide(named(HiddenIn::ResponseHeader, name)),
+            AuditAct::Engine(engine) => self.journal.audit.engine = *engine,
+            AuditAct::SetParts(parts) => self.journal.audit.parts = *parts,
+            AuditAct::AddParts(parts) => self.journal.audit.parts = self.journal.audit.parts.with(*parts),
+            AuditAct::RemoveParts(parts) => {
+                self.journal.audit.parts = self.journal.audit.parts.without(*parts)
+            }
+            AuditAct::DebugLevel(level) => self.journal.audit.debug_level = *level,
+            AuditAct::SanitiseArg(name) => self.journal.audit.hide(named(HiddenIn::Arg, name)),
+            AuditAct::SanitiseRequestHeader(name) => {
+                self.journal.audit.hide(named(HiddenIn::RequestHeader, name))
+            }
+            AuditAct::SanitiseResponseHeader(name) => {
+                self.journal.audit.hide(named(HiddenIn::ResponseHeader, name))
+            }
             AuditAct::SanitiseMatched => self.hide_matched(None),
             AuditAct::SanitiseMatchedBytes { keep_first, keep_last } => {
-                let bytes =
-                    self.audit.matched_bytes.filter(|found| !found.is_empty()).map(|found| HiddenBytes {
-                        text: self.store.text(found).to_vec(),
+                let bytes = self.journal.audit.matched_bytes.filter(|found| !found.is_empty()).map(|found| {
+                    HiddenBytes {
+                        text: self.message.store.text(found).to_vec(),
                         keep_first: *keep_first,
                         keep_last: *keep_last,
-                    });
+                    }
+                });
                 self.hide_matched(bytes);
             }
         }
     }
 
     fn hide_matched(&mut self, bytes: Option<HiddenBytes>) {
-        let Some(variable) = self.matched.variable else { return };
+        let Some(variable) = self.vars.matched.variable else { return };
         let place = match variable {
             Variable::Args
             | Variable::ArgsNames
@@ -351,12 +364,12 @@ impl Transaction {
             Variable::ResponseHeaders | Variable::ResponseHeadersNames => HiddenIn::ResponseHeader,
             _ => return,
         };
-        if self.matched.count {
+        if self.vars.matched.count {
             return;
         }
         let cookie = matches!(variable, Variable::RequestCookies | Variable::RequestCookiesNames);
-        let name = if cookie { b"Cookie" } else { self.store.text(self.matched.key) };
-        self.audit.hide(Hidden { place, name: name.to_vec(), bytes: bytes.filter(|_| !cookie) });
+        let name = if cookie { b"Cookie" } else { self.message.store.text(self.vars.matched.key) };
+        self.journal.audit.hide(Hidden { place, name: name.to_vec(), bytes: bytes.filter(|_| !cookie) });
     }
 }
 

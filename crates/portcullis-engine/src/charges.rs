@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use portcullis_types::{RuleId, Span};
 
+use crate::execution::Execution;
 use crate::plan::{Act, Plan, Rule};
 use crate::template::Template;
 use crate::transaction::Transaction;
@@ -41,23 +42,10 @@ impl Transaction {
     /// Charges of one transaction; further ones are left out.
     pub const CHARGES_MAX: usize = 16;
 
-    /// Each limit is charged once for each key, and not at all where the key is empty: the request lacks what it is made of.
-    pub(crate) fn charge(&mut self, plan: &Plan, limit: &RateLimit) {
-        let key = self.expand_to_store(plan, &limit.key);
-        let same =
-            |other: &Pending| other.limit == limit.name && self.store.text(other.key) == self.store.text(key);
-        let known = self.charges.iter().any(same);
-        if known || self.store.text(key).is_empty() || self.charges.len() >= Self::CHARGES_MAX {
-            return;
-        }
-        let rule = self.current_rule.map_or(RuleId(0), |rule| plan.rule(rule).id);
-        self.charges.push(Pending { limit: Arc::clone(&limit.name), key, rule, taken: false });
-    }
-
     /// What the rules that have run since the last call want to be counted.
     pub fn take_charges(&mut self) -> Vec<Charge> {
-        let store = &self.store;
-        let open = self.charges.iter_mut().filter(|charge| !charge.taken);
+        let store = &self.message.store;
+        let open = self.journal.charges.iter_mut().filter(|charge| !charge.taken);
         open.map(|charge| {
             charge.taken = true;
             Charge {
@@ -67,6 +55,25 @@ impl Transaction {
             }
         })
         .collect()
+    }
+}
+
+impl Execution<'_> {
+    /// Each limit is charged once for each key, and not at all where the key is empty: the request lacks what it is made of.
+    pub(crate) fn charge(&mut self, limit: &RateLimit) {
+        let key = self.expand_to_store(&limit.key);
+        let same = |other: &Pending| {
+            other.limit == limit.name && self.message.store.text(other.key) == self.message.store.text(key)
+        };
+        let known = self.journal.charges.iter().any(same);
+        if known
+            || self.message.store.text(key).is_empty()
+            || self.journal.charges.len() >= Transaction::CHARGES_MAX
+        {
+            return;
+        }
+        let rule = self.run.current_rule.map_or(RuleId(0), |rule| self.plan.rule(rule).id);
+        self.journal.charges.push(Pending { limit: Arc::clone(&limit.name), key, rule, taken: false });
     }
 }
 

@@ -1,14 +1,14 @@
 //! The values that a target stands for.
 
 use portcullis_types::{Decimal, Span, Variable};
-use portcullis_values::{ValueId, classes_of, readings_of};
 
 use crate::Class;
-use crate::plan::{Exclusion, KeyFilter, Link, Plan, RuleIndex, Target, XmlPath};
+use crate::execution::{Execution, LinkAt};
+use crate::plan::{Exclusion, KeyFilter, Link, RuleIndex, Target, XmlPath};
 use crate::template::Template;
-use crate::transaction::Transaction;
-use crate::tx_store::{TxSlot, TxValue};
+use crate::tx::{TxSlot, TxValue};
 use crate::xml::XmlOrigin;
+use portcullis_values::{ValueId, classes_of, readings_of};
 
 /// A value that a link looks at.
 #[derive(Clone, Copy, Debug)]
@@ -28,28 +28,22 @@ impl Item {
     }
 }
 
-impl Transaction {
+impl Execution<'_> {
     /// Adds what a link looks at: the values of its targets, without those that its exclusions take away.
-    pub(crate) fn collect_link(
-        &mut self,
-        plan: &Plan,
-        rule: RuleIndex,
-        link: &Link,
-        at: u32,
-        items: &mut Vec<Item>,
-    ) {
+    pub(crate) fn collect_link(&mut self, at: LinkAt<'_>, items: &mut Vec<Item>) {
+        let LinkAt { rule, number, link, .. } = at;
         let mut exclusions = link.targets.exclude.iter().peekable();
         for (place, target) in link.targets.include.iter().enumerate() {
             while let Some(exclusion) = exclusions.next_if(|exclusion| exclusion.reach <= place) {
-                self.take_away(plan, rule, at, exclusion, items);
+                self.take_away(rule, number, exclusion, items);
             }
-            self.collect_tested(plan, target, items);
+            self.collect_tested(target, items);
         }
         for exclusion in exclusions {
-            self.take_away(plan, rule, at, exclusion, items);
+            self.take_away(rule, number, exclusion, items);
         }
-        if at == 0 && !self.removed_targets.is_empty() {
-            self.take_away_removed_nodes(plan, rule, items);
+        if number == 0 && !self.vars.ctl.removed_targets.is_empty() {
+            self.take_away_removed_nodes(rule, items);
         }
     }
 
@@ -61,26 +55,19 @@ impl Transaction {
         }
         let variable = target.variable;
         let classes = classes_of(variable).iter().chain(readings_of(variable)).rev();
-        let value = classes.filter_map(|&class| self.store.class(class).next_back()).next()?;
-        Some(Item::new(variable, self.store.key(value), value))
+        let value = classes.filter_map(|&class| self.message.store.class(class).next_back()).next()?;
+        Some(Item::new(variable, self.message.store.key(value), value))
     }
 
     /// What a rule itself leaves out are values; a count of them stays.
-    fn take_away(
-        &mut self,
-        plan: &Plan,
-        rule: RuleIndex,
-        at: u32,
-        exclusion: &Exclusion,
-        items: &mut Vec<Item>,
-    ) {
+    fn take_away(&mut self, rule: RuleIndex, at: u32, exclusion: &Exclusion, items: &mut Vec<Item>) {
         if let KeyFilter::Xml(path) = &exclusion.filter {
-            return self.take_away_nodes(plan, rule, at, path, items);
+            return self.take_away_nodes(rule, at, path, items);
         }
         items.retain(|item| {
             let gone = !item.count && self.is_named(item, exclusion.variable, &exclusion.filter);
             if gone {
-                self.trace_excluded(plan, rule, at, item);
+                self.trace_excluded(rule, at, item);
             }
             !gone
         });
@@ -89,7 +76,7 @@ impl Transaction {
     /// True if an exclusion of `variable` and `filter` means `item`. One with an XML path is not asked here: it takes away
     /// nodes, when a link begins (`take_away_nodes`).
     pub(crate) fn is_named(&self, item: &Item, variable: Variable, filter: &KeyFilter) -> bool {
-        let key = self.store.text(item.key);
+        let key = self.message.store.text(item.key);
         // Exclusions go by name, and a matched variable has the name it was matched under.
         let (name, key) = match item.variable {
             Variable::MatchedVars | Variable::MatchedVarsNames => match memchr::memchr(b':', key) {
@@ -108,12 +95,12 @@ impl Transaction {
     }
 
     /// Adds the values of `target` to `items`.
-    pub(crate) fn collect(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
+    pub(crate) fn collect(&mut self, target: &Target, items: &mut Vec<Item>) {
         let before = items.len();
         match target.variable {
-            Variable::Tx => self.collect_tx(plan, target, items),
+            Variable::Tx => self.collect_tx(target, items),
             Variable::Xml => self.collect_xml(&target.filter, items),
-            Variable::Rule => self.collect_rule(plan, &target.filter, items),
+            Variable::Rule => self.collect_rule(&target.filter, items),
             Variable::Env => self.collect_env(&target.filter, items),
             variable if !classes_of(variable).is_empty() => {
                 self.collect_classes(variable, classes_of(variable), &target.filter, items);
@@ -130,11 +117,11 @@ impl Transaction {
             let count = items.len() - before;
             items.truncate(before);
             let key = match &target.filter {
-                KeyFilter::Key(key) => self.store.push(key),
+                KeyFilter::Key(key) => self.message.store.push(key),
                 _ => Span::default(),
             };
-            let data = self.store.push(&Decimal::new(count as i64));
-            let value = self.store.temporary(key, data);
+            let data = self.message.store.push(&Decimal::new(count as i64));
+            let value = self.message.store.temporary(key, data);
             let item = Item::new(target.variable, key, value);
             items.push(Item { count: true, ..item });
         }
@@ -147,9 +134,13 @@ impl Transaction {
             return None;
         }
         let count = |class: &Class| match &target.filter {
-            KeyFilter::All => self.store.class_len(*class),
+            KeyFilter::All => self.message.store.class_len(*class),
             filter => {
-                let keys = self.store.class(*class).map(|value| self.store.text(self.store.key(value)));
+                let keys = self
+                    .message
+                    .store
+                    .class(*class)
+                    .map(|value| self.message.store.text(self.message.store.key(value)));
                 keys.filter(|key| filter.accepts(key)).count()
             }
         };
@@ -157,8 +148,8 @@ impl Transaction {
     }
 
     /// As [`collect`](Self::collect), with second readings: what a rule tests.
-    fn collect_tested(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
-        self.collect(plan, target, items);
+    fn collect_tested(&mut self, target: &Target, items: &mut Vec<Item>) {
+        self.collect(target, items);
         if target.count {
             return;
         }
@@ -176,20 +167,20 @@ impl Transaction {
         items: &mut Vec<Item>,
     ) {
         for &class in classes {
-            for value in self.store.class(class) {
-                let key = self.store.key(value);
-                if matches!(filter, KeyFilter::All) || filter.accepts(self.store.text(key)) {
+            for value in self.message.store.class(class) {
+                let key = self.message.store.key(value);
+                if matches!(filter, KeyFilter::All) || filter.accepts(self.message.store.text(key)) {
                     items.push(Item::new(variable, key, value));
                 }
             }
         }
     }
 
-    fn collect_tx(&mut self, plan: &Plan, target: &Target, items: &mut Vec<Item>) {
+    fn collect_tx(&mut self, target: &Target, items: &mut Vec<Item>) {
         if let Some(slot) = target.slot {
-            if self.tx.slot(slot) != TxValue::Unset {
-                let (key, data) = self.tx_shown(plan, slot);
-                let value = self.store.temporary(key, data);
+            if self.vars.tx.slot(slot) != TxValue::Unset {
+                let (key, data) = self.tx_shown(slot);
+                let value = self.message.store.temporary(key, data);
                 items.push(Item::new(Variable::Tx, key, value));
             }
             return;
@@ -197,45 +188,45 @@ impl Transaction {
         // In the order in which the keys came to be there.
         let mut found = Vec::new();
         for &slot in &target.slots {
-            if self.tx.slot(slot) != TxValue::Unset {
-                let (key, data) = self.tx_shown(plan, slot);
-                found.push((self.tx.since(slot), key, data));
+            if self.vars.tx.slot(slot) != TxValue::Unset {
+                let (key, data) = self.tx_shown(slot);
+                found.push((self.vars.tx.since(slot), key, data));
             }
         }
-        for at in 0..self.tx.dynamic().len() {
-            let (key, value, since) = self.tx.dynamic()[at];
-            if value != TxValue::Unset && target.filter.accepts(self.store.text(key)) {
+        for at in 0..self.vars.tx.dynamic().len() {
+            let (key, value, since) = self.vars.tx.dynamic()[at];
+            if value != TxValue::Unset && target.filter.accepts(self.message.store.text(key)) {
                 found.push((since, key, self.tx_text(value)));
             }
         }
         found.sort_unstable_by_key(|entry| entry.0);
         for (_, key, data) in found {
-            let value = self.store.temporary(key, data);
+            let value = self.message.store.temporary(key, data);
             items.push(Item::new(Variable::Tx, key, value));
         }
     }
 
     /// Name and value of a `TX` key as texts.
-    pub(crate) fn tx_shown(&mut self, plan: &Plan, slot: TxSlot) -> (Span, Span) {
-        self.tx.shown(slot, &plan.tx_names[slot.0 as usize], |text| self.store.push(text))
+    pub(crate) fn tx_shown(&mut self, slot: TxSlot) -> (Span, Span) {
+        self.vars.tx.shown(slot, &self.plan.tx_names[slot.0 as usize], |text| self.message.store.push(text))
     }
 
     pub(crate) fn tx_text(&mut self, value: TxValue) -> Span {
         match value {
             TxValue::Unset => Span::default(),
             TxValue::Text(span) => span,
-            TxValue::Int(number) => self.store.push(&Decimal::new(number)),
+            TxValue::Int(number) => self.message.store.push(&Decimal::new(number)),
         }
     }
 
-    fn collect_rule(&mut self, plan: &Plan, filter: &KeyFilter, items: &mut Vec<Item>) {
-        let (Some(index), KeyFilter::Key(key)) = (self.current_rule, filter) else { return };
-        let rule = plan.rule(index);
+    fn collect_rule(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
+        let (Some(index), KeyFilter::Key(key)) = (self.run.current_rule, filter) else { return };
+        let rule = self.plan.rule(index);
         let metadata = &rule.metadata;
         let number = |number: u8| Some(number.to_string().into_bytes());
         let mut expanded = |template: Option<&Template>| {
             let mut out = Vec::new();
-            self.expand(plan, template?, &mut out);
+            self.expand(template?, &mut out);
             Some(out)
         };
         let text = match key.to_ascii_lowercase().as_slice() {
@@ -251,17 +242,17 @@ impl Transaction {
         };
         if let Some(text) = text {
             // Under the bare name, as ModSecurity 2 has it.
-            let data = self.store.push(&text);
-            let value = self.store.temporary(Span::default(), data);
+            let data = self.message.store.push(&text);
+            let value = self.message.store.temporary(Span::default(), data);
             items.push(Item::new(Variable::Rule, Span::default(), value));
         }
     }
 
     fn collect_env(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
-        for at in 0..self.env.len() {
-            let (key, data) = self.env[at];
-            if filter.accepts(self.store.text(key)) {
-                let value = self.store.temporary(key, data);
+        for at in 0..self.vars.env.len() {
+            let (key, data) = self.vars.env[at];
+            if filter.accepts(self.message.store.text(key)) {
+                let value = self.message.store.temporary(key, data);
                 items.push(Item::new(Variable::Env, key, value));
             }
         }

@@ -21,14 +21,14 @@ pub enum Value<'a> {
 impl<'a> Value<'a> {
     /// The text as a value: a number if it is written exactly as numbers are printed.
     pub fn of(text: &'a [u8]) -> Value<'a> {
-        crate::tx_store::canonical_int(text).map_or(Value::Text(text), Value::Int)
+        crate::tx::canonical_int(text).map_or(Value::Text(text), Value::Int)
     }
 
     /// As `atoi` reads it.
     pub fn to_int(self) -> i64 {
         match self {
             Value::Int(number) => number,
-            Value::Text(text) => crate::tx_store::to_int(text),
+            Value::Text(text) => crate::tx::to_int(text),
         }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use portcullis_types::Phase;
 
+use crate::execution::Execution;
 use crate::plan::{Disruption, Plan, Rule, RuleIndex};
 use crate::template::Template;
 use crate::transaction::{Interruption, Transaction};
-use crate::tx_store::to_int;
+use crate::tx::to_int;
 use crate::{Match, RuleEngine};
 
 /// A server that `proxy` sends requests to. Known at load time, so that no request can choose it.
@@ -46,53 +47,58 @@ impl Transaction {
     /// Milliseconds that `pause` asked for since the last call; the caller waits before it goes on, and decides how
     /// long at most.
     pub fn take_pause_ms(&mut self) -> u64 {
-        std::mem::take(&mut self.pause_ms)
+        std::mem::take(&mut self.journal.pause_ms)
     }
+}
 
-    pub(crate) fn disrupt(&mut self, plan: &Plan, index: RuleIndex) {
-        if self.phase == Phase::Logging || self.rule_engine != RuleEngine::On {
+impl Execution<'_> {
+    pub(crate) fn disrupt(&mut self, index: RuleIndex) {
+        if self.run.phase == Phase::Logging || self.vars.ctl.rule_engine != RuleEngine::On {
             return;
         }
-        self.hold_up(plan, index);
-        let interruption = match &plan.rule(index).disruption {
+        self.hold_up(index);
+        let interruption = match &self.plan.rule(index).disruption {
             Disruption::Pass => return,
             Disruption::Allow(scope) => {
-                self.rule_ended = true;
-                self.allow = Some((*scope, self.phase));
+                self.run.rule_ended = true;
+                self.vars.ctl.allow = Some((*scope, self.run.phase));
                 return;
             }
             Disruption::Deny { status } => Interruption::Deny { status: *status },
             Disruption::Drop => Interruption::Drop,
             Disruption::Redirect { status, location } => {
                 let mut target = Vec::new();
-                self.expand(plan, location, &mut target);
+                self.expand(location, &mut target);
                 Interruption::Redirect { status: *status, location: target }
             }
             Disruption::Proxy(diversion) => {
-                let target = self.diverted_target(plan, &diversion.target);
+                let target = self.diverted_target(&diversion.target);
                 Interruption::Proxy { origin: Arc::clone(&diversion.origin), target }
             }
         };
-        self.rule_ended = true;
-        self.interruption = Some(interruption);
-        self.interrupted_by = Some((index, self.phase));
+        self.run.rule_ended = true;
+        self.journal.interruption = Some(interruption);
+        self.journal.interrupted_by = Some((index, self.run.phase));
     }
 
     /// A rule holds the transaction up once, however many values it matches.
-    fn hold_up(&mut self, plan: &Plan, index: RuleIndex) {
-        let Some(template) = plan.rule(index).pause.as_ref().filter(|_| self.paused_by != Some(index)) else {
+    fn hold_up(&mut self, index: RuleIndex) {
+        let Some(template) =
+            self.plan.rule(index).pause.as_ref().filter(|_| self.journal.paused_by != Some(index))
+        else {
             return;
         };
-        self.paused_by = Some(index);
+        self.journal.paused_by = Some(index);
         let mut text = Vec::new();
-        self.expand(plan, template, &mut text);
-        self.pause_ms = self.pause_ms.saturating_add(u64::try_from(to_int(&text)).unwrap_or(0));
+        self.expand(template, &mut text);
+        self.journal.pause_ms =
+            self.journal.pause_ms.saturating_add(u64::try_from(to_int(&text)).unwrap_or(0));
     }
 
     /// The request target for the other server: as Apache makes it of a `proxy:` file name.
-    fn diverted_target(&mut self, plan: &Plan, template: &Template) -> Vec<u8> {
+    fn diverted_target(&mut self, template: &Template) -> Vec<u8> {
         let mut written = Vec::new();
-        self.expand(plan, template, &mut written);
+        self.expand(template, &mut written);
         let mut target = Vec::with_capacity(written.len() + 16);
         if written.first() != Some(&b'/') {
             target.push(b'/');
@@ -104,10 +110,14 @@ impl Transaction {
                 _ => target.extend_from_slice(format!("%{byte:02X}").as_bytes()),
             }
         }
-        let query = self.store.scalar(portcullis_types::Variable::QueryString).map(|id| self.store.data(id));
+        let query = self
+            .message
+            .store
+            .scalar(portcullis_types::Variable::QueryString)
+            .map(|id| self.message.store.data(id));
         if let Some(query) = query.filter(|_| !target.contains(&b'?')) {
             target.push(b'?');
-            target.extend_from_slice(self.store.text(query));
+            target.extend_from_slice(self.message.store.text(query));
         }
         target
     }

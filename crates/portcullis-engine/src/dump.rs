@@ -44,7 +44,7 @@ impl fmt::Display for Plan {
                     write!(f, " -> {}", step.skip_to)?;
                 }
                 let pause = if rule.pause.is_some() { " pause" } else { "" };
-                writeln!(f, " {}{pause}", Disrupt(&rule.disruption))?;
+                writeln!(f, " {}{pause}{}", Disrupt(&rule.disruption), step.kind)?;
                 self.write_links(f, rule)?;
             }
         }

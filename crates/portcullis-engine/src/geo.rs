@@ -7,7 +7,7 @@ use portcullis_types::Span;
 use serde::Deserialize;
 
 use crate::Class;
-use crate::transaction::Transaction;
+use crate::execution::Execution;
 
 /// A geography database, ready to be asked.
 pub struct GeoDb {
@@ -59,17 +59,17 @@ impl GeoDb {
     }
 }
 
-impl Transaction {
+impl Execution<'_> {
     /// True if `database` knows the address in `form`; `GEO` says what it knows.
     pub(crate) fn geo_lookup(&mut self, database: &GeoDb, form: Span) -> bool {
-        let text = std::str::from_utf8(self.store.text(form)).ok();
+        let text = std::str::from_utf8(self.message.store.text(form)).ok();
         let address = text.and_then(|text| text.trim().parse::<IpAddr>().ok());
         let place = address.and_then(|address| database.place(address.to_canonical()));
-        self.store.clear_class(Class::Geo);
+        self.message.store.clear_class(Class::Geo);
         for (key, value) in place.iter().flatten() {
-            let key = self.store.push(key.as_bytes());
-            let value = self.store.push(value.as_bytes());
-            self.store.add(Class::Geo, key, value);
+            let key = self.message.store.push(key.as_bytes());
+            let value = self.message.store.push(value.as_bytes());
+            self.message.store.add(Class::Geo, key, value);
         }
         place.is_some()
     }

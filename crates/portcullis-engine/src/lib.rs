@@ -28,39 +28,35 @@ mod collect;
 mod collections;
 mod disrupt;
 mod dump;
-mod execute;
+mod execution;
 mod geo;
+mod journal;
 mod judge;
 mod login;
-mod messages;
+mod message;
 mod open;
 mod operator;
 mod outside;
 mod patterns;
 mod plan;
 mod prefilter;
-mod prelude;
 mod prepare;
 mod processors;
 mod rbl;
 mod record;
 mod rewrite;
 mod rule_set;
-mod run_settings;
 mod scalars;
 mod scanner;
 mod settings;
-mod shortcut;
-
-mod slot_acts;
-mod stretches;
+mod strategy;
 mod template;
 mod trace;
 mod transaction;
-mod tx_store;
-mod tx_use;
+mod tx;
 mod unset;
 mod uploads;
+mod vars;
 mod work;
 mod xml;
 
@@ -76,7 +72,7 @@ pub use collections::{
 };
 pub use disrupt::{Diversion, Origin};
 pub use geo::GeoDb;
-pub use judge::Judge;
+pub use judge::{Judge, TransactionView};
 pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
@@ -86,18 +82,18 @@ pub use plan::{
 };
 pub use portcullis_values::{ChainId, Chains, Class};
 pub use prefilter::{Memo, Prefilter};
-pub use prelude::Prelude;
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rewrite::{Find, ResponseEdits, Substitution};
 pub use rule_set::RuleSet;
 pub use scanner::Scanner;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs};
-pub use shortcut::Shortcuts;
-pub use stretches::Stretches;
+pub use strategy::Strategies;
 pub use template::{Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
-pub use tx_store::{TxIndex, TxSlot, addend, canonical_int, is_set_by_engine, to_int};
+pub use tx::{
+    LinkTests, TxBlocks, TxIndex, TxRules, TxSlot, addend, canonical_int, is_set_by_engine, to_int,
+};
 pub use uploads::{KeepFiles, KeptFile};
 pub use xml::{Name as XmlName, NodeTest, Predicate, Step as XPathStep, XPath};

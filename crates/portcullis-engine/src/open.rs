@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use portcullis_types::{Span, Variable};
-use portcullis_values::Values;
 
-use crate::Plan;
 use crate::actions::Operand;
 use crate::collect::Item;
 use crate::collections::{Change, EXPIRE_PREFIX, RecordId, Sum, Value, VariableChange, new_record};
+use crate::execution::Execution;
 use crate::plan::{KeyFilter, Open, SetVar};
 use crate::template::Template;
 use crate::transaction::Transaction;
-use crate::tx_store::{TxValue, to_int};
+use crate::tx::{TxValue, to_int};
+use portcullis_values::Values;
 
 /// A record that is open.
 #[derive(Debug)]
@@ -132,22 +132,35 @@ fn number(store: &Values, value: TxValue) -> i64 {
 }
 
 impl Transaction {
+    /// Writes back what changed.
+    pub(crate) fn save_collections(&self) {
+        let now = self.message.epoch_seconds.saturating_add_unsigned(self.message.elapsed_us / 1_000_000);
+        for open in self.vars.open_collections.iter().filter(|open| open.changed) {
+            let id =
+                RecordId { name: self.message.store.text(open.name), key: self.message.store.text(open.key) };
+            let updates = open.updates(&self.message.store);
+            self.vars.collections.save(id, self.plan.settings.collection_timeout, now, &updates);
+        }
+    }
+}
+
+impl Execution<'_> {
     /// `initcol` and its kin: the first one of a collection counts.
-    pub(crate) fn open(&mut self, plan: &Plan, open: &Open) {
-        let key = self.expand_to_store(plan, &open.key);
+    pub(crate) fn open(&mut self, open: &Open) {
+        let key = self.expand_to_store(&open.key);
         match open.identity {
-            Some(Variable::Sessionid) => self.session_id = Some(key),
-            Some(Variable::Userid) => self.user_id = Some(key),
+            Some(Variable::Sessionid) => self.vars.session_id = Some(key),
+            Some(Variable::Userid) => self.vars.user_id = Some(key),
             _ => {}
         }
         if self.is_open(open.collection) {
             return;
         }
-        let name = self.store.push(&open.name);
+        let name = self.message.store.push(&open.name);
         let (mut entries, mut last_update) = (Vec::new(), 0);
         // A record is shown while its owner holds a lock on it, so nothing is looked up or allocated twice.
-        let collections = Arc::clone(&self.collections);
-        let (key_text, store) = (self.store.text(key).to_vec(), &mut self.store);
+        let collections = Arc::clone(&self.vars.collections);
+        let (key_text, store) = (self.message.store.text(key).to_vec(), &mut self.message.store);
         let id = RecordId { name: &open.name, key: &key_text };
         let mut keep = |name: &[u8], value: Value<'_>| {
             if name.eq_ignore_ascii_case(b"LAST_UPDATE_TIME") {
@@ -160,30 +173,32 @@ impl Transaction {
             };
             entries.push(Entry { name, value, touched: Touched::No });
         };
-        if !collections.load(id, self.epoch_seconds, &mut keep) {
-            for (name, value) in new_record(id, plan.settings.collection_timeout, self.epoch_seconds) {
+        if !collections.load(id, self.message.epoch_seconds, &mut keep) {
+            for (name, value) in
+                new_record(id, self.plan.settings.collection_timeout, self.message.epoch_seconds)
+            {
                 keep(name, value);
             }
         }
         let collection = open.collection;
         let open =
             OpenCollection { collection, name, key, entries, last_update, unset: Vec::new(), changed: false };
-        self.open_collections.push(open);
+        self.vars.open_collections.push(open);
     }
 
     pub(crate) fn is_open(&self, variable: Variable) -> bool {
-        self.open_collections.iter().any(|open| open.collection == variable)
+        self.vars.open_collections.iter().any(|open| open.collection == variable)
     }
 
     pub(crate) fn collect_open(&mut self, variable: Variable, filter: &KeyFilter, items: &mut Vec<Item>) {
-        let Some(at) = self.open_collections.iter().position(|open| open.collection == variable) else {
+        let Some(at) = self.vars.open_collections.iter().position(|open| open.collection == variable) else {
             return;
         };
-        for entry in 0..self.open_collections[at].entries.len() {
-            let Entry { name: key, value, .. } = self.open_collections[at].entries[entry];
-            if filter.accepts(self.store.text(key)) {
+        for entry in 0..self.vars.open_collections[at].entries.len() {
+            let Entry { name: key, value, .. } = self.vars.open_collections[at].entries[entry];
+            if filter.accepts(self.message.store.text(key)) {
                 let data = self.tx_text(value);
-                let value = self.store.temporary(key, data);
+                let value = self.message.store.temporary(key, data);
                 items.push(Item::new(variable, key, value));
             }
         }
@@ -191,13 +206,13 @@ impl Transaction {
 
     /// The open record and the bytes it speaks of. A collection that no `initcol` opened takes no values.
     fn change_open(&mut self, collection: Variable) -> Option<(&mut OpenCollection, &Values)> {
-        let open = self.open_collections.iter_mut().find(|open| open.collection == collection)?;
+        let open = self.vars.open_collections.iter_mut().find(|open| open.collection == collection)?;
         open.changed = true;
-        Some((open, &self.store))
+        Some((open, &self.message.store))
     }
 
-    pub(crate) fn set_open(&mut self, plan: &Plan, set: &SetVar, operand: Operand) {
-        let key = self.run_time_key(plan, &set.key);
+    pub(crate) fn set_open(&mut self, set: &SetVar, operand: Operand) {
+        let key = self.run_time_key(&set.key);
         let Some((open, store)) = self.change_open(set.collection) else { return };
         match operand {
             Operand::Unset => open.unset(store.bytes(), key),
@@ -207,12 +222,12 @@ impl Transaction {
     }
 
     /// `expirevar` leaves a note beside the variable; who reads the record later heeds it.
-    pub(crate) fn expire(&mut self, plan: &Plan, collection: Variable, key: &Template, seconds: &Template) {
-        let key = self.run_time_key(plan, key);
-        let seconds = self.expand_to_store(plan, seconds);
-        let at = self.epoch_seconds.saturating_add(to_int(self.store.text(seconds)));
-        let note = [EXPIRE_PREFIX, self.store.text(key)].concat();
-        let note = self.store.push(&note);
+    pub(crate) fn expire(&mut self, collection: Variable, key: &Template, seconds: &Template) {
+        let key = self.run_time_key(key);
+        let seconds = self.expand_to_store(seconds);
+        let at = self.message.epoch_seconds.saturating_add(to_int(self.message.store.text(seconds)));
+        let note = [EXPIRE_PREFIX, self.message.store.text(key)].concat();
+        let note = self.message.store.push(&note);
         if let Some((open, store)) = self.change_open(collection) {
             open.set(store.bytes(), note, TxValue::Int(at));
         }
@@ -221,27 +236,28 @@ impl Transaction {
     /// `deprecatevar=amount/seconds`: takes off `amount` for each full `seconds` since the record was last stored.
     pub(crate) fn deprecate(
         &mut self,
-        plan: &Plan,
         (collection, key): (Variable, &Template),
         amount: &Template,
         seconds: &Template,
     ) {
-        let key = self.run_time_key(plan, key);
-        let amount = self.expand_to_store(plan, amount);
-        let seconds = self.expand_to_store(plan, seconds);
-        let (amount, seconds) = (to_int(self.store.text(amount)), to_int(self.store.text(seconds)));
-        let now = self.epoch_seconds;
-        let Some(open) = self.open_collections.iter_mut().find(|open| open.collection == collection) else {
+        let key = self.run_time_key(key);
+        let amount = self.expand_to_store(amount);
+        let seconds = self.expand_to_store(seconds);
+        let (amount, seconds) =
+            (to_int(self.message.store.text(amount)), to_int(self.message.store.text(seconds)));
+        let now = self.message.epoch_seconds;
+        let Some(open) = self.vars.open_collections.iter_mut().find(|open| open.collection == collection)
+        else {
             return;
         };
-        let bytes = self.store.bytes();
+        let bytes = self.message.store.bytes();
         let Some(last) = open.find(bytes, b"LAST_UPDATE_TIME") else { return };
         let Some(at) = open.find(bytes, key.of(bytes)) else { return };
-        let last = number(&self.store, open.entries[last].value);
+        let last = number(&self.message.store, open.entries[last].value);
         // ModSecurity divides by the zero.
         let periods = now.saturating_sub(last).checked_div(seconds).unwrap_or(0);
         let entry = &mut open.entries[at];
-        let before = number(&self.store, entry.value);
+        let before = number(&self.message.store, entry.value);
         let after = before.saturating_sub(amount.saturating_mul(periods)).max(0);
         if after == before {
             return;
@@ -259,15 +275,5 @@ impl Transaction {
         };
         entry.value = TxValue::Int(after);
         open.changed = true;
-    }
-
-    /// Writes back what changed.
-    pub(crate) fn save_collections(&self) {
-        let now = self.epoch_seconds.saturating_add_unsigned(self.elapsed_us / 1_000_000);
-        for open in self.open_collections.iter().filter(|open| open.changed) {
-            let id = RecordId { name: self.store.text(open.name), key: self.store.text(open.key) };
-            let updates = open.updates(&self.store);
-            self.collections.save(id, self.plan.settings.collection_timeout, now, &updates);
-        }
     }
 }

@@ -7,7 +7,7 @@ use portcullis_types::{ByteSet, Span};
 
 use crate::Template;
 use crate::patterns::Patterns;
-use crate::tx_store::to_int;
+use crate::tx::to_int;
 
 /// A number known at load time, or a macro that gives one.
 #[derive(Clone, Debug)]

@@ -16,9 +16,10 @@ use portcullis_types::{Span, Variable};
 
 use crate::Scanner;
 use crate::collect::Item;
-use crate::execute::Matched;
+use crate::execution::Matched;
+use crate::execution::{Execution, LinkAt};
 use crate::operator::{Captures, Operator};
-use crate::plan::{Link, Plan, RuleIndex};
+use crate::plan::Link;
 use crate::transaction::{Interruption, Transaction};
 
 /// How far a phase came.
@@ -88,18 +89,39 @@ pub(crate) struct Place {
     pub(crate) resumed: bool,
 }
 
+impl Outside {
+    /// A phase that waits is given up: what follows it begins anew.
+    pub(crate) fn abandon(&mut self) {
+        self.close();
+        self.paused = None;
+    }
+
+    /// The phase waits at `place` for answers.
+    pub(crate) fn pause(&mut self, place: Place) -> Progress {
+        self.paused = Some(place);
+        Progress::Ask
+    }
+
+    /// Questions that are still open have no answer.
+    fn close(&mut self) {
+        for (_, answer) in &mut self.asked {
+            answer.get_or_insert(Answer::Unknown);
+        }
+    }
+}
+
 impl Transaction {
     /// Questions that one transaction may ask; values beyond that match nothing, and are counted.
     pub const QUESTIONS_MAX: usize = 32;
 
     /// What must be answered before [`resume`](Transaction::resume).
     pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
-        let open = (0..).zip(&self.outside.asked).filter(|(_, (_, answer))| answer.is_none());
+        let open = (0..).zip(&self.run.outside.asked).filter(|(_, (_, answer))| answer.is_none());
         open.map(|(id, (subject, _))| {
             let question = match subject {
                 Subject::Address(name) => Question::Address(name),
                 Subject::Scan(scanner, content) => {
-                    Question::Scan { scanner, content: self.store.text(*content) }
+                    Question::Scan { scanner, content: self.message.store.text(*content) }
                 }
             };
             (QuestionId(id), question)
@@ -108,16 +130,16 @@ impl Transaction {
 
     /// Answers a question. The first answer stays.
     pub fn answer(&mut self, question: QuestionId, answer: Answer) {
-        if let Some((_, known)) = self.outside.asked.get_mut(question.0 as usize) {
+        if let Some((_, known)) = self.run.outside.asked.get_mut(question.0 as usize) {
             known.get_or_insert(answer);
         }
     }
 
     /// Goes on where the phase stopped; questions that are still open count as [`Answer::Unknown`].
     pub fn resume(&mut self) -> Progress {
-        self.close_questions();
-        match self.outside.paused.take() {
-            Some(place) => self.run_steps(place),
+        self.run.outside.close();
+        match self.run.outside.paused.take() {
+            Some(place) => self.execution().run_steps(place),
             None => Progress::Done(None),
         }
     }
@@ -134,63 +156,49 @@ impl Transaction {
 
     /// Questions beyond [`Transaction::QUESTIONS_MAX`], which nobody was asked.
     pub fn questions_not_asked(&self) -> u64 {
-        self.outside.not_asked
+        self.run.outside.not_asked
     }
+}
 
-    /// A phase that waits is given up: what follows it begins anew.
-    pub(crate) fn abandon(&mut self) {
-        self.close_questions();
-        self.outside.paused = None;
-    }
-
-    fn close_questions(&mut self) {
-        for (_, answer) in &mut self.outside.asked {
-            answer.get_or_insert(Answer::Unknown);
-        }
-    }
-
-    pub(crate) fn pause(&mut self, place: Place) -> Progress {
-        self.outside.paused = Some(place);
-        Progress::Ask
-    }
-
+impl Execution<'_> {
     /// True if `link` cannot run before somebody answers what was noted down here.
-    pub(crate) fn must_ask(&mut self, plan: &Plan, rule: RuleIndex, link: &Link, at: u32) -> bool {
-        let before = self.outside.asked.len();
-        let mut items = std::mem::take(&mut self.items);
+    pub(crate) fn must_ask(&mut self, at: LinkAt<'_>) -> bool {
+        let LinkAt { rule, number, link, .. } = at;
+        let before = self.run.outside.asked.len();
+        let mut items = std::mem::take(&mut self.run.items);
         items.clear();
-        self.collect_link(plan, rule, link, at, &mut items);
+        self.collect_link(at, &mut items);
         for item in &items {
-            if self.is_taken_away(plan, rule, at, item) {
+            if self.is_taken_away(rule, number, item) {
                 continue;
             }
-            let forms = self.forms_to_test(plan, link, item.value);
+            let forms = self.forms_to_test(link, item.value);
             for form in forms.iter() {
                 let Some(subject) = self.subject(&link.operator, item, form) else { continue };
-                if self.outside.asked.iter().any(|(asked, _)| *asked == subject) {
+                if self.run.outside.asked.iter().any(|(asked, _)| *asked == subject) {
                     continue;
                 }
-                if self.outside.asked.len() < Transaction::QUESTIONS_MAX {
-                    self.outside.asked.push((subject, None));
+                if self.run.outside.asked.len() < Transaction::QUESTIONS_MAX {
+                    self.run.outside.asked.push((subject, None));
                 } else {
-                    self.outside.not_asked += 1;
+                    self.run.outside.not_asked += 1;
                 }
             }
         }
-        self.items = items;
-        self.outside.asked.len() > before
+        self.run.items = items;
+        self.run.outside.asked.len() > before
     }
 
     /// What `operator` wants to know of a value; `None` if nobody could say anything about it.
     fn subject(&self, operator: &Operator, item: &Item, form: Span) -> Option<Subject> {
         match operator {
-            Operator::Rbl(list) => list.name(self.store.text(form)).map(Subject::Address),
+            Operator::Rbl(list) => list.name(self.message.store.text(form)).map(Subject::Address),
             Operator::InspectFile(scanner) => {
                 let content = match item.variable {
-                    Variable::FilesTmpnames => self.body.file_content(item.value)?,
-                    _ => self.store.data(item.value),
+                    Variable::FilesTmpnames => self.message.body.file_content(item.value)?,
+                    _ => self.message.store.data(item.value),
                 };
-                let empty = self.store.text(content).is_empty();
+                let empty = self.message.store.text(content).is_empty();
                 (!empty).then(|| Subject::Scan(Arc::clone(scanner), content))
             }
             _ => None,
@@ -206,7 +214,7 @@ impl Transaction {
         captures: &mut Captures,
     ) -> Option<bool> {
         let Some(subject) = self.subject(&link.operator, item, form) else { return Some(false) };
-        let asked = self.outside.asked.iter().find(|(asked, _)| *asked == subject);
+        let asked = self.run.outside.asked.iter().find(|(asked, _)| *asked == subject);
         match asked.and_then(|(_, answer)| answer.as_ref())? {
             Answer::Unknown => None,
             Answer::Nothing => Some(false),
@@ -220,7 +228,8 @@ impl Transaction {
                     return None;
                 };
                 let Item { variable, count, key, .. } = *item;
-                let target = Matched { variable: Some(variable), count, key, value: form }.name(&self.store);
+                let target =
+                    Matched { variable: Some(variable), count, key, value: form }.name(&self.message.store);
                 captures.text = Some(list.message(name, *address, &target));
                 captures.keeps_others = true;
                 Some(true)

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use portcullis_match::Pcre;
 use portcullis_types::{Phase, RuleId, Severity, Variable};
 
+use crate::strategy::StepKind;
 use crate::template::Part;
 use crate::{
-    ChainId, Chains, Diversion, Operator, Prefilter, Prelude, RuleSet, Settings, Shortcuts, Stretches,
-    Template, TxIndex, TxSlot,
+    ChainId, Chains, Diversion, LinkTests, Operator, Prefilter, RuleSet, Settings, Strategies, Template,
+    TxBlocks, TxIndex, TxRules, TxSlot,
 };
 
 /// Position of a rule in [`Plan::rules`].
@@ -49,11 +50,13 @@ pub struct Plan {
     /// Which rules need not run; made last, of all the rest.
     pub prefilter: Prefilter,
     /// By link: what decides whether it matches, if that is simple.
-    pub shortcuts: Shortcuts,
-    /// What the first rules of every request come to.
-    pub prelude: Prelude,
-    /// What rules on scores come to where nothing is found.
-    pub stretches: Stretches,
+    pub tests: LinkTests,
+    /// The rules on `TX` alone.
+    pub tx_rules: TxRules,
+    /// What runs of them come to where nothing is found.
+    pub tx_blocks: TxBlocks,
+    /// The strategies that transactions may use.
+    pub strategies: Strategies,
     /// By rule: it matches each time that its turn comes.
     pub certain: Vec<bool>,
     /// True if some rule begins with the last match of another: `MATCHED_VAR`.
@@ -138,6 +141,8 @@ pub struct Step {
     pub rule: RuleIndex,
     /// `skipAfter` and `skip`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it does not skip.
     pub skip_to: u32,
+    /// How it runs; made last, of all the rest.
+    pub(crate) kind: StepKind,
 }
 
 /// A rule: a condition of one or more links, and what follows if all of them match.
@@ -323,6 +328,19 @@ impl Link {
     }
 }
 
+impl Act {
+    /// True for what neither looks at the match nor ends the phase.
+    pub(crate) fn is_switch(&self) -> bool {
+        matches!(
+            self,
+            Act::RemoveRules(_)
+                | Act::RemoveTarget(_)
+                | Act::BodyProcessor(_)
+                | Act::ForceRequestBodyVariable(_)
+        )
+    }
+}
+
 impl KeyFilter {
     /// True if `key` is wanted.
     pub fn accepts(&self, key: &[u8]) -> bool {
@@ -445,6 +463,13 @@ pub enum Outcome {
     },
 }
 
+impl Step {
+    /// A step that runs `rule` and does not skip.
+    pub fn new(rule: RuleIndex) -> Step {
+        Step { rule, skip_to: u32::MAX, kind: StepKind::General }
+    }
+}
+
 impl Plan {
     /// The rule at `index`.
     pub fn rule(&self, index: RuleIndex) -> &Rule {
@@ -479,11 +504,26 @@ impl Plan {
             }
         }
         self.reads_last_match = self.rules.iter().any(|rule| self.links_of(rule)[0].reads_last_match());
-        self.shortcuts = Shortcuts::new(self);
-        self.prelude = Prelude::new(self);
+        self.tests = LinkTests::new(self);
+        self.tx_rules = TxRules::new(self, &self.tests);
         self.prefilter = Prefilter::new(self);
         self.scan_unset();
-        self.find_sure();
-        self.stretches = Stretches::new(self);
+        self.choose_kinds();
+    }
+
+    /// How each step runs.
+    fn choose_kinds(&mut self) {
+        let mut kinds: [Vec<StepKind>; 5] = std::array::from_fn(|phase| {
+            let steps = self.steps[phase].iter().enumerate();
+            steps.map(|(at, step)| StepKind::of(self, (phase, at), step)).collect()
+        });
+        let (blocks, begins) = TxBlocks::new(self, &self.prefilter.always_run());
+        for (phase, step, block) in begins {
+            kinds[phase][step] = StepKind::TxBlock(block);
+        }
+        self.tx_blocks = blocks;
+        for (steps, kinds) in self.steps.iter_mut().zip(kinds) {
+            steps.iter_mut().zip(kinds).for_each(|(step, kind)| step.kind = kind);
+        }
     }
 }

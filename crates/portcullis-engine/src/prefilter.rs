@@ -22,7 +22,6 @@ mod origin;
 mod readers;
 mod residue;
 pub(crate) mod scan;
-mod sure;
 mod tx_copies;
 mod word_lists;
 
@@ -34,7 +33,6 @@ pub(crate) use build::is_pure;
 pub use memo::Memo;
 pub(crate) use readers::{Reader, Readers};
 pub(crate) use scan::{PrefilterState, Scan};
-pub(crate) use sure::is_switch;
 
 /// What is known at load time of the rules' first links.
 #[derive(Debug, Default)]
@@ -51,8 +49,6 @@ pub struct Prefilter {
     always: [Vec<u64>; 5],
     /// Candidates that need not be looked at: what stands for a scalar without a value is enough for them (`../unset.rs`).
     matched: Vec<u64>,
-    /// Steps whose rules, if they run, match (`sure.rs`), by phase.
-    sure: [Vec<u64>; 5],
     /// Of those that always run, the ones that do nothing but match.
     idle: [Vec<u64>; 5],
     /// Candidates with something [`copies`](Candidate::copies).
@@ -62,6 +58,28 @@ pub struct Prefilter {
 }
 
 impl Prefilter {
+    /// By phase, the steps that run whatever the message is and do more than match.
+    pub(crate) fn always_run(&self) -> [Vec<u64>; 5] {
+        std::array::from_fn(|phase| {
+            let steps = self.always[phase].iter().zip(&self.idle[phase]);
+            steps.map(|(always, idle)| always & !idle).collect()
+        })
+    }
+
+    /// True for a step (phase number - 1, position) that runs whatever the message is.
+    pub(crate) fn always_runs(&self, phase: usize, step: usize) -> bool {
+        self.always[phase].get(step / 64).is_some_and(|word| word >> (step % 64) & 1 == 1)
+    }
+
+    /// The candidate of a step of which the first link leaves only captures, unless the candidate matches.
+    pub(crate) fn captures_only(&self, phase: usize, step: usize) -> Option<u32> {
+        let is_it = |at: &&u32| {
+            let candidate = &self.candidates[**at as usize];
+            (usize::from(candidate.phase), candidate.step as usize) == (phase, step)
+        };
+        self.copying.iter().find(is_it).copied()
+    }
+
     /// What `state` found holds for every transaction.
     pub(crate) fn set_matched(&mut self, state: PrefilterState) {
         (self.always, self.matched) = (state.run, state.matched);

@@ -16,7 +16,7 @@ const PROCESSORS: [Option<BodyProcessor>; 5] = [
 ];
 
 /// The processors that a link matches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Processors(u8);
 
 impl Processors {

@@ -6,7 +6,7 @@ use portcullis_match::Regex;
 use portcullis_types::{Span, Variable};
 
 use crate::collect::Item;
-use crate::plan::Plan;
+use crate::execution::Execution;
 use crate::template::Template;
 use crate::transaction::{BodyPlan, Transaction};
 
@@ -70,7 +70,7 @@ impl Transaction {
 
     /// The request body that is to go upstream, if rules changed it.
     pub fn rewritten_request_body(&self) -> Option<&[u8]> {
-        self.stream(Variable::StreamInputBody).filter(|_| self.rewrites.input_changed)
+        self.stream(Variable::StreamInputBody).filter(|_| self.journal.rewrites.input_changed)
     }
 
     /// What becomes of the response body, after phase 4.
@@ -78,48 +78,56 @@ impl Transaction {
         if !self.plan.settings.content_injection {
             return ResponseEdits::default();
         }
-        let text = |span: Option<Span>| span.map_or(Vec::new(), |span| self.store.text(span).to_vec());
-        let body = self.stream(Variable::StreamOutputBody).filter(|_| self.rewrites.output_changed);
+        let text =
+            |span: Option<Span>| span.map_or(Vec::new(), |span| self.message.store.text(span).to_vec());
+        let body = self.stream(Variable::StreamOutputBody).filter(|_| self.journal.rewrites.output_changed);
         ResponseEdits {
             body: body.map(<[u8]>::to_vec),
-            before: text(self.rewrites.before),
-            after: text(self.rewrites.after),
+            before: text(self.journal.rewrites.before),
+            after: text(self.journal.rewrites.after),
         }
     }
 
     /// Substitutions that a limit cut short.
     pub fn substitutions_incomplete(&self) -> u64 {
-        self.rewrites.incomplete
+        self.journal.rewrites.incomplete
     }
 
     fn stream(&self, variable: Variable) -> Option<&[u8]> {
-        self.store.scalar(variable).map(|value| self.store.text(self.store.data(value)))
+        self.message
+            .store
+            .scalar(variable)
+            .map(|value| self.message.store.text(self.message.store.data(value)))
     }
 
     /// A piece of the request body, for `STREAM_INPUT_BODY`.
     pub(crate) fn stream_request(&mut self, chunk: &[u8]) {
         if self.plan.streams_request {
-            self.rewrites.input.extend_from_slice(chunk);
+            self.journal.rewrites.input.extend_from_slice(chunk);
         }
     }
 
     pub(crate) fn begin_request_stream(&mut self) {
-        if self.plan.streams_request && self.request_body_plan() != BodyPlan::Skip && self.body.length() > 0 {
-            let body = std::mem::take(&mut self.rewrites.input);
-            self.store.set_scalar(Variable::StreamInputBody, &body);
+        if self.plan.streams_request
+            && self.request_body_plan() != BodyPlan::Skip
+            && self.message.body.length() > 0
+        {
+            let body = std::mem::take(&mut self.journal.rewrites.input);
+            self.message.store.set_scalar(Variable::StreamInputBody, &body);
         }
     }
 
     pub(crate) fn begin_response_stream(&mut self, body: &[u8]) {
         if self.plan.streams_response {
-            self.store.set_scalar(Variable::StreamOutputBody, body);
+            self.message.store.set_scalar(Variable::StreamOutputBody, body);
         }
     }
+}
 
+impl Execution<'_> {
     /// Carries `substitution` out on `form`, which is what the transformations made of `item`; where the result is.
     pub(crate) fn substitute(
         &mut self,
-        plan: &Plan,
         substitution: &Substitution,
         item: &Item,
         form: Span,
@@ -129,24 +137,24 @@ impl Transaction {
             Find::Regex(regex) => Needle::Regex(regex),
             Find::Literal(template) => {
                 let mut text = Vec::new();
-                self.expand(plan, template, &mut text);
+                self.expand(template, &mut text);
                 Needle::Literal(text)
             }
         };
-        let room = Self::REWRITTEN_BYTES_MAX.saturating_sub(self.rewrites.made_bytes);
-        let text = self.store.text(form);
-        if room < text.len() + Self::GROWTH_BYTES_MAX {
-            self.rewrites.incomplete += 1;
+        let room = Transaction::REWRITTEN_BYTES_MAX.saturating_sub(self.journal.rewrites.made_bytes);
+        let text = self.message.store.text(form);
+        if room < text.len() + Transaction::GROWTH_BYTES_MAX {
+            self.journal.rewrites.incomplete += 1;
             return form;
         }
         let Replaced { text, whole } = replace(text, &find, replacement);
-        self.rewrites.incomplete += u64::from(!whole);
-        self.rewrites.made_bytes += text.len();
-        let result = self.store.push(&text);
-        self.store.set_scalar_span(item.variable, result);
+        self.journal.rewrites.incomplete += u64::from(!whole);
+        self.journal.rewrites.made_bytes += text.len();
+        let result = self.message.store.push(&text);
+        self.message.store.set_scalar_span(item.variable, result);
         match item.variable {
-            Variable::StreamInputBody => self.rewrites.input_changed = true,
-            _ => self.rewrites.output_changed = true,
+            Variable::StreamInputBody => self.journal.rewrites.input_changed = true,
+            _ => self.journal.rewrites.output_changed = true,
         }
         result
     }

@@ -3,42 +3,43 @@
 use std::io::Write as _;
 
 use portcullis_types::{Decimal, Phase, Span, Variable};
-use portcullis_values::ValueId;
 
 use crate::Class;
-use crate::transaction::Transaction;
+use crate::execution::Execution;
+use portcullis_values::ValueId;
 
-impl Transaction {
+impl Execution<'_> {
     /// The value of a scalar variable; `None` where ModSecurity has no value either.
     pub(crate) fn scalar(&mut self, variable: Variable) -> Option<ValueId> {
-        if let Some(known) = self.store.scalar(variable) {
+        if let Some(known) = self.message.store.scalar(variable) {
             return Some(known);
         }
         let text = self.computed_scalar(variable)?;
-        if variable == Variable::FullRequest && self.phase > Phase::RequestHeaders {
+        if variable == Variable::FullRequest && self.run.phase > Phase::RequestHeaders {
             // It does not change any more, and it is long.
-            self.store.set_scalar(variable, &text);
-            return self.store.scalar(variable);
+            self.message.store.set_scalar(variable, &text);
+            return self.message.store.scalar(variable);
         }
-        let span = self.store.push(&text);
-        Some(self.store.temporary(Span::default(), span))
+        let span = self.message.store.push(&text);
+        Some(self.message.store.temporary(Span::default(), span))
     }
 
     /// The number that stands for a variable which is one.
     pub(crate) fn scalar_number(&self, variable: Variable) -> Option<u64> {
-        let size =
-            |class| -> u64 { self.store.class(class).map(|id| self.store.data(id).len() as u64).sum() };
+        let size = |class| -> u64 {
+            self.message.store.class(class).map(|id| self.message.store.data(id).len() as u64).sum()
+        };
         Some(match variable {
             Variable::ArgsCombinedSize => {
                 let classes = [Class::ArgsGet, Class::ArgsGetNames, Class::ArgsPost, Class::ArgsPostNames];
                 classes.map(size).iter().sum()
             }
-            Variable::FilesCombinedSize => self.body.files_combined_size(),
-            Variable::HighestSeverity => self.highest_severity.into(),
-            Variable::RequestBodyLength => self.body.length(),
-            Variable::Duration => self.elapsed_us,
+            Variable::FilesCombinedSize => self.message.body.files_combined_size(),
+            Variable::HighestSeverity => self.vars.highest_severity.into(),
+            Variable::RequestBodyLength => self.message.body.length(),
+            Variable::Duration => self.message.elapsed_us,
             // Without the request line, and with a byte for the end: as ModSecurity 2 counts.
-            Variable::FullRequestLength => self.headers_length() + self.body.length() + 1,
+            Variable::FullRequestLength => self.headers_length() + self.message.body.length() + 1,
             _ => return None,
         })
     }
@@ -48,22 +49,22 @@ impl Transaction {
             return Some(number.to_string().into_bytes());
         }
         match variable {
-            Variable::MatchedVar => Some(self.store.text(self.matched.value).to_vec()),
-            Variable::MatchedVarName => Some(self.matched.name(&self.store)),
-            Variable::ReqbodyProcessor => {
-                Some(self.body.processor().map_or("", |processor| processor.name()).as_bytes().to_vec())
-            }
+            Variable::MatchedVar => Some(self.message.store.text(self.vars.matched.value).to_vec()),
+            Variable::MatchedVarName => Some(self.vars.matched.name(&self.message.store)),
+            Variable::ReqbodyProcessor => Some(
+                self.message.body.processor().map_or("", |processor| processor.name()).as_bytes().to_vec(),
+            ),
             variable if is_flag(variable) || variable == Variable::ResponseStatus => Some(b"0".to_vec()),
             Variable::ReqbodyErrorMsg | Variable::ReqbodyProcessorErrorMsg => Some(Vec::new()),
-            Variable::ReqbodyAmbiguity => self.body.has_ended().then(Vec::new),
-            Variable::RemotePort => Some(Decimal::new(self.client_port.into()).to_vec()),
-            Variable::ServerPort => Some(Decimal::new(self.server.port().into()).to_vec()),
-            Variable::ServerAddr => Some(self.server.ip().to_string().into_bytes()),
-            Variable::Webappid => Some(self.plan().settings.web_app_id.clone()),
+            Variable::ReqbodyAmbiguity => self.message.body.has_ended().then(Vec::new),
+            Variable::RemotePort => Some(Decimal::new(self.message.client_port.into()).to_vec()),
+            Variable::ServerPort => Some(Decimal::new(self.message.server.port().into()).to_vec()),
+            Variable::ServerAddr => Some(self.message.server.ip().to_string().into_bytes()),
+            Variable::Webappid => Some(self.plan.settings.web_app_id.clone()),
             // Of version 2.9.7, whose language this is, in the form of `get_modsec_build_version`.
             Variable::ModsecBuild => Some(b"020907900".to_vec()),
-            Variable::Userid => self.user_id.map(|id| self.store.text(id).to_vec()),
-            Variable::Sessionid => self.session_id.map(|id| self.store.text(id).to_vec()),
+            Variable::Userid => self.vars.user_id.map(|id| self.message.store.text(id).to_vec()),
+            Variable::Sessionid => self.vars.session_id.map(|id| self.message.store.text(id).to_vec()),
             // The store is no SDBM file.
             Variable::SdbmDeleteError => Some(b"0".to_vec()),
             Variable::FullRequest => Some(self.full_request()),
@@ -75,14 +76,17 @@ impl Transaction {
     /// `REQUEST_BODY` is.
     fn full_request(&self) -> Vec<u8> {
         let text = |variable| {
-            self.store.scalar(variable).map_or(&b""[..], |value| self.store.text(self.store.data(value)))
+            self.message
+                .store
+                .scalar(variable)
+                .map_or(&b""[..], |value| self.message.store.text(self.message.store.data(value)))
         };
         let mut out = [text(Variable::RequestLine), b"\n\n"].concat();
-        for header in self.store.class(Class::RequestHeaders) {
+        for header in self.message.store.class(Class::RequestHeaders) {
             for piece in [
-                self.store.text(self.store.key(header)),
+                self.message.store.text(self.message.store.key(header)),
                 b": ",
-                self.store.text(self.store.data(header)),
+                self.message.store.text(self.message.store.data(header)),
                 b"\n",
             ] {
                 out.extend_from_slice(piece);
@@ -94,15 +98,18 @@ impl Transaction {
     }
 
     fn headers_length(&self) -> u64 {
-        let header =
-            |id| self.store.text(self.store.key(id)).len() + self.store.text(self.store.data(id)).len() + 3;
-        self.store.class(Class::RequestHeaders).map(header).sum::<usize>() as u64 + 1
+        let header = |id| {
+            self.message.store.text(self.message.store.key(id)).len()
+                + self.message.store.text(self.message.store.data(id)).len()
+                + 3
+        };
+        self.message.store.class(Class::RequestHeaders).map(header).sum::<usize>() as u64 + 1
     }
 
     /// Local time, each number with the digits that ModSecurity 2 gives it.
     fn time_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
-        let epoch = self.epoch_seconds;
-        let local = epoch.saturating_add(self.utc_offset_seconds.into());
+        let epoch = self.message.epoch_seconds;
+        let local = epoch.saturating_add(self.message.utc_offset_seconds.into());
         let (days, second_of_day) = (local.div_euclid(86_400), local.rem_euclid(86_400));
         let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
         let (year, month, day) = civil(days);

@@ -25,6 +25,16 @@ pub enum Part {
     },
 }
 
+impl Part {
+    /// The `TX` key that it names, if it does.
+    pub(crate) fn slot(&self) -> Option<TxSlot> {
+        match self {
+            Part::Tx(slot) => Some(*slot),
+            Part::Literal(_) | Part::Variable { .. } => None,
+        }
+    }
+}
+
 impl Template {
     /// A text without macros.
     pub fn literal(text: &[u8]) -> Template {

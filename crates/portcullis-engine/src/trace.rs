@@ -4,8 +4,10 @@
 use portcullis_types::{Phase, Span};
 
 use crate::collect::Item;
-use crate::plan::{Plan, RuleIndex, Step};
+use crate::execution::Execution;
+use crate::plan::{RuleIndex, Step};
 use crate::record::target_name;
+use crate::strategy::Strategies;
 use crate::transaction::Transaction;
 
 /// A record of what did not happen, and of what one rule saw.
@@ -74,28 +76,31 @@ pub enum NotRun {
 impl Transaction {
     /// From now on a trace is kept; `watched` is the rule whose tests it tells. Costs time and memory.
     pub fn keep_trace(&mut self, watched: Option<RuleIndex>) {
-        self.trace = Some(Box::new(Trace { watched, ..Trace::default() }));
-        self.keeps_quiet = true;
-        // All rules run then, not only those that may match.
-        self.patterns.work().lift();
+        self.journal.trace = Some(Box::new(Trace { watched, ..Trace::default() }));
+        self.journal.keeps_quiet = true;
+        // All rules run then, not only those that may match: an explanation tells of the others, too.
+        self.limit_strategies(Strategies::NONE);
+        self.run.patterns.work().lift();
     }
 
     /// The trace, if one is kept.
     pub fn trace(&self) -> Option<&Trace> {
-        self.trace.as_deref()
+        self.journal.trace.as_deref()
     }
+}
 
+impl Execution<'_> {
     pub(crate) fn trace_switch(&mut self, index: u32, switch: Switch) {
-        if let (Some(trace), Some(rule)) = (&mut self.trace, self.current_rule) {
+        if let (Some(trace), Some(rule)) = (&mut self.journal.trace, self.run.current_rule) {
             trace.switches.push((index, switch, rule));
         }
     }
 
-    pub(crate) fn trace_switched_off(&mut self, plan: &Plan, rule: RuleIndex) {
-        let phase = self.phase;
-        let Some(trace) = &mut self.trace else { return };
+    pub(crate) fn trace_switched_off(&mut self, rule: RuleIndex) {
+        let phase = self.run.phase;
+        let Some(trace) = &mut self.journal.trace else { return };
         let by = trace.switches.iter().find(|(index, switch, _)| {
-            *switch == Switch::Rules && plan.ctl_removals[*index as usize].contains(rule.0)
+            *switch == Switch::Rules && self.plan.ctl_removals[*index as usize].contains(rule.0)
         });
         if let Some(&(_, _, by)) = by {
             trace.notes.push(Note::NotRun { rule, phase, why: NotRun::SwitchedOff(by) });
@@ -104,38 +109,38 @@ impl Transaction {
 
     /// These steps of the phase are passed over.
     pub(crate) fn trace_not_run(&mut self, steps: &[Step], why: NotRun) {
-        let phase = self.phase;
-        let Some(trace) = &mut self.trace else { return };
+        let phase = self.run.phase;
+        let Some(trace) = &mut self.journal.trace else { return };
         trace.notes.extend(steps.iter().map(|step| Note::NotRun { rule: step.rule, phase, why }));
     }
 
-    pub(crate) fn trace_excluded(&mut self, plan: &Plan, rule: RuleIndex, link: u32, item: &Item) {
-        if self.trace.is_none() {
+    pub(crate) fn trace_excluded(&mut self, rule: RuleIndex, link: u32, item: &Item) {
+        if self.journal.trace.is_none() {
             return;
         }
-        let target = target_name(item.variable, item.count, self.store.text(item.key));
-        let key = self.store.text(item.key);
-        let Some(trace) = &self.trace else { return };
+        let target = target_name(item.variable, item.count, self.message.store.text(item.key));
+        let key = self.message.store.text(item.key);
+        let Some(trace) = &self.journal.trace else { return };
         let by = trace.switches.iter().find(|(index, switch, _)| {
             *switch == Switch::Target && link == 0 && {
-                let taken = &plan.ctl_targets[*index as usize];
+                let taken = &self.plan.ctl_targets[*index as usize];
                 taken.rules.contains(rule.0) && taken.variable == item.variable && taken.filter.accepts(key)
             }
         });
         let by = by.map(|(.., by)| *by);
         let note = Note::Excluded { rule, link, target, by };
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.journal.trace {
             trace.notes.push(note);
         }
     }
 
     pub(crate) fn trace_test(&mut self, rule: RuleIndex, link: u32, item: &Item, form: Span, matched: bool) {
-        if self.trace.as_ref().is_none_or(|trace| trace.watched != Some(rule)) {
+        if self.journal.trace.as_ref().is_none_or(|trace| trace.watched != Some(rule)) {
             return;
         }
-        let target = target_name(item.variable, item.count, self.store.text(item.key));
-        let value = self.store.text(form).to_vec();
-        if let Some(trace) = &mut self.trace {
+        let target = target_name(item.variable, item.count, self.message.store.text(item.key));
+        let value = self.message.store.text(form).to_vec();
+        if let Some(trace) = &mut self.journal.trace {
             trace.notes.push(Note::Tested { link, target, value, matched });
         }
     }

@@ -4,25 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use portcullis_types::{Phase, Span, Variable};
-use portcullis_values::Values;
 
-use crate::audit::AuditState;
-use crate::body::RequestBody;
-use crate::charges::Pending;
-use crate::collect::Item;
-use crate::collections::Collections;
-use crate::execute::Matched;
-use crate::open::OpenCollection;
-use crate::outside::{Outside, Progress};
-use crate::patterns::Patterns;
+use crate::Class;
+use crate::collections::{Collections, NoCollections};
+use crate::execution::{Execution, Run};
+use crate::journal::Journal;
+use crate::message::Message;
+use crate::outside::Progress;
 use crate::plan::{AllowScope, Plan, RuleIndex};
-use crate::prefilter::{Memo, PrefilterState};
+use crate::prefilter::Memo;
 use crate::record::{Match, ScoreChange};
-use crate::rewrite::Rewrites;
 use crate::settings::{BodyLimitAction, RuleEngine};
-use crate::trace::Trace;
-use crate::tx_store::{TxStore, TxValue};
-use crate::{Class, RuleSet};
+use crate::tx::{TxStore, TxValue};
+use crate::vars::Vars;
+use portcullis_values::Values;
 
 /// What a disruptive action asks for. The caller carries it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,90 +90,32 @@ pub struct RequestLine<'a> {
 /// Buffers of a finished transaction, for the next one.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    memo: Option<Memo>,
     /// Made when a transaction begins, if it is not there: buffers without content stand in for those that are in use.
     store: Option<Box<Values>>,
     tx: TxStore,
-    prefilter_state: Option<Box<PrefilterState>>,
     matches: Vec<Match>,
     changes: Vec<ScoreChange>,
-    items: Vec<Item>,
-    argument: Vec<u8>,
-    expansion: Vec<u8>,
+    run: Run,
 }
 
 impl Scratch {
     /// New buffers of a thread whose transactions remember values together.
     pub fn sharing(memo: &Memo) -> Scratch {
-        Scratch { memo: Some(memo.clone()), ..Scratch::default() }
+        Scratch { run: Run::sharing(memo), ..Scratch::default() }
     }
 }
 
 /// A transaction. Call the phases in order; a phase may be left out where the message has no such part.
+///
+/// It holds what there is (the message, what rules set, what they did) and shows it; rules are run by an
+/// [`Execution`], which borrows all of it for as long as a phase runs.
 #[derive(Debug)]
 pub struct Transaction {
     pub(crate) plan: Arc<Plan>,
-    /// The same, to be taken out while rules run: to count up and down for each phase would have workers wait for each other.
-    at_hand: Option<Arc<Plan>>,
-    pub(crate) collections: Arc<dyn Collections>,
-    pub(crate) store: Box<Values>,
-    pub(crate) tx: TxStore,
-    pub(crate) prefilter_state: Option<Box<PrefilterState>>,
-    pub(crate) memo: Option<Memo>,
-    pub(crate) body: RequestBody,
-    pub(crate) patterns: Patterns,
-    pub(crate) phase: Phase,
-    pub(crate) client_port: u16,
-    pub(crate) server: SocketAddr,
-    pub(crate) epoch_seconds: i64,
-    pub(crate) utc_offset_seconds: i32,
-    /// `ENV`: what `setenv` set.
-    pub(crate) env: Vec<(Span, Span)>,
-    /// `USERID` and `SESSIONID`: the keys of `setuid` and `setsid`.
-    pub(crate) user_id: Option<Span>,
-    pub(crate) session_id: Option<Span>,
-    pub(crate) elapsed_us: u64,
-    pub(crate) rule_engine: RuleEngine,
-    pub(crate) request_body_access: bool,
-    pub(crate) request_body_limit: u64,
-    pub(crate) response_body_access: bool,
-    pub(crate) response_body_limit: u64,
-    pub(crate) response_inspectable: bool,
-    pub(crate) response_body: Vec<u8>,
-    pub(crate) audit: AuditState,
-    pub(crate) allow: Option<(AllowScope, Phase)>,
-    pub(crate) interruption: Option<Interruption>,
-    pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
-    pub(crate) rewrites: Rewrites,
-    pub(crate) charges: Vec<Pending>,
-    pub(crate) pause_ms: u64,
-    pub(crate) paused_by: Option<RuleIndex>,
-    pub(crate) matched: Matched,
-    pub(crate) path_unescaped: bool,
-    pub(crate) current_rule: Option<RuleIndex>,
-    /// The rule that runs has interrupted or allowed: its other values are not looked at.
-    pub(crate) rule_ended: bool,
-    pub(crate) highest_severity: u8,
-    pub(crate) removed_rules: RuleSet,
-    pub(crate) removed_targets: Vec<u32>,
-    pub(crate) open_collections: Vec<OpenCollection>,
-    pub(crate) matches: Vec<Match>,
-    /// Matches that nobody logs are remembered, too.
-    pub(crate) keeps_quiet: bool,
-    pub(crate) matches_dropped: u64,
-    /// Asked before a rule interrupts.
-    pub(crate) judge: Option<Arc<dyn crate::Judge>>,
-    pub(crate) withheld: Option<crate::RuleIndex>,
-    pub(crate) changes: Vec<ScoreChange>,
-    pub(crate) rule_changes: u32,
-    pub(crate) outside: Outside,
-    /// Phase 5 has begun.
-    pub(crate) logged: bool,
-    pub(crate) items: Vec<Item>,
-    pub(crate) argument: Vec<u8>,
-    pub(crate) expansion: Vec<u8>,
-    /// Kept for explanations only.
-    pub(crate) trace: Option<Box<Trace>>,
+    pub(crate) message: Message,
+    pub(crate) vars: Vars,
+    pub(crate) journal: Journal,
+    pub(crate) run: Run,
 }
 
 impl Transaction {
@@ -186,11 +123,6 @@ impl Transaction {
     pub const MATCHES_MAX: usize = 1_000;
     /// `TX` keys made at run time; further ones are not set.
     pub const TX_DYNAMIC_MAX: usize = 4_096;
-    /// Memory above this is given back between transactions.
-    const KEPT_ITEMS_MAX: usize = 4_096;
-    const KEPT_TEXT_BYTES_MAX: usize = 64 << 10;
-    /// `HIGHEST_SEVERITY` when nothing matched.
-    const NO_SEVERITY: u8 = 255;
 
     /// Begins a transaction under `plan`.
     pub fn new(
@@ -200,79 +132,51 @@ impl Transaction {
         connection: &Connection,
     ) -> Box<Transaction> {
         let mut store = scratch.store.unwrap_or_default();
-        store.reset(plan.prelude.bytes());
+        store.reset(plan.tx_blocks.texts());
         scratch.tx.reset(plan.tx_names.len());
-        let keeps_quiet = plan.settings.audit.reachable.quiet_matches;
-        scratch.prefilter_state.get_or_insert_default().reset(&plan.prefilter, keeps_quiet);
         let settings = &plan.settings;
-        let mut transaction = Box::new(Transaction {
-            collections,
-            store,
-            tx: scratch.tx,
-            prefilter_state: scratch.prefilter_state,
-            memo: scratch.memo,
-            body: RequestBody::new(settings.audit.reachable.request_body),
-            patterns: Patterns::new(settings),
-            phase: Phase::RequestHeaders,
-            client_port: connection.client.port(),
-            server: connection.server,
-            epoch_seconds: connection.epoch_seconds,
-            utc_offset_seconds: connection.utc_offset_seconds,
-            env: Vec::new(),
-            user_id: None,
-            session_id: None,
-            elapsed_us: 0,
-            rule_engine: settings.rule_engine,
-            request_body_access: settings.request_body_access,
-            request_body_limit: settings.request_body_limit,
-            response_body_access: settings.response_body_access,
-            response_body_limit: settings.response_body_limit,
-            response_inspectable: false,
-            response_body: Vec::new(),
-            audit: AuditState::new(&settings.audit),
-            allow: None,
-            interruption: None,
-            interrupted_by: None,
-            rewrites: Rewrites::default(),
-            charges: Vec::new(),
-            pause_ms: 0,
-            paused_by: None,
-            matched: Matched::default(),
-            path_unescaped: false,
-            current_rule: None,
-            rule_ended: false,
-            highest_severity: Self::NO_SEVERITY,
-            removed_rules: RuleSet::new(),
-            removed_targets: Vec::new(),
-            open_collections: Vec::new(),
-            matches: scratch.matches,
-            keeps_quiet,
-            matches_dropped: 0,
-            changes: scratch.changes,
-            rule_changes: 0,
-            outside: Outside::default(),
-            logged: false,
-            items: scratch.items,
-            argument: scratch.argument,
-            expansion: scratch.expansion,
-            trace: None,
-            judge: None,
-            withheld: None,
-            at_hand: None,
+        let journal = Journal::new(&settings.audit, scratch.matches, scratch.changes);
+        scratch.run.reset(&plan, journal.keeps_quiet);
+        Box::new(Transaction {
+            message: Message::new(&plan, store, connection),
+            vars: Vars::new(settings, collections, scratch.tx),
+            journal,
+            run: scratch.run,
             plan,
-        });
-        if transaction.plan.searches_xml {
-            transaction.body.make_tree();
-        }
-        transaction.ingest_connection(connection);
-        transaction
+        })
+    }
+
+    /// Without a message and without values, to work out what is the same in all transactions.
+    pub(crate) fn blank() -> Box<Transaction> {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let connection = Connection {
+            client: nowhere,
+            server: nowhere,
+            unique_id: String::new(),
+            epoch_seconds: 0,
+            utc_offset_seconds: 0,
+        };
+        let mut blank =
+            Transaction::new(Arc::default(), Arc::new(NoCollections), Scratch::default(), &connection);
+        blank.message.store.reset(&[]);
+        blank
+    }
+
+    /// Runs rules on this transaction.
+    pub(crate) fn execution(&mut self) -> Execution<'_> {
+        let Transaction { plan, message, vars, journal, run } = self;
+        Execution { plan, shared_plan: plan, message, vars, journal, run }
+    }
+
+    fn run_phase(&mut self, phase: Phase) -> Progress {
+        self.execution().run_phase(phase)
     }
 
     /// Remembers matches of rules that neither log nor ask for an audit record, too, which otherwise only a transaction does
     /// whose records or debug lines can show them. To be called before phase 1.
     pub fn keep_quiet_matches(&mut self) {
-        self.keeps_quiet = true;
-        self.prefilter_state.get_or_insert_default().reset(&self.plan.prefilter, true);
+        self.journal.keeps_quiet = true;
+        self.run.prefilter_state.get_or_insert_default().reset(&self.plan.prefilter, true);
     }
 
     /// Phase 1: the request line and headers, as sent, in order.
@@ -281,24 +185,24 @@ impl Transaction {
         line: RequestLine<'_>,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Progress {
-        self.ingest_request_head(line, headers);
+        self.message.ingest_request_head(&self.plan.settings, line, headers);
         self.run_phase(Phase::RequestHeaders)
     }
 
     /// Whether the request body must be shown, decided after phase 1.
     pub fn request_body_plan(&self) -> BodyPlan {
-        if self.rule_engine == RuleEngine::Off || !self.request_body_access {
+        if self.vars.ctl.rule_engine == RuleEngine::Off || !self.vars.ctl.request_body_access {
             return BodyPlan::Skip;
         }
         BodyPlan::Hold {
-            limit_bytes: self.request_body_limit,
+            limit_bytes: self.vars.ctl.request_body_limit,
             over_limit: self.over_limit(self.plan.settings.request_body_limit_action),
         }
     }
 
     /// Detection refuses nothing.
     fn over_limit(&self, action: BodyLimitAction) -> BodyLimitAction {
-        match self.rule_engine {
+        match self.vars.ctl.rule_engine {
             RuleEngine::On => action,
             RuleEngine::Off | RuleEngine::DetectionOnly => BodyLimitAction::ProcessPartial,
         }
@@ -307,7 +211,7 @@ impl Transaction {
     /// True if the request is to be refused with 413, whatever the rules say: its body without files is longer than
     /// `SecRequestBodyNoFilesLimit`. Known after phase 2.
     pub fn refuses_request_body(&self) -> bool {
-        self.body.is_over_no_files_limit()
+        self.message.body.is_over_no_files_limit()
             && self.over_limit(self.plan.settings.request_body_limit_action) == BodyLimitAction::Reject
     }
 
@@ -315,27 +219,38 @@ impl Transaction {
     pub fn request_body(&mut self, chunk: &[u8]) {
         if self.request_body_plan() != BodyPlan::Skip {
             self.stream_request(chunk);
-            self.body.feed(chunk, &self.plan.settings, &mut self.store, self.plan.reads_file_content);
+            self.message.body.feed(
+                chunk,
+                &self.plan.settings,
+                &mut self.message.store,
+                self.plan.reads_file_content,
+            );
         }
     }
 
     /// Fields behind the request body, before phase 2: `REQUEST_HEADERS` has them from then on.
     pub fn request_trailers<'a>(&mut self, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) {
         for (name, value) in fields {
-            self.store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
+            self.message.store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
         }
     }
 
     /// The request body has been shown; what is in it is known from then on. `truncated`: it went on beyond the limit and the rest is
     /// not inspected. Where nobody asks before phase 2, [`request_end`](Transaction::request_end) alone does the same.
     pub fn request_body_end(&mut self, truncated: bool) {
-        if self.body.has_ended() {
+        if self.message.body.has_ended() {
             return;
         }
-        self.unescape_path();
+        self.message.unescape_path();
         let access = self.request_body_plan() != BodyPlan::Skip;
         let plan = &self.plan;
-        self.body.finish(access, truncated, &plan.settings, &mut self.store, plan.reads_file_content);
+        self.message.body.finish(
+            access,
+            truncated,
+            &plan.settings,
+            &mut self.message.store,
+            plan.reads_file_content,
+        );
         self.begin_request_stream();
     }
 
@@ -352,112 +267,83 @@ impl Transaction {
         status: u16,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Progress {
-        self.ingest_response_head(protocol, status, headers);
+        self.message.ingest_response_head(&self.plan.settings, protocol, status, headers);
         self.run_phase(Phase::ResponseHeaders)
     }
 
     /// Whether the response body must be shown, decided after phase 3.
     pub fn response_body_plan(&self) -> BodyPlan {
-        let wanted = self.rule_engine != RuleEngine::Off
-            && self.response_body_access
-            && self.response_inspectable
+        let wanted = self.vars.ctl.rule_engine != RuleEngine::Off
+            && self.vars.ctl.response_body_access
+            && self.message.response_inspectable
             && (self.plan.reads_response_body || self.plan.settings.audit.reachable.response_body)
-            && self.allow.is_none_or(|(scope, _)| scope != AllowScope::Transaction);
+            && self.vars.ctl.allow.is_none_or(|(scope, _)| scope != AllowScope::Transaction);
         if !wanted {
             return BodyPlan::Skip;
         }
         BodyPlan::Hold {
-            limit_bytes: self.response_body_limit,
+            limit_bytes: self.vars.ctl.response_body_limit,
             over_limit: self.over_limit(self.plan.settings.response_body_limit_action),
         }
     }
 
     /// A piece of the response body, transfer coding removed.
     pub fn response_body(&mut self, chunk: &[u8]) {
-        self.response_body.extend_from_slice(chunk);
+        self.message.response_body.extend_from_slice(chunk);
     }
 
     /// Phase 4. `truncated`: the body went on beyond the limit and the rest is not inspected.
     pub fn response_end(&mut self, truncated: bool) -> Progress {
-        self.store.set_scalar(Variable::OutboundDataError, if truncated { b"1" } else { b"0" });
+        self.message.store.set_scalar(Variable::OutboundDataError, if truncated { b"1" } else { b"0" });
         if self.response_body_plan() == BodyPlan::Skip {
             // One that is not looked at is empty, not absent (flatten_response_body).
-            self.store.set_scalar(Variable::ResponseBody, b"");
+            self.message.store.set_scalar(Variable::ResponseBody, b"");
         } else {
-            let body = std::mem::take(&mut self.response_body);
+            let body = std::mem::take(&mut self.message.response_body);
             self.begin_response_stream(&body);
-            self.store.set_scalar(Variable::ResponseBody, &body);
+            self.message.store.set_scalar(Variable::ResponseBody, &body);
         }
         self.run_phase(Phase::ResponseBody)
     }
 
+    /// True if an `allow` lets the rest of `phase` through.
+    pub fn is_allowed(&self, phase: Phase) -> bool {
+        self.vars.ctl.is_allowed(phase)
+    }
+
     /// Phase 5.
     pub fn logging(&mut self) -> Progress {
-        self.unescape_path();
-        self.logged = true;
+        self.message.unescape_path();
+        self.run.logged = true;
         self.run_phase(Phase::Logging)
     }
 
     /// The end: phase 5, unless [`logging`](Transaction::logging) has run it, and the persistent collections are written
     /// back. Questions of phase 5 remain unanswered here.
     pub fn finish(&mut self) {
-        let last = if self.logged { self.resume() } else { self.logging() };
+        let last = if self.run.logged { self.resume() } else { self.logging() };
         self.unanswered(last);
         self.save_collections();
     }
 
     /// Bytes of memory for values, forms and bodies, about.
     pub fn held_bytes(&self) -> usize {
-        self.store.held_bytes() + self.body.held_bytes() + self.response_body.capacity()
+        self.message.held_bytes()
     }
 
     /// The buffers, for the next transaction of this thread.
     pub fn into_scratch(self: Box<Self>) -> Scratch {
-        let Transaction {
-            store,
-            tx,
-            prefilter_state,
-            memo,
-            mut matches,
-            mut changes,
-            mut items,
-            mut argument,
-            mut expansion,
-            ..
-        } = *self;
+        let Transaction { message, vars, journal, mut run, .. } = *self;
+        let Journal { mut matches, mut changes, .. } = journal;
         matches.clear();
         changes.clear();
-        items.clear();
-        items.shrink_to(Self::KEPT_ITEMS_MAX);
-        for text in [&mut argument, &mut expansion] {
-            text.clear();
-            text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
-        }
-        Scratch {
-            memo,
-            store: Some(store),
-            tx,
-            prefilter_state,
-            matches,
-            changes,
-            items,
-            argument,
-            expansion,
-        }
-    }
-
-    /// The plan, for as long as rules run; to be [given back](Self::put_back) then.
-    pub(crate) fn take_plan(&mut self) -> Arc<Plan> {
-        self.at_hand.take().unwrap_or_else(|| Arc::clone(&self.plan))
-    }
-
-    pub(crate) fn put_back(&mut self, plan: Arc<Plan>) {
-        self.at_hand = Some(plan);
+        run.clear();
+        Scratch { store: Some(message.store), tx: vars.tx, matches, changes, run }
     }
 
     /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.
     pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
-        self.elapsed_us = elapsed_us;
+        self.message.elapsed_us = elapsed_us;
     }
 
     /// The plan.
@@ -467,79 +353,79 @@ impl Transaction {
 
     /// Matches so far, in order: those worth an event or a record, and [all](Self::keep_quiet_matches) if these are kept.
     pub fn matches(&self) -> &[Match] {
-        &self.matches
+        &self.journal.matches
     }
 
     /// Matches beyond [`Transaction::MATCHES_MAX`], not remembered.
     pub fn matches_dropped(&self) -> u64 {
-        self.matches_dropped
+        self.journal.matches_dropped
     }
 
     /// Searches of patterns that were given up because they took too many steps.
     pub fn patterns_exhausted(&self) -> u64 {
-        self.patterns.exhausted
+        self.run.patterns.exhausted
     }
 
     /// Limits the work of the rules to what any message may cost, and [more](Self::allow_work) for its bytes.
     pub fn limit_work(&mut self) {
         let links = self.plan.links.len();
-        self.patterns.work().limit(links);
+        self.run.patterns.work().limit(links);
     }
 
     /// Allows the work that so many bytes on the wire bring with them; rules are shown `shown` bytes of them.
     pub fn allow_work(&mut self, wire: u64, shown: u64) {
-        self.patterns.work().allow(wire, shown);
+        self.run.patterns.work().allow(wire, shown);
     }
 
     /// Begins an allowance for the response, if there is a limit: what the request took is not missing there.
     pub fn renew_work(&mut self) {
-        self.patterns.work().renew();
+        self.run.patterns.work().renew();
     }
 
     /// The work that rules did, and how much is allowed, in units of about a nanosecond.
     pub fn work_done(&mut self) -> (u64, u64) {
-        self.patterns.work().done()
+        self.run.patterns.work().done()
     }
 
     /// Patterns with macros that were no patterns, too long or too many.
     pub fn patterns_unusable(&self) -> u64 {
-        self.patterns.unusable
+        self.run.patterns.unusable
     }
 
     /// The rule that interrupted the transaction, and its phase.
     pub fn interrupted_by(&self) -> Option<(RuleIndex, Phase)> {
-        self.interrupted_by
+        self.journal.interrupted_by
     }
 
     /// The engine mode now in force.
     pub fn rule_engine(&self) -> RuleEngine {
-        self.rule_engine
+        self.vars.ctl.rule_engine
     }
 
     /// Why the request body could not be understood, if so.
     pub fn body_error(&self) -> Option<&str> {
-        self.body.error()
+        self.message.body.error()
     }
 
     /// Where other applications could read the request body differently.
     pub fn body_ambiguities(&self) -> portcullis_http::body::Ambiguities {
-        self.body.ambiguities()
+        self.message.body.ambiguities()
     }
 
     /// Adds `points` that an inspection agent gives to the anomaly score of the CRS, if it runs, for requests or (`outbound`)
     /// responses. `TX:agent_score` is `total` from then on.
     pub fn add_agent_score(&mut self, points: u32, total: u32, outbound: bool) {
-        use crate::tx_store::{AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE, TxValue};
-        self.set_tx(AGENT_SCORE, TxValue::Int(total.into()));
+        use crate::tx::{AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE, TxValue};
+        self.execution().set_tx(AGENT_SCORE, TxValue::Int(total.into()));
         let of_crs = if outbound { OUTBOUND_SCORE } else { INBOUND_SCORE };
         if let Some(before) = self.tx_number(of_crs) {
-            self.set_tx(of_crs, TxValue::Int(before.saturating_add(points.into())));
+            self.execution().set_tx(of_crs, TxValue::Int(before.saturating_add(points.into())));
         }
     }
 
     /// The numeric value of a `TX` key, if it is set.
     pub fn tx_number(&self, key: &[u8]) -> Option<i64> {
-        self.tx_int(self.plan.tx_slot(key)?)
+        self.vars.tx.number(self.plan.tx_slot(key)?, self.message.store.bytes())
     }
 
     /// All `TX` keys that are set, lower case, with their values as text: for differential tests and explanations.
@@ -547,24 +433,24 @@ impl Transaction {
         let text = |value: TxValue| match value {
             TxValue::Unset => None,
             TxValue::Int(number) => Some(number.to_string().into_bytes()),
-            TxValue::Text(span) => Some(self.store.text(span).to_vec()),
+            TxValue::Text(span) => Some(self.message.store.text(span).to_vec()),
         };
         let slots = (0..).zip(&self.plan.tx_names);
-        let literal =
-            slots.filter_map(|(slot, name)| Some((name.to_vec(), text(self.tx.slot(crate::TxSlot(slot)))?)));
-        let dynamic = self.tx.dynamic().iter();
+        let literal = slots
+            .filter_map(|(slot, name)| Some((name.to_vec(), text(self.vars.tx.slot(crate::TxSlot(slot)))?)));
+        let dynamic = self.vars.tx.dynamic().iter();
         literal
             .chain(dynamic.filter_map(|(name, value, _)| {
-                Some((self.store.text(*name).to_ascii_lowercase(), text(*value)?))
+                Some((self.message.store.text(*name).to_ascii_lowercase(), text(*value)?))
             }))
             .collect()
     }
 
     pub(crate) fn changes(&self) -> &[ScoreChange] {
-        &self.changes
+        &self.journal.changes
     }
 
     pub(crate) fn text(&self, span: Span) -> &[u8] {
-        self.store.text(span)
+        self.message.store.text(span)
     }
 }

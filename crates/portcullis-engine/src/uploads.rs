@@ -43,14 +43,20 @@ impl Transaction {
         else {
             return;
         };
-        let (days, second) = (self.epoch_seconds.div_euclid(86_400), self.epoch_seconds.rem_euclid(86_400));
+        let (days, second) =
+            (self.message.epoch_seconds.div_euclid(86_400), self.message.epoch_seconds.rem_euclid(86_400));
         let (year, month, day) = civil(days);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let id = self.store.scalar(portcullis_types::Variable::UniqueId).map(|id| self.store.data(id));
-        let id = id.map_or(String::new(), |id| String::from_utf8_lossy(self.store.text(id)).into_owned());
+        let id = self
+            .message
+            .store
+            .scalar(portcullis_types::Variable::UniqueId)
+            .map(|id| self.message.store.data(id));
+        let id =
+            id.map_or(String::new(), |id| String::from_utf8_lossy(self.message.store.text(id)).into_owned());
         let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{id}-file-{secret}");
-        self.body.name_files(folder.join(name).to_string_lossy().into_owned());
+        self.message.body.name_files(folder.join(name).to_string_lossy().into_owned());
     }
 
     /// The files to keep; those without content are not. Call it once the transaction is finished.
@@ -62,9 +68,9 @@ impl Transaction {
             KeepFiles::RelevantOnly => self.matches().iter().any(|found| found.audit_log),
         };
         let Some(folder) = settings.upload_folder.as_ref().filter(|_| wanted) else { return Vec::new() };
-        let names = self.store.class(Class::FilesTmpNames);
-        let contents = self.store.class(Class::FilesTmpContent);
-        let text = |value| self.store.text(self.store.data(value));
+        let names = self.message.store.class(Class::FilesTmpNames);
+        let contents = self.message.store.class(Class::FilesTmpContent);
+        let text = |value| self.message.store.text(self.message.store.data(value));
         let files =
             names.zip(contents).filter(|(_, content)| !text(*content).is_empty()).map(|(name, content)| {
                 let path = PathBuf::from(String::from_utf8_lossy(text(name)).into_owned());

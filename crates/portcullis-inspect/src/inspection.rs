@@ -367,13 +367,13 @@ impl Inspection {
     /// The matches that add to the anomaly score, where it is weighted.
     pub fn votes(&self) -> Vec<Vote> {
         let weighing = self.inspector.weighing.as_ref();
-        weighing.map(|weighing| weighing.votes(&self.transaction)).unwrap_or_default()
+        weighing.map(|weighing| weighing.votes(self.transaction.as_view())).unwrap_or_default()
     }
 
     /// What the gate of the anomaly score made of it, where the score is weighted and the gate's action was withheld.
     pub fn withheld(&self) -> Option<Weighed> {
         let rule = self.transaction.withheld()?;
-        self.inspector.weighing.as_ref()?.weigh(&self.inspector.plan, &self.transaction, rule)
+        self.inspector.weighing.as_ref()?.weigh(self.transaction.as_view(), rule)
     }
 
     /// The engine's transaction, for explanations.
@@ -457,7 +457,7 @@ impl Inspection {
         let Inspection { semantic, transaction, inspector, agent_score, .. } = self;
         let semantic = semantic.as_mut()?;
         if semantic.has_findings() && (inspector.weighing.is_some() || *agent_score > 0) {
-            let rules = inspector.weighing.as_ref().map(|weighing| weighing.evidence(transaction));
+            let rules = inspector.weighing.as_ref().map(|weighing| weighing.evidence(transaction.as_view()));
             semantic.weigh_others(&rules.unwrap_or_default(), *agent_score);
         }
         semantic.decide(self.phase, engine == RuleEngine::On)

@@ -158,6 +158,11 @@ impl Values {
         span.of(&self.bytes)
     }
 
+    /// The same, for who puts texts behind them. Nothing that is there may change.
+    pub fn texts_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
     /// All bytes that are kept: what spans point into.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -138,14 +138,13 @@ impl Prefilter {
     }
 }
 
-/// The steps of this phase whose rules do nothing but match, and whose skips lead to the next step. The prelude has its own.
+/// The steps of this phase whose rules do nothing but match, and whose skips lead to the next step.
 fn idle(plan: &Plan, phase: usize) -> Vec<u64> {
     let steps = &plan.steps[phase];
     let mut idle = vec![0u64; steps.len().div_ceil(64)];
-    let from = if phase == 0 { plan.prelude.end() } else { 0 };
-    for (at, step) in steps.iter().enumerate().skip(from) {
+    for (at, step) in steps.iter().enumerate() {
         let goes_on = step.skip_to == u32::MAX || step.skip_to as usize == at + 1;
-        if goes_on && !plan.reads_last_match && plan.shortcuts.is_idle(step.rule) {
+        if goes_on && !plan.reads_last_match && plan.tx_rules.is_idle(step.rule) {
             idle[at / 64] |= 1 << (at % 64);
         }
     }

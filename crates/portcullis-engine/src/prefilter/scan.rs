@@ -98,14 +98,9 @@ impl PrefilterState {
         self.classes_seen[class as usize] = count as u32;
     }
 
-    /// True if no match of the first link of the rule at this step can make the rule match.
-    pub(crate) fn is_in_vain(&self, prefilter: &Prefilter, phase: Phase, step: usize) -> bool {
-        prefilter.copying.iter().any(|&at| {
-            let candidate = &prefilter.candidates[at as usize];
-            candidate.step as usize == step
-                && candidate.phase + 1 == phase.number()
-                && self.matched[at as usize / 64] >> (at % 64) & 1 == 0
-        })
+    /// True if this candidate matches some value.
+    pub(crate) fn has_matched(&self, candidate: u32) -> bool {
+        self.matched.get(candidate as usize / 64).is_some_and(|word| word >> (candidate % 64) & 1 == 1)
     }
 
     pub(super) fn set_matched(&mut self, prefilter: &Prefilter, at: usize) {
@@ -162,14 +157,19 @@ impl<'a> Scan<'a> {
         Scan { prefilter: &plan.prefilter, chains: &plan.chains, links: &plan.links, store, patterns, state }
     }
 
-    /// Looks at the values that are new since the last call, before the rules of `phase`. `plan`: what [`new`](Self::new) was given.
-    pub(crate) fn run(&mut self, phase: Phase, plan: &Arc<Plan>, memo: &Memo) {
+    /// Looks at the values that are new since the last call, before the rules of `phase`. `memo`: what was found before, and
+    /// the plan that [`new`](Self::new) was given.
+    pub(crate) fn run(&mut self, phase: Phase, memo: Option<(&Memo, &Arc<Plan>)>) {
         if phase.number() > self.prefilter.last_phase {
             return;
         }
         let fresh = self.prefilter.readers.read_of(self.store.take_fresh());
-        if fresh != Fresh::default() {
-            memo.with(plan, |known| self.scan_new(known, fresh));
+        if fresh == Fresh::default() {
+            return;
+        }
+        match memo {
+            Some((memo, plan)) => memo.with(plan, |known| self.scan_new(known, fresh)),
+            None => self.scan_new(None, fresh),
         }
     }
 

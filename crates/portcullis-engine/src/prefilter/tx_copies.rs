@@ -11,7 +11,7 @@ use crate::operator::{Captures, Operator, Pattern};
 use crate::patterns::Patterns;
 use crate::plan::{Act, KeyFilter, Link, Plan, SetVar, SetVarOperation};
 use crate::template::{Part, Template};
-use crate::{ChainId, TxSlot, tx_use};
+use crate::{ChainId, TxSlot, tx};
 
 /// What the first link of a rule hands to the second.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl TxCopies {
         if !hands_on || !takes || plan.reads_last_match {
             return None;
         }
-        let words = tx_use::private(plan, prefix, number as usize, number as usize + 1)?;
+        let words = tx::private(plan, prefix, number as usize, number as usize + 1)?;
         Some(TxCopies { key: key.clone(), text: text.clone(), words, to: number + 1 })
     }
 

@@ -7,8 +7,8 @@ use portcullis_types::{Span, Variable};
 
 use crate::Class;
 use crate::collect::Item;
-use crate::plan::{KeyFilter, Plan, RuleIndex, XmlPath};
-use crate::transaction::Transaction;
+use crate::execution::Execution;
+use crate::plan::{KeyFilter, RuleIndex, XmlPath};
 
 /// The node that a value of an XML target is the text of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,32 +48,32 @@ impl Selected<'_> {
     }
 }
 
-impl Transaction {
+impl Execution<'_> {
     pub(crate) fn collect_xml(&mut self, filter: &KeyFilter, items: &mut Vec<Item>) {
         let push = |items: &mut Vec<Item>, value, node| {
             items.push(Item { node, ..Item::new(Variable::Xml, Span::default(), value) });
         };
         match filter {
             KeyFilter::Xml(XmlPath::Attributes) => {
-                for (value, at) in self.store.class(Class::XmlAttributes).zip(0..) {
+                for (value, at) in self.message.store.class(Class::XmlAttributes).zip(0..) {
                     push(items, value, XmlOrigin::Attribute(at));
                 }
             }
             KeyFilter::Xml(XmlPath::Text) => {
-                for value in self.store.class(Class::XmlText) {
+                for value in self.message.store.class(Class::XmlText) {
                     push(items, value, XmlOrigin::Root);
                 }
             }
             KeyFilter::Xml(XmlPath::Search(path)) => {
-                for (node, data) in self.body.search(path) {
-                    let value = self.store.temporary(Span::default(), data);
+                for (node, data) in self.message.body.search(path) {
+                    let value = self.message.store.temporary(Span::default(), data);
                     push(items, value, XmlOrigin::Node(node));
                 }
             }
             // As in ModSecurity 2, where operators that take the document itself look at this.
-            _ if self.store.class_len(Class::XmlText) > 0 => {
-                let data = self.store.push(b"[XML document tree]");
-                let value = self.store.temporary(Span::default(), data);
+            _ if self.message.store.class_len(Class::XmlText) > 0 => {
+                let data = self.message.store.push(b"[XML document tree]");
+                let value = self.message.store.temporary(Span::default(), data);
                 push(items, value, XmlOrigin::None);
             }
             _ => {}
@@ -82,7 +82,7 @@ impl Transaction {
 
     /// The other readings of the text of the document.
     pub(crate) fn collect_xml_readings(&self, items: &mut Vec<Item>) {
-        for value in self.store.class(Class::XmlReadings) {
+        for value in self.message.store.class(Class::XmlReadings) {
             let item = Item::new(Variable::Xml, Span::default(), value);
             items.push(Item { node: XmlOrigin::Root, ..item });
         }
@@ -91,7 +91,6 @@ impl Transaction {
     /// Takes the nodes that `path` selects from what the link at `at` of `rule` looks at.
     pub(crate) fn take_away_nodes(
         &mut self,
-        plan: &Plan,
         rule: RuleIndex,
         at: u32,
         path: &XmlPath,
@@ -104,27 +103,27 @@ impl Transaction {
         items.retain(|item| {
             let gone = selected.has(item.node);
             if gone {
-                self.trace_excluded(plan, rule, at, item);
+                self.trace_excluded(rule, at, item);
             }
             !gone
         });
     }
 
     /// The same for the paths that `ctl:ruleRemoveTarget...` has taken from `rule` by the time that its first link begins.
-    pub(crate) fn take_away_removed_nodes(&mut self, plan: &Plan, rule: RuleIndex, items: &mut Vec<Item>) {
-        for place in 0..self.removed_targets.len() {
-            let removal = &plan.ctl_targets[self.removed_targets[place] as usize];
+    pub(crate) fn take_away_removed_nodes(&mut self, rule: RuleIndex, items: &mut Vec<Item>) {
+        for place in 0..self.vars.ctl.removed_targets.len() {
+            let removal = &self.plan.ctl_targets[self.vars.ctl.removed_targets[place] as usize];
             if let KeyFilter::Xml(path) = &removal.filter
                 && removal.rules.contains(rule.0)
             {
-                self.take_away_nodes(plan, rule, 0, path, items);
+                self.take_away_nodes(rule, 0, path, items);
             }
         }
     }
 
     fn selected<'p>(&self, path: &'p XmlPath) -> Selected<'p> {
         let mut selected = Selected { path, nodes: Vec::new(), has_root: false, attributes: Vec::new() };
-        if let Some(tree) = self.body.tree() {
+        if let Some(tree) = self.message.body.tree() {
             selected.nodes = tree.select_path(path);
             selected.has_root = selected.nodes.iter().any(|&node| tree.is_root(node));
             let attributes = tree.attributes().map(|node| selected.nodes.binary_search(&node).is_ok());

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use portcullis_engine::{Match, Transaction};
+use portcullis_engine::{Match, TransactionView};
 use portcullis_semantic::Location;
 use portcullis_types::Place;
 
@@ -11,13 +11,13 @@ use super::spot::Spot;
 
 /// The fields of one message.
 pub(super) struct Fields<'t> {
-    transaction: &'t Transaction,
+    transaction: TransactionView<'t>,
     /// The names of the query's arguments in small letters, made when they are first asked for.
     query: OnceCell<HashSet<Vec<u8>>>,
 }
 
 impl<'t> Fields<'t> {
-    pub fn new(transaction: &'t Transaction) -> Fields<'t> {
+    pub fn new(transaction: TransactionView<'t>) -> Fields<'t> {
         Fields { transaction, query: OnceCell::new() }
     }
 

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use portcullis_engine::{
-    Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, Transaction, TxSlot,
+    Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, TransactionView, TxSlot,
 };
 use portcullis_types::{Class, RuleId, Variable};
 
@@ -187,7 +187,7 @@ impl Weighing {
     }
 
     /// The matches that add to the score of `gate`, by the value in which they are.
-    fn by_spot(&self, gate: &Gate, transaction: &Transaction) -> BTreeMap<Spot, InSpot> {
+    fn by_spot(&self, gate: &Gate, transaction: TransactionView<'_>) -> BTreeMap<Spot, InSpot> {
         let fields = Fields::new(transaction);
         let mut spots: BTreeMap<Spot, InSpot> = BTreeMap::new();
         for record in transaction.matches() {
@@ -201,7 +201,7 @@ impl Weighing {
     }
 
     /// What the matches so far say of values: each rule once for each.
-    pub(crate) fn evidence(&self, transaction: &Transaction) -> Vec<Evidence> {
+    pub(crate) fn evidence(&self, transaction: TransactionView<'_>) -> Vec<Evidence> {
         let Some(gate) = self.gates.first() else { return Vec::new() };
         let spots = self.by_spot(gate, transaction).into_iter();
         let evidence = spots.flat_map(|(spot, in_spot)| {
@@ -215,7 +215,7 @@ impl Weighing {
     }
 
     /// The matches that add to the score of a gate.
-    pub(crate) fn votes(&self, transaction: &Transaction) -> Vec<Vote> {
+    pub(crate) fn votes(&self, transaction: TransactionView<'_>) -> Vec<Vote> {
         let Some(gate) = self.gates.first() else { return Vec::new() };
         let fields = Fields::new(transaction);
         let votes = transaction.matches().iter().map(|record| {
@@ -235,7 +235,7 @@ impl Weighing {
 
     /// What the gate with this index in the plan makes of the score; `None` for other rules, and where a score is not as the
     /// CRS has it.
-    pub(crate) fn weigh(&self, plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> Option<Weighed> {
+    pub(crate) fn weigh(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> Option<Weighed> {
         let gate = self.gates.iter().find(|gate| gate.rule == rule)?;
         let score = transaction.tx_slot_number(gate.score)?;
         let threshold = match gate.threshold {
@@ -245,7 +245,7 @@ impl Weighing {
         let spots = self.by_spot(gate, transaction);
         let withheld = spots.values().filter(|spot| spot.weight() < Weights::DECISIVE - ROUNDING);
         let withheld = withheld.fold(0i64, |sum, spot| sum.saturating_add(spot.points));
-        Some(Weighed { gate: plan.rule(rule).id, score, threshold, withheld })
+        Some(Weighed { gate: transaction.plan().rule(rule).id, score, threshold, withheld })
     }
 }
 
@@ -265,8 +265,8 @@ const MADE_FOR: [Class; 8] = [
 const ROUNDING: f32 = 0.001;
 
 impl Judge for Weighing {
-    fn withholds(&self, plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> bool {
-        self.weigh(plan, transaction, rule)
+    fn withholds(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> bool {
+        self.weigh(transaction, rule)
             .is_some_and(|weighed| weighed.score.saturating_sub(weighed.withheld) < weighed.threshold)
     }
 }
@@ -298,7 +298,7 @@ impl Gate {
     }
 
     /// The points of a match that are in the score of the gate.
-    fn points(&self, transaction: &Transaction, record: &Match) -> i64 {
+    fn points(&self, transaction: TransactionView<'_>, record: &Match) -> i64 {
         let changes = transaction.score_changes(record);
         if changes.is_empty() {
             return 0;
@@ -311,7 +311,7 @@ impl Gate {
     }
 }
 
-fn spot(transaction: &Transaction, record: &Match) -> Spot {
+fn spot(transaction: TransactionView<'_>, record: &Match) -> Spot {
     Spot::of_match(record.variable, transaction.matched_key(record))
 }
 

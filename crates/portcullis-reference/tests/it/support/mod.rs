@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::UNIX_EPOCH;
 
 use bstr::{BString, ByteSlice};
 use portcullis_engine::{
     Answer, Collections, Connection, Interruption, Memo, NoCollections, Plan, Progress, Question,
-    RequestLine, Scratch, Transaction,
+    RequestLine, Scratch, Strategies, Transaction,
 };
 use portcullis_reference::{Outcome, Request};
 use portcullis_types::{Phase, RuleId};
@@ -29,40 +30,67 @@ pub struct Seen {
     around_response: (BString, BString),
 }
 
-/// what one request taught the prefilter must be right for those that follow.
+/// What one request taught the prefilter must be right for those that follow.
 static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
 
-/// Runs the engine: once so that it remembers all matches, and once as it runs where nobody asks for those that are not logged, which
-/// must differ in nothing else but keys that nobody reads.
+/// Runs the engine without any strategy; with all of them, once so that it remembers all matches, and once as it runs where nobody
+/// asks for those that are not logged; and with one or the other missing. They must differ in nothing but keys that nobody reads.
 #[allow(dead_code)] // Not every test needs it.
 pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
-    let (all, loud) = run(plan, request, Arc::new(NoCollections), true);
-    let (mut few, _) = run(plan, request, Arc::new(NoCollections), false);
-    assert_eq!(few.matches, loud, "{request:?}");
-    few.matches.clone_from(&all.matches);
+    let (plain, loud) =
+        run(plan, request, Arc::new(NoCollections), Way { quiet: true, strategies: Strategies::NONE });
+    let with = |quiet, strategies| {
+        let (seen, own) = run(plan, request, Arc::new(NoCollections), Way { quiet, strategies });
+        assert_eq!(own, loud, "{strategies:?} {request:?}");
+        check_alike(plan, &plain, seen, quiet, strategies, request);
+    };
+    with(true, Strategies::ALL);
+    with(false, Strategies::ALL);
+    let (_, one) = Strategies::EACH[TURN.fetch_add(1, Ordering::Relaxed) % Strategies::EACH.len()];
+    with(false, Strategies::ALL.without(one));
+    with(false, one | Strategies::PREFILTER);
+    plain
+}
+
+/// Which strategy is left out next.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+/// How a transaction is asked to run.
+#[derive(Clone, Copy)]
+struct Way {
+    quiet: bool,
+    strategies: Strategies,
+}
+
+/// Panics if `seen` says anything else than `all`, which ran without strategies.
+fn check_alike(
+    plan: &Plan,
+    all: &Seen,
+    mut few: Seen,
+    quiet: bool,
+    strategies: Strategies,
+    request: &Request,
+) {
+    if !quiet {
+        few.matches.clone_from(&all.matches);
+    }
     let unwritten: Vec<&[u8]> = plan.prefilter.unwritten().collect();
     for (key, value) in &all.tx {
         if unwritten.iter().any(|prefix| key.starts_with(prefix)) {
             few.tx.entry(key.clone()).or_insert_with(|| value.clone());
         }
     }
-    assert_eq!(few, all, "{request:?}");
-    all
+    assert_eq!(few, *all, "{strategies:?} {request:?}");
 }
 
 /// Runs the engine over what earlier requests left.
 #[allow(dead_code)] // Not every test needs it.
 pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>) -> Seen {
-    run(plan, request, collections, true).0
+    run(plan, request, collections, Way { quiet: true, strategies: Strategies::ALL }).0
 }
 
 /// What it does, and those of its matches that are not quiet.
-fn run(
-    plan: &Arc<Plan>,
-    request: &Request,
-    collections: Arc<dyn Collections>,
-    quiet: bool,
-) -> (Seen, Matches) {
+fn run(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>, way: Way) -> (Seen, Matches) {
     let connection = Connection {
         client: SocketAddr::new(request.client, request.client_port),
         server: SocketAddr::new(request.server, request.server_port),
@@ -72,7 +100,8 @@ fn run(
     };
     let scratch = Scratch::sharing(&MEMO);
     let mut transaction = Transaction::new(Arc::clone(plan), collections, scratch, &connection);
-    if quiet {
+    transaction.limit_strategies(way.strategies);
+    if way.quiet {
         transaction.keep_quiet_matches();
     }
     let interruption = phases(&mut transaction, request);

@@ -1,18 +1,63 @@
-//! From message heads to values: which bytes become which variable.
+//! The message: its bytes as values, its bodies, and the connection. Heads become values here, bodies in [`body`](crate::body).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use portcullis_http::body::overrides_url;
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::{Decimal, Span, Variable, percent_decode};
+
+use crate::body::{RequestBody, parse_query, read_elsewhere};
+use crate::plan::Plan;
+use crate::settings::Settings;
+use crate::transaction::{Connection, RequestLine};
+use crate::{Class, login};
 use portcullis_values::Values;
 
-use crate::body::{parse_query, read_elsewhere};
-use crate::transaction::{Connection, RequestLine, Transaction};
-use crate::{Class, login};
+/// What a transaction knows of the request and the response. Rules read it; they change it only through `ctl` and `@rsub`.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// Every value, and every text that rules make of them.
+    pub(crate) store: Box<Values>,
+    pub(crate) body: RequestBody,
+    pub(crate) response_body: Vec<u8>,
+    /// Its media type is one of `SecResponseBodyMimeType`.
+    pub(crate) response_inspectable: bool,
+    pub(crate) client_port: u16,
+    pub(crate) server: SocketAddr,
+    pub(crate) epoch_seconds: i64,
+    pub(crate) utc_offset_seconds: i32,
+    pub(crate) elapsed_us: u64,
+    path_unescaped: bool,
+}
 
-impl Transaction {
-    pub(crate) fn ingest_connection(&mut self, connection: &Connection) {
+impl Message {
+    /// An empty message on `connection`.
+    pub(crate) fn new(plan: &Plan, store: Box<Values>, connection: &Connection) -> Message {
+        let mut message = Message {
+            store,
+            body: RequestBody::new(plan.settings.audit.reachable.request_body),
+            response_body: Vec::new(),
+            response_inspectable: false,
+            client_port: connection.client.port(),
+            server: connection.server,
+            epoch_seconds: connection.epoch_seconds,
+            utc_offset_seconds: connection.utc_offset_seconds,
+            elapsed_us: 0,
+            path_unescaped: false,
+        };
+        if plan.searches_xml {
+            message.body.make_tree();
+        }
+        message.ingest_connection(plan, connection);
+        message
+    }
+
+    /// Bytes of memory for values, forms and bodies, about.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.store.held_bytes() + self.body.held_bytes() + self.response_body.capacity()
+    }
+
+    fn ingest_connection(&mut self, plan: &Plan, connection: &Connection) {
         let store = &mut self.store;
         let client = push_address(store, connection.client.ip());
         for variable in [Variable::RemoteAddr, Variable::RemoteHost, Variable::UseragentIp] {
@@ -20,7 +65,7 @@ impl Transaction {
         }
         store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
         // Few rules look at these; where none does that the prefilter asks beforehand, they are worked out for whoever asks.
-        let readers = &self.plan.prefilter.readers;
+        let readers = &plan.prefilter.readers;
         if readers.reads(Variable::ServerAddr) {
             let server = push_address(store, connection.server.ip());
             store.set_scalar_span(Variable::ServerAddr, server);
@@ -36,12 +81,12 @@ impl Transaction {
 
     pub(crate) fn ingest_request_head<'a>(
         &mut self,
+        settings: &Settings,
         line: RequestLine<'_>,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) {
-        self.ingest_request_line(line);
+        self.ingest_request_line(settings, line);
         let mut urls = Vec::new();
-        let settings = &self.plan.settings;
         let store = &mut self.store;
         for (name, value) in headers {
             store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
@@ -84,7 +129,7 @@ impl Transaction {
         self.body.choose_processor();
     }
 
-    fn ingest_request_line(&mut self, line: RequestLine<'_>) {
+    fn ingest_request_line(&mut self, settings: &Settings, line: RequestLine<'_>) {
         let store = &mut self.store;
         // As a rule the rest is part of the line, one blank between, and need not be kept again.
         let whole = store.push(line.line);
@@ -105,9 +150,9 @@ impl Transaction {
         store.set_scalar_span(Variable::PathInfo, within(parts.path));
         if let Some(query) = parts.query {
             store.set_scalar_span(Variable::QueryString, within(query));
-            parse_query(query.of(line.target), within(query), &self.plan.settings, store);
+            parse_query(query.of(line.target), within(query), settings, store);
         }
-        if self.plan.settings.modsecurity3 {
+        if settings.modsecurity3 {
             self.unescape_target(line.target, parts.uri);
         }
     }
@@ -156,6 +201,7 @@ impl Transaction {
 
     pub(crate) fn ingest_response_head<'a>(
         &mut self,
+        settings: &Settings,
         protocol: &[u8],
         status: u16,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
@@ -167,7 +213,7 @@ impl Transaction {
         let status = store.push(&Decimal::new(status.into()));
         store.set_scalar_span(Variable::ResponseStatus, status);
         store.set_scalar_span(Variable::StatusLine, Span { start: line.start, end: status.end });
-        let inspected = &self.plan.settings.response_body_mime_types;
+        let inspected = &settings.response_body_mime_types;
         self.response_inspectable = inspected.iter().any(|mime| mime == b"null" || mime == b"(null)");
         for (name, value) in headers {
             store.add_pair(Class::ResponseHeaders, Class::ResponseHeadersNames, name, value);

@@ -131,11 +131,6 @@ impl TxStore {
         }
     }
 
-    /// Forgets which texts were put among the transaction's bytes.
-    pub(crate) fn forget_shown(&mut self) {
-        self.shown.clear();
-    }
-
     /// As [`TxStore::set_slot`], but the value counts as new: rules that go over all keys see it last.
     pub(crate) fn renew_slot(&mut self, slot: TxSlot, value: TxValue) {
         let Some(place) = self.slots.get_mut(slot.0 as usize) else { return };

@@ -1,0 +1,308 @@
+//! Rules in order: which steps of a phase run, and how.
+//!
+//! [`Execution`] borrows the parts of a transaction and walks the steps of a phase. What a step does was settled when the
+//! plan was made ([`StepKind`]); here is one `match` over it. The general way is in [`rule`] and [`link`], what a match
+//! does in [`matched`].
+
+mod decide;
+mod link;
+mod matched;
+mod rule;
+
+use std::sync::Arc;
+
+use portcullis_types::Phase;
+
+use crate::collect::Item;
+use crate::journal::Journal;
+use crate::message::Message;
+use crate::outside::{Outside, Place, Progress};
+use crate::patterns::Patterns;
+use crate::plan::{Outcome, Plan, RuleIndex};
+use crate::prefilter::{Memo, PrefilterState, Scan};
+use crate::strategy::{StepKind, Strategies};
+use crate::trace::NotRun;
+use crate::tx::TxMachine;
+use crate::vars::Vars;
+use crate::{Judge, RuleEngine};
+
+pub(crate) use link::LinkAt;
+pub(crate) use matched::Matched;
+
+/// Runs the rules of a plan on a transaction. It borrows what they read and change for as long as a phase runs.
+pub(crate) struct Execution<'t> {
+    pub(crate) plan: &'t Plan,
+    /// The same; what is remembered of it holds it.
+    pub(super) shared_plan: &'t Arc<Plan>,
+    pub(crate) message: &'t mut Message,
+    pub(crate) vars: &'t mut Vars,
+    pub(crate) journal: &'t mut Journal,
+    pub(crate) run: &'t mut Run,
+}
+
+/// Where the rules are, and their buffers: what an [`Execution`] keeps from phase to phase.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) phase: Phase,
+    /// The strategies that the plan and the caller permit.
+    pub(crate) permitted: Strategies,
+    /// Those that hold now; see [`Execution::choose_strategies`].
+    pub(crate) strategies: Strategies,
+    pub(crate) current_rule: Option<RuleIndex>,
+    /// The rule that runs has interrupted or allowed: its other values are not looked at.
+    pub(crate) rule_ended: bool,
+    /// Phase 5 has begun.
+    pub(crate) logged: bool,
+    pub(crate) outside: Outside,
+    pub(crate) patterns: Patterns,
+    /// Asked before a rule interrupts.
+    pub(crate) judge: Option<Arc<dyn Judge>>,
+    /// Boxed, to keep moving a transaction cheap.
+    pub(crate) prefilter_state: Option<Box<PrefilterState>>,
+    pub(crate) memo: Option<Memo>,
+    pub(crate) items: Vec<Item>,
+    pub(crate) argument: Vec<u8>,
+    pub(crate) expansion: Vec<u8>,
+}
+
+impl Default for Run {
+    fn default() -> Run {
+        Run {
+            phase: Phase::RequestHeaders,
+            permitted: Strategies::ALL,
+            strategies: Strategies::NONE,
+            current_rule: None,
+            rule_ended: false,
+            logged: false,
+            outside: Outside::default(),
+            patterns: Patterns::default(),
+            judge: None,
+            prefilter_state: None,
+            memo: None,
+            items: Vec::new(),
+            argument: Vec::new(),
+            expansion: Vec::new(),
+        }
+    }
+}
+
+impl Run {
+    /// Memory above this is given back between transactions.
+    const KEPT_ITEMS_MAX: usize = 4_096;
+    const KEPT_TEXT_BYTES_MAX: usize = 64 << 10;
+
+    /// New buffers that remember what the prefilter finds in `memo`.
+    pub(crate) fn sharing(memo: &Memo) -> Run {
+        Run { memo: Some(memo.clone()), ..Run::default() }
+    }
+
+    /// Begins a transaction.
+    pub(crate) fn reset(&mut self, plan: &Plan, keeps_quiet: bool) {
+        self.permitted = plan.strategies;
+        self.patterns = Patterns::new(&plan.settings);
+        self.prefilter_state.get_or_insert_default().reset(&plan.prefilter, keeps_quiet);
+    }
+
+    /// Forgets the transaction, keeping reasonable buffers.
+    pub(crate) fn clear(&mut self) {
+        let (prefilter_state, memo) = (self.prefilter_state.take(), self.memo.take());
+        let [mut argument, mut expansion] = [&mut self.argument, &mut self.expansion].map(std::mem::take);
+        let mut items = std::mem::take(&mut self.items);
+        items.clear();
+        items.shrink_to(Self::KEPT_ITEMS_MAX);
+        for text in [&mut argument, &mut expansion] {
+            text.clear();
+            text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
+        }
+        *self = Run { prefilter_state, memo, items, argument, expansion, ..Run::default() };
+    }
+}
+
+impl Execution<'_> {
+    /// Runs the rules of `phase`; an interruption ends the transaction.
+    pub(crate) fn run_phase(&mut self, phase: Phase) -> Progress {
+        self.run.outside.abandon();
+        self.run.phase = phase;
+        if self.vars.ctl.rule_engine == RuleEngine::Off || self.vars.ctl.is_allowed(phase) {
+            return Progress::Done(None);
+        }
+        self.choose_strategies();
+        if self.run.strategies.has(Strategies::PREFILTER) {
+            self.scan();
+        }
+        self.run_steps(Place::default())
+    }
+
+    /// Finds out which rules of the phase the values that are new could match.
+    fn scan(&mut self) {
+        let Run { phase, strategies, prefilter_state, memo, patterns, .. } = &mut *self.run;
+        let prefilter_state = prefilter_state.get_or_insert_default();
+        let memo = strategies.has(Strategies::MEMO).then(|| &*memo.get_or_insert_default());
+        let mut scan = Scan::new(self.plan, &mut self.message.store, patterns, prefilter_state);
+        scan.run(*phase, memo.map(|memo| (memo, self.shared_plan)));
+        if let Some(error) = patterns.take_error() {
+            self.note_pattern_error(error);
+            self.run.patterns.work().reserve();
+        }
+    }
+
+    /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.
+    pub(crate) fn run_steps(&mut self, mut place: Place) -> Progress {
+        let plan = self.plan;
+        let steps = &plan.steps[usize::from(self.run.phase.number()) - 1];
+        let mut at = place.step;
+        loop {
+            let from = std::mem::take(&mut place);
+            if !from.resumed {
+                let Some(next) = self.next_step(at) else { break };
+                at = next;
+            }
+            let Some(step) = steps.get(at) else { break };
+            if !from.resumed && self.vars.ctl.removed_rules.contains(step.rule.0) {
+                self.trace_switched_off(step.rule);
+                at += 1;
+                continue;
+            }
+            at += 1;
+            let kind = if from.resumed { StepKind::General } else { step.kind };
+            match self.run_kind(kind, step.rule) {
+                Shortcut::Block { end } => {
+                    at = end;
+                    continue;
+                }
+                Shortcut::Done { matches: false } => continue,
+                Shortcut::Done { matches: true } => {}
+                Shortcut::None => match self.run_rule(step.rule, from) {
+                    Outcome::NoMatch => continue,
+                    Outcome::Ask { link } => {
+                        return self.run.outside.pause(Place { step: at - 1, link, resumed: true });
+                    }
+                    Outcome::Match => {
+                        if let Some(progress) = self.end_of_phase() {
+                            self.trace_not_run(&steps[at..], NotRun::Ended(step.rule));
+                            return progress;
+                        }
+                    }
+                },
+            }
+            if step.skip_to != u32::MAX {
+                self.trace_not_run(&steps[at..step.skip_to as usize], NotRun::Skipped(step.rule));
+                at = step.skip_to as usize;
+            }
+        }
+        Progress::Done(None)
+    }
+
+    /// How the phase ends, if the rule that has just matched ends it.
+    fn end_of_phase(&self) -> Option<Progress> {
+        if self.journal.interruption.is_some() && self.run.phase != Phase::Logging {
+            return Some(Progress::Done(self.journal.interruption.clone()));
+        }
+        // Whatever its scope, an allow ends the phase it is given in.
+        let is_over = self.vars.ctl.rule_engine == RuleEngine::Off || self.run.rule_ended;
+        is_over.then_some(Progress::Done(None))
+    }
+
+    /// The first step at `from` or behind it that has to run.
+    fn next_step(&self, from: usize) -> Option<usize> {
+        match &self.run.prefilter_state {
+            Some(prefilter_state) if self.run.strategies.has(Strategies::PREFILTER) => {
+                prefilter_state.next(self.run.phase, from)
+            }
+            _ => Some(from),
+        }
+    }
+
+    /// Runs a step the way that its kind says, if the strategies allow that.
+    #[inline]
+    fn run_kind(&mut self, kind: StepKind, rule: RuleIndex) -> Shortcut {
+        let allowed = self.run.strategies;
+        match kind {
+            StepKind::TxBlock(block) => {
+                if allowed.has(Strategies::TX_BLOCKS)
+                    && let Some(end) = self.run_tx_block(block)
+                {
+                    return Shortcut::Block { end };
+                }
+                self.run_tx_rule(rule)
+            }
+            StepKind::Tx => self.run_tx_rule(rule),
+            StepKind::Decided if allowed.has(Strategies::DECIDED) => {
+                self.run_decided(rule);
+                Shortcut::Done { matches: true }
+            }
+            StepKind::OnProcessor(processors) if allowed.has(Strategies::DECIDED) => {
+                let matches = processors.has(self.message.body.processor());
+                if matches {
+                    self.run_decided(rule);
+                }
+                Shortcut::Done { matches }
+            }
+            StepKind::CaptureOnly(candidate)
+                if allowed.has(Strategies::CAPTURE_ONLY) && !self.has_matched(candidate) =>
+            {
+                self.capture_last(rule);
+                Shortcut::Done { matches: false }
+            }
+            StepKind::Decided | StepKind::OnProcessor(_) | StepKind::CaptureOnly(_) | StepKind::General => {
+                Shortcut::None
+            }
+        }
+    }
+
+    /// Takes over what a block comes to, if that holds here; the step to go on at.
+    fn run_tx_block(&mut self, block: u32) -> Option<usize> {
+        let block = self.plan.tx_blocks.block(block)?;
+        let (word, others) = block.others;
+        let runs = self.run.prefilter_state.as_deref()?.runs(self.run.phase, word);
+        (runs & others == 0 && block.run(&mut self.tx_machine())).then_some(block.end)
+    }
+
+    fn run_tx_rule(&mut self, index: RuleIndex) -> Shortcut {
+        let rules = &self.plan.tx_rules;
+        let rule = rules.of(index).filter(|_| self.run.strategies.has(Strategies::TX_RULES));
+        let Some(rule) = rule else { return Shortcut::None };
+        let mut machine = self.tx_machine();
+        let Some(matches) = machine.holds(&rule.test) else { return Shortcut::None };
+        if matches {
+            rules.ops_of(rule).iter().for_each(|op| machine.apply(op, rules.texts()));
+        }
+        Shortcut::Done { matches }
+    }
+
+    /// The actions of a silent rule with one link.
+    fn run_decided(&mut self, rule: RuleIndex) {
+        let plan = self.plan;
+        self.run_acts(&plan.links[plan.rule(rule).first_link as usize].acts);
+    }
+
+    /// True if the prefilter has found that this candidate matches.
+    fn has_matched(&self, candidate: u32) -> bool {
+        self.run
+            .prefilter_state
+            .as_deref()
+            .is_none_or(|prefilter_state| prefilter_state.has_matched(candidate))
+    }
+
+    /// What instructions on `TX` work with.
+    pub(crate) fn tx_machine(&mut self) -> TxMachine<'_> {
+        let Execution { message, vars, journal, .. } = self;
+        TxMachine { tx: &mut vars.tx, bytes: message.store.texts_mut(), changes: &mut journal.changes }
+    }
+}
+
+/// What became of a step that did not run the general way.
+enum Shortcut {
+    /// It has to run that way.
+    None,
+    /// A block ran in its place.
+    Block {
+        /// Where the phase goes on.
+        end: usize,
+    },
+    /// It is done.
+    Done {
+        /// The rule matches.
+        matches: bool,
+    },
+}
