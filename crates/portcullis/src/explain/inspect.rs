@@ -33,35 +33,71 @@ pub struct Exchange<'a> {
     pub dns: &'a [(String, Ipv4Addr)],
 }
 
-/// Runs the request phases, those of the response if there is one, and the logging phase.
+/// Runs the request phases, those of the response if there is one, and the logging phase: once as a server would, and once
+/// with every rule in full, which is what is told.
 pub fn explain(
     policy: &Policy,
     plan: Arc<Plan>,
     exchange: Exchange<'_>,
     watched: Option<RuleIndex>,
 ) -> Explanation {
-    let Exchange { request: file, response, client, dns } = exchange;
-    // Whoever has the request may see what is in it.
-    let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
-    let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
-    let inspector = Arc::new(SharedDetectors::default().attach(inspector, policy));
+    let mut detectors = SharedDetectors::default();
+    // Each with collections of its own: what one run counts is nothing to the other.
+    let mut new_inspector = || {
+        // Whoever has the request may see what is in it.
+        let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
+        let inspector = Inspector::new(Arc::clone(&plan), Arc::new(redactor), Arc::new(Store::default()));
+        Arc::new(detectors.attach(inspector, policy))
+    };
+    let mut served = begin(&new_inspector(), &exchange);
+    show(&mut served, &exchange);
+    let step = served.inspection.logging(Duration::ZERO);
+    served.settle(step);
+    let inspector = new_inspector();
+    let mut run = begin(&inspector, &exchange);
+    run.notes.extend(exchange.request.notes.iter().cloned());
+    run.inspection.keep_trace(watched);
+    let ends = show(&mut run, &exchange);
+    let mut explanation = finish(run, &inspector, policy, ends, watched);
+    let served = rules_with_a_say(&inspector, &served.inspection);
+    let told: Vec<u32> =
+        explanation.matches.iter().filter(|found| found.logged).map(|found| found.rule_id).collect();
+    if served != told {
+        explanation.notes.push(format!(
+            "a server would have seen other rules match ({served:?}): what is told here was not cut off by its allowance of \
+             work; if the request is small, please report this as a bug"
+        ));
+    }
+    explanation
+}
+
+/// The rules whose matches are logged, in order.
+fn rules_with_a_say(inspector: &Inspector, inspection: &Inspection) -> Vec<u32> {
+    let matches = inspection.transaction().matches().iter().filter(|found| found.log);
+    matches.map(|found| inspector.plan().rule(found.rule).id.0).collect()
+}
+
+fn begin<'a>(inspector: &Arc<Inspector>, exchange: &Exchange<'a>) -> Run<'a> {
     let names = PolicyNames { site: "explain".into(), route: "/".into(), generation: 0 };
     let now = portcullis_event::Timestamp::from(std::time::SystemTime::now()).epoch_millis();
     let offset = LocalTime::of_process().utc_offset_seconds((now / 1000) as i64);
-    let connection = in_process::connection(client, now, offset);
-    let mut run = Run::new(inspector.begin(&names, connection, Box::default()), dns);
-    run.notes = file.notes;
-    run.inspection.keep_trace(watched);
-    let (head, refusal) = in_process::parse(&file.bytes);
-    let body = file.bytes.get(head.received_len()..).unwrap_or_default();
+    let connection = in_process::connection(exchange.client, now, offset);
+    Run::new(inspector.begin(&names, connection, Box::default()), exchange.dns)
+}
+
+/// Shows the messages to the inspection, all phases but the last.
+fn show<'e>(run: &mut Run<'_>, exchange: &'e Exchange<'_>) -> Ends<'e> {
+    let bytes = &exchange.request.bytes;
+    let (head, refusal) = in_process::parse(bytes);
+    let body = bytes.get(head.received_len()..).unwrap_or_default();
     let step = run.phases(&head, refusal, body);
-    let rejection = rejection(&run, &step);
+    let rejection = rejection(run, &step);
     let passes = step == Step::Continue && refusal.is_none() && rejection.is_none();
-    let response = match response {
+    let response = match &exchange.response {
         Some((answer, file)) if passes => {
             run.notes.extend(file.notes.iter().map(|note| format!("response: {note}")));
             let body = file.bytes.get(answer.received_len()..).unwrap_or_default();
-            run.response_phases(head.method(), &answer, body);
+            run.response_phases(head.method(), answer, body);
             Some(answer)
         }
         Some(_) => {
@@ -70,8 +106,7 @@ pub fn explain(
         }
         None => None,
     };
-    let ends = Ends { head: &head, refusal, rejection, response: response.as_ref() };
-    finish(run, &inspector, policy, ends, watched)
+    Ends { head, refusal, rejection, response }
 }
 
 /// What the proxy answers by itself, if it does.
@@ -89,7 +124,7 @@ const BODY_OVER_LIMIT: (u16, &str) = (413, "The request body is larger than this
 
 /// What the messages came to.
 struct Ends<'a> {
-    head: &'a RequestHead,
+    head: RequestHead,
     refusal: Option<Refusal>,
     rejection: Option<Rejection>,
     response: Option<&'a ResponseHead>,
