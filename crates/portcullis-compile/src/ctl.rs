@@ -45,7 +45,8 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft<'_>], plan: &mut Plan) -> Result<A
         Ctl::RequestBodyLimit(bytes) => Ok(Act::RequestBodyLimit(*bytes)),
         Ctl::ResponseBodyAccess(on) => Ok(Act::ResponseBodyAccess(*on)),
         Ctl::ResponseBodyLimit(bytes) => Ok(Act::ResponseBodyLimit(*bytes)),
-        // It has a text to be taken apart (`Lowering::rate_limit`), and the others are refused before this (`refusal`).
+        // It has a text to be taken apart (`Lowering::rate_limit`), and the others are refused before this
+        // (`refusal`).
         Ctl::RateLimit { .. }
         | Ctl::AuditEngine(_)
         | Ctl::AuditLogParts(_)

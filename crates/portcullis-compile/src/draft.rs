@@ -40,7 +40,8 @@ pub(crate) enum Entry<'a> {
 
 /// Reads the directives of `document`; settings are left to the caller.
 ///
-/// `defaults_by_phase`: a `SecDefaultAction` counts for rules of the phase it names only, as in libmodsecurity.
+/// `defaults_by_phase`: a `SecDefaultAction` counts for rules of the phase it names only, as in
+/// libmodsecurity.
 pub(crate) fn drafts<'a>(
     document: &'a Document,
     defaults_by_phase: bool,
@@ -69,8 +70,8 @@ pub(crate) fn drafts<'a>(
 
 struct Reader<'a, 'd> {
     entries: Vec<Entry<'a>>,
-    /// The last `SecDefaultAction`. In ModSecurity 2 there is one, whatever phase it names, and it is the first here; in
-    /// libmodsecurity there is one for each phase.
+    /// The last `SecDefaultAction`. In ModSecurity 2 there is one, whatever phase it names, and it is the
+    /// first here; in libmodsecurity there is one for each phase.
     defaults: [&'a [Spanned<Action>]; 5],
     defaults_by_phase: bool,
     /// The newest rule waits for its next link.
@@ -112,7 +113,8 @@ impl<'a> Reader<'a, '_> {
         self.add(rule.condition.as_ref().map(Cow::Borrowed), &rule.actions, span);
     }
 
-    /// `SecRuleScript`: a rule that never matches. ModSecurity 2 wants no id of it; without one nobody can speak of it.
+    /// `SecRuleScript`: a rule that never matches. ModSecurity 2 wants no id of it; without one nobody can
+    /// speak of it.
     fn script(&mut self, actions: &'a [Spanned<Action>], span: SourceSpan) {
         let is_rule = has(actions, |action| matches!(action, Action::Id(_)));
         if is_rule || self.chain_open || self.chain_refused {
@@ -165,7 +167,8 @@ impl<'a> Reader<'a, '_> {
         self.chain_open = chained;
     }
 
-    /// A rule was left out for a mistake, which has been told; `chain`: the next one is a link of the same chain.
+    /// A rule was left out for a mistake, which has been told; `chain`: the next one is a link of the same
+    /// chain.
     fn refused(&mut self, chain: bool) {
         match self.chain_open {
             true => self.chain_open = chain,
@@ -388,8 +391,8 @@ fn action_condition(targets: &[Spanned<Target>], span: SourceSpan) -> Option<Con
     Some(Condition { targets, operator: Spanned { node: always, span } })
 }
 
-/// Follows `update_rule_target_ex`: with `replaced`, the targets take the place of one that is there; without, those
-/// that are not there yet are added.
+/// Follows `update_rule_target_ex`: with `replaced`, the targets take the place of one that is there;
+/// without, those that are not there yet are added.
 fn update_condition(
     condition: &mut Condition,
     targets: &[Spanned<Target>],

@@ -1,18 +1,19 @@
 //! Constant folding: rules that no request can reach or match leave the steps of the plan.
 //!
-//! Rule sets are full of rules on settings: `SecRule TX:PARANOIA_LEVEL "@lt 2" "...,skipAfter:END"`. What those `TX`
-//! keys hold is known at load time wherever only unconditional rules have set them. This module follows the rules in
-//! the order in which they run and keeps, for every `TX` key, the one value that it can have there, or that there are
-//! several. A rule behind a skip that is always taken, or whose condition is always false, is *dead*; one whose condition is
-//! always true is *certain*. Where an operator's
-//! argument has macros, `@within %{tx.allowed_methods}`, and they stand for one text only, that text takes their place.
+//! Rule sets are full of rules on settings: `SecRule TX:PARANOIA_LEVEL "@lt 2" "...,skipAfter:END"`. What
+//! those `TX` keys hold is known at load time wherever only unconditional rules have set them. This module
+//! follows the rules in the order in which they run and keeps, for every `TX` key, the one value that it can
+//! have there, or that there are several. A rule behind a skip that is always taken, or whose condition is
+//! always false, is *dead*; one whose condition is always true is *certain*. Where an operator's argument has
+//! macros, `@within %{tx.allowed_methods}`, and they stand for one text only, that text takes their place.
 //!
 //! What keeps the answer on the safe side:
 //! * After a conditional rule a key may have its old or its new value; after additions, any.
-//! * A later phase may begin after any earlier one, and after any rule that can interrupt or allow; the logging phase
-//!   also without any other.
-//! * `ctl:ruleRemove...` can take the rules away that set a key or that skip. A rule counts as dead only if it is dead
-//!   even when every such set that it is not in itself is in force from its first possible moment on.
+//! * A later phase may begin after any earlier one, and after any rule that can interrupt or allow; the
+//!   logging phase also without any other.
+//! * `ctl:ruleRemove...` can take the rules away that set a key or that skip. A rule counts as dead only if
+//!   it is dead even when every such set that it is not in itself is in force from its first possible moment
+//!   on.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -26,7 +27,8 @@ use portcullis_types::Variable;
 /// Position of the logging phase in [`Plan::steps`].
 const LOGGING: usize = 4;
 
-/// Takes dead rules out of the steps of `plan` and notes them in `plan.dead`; puts known texts in the place of macros.
+/// Takes dead rules out of the steps of `plan` and notes them in `plan.dead`; puts known texts in the place
+/// of macros.
 pub(crate) fn fold(plan: &mut Plan) {
     let activations = activations(plan);
     let mut scenarios: HashMap<Vec<u32>, Findings> = HashMap::new();

@@ -4,9 +4,10 @@
 //! Document --> drafts (chains closed, defaults merged, updates applied) --> lowered rules --> Plan
 //! ```
 //!
-//! [`compile`] resolves everything that does not depend on a request: default actions, `block`, chains, markers,
-//! removals and updates, macros, TX keys, data files, regexes, the rule sets of `ctl:` actions. It reports every
-//! mistake it finds; a document with an error gives no plan, so a rule is never dropped silently.
+//! [`compile`] resolves everything that does not depend on a request: default actions, `block`, chains,
+//! markers, removals and updates, macros, TX keys, data files, regexes, the rule sets of `ctl:` actions. It
+//! reports every mistake it finds; a document with an error gives no plan, so a rule is never dropped
+//! silently.
 
 mod audit;
 mod collections;

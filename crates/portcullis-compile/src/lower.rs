@@ -141,7 +141,8 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    /// `SecUnicodeMapFile`, the last one, with the code page that it or `SecUnicodeCodePage` names; looked for beside the file that names it.
+    /// `SecUnicodeMapFile`, the last one, with the code page that it or `SecUnicodeCodePage` names; looked
+    /// for beside the file that names it.
     fn unicode_map(&mut self, document: &Document, files: &dyn Files) {
         let wanted = document.directives.iter().rev().find_map(|directive| match directive.node {
             Directive::Setting(Setting::UnicodeCodePage(page)) => Some(page),
@@ -233,8 +234,8 @@ impl Lowering<'_> {
         self.resolve_skips(entries, &markers);
     }
 
-    /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase. `skip`: so many
-    /// rules further on in the phase.
+    /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase. `skip`:
+    /// so many rules further on in the phase.
     fn resolve_skips(&mut self, entries: &[Entry<'_>], markers: &[(usize, &[u8], [usize; 5])]) {
         let mut next = [0; 5];
         for (order, entry) in entries.iter().enumerate() {
@@ -610,8 +611,8 @@ fn is_disruptive(action: &Action) -> bool {
     )
 }
 
-/// `log` and `auditlog` after all words for and against them; without any, both. `nolog` takes both away, and `log` gives only
-/// itself back (`msre_action_log_init`).
+/// `log` and `auditlog` after all words for and against them; without any, both. `nolog` takes both away, and
+/// `log` gives only itself back (`msre_action_log_init`).
 fn logging(defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> (bool, bool) {
     let (mut log, mut audit) = (true, true);
     for action in defaults.iter().chain(own) {

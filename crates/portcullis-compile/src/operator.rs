@@ -56,7 +56,8 @@ impl<'a> Operators<'a> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// True, once, if the last operator is one that this engine cannot carry out: neither it nor its negation matches.
+    /// True, once, if the last operator is one that this engine cannot carry out: neither it nor its negation
+    /// matches.
     pub(crate) fn take_in_vain(&mut self) -> bool {
         std::mem::take(&mut self.vain)
     }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use portcullis_match::{Facts, Pcre, RegexError, RegexFlags, WordSet};
 use portcullis_types::TextHash;
 
-/// Compiled patterns and word lists by their text. They are most of a plan's memory and of the time to make it, and
-/// never change; whoever compiles several rule sets, or one of them again, passes the same `Patterns` each time, and
-/// equal ones exist once. What no plan uses any longer is forgotten at the next compilation.
+/// Compiled patterns and word lists by their text. They are most of a plan's memory and of the time to make
+/// it, and never change; whoever compiles several rule sets, or one of them again, passes the same `Patterns`
+/// each time, and equal ones exist once. What no plan uses any longer is forgotten at the next compilation.
 ///
-/// What an earlier run of the program learned of them can be given with [`Patterns::remembering`], and what there is to
-/// remember taken with [`Patterns::used`].
+/// What an earlier run of the program learned of them can be given with [`Patterns::remembering`], and what
+/// there is to remember taken with [`Patterns::used`].
 #[derive(Debug, Default)]
 pub struct Patterns {
     regexes: Mutex<Known<RegexKey, Pcre>>,

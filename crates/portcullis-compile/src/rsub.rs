@@ -69,8 +69,8 @@ fn part(bytes: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
     (bytes, None)
 }
 
-/// As `parse_pm_content`: blanks at the start go, quotes around the whole go, `|41 42|` are bytes in hex, and a
-/// backslash takes the meaning from the next byte. Before a digit it stays: that is a group.
+/// As `parse_pm_content`: blanks at the start go, quotes around the whole go, `|41 42|` are bytes in hex, and
+/// a backslash takes the meaning from the next byte. Before a digit it stays: that is a group.
 fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(text);

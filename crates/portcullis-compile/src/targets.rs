@@ -14,7 +14,8 @@ use crate::xpath::{self, Namespaces};
 /// An error of one target: message and hint.
 pub(crate) type TargetError = (String, Option<String>);
 
-/// `Ok` if the engine fills `variable`, or if it is one of ModSecurity 2 that has no value here: then `Some` warning.
+/// `Ok` if the engine fills `variable`, or if it is one of ModSecurity 2 that has no value here: then `Some`
+/// warning.
 pub(crate) fn supported(variable: Variable) -> Result<Option<TargetError>, TargetError> {
     match standing::variable(variable) {
         Standing::Vain(refusal) => Ok(Some((
@@ -31,8 +32,8 @@ pub(crate) fn supported(variable: Variable) -> Result<Option<TargetError>, Targe
 
 /// Adds `targets` to `list`: values and counts to its include list, `!` to its exclude list.
 ///
-/// `spaces`: the prefixes that the rule gives to XPath expressions. `far`: an exclusion takes away wherever it stands, as
-/// in libmodsecurity.
+/// `spaces`: the prefixes that the rule gives to XPath expressions. `far`: an exclusion takes away wherever
+/// it stands, as in libmodsecurity.
 pub(crate) fn add(
     list: &mut TargetList,
     target: &ast::Target,

@@ -11,8 +11,8 @@ pub(crate) struct MacroError {
     pub(crate) hint: Option<String>,
 }
 
-/// Takes `text` apart. An opening `%{` without its `}` is ordinary text, as in ModSecurity; a macro without a meaning is
-/// nothing, as there, and `names` remembers to tell.
+/// Takes `text` apart. An opening `%{` without its `}` is ordinary text, as in ModSecurity; a macro without a
+/// meaning is nothing, as there, and `names` remembers to tell.
 pub(crate) fn template(text: &[u8], names: &mut Names) -> Template {
     // Nearly always one.
     let mut parts = Vec::with_capacity(1);

@@ -1,4 +1,5 @@
-//! XPath expressions of targets: the location paths that rules use. Whatever else is an error that says where.
+//! XPath expressions of targets: the location paths that rules use. Whatever else is an error that says
+//! where.
 //!
 //! ```text
 //! path      = ("/" | "//") step { ("/" | "//") step }        several with | between them

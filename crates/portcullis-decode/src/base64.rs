@@ -1,17 +1,17 @@
 //! # `base64Decode`, `base64DecodeExt`, `base64Encode`
 //!
-//! `base64Decode` decodes up to the first byte that is not of the alphabet (`A-Z a-z 0-9 + /`), so an input without
-//! any becomes empty. Bits that do not fill a byte are dropped.
+//! `base64Decode` decodes up to the first byte that is not of the alphabet (`A-Z a-z 0-9 + /`), so an input
+//! without any becomes empty. Bits that do not fill a byte are dropped.
 //!
-//! `base64DecodeExt` is the forgiving one: bytes that are not of the alphabet are passed over, since decoders in
-//! applications do so and attackers put noise between the letters. A `=` where only one letter of a group of four
-//! was read makes the result empty, unless another `=` follows. ModSecurity 2 stops at a NUL byte; here and in
-//! ModSecurity 3 it is passed over like others.
+//! `base64DecodeExt` is the forgiving one: bytes that are not of the alphabet are passed over, since decoders
+//! in applications do so and attackers put noise between the letters. A `=` where only one letter of a group
+//! of four was read makes the result empty, unless another `=` follows. ModSecurity 2 stops at a NUL byte;
+//! here and in ModSecurity 3 it is passed over like others.
 //!
 //! `base64Encode` encodes with `=` at the end and without line breaks.
 //!
-//! Result: decoding at most three quarters of the input, encoding four thirds of it, rounded up to a multiple of four.
-//! Example: `U0VM.RUNU` becomes `SEL`, or `SELECT` with `base64DecodeExt`.
+//! Result: decoding at most three quarters of the input, encoding four thirds of it, rounded up to a multiple
+//! of four. Example: `U0VM.RUNU` becomes `SEL`, or `SELECT` with `base64DecodeExt`.
 
 /// 0 to 63, or [`OTHER`].
 static VALUES: [u8; 256] = {
@@ -24,7 +24,8 @@ static VALUES: [u8; 256] = {
     values
 };
 const OTHER: u8 = 255;
-/// The same, with a bit for what is no letter that four letters together do not reach, wherever among them it stands.
+/// The same, with a bit for what is no letter that four letters together do not reach, wherever among them it
+/// stands.
 static WIDE: [u64; 256] = {
     let mut wide = [WIDE_OTHER; 256];
     let mut byte = 0;

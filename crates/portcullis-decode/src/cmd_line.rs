@@ -1,13 +1,14 @@
 //! # `cmdLine`
 //!
-//! Undoes the noise that shells ignore: drops `"`, `'`, `\` and `^`; turns each run of blanks, commas, semicolons,
-//! tabs and line ends into one blank; drops a blank before `/` and `(`; turns letters into lower case.
+//! Undoes the noise that shells ignore: drops `"`, `'`, `\` and `^`; turns each run of blanks, commas,
+//! semicolons, tabs and line ends into one blank; drops a blank before `/` and `(`; turns letters into lower
+//! case.
 //!
 //! Result: at most as long as the input. Not idempotent: dropping a backslash may bring two blanks together.
 //! Example: `C^at  "/e\tc` becomes `cat/etc`.
 //!
-//! ModSecurity 2 stops at a NUL byte, so that what stands behind one escapes its rules; here and in ModSecurity 3 a
-//! NUL is a byte like others.
+//! ModSecurity 2 stops at a NUL byte, so that what stands behind one escapes its rules; here and in
+//! ModSecurity 3 a NUL is a byte like others.
 
 use crate::scan::Table;
 use portcullis_types::ByteSet;
@@ -91,8 +92,9 @@ struct Block {
 const YES: u8 = 0xff;
 
 impl Block {
-    /// `None` if one of the bytes is dropped. Of a run of blanks the last one stays, unless what follows takes it away: the next byte tells.
-    /// Written, and kept out of its caller, so that the compiler makes vector code of it.
+    /// `None` if one of the bytes is dropped. Of a run of blanks the last one stays, unless what follows
+    /// takes it away: the next byte tells. Written, and kept out of its caller, so that the compiler makes
+    /// vector code of it.
     #[inline(never)]
     fn of(window: &[u8; BLOCK + 1]) -> Option<Block> {
         let is = |yes: bool| if yes { YES } else { 0 };
@@ -113,7 +115,8 @@ impl Block {
         (u128::from_le_bytes(dropped) == 0).then_some(block)
     }
 
-    /// Writes what stays, with anything behind it, and returns how many bytes stay. Those that go are few, or none.
+    /// Writes what stays, with anything behind it, and returns how many bytes stay. Those that go are few, or
+    /// none.
     #[inline]
     fn write(&self, out: &mut [u8]) -> usize {
         let (mut text, mut gone) = (u128::from_le_bytes(self.made), u128::from_le_bytes(self.gone));

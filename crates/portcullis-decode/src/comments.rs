@@ -1,8 +1,9 @@
 //! # `removeComments`, `removeCommentsChar`, `replaceComments`
 //!
-//! `removeComments` drops `/* ... */` and `<!-- ... -->`, and everything from `--` or `#` on. As in ModSecurity the
-//! two kinds close each other, the byte behind a comment is copied unseen (so a comment that follows at once is not
-//! found; at the end of the input a NUL is written for it), and a comment that never ends leaves a blank.
+//! `removeComments` drops `/* ... */` and `<!-- ... -->`, and everything from `--` or `#` on. As in
+//! ModSecurity the two kinds close each other, the byte behind a comment is copied unseen (so a comment that
+//! follows at once is not found; at the end of the input a NUL is written for it), and a comment that never
+//! ends leaves a blank.
 //!
 //! `removeCommentsChar` drops the marks only: `/*`, `*/`, `<!--`, `-->`, `--`, `#`.
 //!

@@ -1,8 +1,9 @@
 //! # `cssDecode`
 //!
-//! Decodes the escapes of CSS 2: a backslash with one to six hexadecimal digits stands for a character, of which the
-//! low byte is kept; full-width ASCII (FF01 to FF5E) becomes ASCII; one white space behind the digits belongs to the
-//! escape. A backslash before a line feed drops both; before another byte, or at the end, it is dropped alone.
+//! Decodes the escapes of CSS 2: a backslash with one to six hexadecimal digits stands for a character, of
+//! which the low byte is kept; full-width ASCII (FF01 to FF5E) becomes ASCII; one white space behind the
+//! digits belongs to the escape. A backslash before a line feed drops both; before another byte, or at the
+//! end, it is dropped alone.
 //!
 //! Result: at most as long as the input.
 //! Example: `ja\vas\63 ript\(` becomes `javascript(`.

@@ -1,7 +1,8 @@
 //! # `escapeSeqDecode`
 //!
-//! Decodes the escapes of ANSI C: `\a \b \f \n \r \t \v`, `\xHH`, `\OOO` (one to three octal digits, of which the low
-//! eight bits count). Before any other byte the backslash is dropped; at the end of the input it stays.
+//! Decodes the escapes of ANSI C: `\a \b \f \n \r \t \v`, `\xHH`, `\OOO` (one to three octal digits, of which
+//! the low eight bits count). Before any other byte the backslash is dropped; at the end of the input it
+//! stays.
 //!
 //! Result: at most as long as the input.
 //! Example: `\x73elect\040` becomes `select ` with a blank at its end.

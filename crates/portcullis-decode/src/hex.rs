@@ -1,13 +1,13 @@
 //! # `hexDecode`, `hexEncode`, `sqlHexDecode`
 //!
-//! `hexDecode` turns each two bytes into one. Like ModSecurity it does not ask whether they are hexadecimal digits:
-//! others give some byte. A last single digit is dropped.
+//! `hexDecode` turns each two bytes into one. Like ModSecurity it does not ask whether they are hexadecimal
+//! digits: others give some byte. A last single digit is dropped.
 //!
 //! `hexEncode` writes each byte as two lower-case digits.
 //!
-//! `sqlHexDecode` decodes the hexadecimal literals of SQL: `0x` (or `0X`) with at least one pair of digits behind it;
-//! as many pairs as follow are decoded. Other text stays. ModSecurity 2 stops at a NUL byte and overlooks a literal
-//! that touches the one before; ours follows ModSecurity 3, which does not.
+//! `sqlHexDecode` decodes the hexadecimal literals of SQL: `0x` (or `0X`) with at least one pair of digits
+//! behind it; as many pairs as follow are decoded. Other text stays. ModSecurity 2 stops at a NUL byte and
+//! overlooks a literal that touches the one before; ours follows ModSecurity 3, which does not.
 //!
 //! Result: `hexDecode` half the input, `hexEncode` twice, `sqlHexDecode` at most as long as the input.
 //! Example: `sqlHexDecode` turns `a=0x53514C` into `a=SQL`.

@@ -1,8 +1,8 @@
 //! # `htmlEntityDecode`
 //!
-//! Decodes `&#DD;`, `&#xHH;` (any number of digits, the low byte is kept) and the names `quot`, `amp`, `lt`, `gt`,
-//! `nbsp` (as `A0`) in any case. The semicolon may be missing. A name ends at the first byte that is neither an ASCII
-//! letter nor a digit, and other names stay as they are.
+//! Decodes `&#DD;`, `&#xHH;` (any number of digits, the low byte is kept) and the names `quot`, `amp`, `lt`,
+//! `gt`, `nbsp` (as `A0`) in any case. The semicolon may be missing. A name ends at the first byte that is
+//! neither an ASCII letter nor a digit, and other names stay as they are.
 //!
 //! Result: at most as long as the input.
 //! Example: `&lt;a href=&#106;&#x61vascript` becomes `<a href=javascript`.
@@ -10,7 +10,8 @@
 const NAMES: [(&[u8], u8); 5] =
     [(b"quot", b'"'), (b"amp", b'&'), (b"lt", b'<'), (b"gt", b'>'), (b"nbsp", 0xa0)];
 
-/// True if `htmlEntityDecode` changes this text. A query is full of ampersands, of which hardly any begins an entity.
+/// True if `htmlEntityDecode` changes this text. A query is full of ampersands, of which hardly any begins an
+/// entity.
 pub fn has_html_entity(text: &[u8]) -> bool {
     memchr::memchr_iter(b'&', text).any(|at| entity(&text[at + 1..]).is_some())
 }
@@ -36,8 +37,8 @@ pub(crate) fn html_entity_decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// The byte for the entity whose text, behind the ampersand, `text` begins with, and the length of that text without
-/// the semicolon.
+/// The byte for the entity whose text, behind the ampersand, `text` begins with, and the length of that text
+/// without the semicolon.
 fn entity(text: &[u8]) -> Option<(u8, usize)> {
     if let [b'#', number @ ..] = text {
         let (digits, radix) = match number {

@@ -1,8 +1,8 @@
 //! # `jsDecode`
 //!
-//! Decodes the escapes of JavaScript strings: `\uHHHH` (the low byte; full-width ASCII, FF01 to FF5E, becomes ASCII),
-//! `\xHH`, `\OOO` (one to three octal digits, up to `\377`), and `\a \b \f \n \r \t \v`. Before any other byte the
-//! backslash is dropped; at the end of the input it stays.
+//! Decodes the escapes of JavaScript strings: `\uHHHH` (the low byte; full-width ASCII, FF01 to FF5E, becomes
+//! ASCII), `\xHH`, `\OOO` (one to three octal digits, up to `\377`), and `\a \b \f \n \r \t \v`. Before any
+//! other byte the backslash is dropped; at the end of the input it stays.
 //!
 //! Result: at most as long as the input.
 //! Example: `\u0061l\x65rt` becomes `alert`.

@@ -7,10 +7,12 @@
 //! ```
 //!
 //! [`Transformation`] is the one list of them; each is described in the file that has it. The reference is
-//! ModSecurity 2.9.7, and where two versions or C's NUL-terminated strings disagree the file says what we do and why.
+//! ModSecurity 2.9.7, and where two versions or C's NUL-terminated strings disagree the file says what we do
+//! and why.
 //!
-//! A transformation appends to a buffer of the caller's and allocates nothing else. Any bytes will do as input: none
-//! makes it panic, it takes linear time, and the length of the result is bounded as [`Transformation::apply`] says.
+//! A transformation appends to a buffer of the caller's and allocates nothing else. Any bytes will do as
+//! input: none makes it panic, it takes linear time, and the length of the result is bounded as
+//! [`Transformation::apply`] says.
 //!
 //! What is not here: which transformations a rule has, caching their results, and the parsing of bodies. Only
 //! [`url::decode_form`] is shared with that.

@@ -1,11 +1,11 @@
 //! # `normalizePath`, `normalizePathWin`
 //!
-//! Turns runs of slashes into one, drops `.` segments, and lets `..` drop the segment before it, but never the root
-//! of an absolute path, nor a `..` at the start of a relative one. A slash at the end stays if there was one.
-//! `normalizePathWin` first turns every backslash into a slash.
+//! Turns runs of slashes into one, drops `.` segments, and lets `..` drop the segment before it, but never
+//! the root of an absolute path, nor a `..` at the start of a relative one. A slash at the end stays if there
+//! was one. `normalizePathWin` first turns every backslash into a slash.
 //!
-//! The details are ModSecurity's. A segment that ends with two dots counts as `..` if it is not the start of a
-//! relative path (`/ab../c` becomes `/c`).
+//! The details are ModSecurity's. A segment that ends with two dots counts as `..` if it is not the start of
+//! a relative path (`/ab../c` becomes `/c`).
 //!
 //! Result: at most as long as the input. Not idempotent, because of the details.
 //! Example: `/a/./b//../c` becomes `/a/c`.
@@ -27,8 +27,8 @@ pub(crate) fn normalize(input: &[u8], windows: bool, out: &mut Vec<u8>) {
     out.truncate(start + len);
 }
 
-/// Moves what stays to the front of `path`, which is not empty; returns its length. One pass: what is written was
-/// read before, and dropping a segment walks only over bytes that were written.
+/// Moves what stays to the front of `path`, which is not empty; returns its length. One pass: what is written
+/// was read before, and dropping a segment walks only over bytes that were written.
 fn normalize_in_place(path: &mut [u8]) -> usize {
     let last = path.len() - 1;
     let relative = path[0] != b'/';

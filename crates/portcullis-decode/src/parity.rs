@@ -1,7 +1,8 @@
 //! # `parityEven7bit`, `parityOdd7bit`, `parityZero7bit`
 //!
-//! Sets the high bit of every byte as a parity bit (even or odd), or clears it. As in ModSecurity the parity is that
-//! of all eight bits of the input byte: where the high bit was set, the result's parity is not what the name says.
+//! Sets the high bit of every byte as a parity bit (even or odd), or clears it. As in ModSecurity the parity
+//! is that of all eight bits of the input byte: where the high bit was set, the result's parity is not what
+//! the name says.
 //!
 //! Result: as long as the input. `parityZero7bit` is idempotent.
 //! Example: `parityEven7bit` turns `a` (61) into `E1`.

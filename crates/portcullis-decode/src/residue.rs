@@ -1,8 +1,9 @@
 //! What is left of a text, whatever transformations that take bytes away do to it.
 //!
-//! `t:urlDecodeUni,t:jsDecode,t:removeWhitespace` of a text in which nothing is escaped takes away some of its white space, `%` and
-//! `\`, or puts other white space in its place; `t:replaceComments` acts on `/*`. So a word that is in such a form stands, without these
-//! bytes, in what the text has left without them: its residue.
+//! `t:urlDecodeUni,t:jsDecode,t:removeWhitespace` of a text in which nothing is escaped takes away some of
+//! its white space, `%` and `\`, or puts other white space in its place; `t:replaceComments` acts on `/*`. So
+//! a word that is in such a form stands, without these bytes, in what the text has left without them: its
+//! residue.
 
 use crate::Transformation;
 
@@ -54,7 +55,8 @@ pub fn residue(text: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 impl Transformation {
-    /// True if it leaves the [`residue`] of a text as it is, but for the case of letters, and no more than that.
+    /// True if it leaves the [`residue`] of a text as it is, but for the case of letters, and no more than
+    /// that.
     pub fn keeps_residue(self) -> bool {
         matches!(
             self,

@@ -62,7 +62,8 @@ impl Table {
     }
 }
 
-/// Blocks without the byte are skipped whole, in a loop without branches that the compiler turns into vector code.
+/// Blocks without the byte are skipped whole, in a loop without branches that the compiler turns into vector
+/// code.
 fn find_range(low: u8, high: u8, input: &[u8]) -> Option<usize> {
     let within = |b: u8| b.wrapping_sub(low) <= high - low;
     let mut at = 0;
@@ -108,8 +109,8 @@ pub(crate) fn hex_pair(text: &[u8]) -> Option<u8> {
     ((high | low) < 0x10).then_some(high << 4 | low)
 }
 
-/// `HHHH` at the start of `text`, as `%u` and `\u` read it without a map: the low byte; full-width ASCII (FF01 to
-/// FF5E) becomes the ASCII character it looks like.
+/// `HHHH` at the start of `text`, as `%u` and `\u` read it without a map: the low byte; full-width ASCII
+/// (FF01 to FF5E) becomes the ASCII character it looks like.
 pub(crate) fn wide(text: &[u8]) -> Option<u8> {
     let high = hex_pair(text)?;
     let low = hex_pair(text.get(2..)?)?;

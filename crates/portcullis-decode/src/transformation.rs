@@ -78,8 +78,8 @@ impl Transformation {
         Transformation::ALL.iter().find(known).copied()
     }
 
-    /// The bytes that can make it act: an input with none of them is returned unchanged. [`ByteSet::FULL`] where any
-    /// input may change, the empty one included (`length` makes `0` of it).
+    /// The bytes that can make it act: an input with none of them is returned unchanged. [`ByteSet::FULL`]
+    /// where any input may change, the empty one included (`length` makes `0` of it).
     pub fn triggers(self) -> ByteSet {
         const SETS: [ByteSet; Transformation::SCANS.len()] = {
             let mut sets = [ByteSet::EMPTY; Transformation::SCANS.len()];
@@ -93,8 +93,8 @@ impl Transformation {
         SETS[self as usize]
     }
 
-    /// Bytes that the result may have though the input has none of them, but for the other case of its letters.
-    /// [`ByteSet::FULL`] for what decodes.
+    /// Bytes that the result may have though the input has none of them, but for the other case of its
+    /// letters. [`ByteSet::FULL`] for what decodes.
     pub fn adds(self) -> ByteSet {
         match self {
             Transformation::Lowercase
@@ -133,12 +133,12 @@ impl Transformation {
         }
     }
 
-    /// Appends the result to `out` and returns true; or returns false and leaves `out` alone: the result is `input`
-    /// itself. Never true if the result equals the input.
+    /// Appends the result to `out` and returns true; or returns false and leaves `out` alone: the result is
+    /// `input` itself. Never true if the result equals the input.
     ///
     /// Linear in the length of `input`. The result is never longer than `input`, but for `base64Encode`,
-    /// `hexEncode`, `urlEncode`, `utf8toUnicode` (at most four times as long and four bytes more) and `length`,
-    /// `md5`, `sha1` (at most 20 bytes). Any bytes will do as input; none makes it panic.
+    /// `hexEncode`, `urlEncode`, `utf8toUnicode` (at most four times as long and four bytes more) and
+    /// `length`, `md5`, `sha1` (at most 20 bytes). Any bytes will do as input; none makes it panic.
     ///
     /// `urlDecodeUni` works without a map here: see [`Transformation::apply_with`].
     pub fn apply(self, input: &[u8], out: &mut Vec<u8>) -> bool {

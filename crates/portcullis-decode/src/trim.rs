@@ -1,7 +1,7 @@
 //! # `trim`, `trimLeft`, `trimRight`
 //!
-//! Drops white space (blank, tab, line feed, vertical tab, form feed, carriage return) at both ends, at the start, or
-//! at the end.
+//! Drops white space (blank, tab, line feed, vertical tab, form feed, carriage return) at both ends, at the
+//! start, or at the end.
 //!
 //! Result: at most as long as the input. Idempotent.
 //! Example: `\t a b\n` becomes `a b`.

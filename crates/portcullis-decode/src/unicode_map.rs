@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Which single byte a server of some Windows code page makes of a character it does not have; `urlDecodeUni` asks it
-/// for `%uHHHH`.
+/// Which single byte a server of some Windows code page makes of a character it does not have; `urlDecodeUni`
+/// asks it for `%uHHHH`.
 ///
 /// ```
 /// use portcullis_decode::{Transformation, UnicodeMap};
@@ -32,9 +32,9 @@ impl fmt::Display for UnknownCodePage {
 impl std::error::Error for UnknownCodePage {}
 
 impl UnicodeMap {
-    /// Reads the table of `code_page` from the text of a map file: words between white space, a table being its
-    /// number, words without meaning, then entries `HHHH:HH`; it ends at the next word that is no entry. The four full
-    /// stops of RFC 3490 are always mapped to `.`, unless the table says otherwise.
+    /// Reads the table of `code_page` from the text of a map file: words between white space, a table being
+    /// its number, words without meaning, then entries `HHHH:HH`; it ends at the next word that is no entry.
+    /// The four full stops of RFC 3490 are always mapped to `.`, unless the table says otherwise.
     pub fn parse(text: &str, code_page: u32) -> Result<UnicodeMap, UnknownCodePage> {
         let number = code_page.to_string();
         let mut words = text.split_ascii_whitespace().skip_while(|word| **word != number).peekable();

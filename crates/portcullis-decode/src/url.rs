@@ -1,9 +1,11 @@
 //! # `urlDecode`, `urlDecodeUni`, `urlEncode`
 //!
-//! `urlDecode` decodes `%HH` and turns `+` into a blank. A `%` without two hexadecimal digits behind it stays.
+//! `urlDecode` decodes `%HH` and turns `+` into a blank. A `%` without two hexadecimal digits behind it
+//! stays.
 //!
-//! `urlDecodeUni` also decodes `%uHHHH`, as IIS does: through the [`UnicodeMap`] if it has the character, otherwise to
-//! the low byte, with full-width ASCII (FF01 to FF5E) turned into ASCII. `%u` without four digits behind it stays.
+//! `urlDecodeUni` also decodes `%uHHHH`, as IIS does: through the [`UnicodeMap`] if it has the character,
+//! otherwise to the low byte, with full-width ASCII (FF01 to FF5E) turned into ASCII. `%u` without four
+//! digits behind it stays.
 //!
 //! `urlEncode` turns a blank into `+` and every byte but `*`, ASCII letters and digits into `%hh`.
 //!
@@ -23,8 +25,8 @@ pub(crate) static ENCODE_TRIGGERS: Table = Table::of(
         .complement(),
 );
 
-/// Decodes a name or value of `application/x-www-form-urlencoded` and appends it to `out`: the same as `t:urlDecode`.
-/// Returns how many `%` had no two hexadecimal digits behind them; they stay.
+/// Decodes a name or value of `application/x-www-form-urlencoded` and appends it to `out`: the same as
+/// `t:urlDecode`. Returns how many `%` had no two hexadecimal digits behind them; they stay.
 pub fn decode_form(input: &[u8], out: &mut Vec<u8>) -> usize {
     decode(&[], input, out)
 }
@@ -32,7 +34,8 @@ pub fn decode_form(input: &[u8], out: &mut Vec<u8>) -> usize {
 pub(crate) fn decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(clean);
     let start = out.len();
-    // A block of eight bytes is copied at a time; what is decoded from it or stands behind that is written again.
+    // A block of eight bytes is copied at a time; what is decoded from it or stands behind that is written
+    // again.
     out.resize(start + rest.len() + BLOCK, 0);
     let made = &mut out[start..];
     let (mut at, mut end, mut invalid) = (0, 0, 0);

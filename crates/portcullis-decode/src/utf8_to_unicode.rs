@@ -1,11 +1,13 @@
 //! # `utf8toUnicode`
 //!
-//! Writes each UTF-8 sequence of two to four bytes as `%uhhhh` (lower-case digits, at least four), so that rules and
-//! `urlDecodeUni` see the character. Details are ModSecurity's, and CRS rules look for some of them:
+//! Writes each UTF-8 sequence of two to four bytes as `%uhhhh` (lower-case digits, at least four), so that
+//! rules and `urlDecodeUni` see the character. Details are ModSecurity's, and CRS rules look for some of
+//! them:
 //!
-//! * behind an overlong form or a surrogate the first byte of the sequence is repeated: `C0 AF` becomes `%u002f` `C0`;
-//! * a first byte that its sequence does not follow is dropped; F5 to F7 stay, and a sequence they begin is also
-//!   written;
+//! * behind an overlong form or a surrogate the first byte of the sequence is repeated: `C0 AF` becomes
+//!   `%u002f` `C0`;
+//! * a first byte that its sequence does not follow is dropped; F5 to F7 stay, and a sequence they begin is
+//!   also written;
 //! * a continuation byte on its own and F8 to FF stay;
 //! * NUL bytes are dropped.
 //!

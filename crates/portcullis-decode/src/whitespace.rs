@@ -1,8 +1,8 @@
 //! # `compressWhitespace`, `removeWhitespace`
 //!
 //! White space is blank, tab, line feed, vertical tab, form feed, carriage return, and the byte `A0` (the
-//! non-breaking blank of Latin-1). `compressWhitespace` turns each run of it into one blank, `removeWhitespace` drops
-//! it.
+//! non-breaking blank of Latin-1). `compressWhitespace` turns each run of it into one blank,
+//! `removeWhitespace` drops it.
 //!
 //! Result: at most as long as the input. Idempotent.
 //! Example: `a \t\n b` becomes `a b`, or `ab`.
@@ -26,8 +26,8 @@ pub(crate) fn remove(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) {
     append(clean, rest, out, |byte| (byte, !TRIGGERS.has(byte)));
 }
 
-/// Appends `clean` and what `each` makes of the bytes of `rest`: another byte, and whether it stays. Written without a branch
-/// for each byte: white space comes too often to be foreseen.
+/// Appends `clean` and what `each` makes of the bytes of `rest`: another byte, and whether it stays. Written
+/// without a branch for each byte: white space comes too often to be foreseen.
 fn append(clean: &[u8], rest: &[u8], out: &mut Vec<u8>, mut each: impl FnMut(u8) -> (u8, bool)) {
     out.extend_from_slice(clean);
     let mut end = out.len();

@@ -12,8 +12,8 @@ use crate::text::{atoi, escape_key, find};
 use crate::transaction::{Chosen, Transaction, get, set, unset};
 use crate::variables::values;
 
-/// `text` with every `%{NAME}` and `%{NAME.key}` replaced by the first value of the variable, or by nothing. Follows
-/// `expand_macros`.
+/// `text` with every `%{NAME}` and `%{NAME.key}` replaced by the first value of the variable, or by nothing.
+/// Follows `expand_macros`.
 pub(crate) fn expand(transaction: &Transaction<'_>, chain: &Chain, text: &[u8]) -> BString {
     let mut out = Vec::new();
     let mut rest = text;

@@ -137,7 +137,8 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     if settings.stream_request_body && !body.is_empty() {
         transaction.request_stream = Some(body.clone());
     }
-    // Only forms are kept as a whole and, by force, bodies that no one takes apart; see below for those whose parser fails.
+    // Only forms are kept as a whole and, by force, bodies that no one takes apart; see below for those whose
+    // parser fails.
     let keep = settings.modsecurity3
         || match transaction.processor {
             Some(processor) => processor == Processor::UrlEncoded,
@@ -194,10 +195,12 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     }
 }
 
-/// Keeps the response body before phase 4, if its type is one that is inspected. Follows `output_filter_should_run`.
+/// Keeps the response body before phase 4, if its type is one that is inspected. Follows
+/// `output_filter_should_run`.
 pub(crate) fn read_response(transaction: &mut Transaction<'_>, settings: &Settings) {
     let Some(response) = &transaction.request.response else { return };
-    // One that is not looked at is empty, not absent. An allowed one is not held for the last phase, a choice of ours.
+    // One that is not looked at is empty, not absent. An allowed one is not held for the last phase, a choice
+    // of ours.
     transaction.response_body = Some(BString::default());
     if !transaction.response_body_access || transaction.allowed == Some(AllowScope::Transaction) {
         return;

@@ -6,20 +6,22 @@
 //! Request (plain bytes, all of it at once) ──> lists of values ───────┘
 //! ```
 //!
-//! It loops rules × targets × transformations and keeps every collection as a list. Nothing is cached, ordered, skipped or
-//! decided ahead of time, so that it is easy to see that it does what the rules say; the engine, which does all of that, is
-//! compared with it. It shares no code with the engine or the compiler: only the tree, the transformations, libinjection,
-//! regular expressions and the parsers of bodies, query strings and cookies.
+//! It loops rules × targets × transformations and keeps every collection as a list. Nothing is cached,
+//! ordered, skipped or decided ahead of time, so that it is easy to see that it does what the rules say; the
+//! engine, which does all of that, is compared with it. It shares no code with the engine or the compiler:
+//! only the tree, the transformations, libinjection, regular expressions and the parsers of bodies, query
+//! strings and cookies.
 //!
-//! The meaning is ModSecurity 2.9.7 on Apache; each test in `tests/` names the function of its source that it follows.
-//! Known differences, all on purpose:
+//! The meaning is ModSecurity 2.9.7 on Apache; each test in `tests/` names the function of its source that it
+//! follows. Known differences, all on purpose:
 //! - `skipAfter` with a rule id goes on after the whole chain of that rule, not in the middle of it.
-//! - `pause` delays what its rule does and lets the rules after it run. The original lets the transaction pass if `pause`
-//!   comes last, does not wait if another action comes last, and crashes if there is no other.
+//! - `pause` delays what its rule does and lets the rules after it run. The original lets the transaction
+//!   pass if `pause` comes last, does not wait if another action comes last, and crashes if there is no
+//!   other.
 //! - `ctl:ruleRemoveTarget...` takes `/regex/` selectors, as version 3 does.
 //! - An exclusion of `XML` with a path takes away the nodes that the path selects; version 2 compares names.
-//! - A counter that one transaction sets and then adds to is stored as it was left; ModSecurity stores what was there
-//!   before, plus the addition.
+//! - A counter that one transaction sets and then adds to is stored as it was left; ModSecurity stores what
+//!   was there before, plus the addition.
 //! - Bodies are whole: what happens above a body limit is not a matter of rules.
 //!
 //! What it cannot evaluate is an error of [`Reference::new`], never left out.
@@ -76,7 +78,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Takes a document; `files` are for the data files of operators, by paths relative to the rule's own file.
+    /// Takes a document; `files` are for the data files of operators, by paths relative to the rule's own
+    /// file.
     pub fn new(
         document: &Document,
         sources: &Sources,

@@ -102,8 +102,9 @@ struct Loader<'l> {
     settings: Settings,
     mime_types_set: bool,
     items: Vec<Item>,
-    /// What the next rules start from, for each phase. In version 2 all are the same: the last `SecDefaultAction` counts,
-    /// whatever phase it names (`cmd_default_action`). In version 3 it counts for the phase it names.
+    /// What the next rules start from, for each phase. In version 2 all are the same: the last
+    /// `SecDefaultAction` counts, whatever phase it names (`cmd_default_action`). In version 3 it counts for
+    /// the phase it names.
     defaults: [Vec<Action>; 5],
     /// The last link has `chain`.
     chain_open: bool,
@@ -243,7 +244,8 @@ impl Loader<'_> {
         self.items.retain(|item| !matches!(item, Item::Chain(chain) if is_chosen(chosen, chain.starter())));
     }
 
-    /// Follows `msre_ruleset_phase_rule_update_target_matching_exception`: every link of the chain is changed.
+    /// Follows `msre_ruleset_phase_rule_update_target_matching_exception`: every link of the chain is
+    /// changed.
     fn update_targets(
         &mut self,
         chosen: &Chosen,
@@ -405,7 +407,8 @@ fn update_link(link: &mut Link, added: Vec<LoadedTarget>, replaced: Option<&[Spa
     }
 }
 
-/// True if a link is one of the chosen; only its own metadata count. Follows `msre_ruleset_rule_matches_exception`.
+/// True if a link is one of the chosen; only its own metadata count. Follows
+/// `msre_ruleset_rule_matches_exception`.
 pub(crate) fn is_chosen(chosen: &Chosen, link: &Link) -> bool {
     match chosen {
         Chosen::Ids(ranges) => link.id().is_some_and(|id| in_ranges(ranges, id)),

@@ -62,7 +62,8 @@ pub(crate) enum NumberTest {
     Lt,
 }
 
-/// What an operator found, if anything: `captures` go to `TX:0` and on; `unsets` says whether the others up to 9 vanish.
+/// What an operator found, if anything: `captures` go to `TX:0` and on; `unsets` says whether the others up
+/// to 9 vanish.
 pub(crate) struct Found {
     pub(crate) captures: Vec<BString>,
     pub(crate) unsets: bool,
@@ -73,8 +74,8 @@ impl Found {
 }
 
 impl Test {
-    /// Builds an operator. `folder` is where its data files are; the error says what is wrong. `multi_line`: `^` and `$` of
-    /// `@rx` match at line ends, too.
+    /// Builds an operator. `folder` is where its data files are; the error says what is wrong. `multi_line`:
+    /// `^` and `$` of `@rx` match at line ends, too.
     pub(crate) fn new(
         name: OperatorName,
         argument: &BString,

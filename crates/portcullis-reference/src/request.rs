@@ -122,7 +122,8 @@ impl Request {
         }
     }
 
-    /// Path and query of the target. A target that is neither a path nor absolute counts as path up to its question mark.
+    /// Path and query of the target. A target that is neither a path nor absolute counts as path up to its
+    /// question mark.
     pub(crate) fn path_and_query(&self) -> (&[u8], Option<&[u8]>) {
         let uri = self.uri.as_slice();
         let start = if uri.starts_with(b"/") {

@@ -158,7 +158,8 @@ pub(crate) fn in_ranges(ranges: &[IdRange], id: RuleId) -> bool {
     ranges.iter().any(|range| (range.first..=range.last).contains(&id.0))
 }
 
-/// Whether two targets are the same as far as `SecRuleUpdateTarget...` is concerned: keys compare in any ASCII case.
+/// Whether two targets are the same as far as `SecRuleUpdateTarget...` is concerned: keys compare in any
+/// ASCII case.
 pub(crate) fn same_target(a: &Target, b: &Target) -> bool {
     let text = |selector: &Option<Selector>| match selector {
         None => None,

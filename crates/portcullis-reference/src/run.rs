@@ -191,9 +191,10 @@ impl Run<'_> {
         step
     }
 
-    /// The values that the targets of a link stand for. An exclusion takes away what stands before it (apr_table_unset in
-    /// msre_rule_process_normal), in libmodsecurity wherever it stands. One of XML with a path takes away the nodes that it
-    /// selects, unlike in either, and so does one of `ctl`, as the link begins.
+    /// The values that the targets of a link stand for. An exclusion takes away what stands before it
+    /// (apr_table_unset in msre_rule_process_normal), in libmodsecurity wherever it stands. One of XML with a
+    /// path takes away the nodes that it selects, unlike in either, and so does one of `ctl`, as the link
+    /// begins.
     fn candidates(&self, chain: &Chain, link: &Link) -> Vec<Candidate> {
         let mut out: Vec<Candidate> = Vec::new();
         let mut targets: Vec<&LoadedTarget> = link.targets.iter().collect();

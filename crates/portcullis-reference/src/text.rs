@@ -2,8 +2,8 @@
 
 use bstr::BString;
 
-/// C's `atoi`: blanks, a sign, digits; the rest is ignored. C leaves open what too large a number gives; ours saturates at
-/// 64 bits, where glibc would keep the lower half.
+/// C's `atoi`: blanks, a sign, digits; the rest is ignored. C leaves open what too large a number gives; ours
+/// saturates at 64 bits, where glibc would keep the lower half.
 pub(crate) fn atoi(text: &[u8]) -> i64 {
     let start = text.iter().position(|b| !matches!(b, b' ' | 9..=13)).unwrap_or(text.len());
     let text = &text[start..];

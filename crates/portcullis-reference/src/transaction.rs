@@ -223,8 +223,8 @@ impl<'r> Transaction<'r> {
         }
     }
 
-    /// Opens a persistent collection under a key. Follows `init_collection`. `application`: the record is that of this
-    /// application only.
+    /// Opens a persistent collection under a key. Follows `init_collection`. `application`: the record is
+    /// that of this application only.
     pub(crate) fn open_collection(&mut self, variable: Variable, key: BString, application: bool) {
         if self.collections.iter().any(|(v, _)| *v == variable) {
             return;

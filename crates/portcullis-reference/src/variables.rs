@@ -7,7 +7,8 @@ use crate::rules::{Chain, Select};
 use crate::text::escape_key;
 use crate::transaction::{File, Pair, Transaction, Value};
 
-/// Every value that a target stands for, in order. Follows the `var_..._generate` functions of `re_variables.c`.
+/// Every value that a target stands for, in order. Follows the `var_..._generate` functions of
+/// `re_variables.c`.
 ///
 /// `chain` is the rule that asks, for `RULE:...`. `None`: the variable is not evaluated here.
 pub(crate) fn values(
@@ -189,13 +190,16 @@ fn rule(select: &Select, chain: &Chain) -> Vec<Value> {
     value.into_iter().map(|value| Value { name: "RULE".into(), value }).collect()
 }
 
-/// The value of a variable that has one at most. `None`: not evaluated here; `Some(None)`: there is no value now.
+/// The value of a variable that has one at most. `None`: not evaluated here; `Some(None)`: there is no value
+/// now.
 fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BString>> {
     let request = transaction.request;
     let (raw_path, query) = request.path_and_query();
-    // Apache takes the percent signs off the path between phase 1 and phase 2 (`ap_process_request_internal`).
+    // Apache takes the percent signs off the path between phase 1 and phase 2
+    // (`ap_process_request_internal`).
     let path = if transaction.phase.number() > 1 { unescape(raw_path) } else { raw_path.to_vec() };
-    // libmodsecurity takes all up to the first question mark, and unescapes it at once (from 3.0.12 on in this order).
+    // libmodsecurity takes all up to the first question mark, and unescapes it at once (from 3.0.12 on in
+    // this order).
     let whole_path = unescape(request.uri.split(|&b| b == b'?').next().unwrap_or_default());
     let path = if transaction.modsecurity3 { whole_path.as_slice() } else { path.as_slice() };
     let flag = |on: bool| Some(BString::from(if on { "1" } else { "0" }));

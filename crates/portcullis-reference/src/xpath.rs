@@ -1,4 +1,5 @@
-//! XPath on a list of nodes: every node is tried for every step. Follows XPath 1.0 and what `xmlNodeGetContent` gives.
+//! XPath on a list of nodes: every node is tried for every step. Follows XPath 1.0 and what
+//! `xmlNodeGetContent` gives.
 
 use std::collections::BTreeSet;
 

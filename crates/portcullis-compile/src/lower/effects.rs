@@ -1,4 +1,5 @@
-//! What actions change of a message, where they send it and how long they hold it up; and files that are kept.
+//! What actions change of a message, where they send it and how long they hold it up; and files that are
+//! kept.
 
 use std::sync::Arc;
 
