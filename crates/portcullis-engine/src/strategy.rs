@@ -1,8 +1,9 @@
 //! Cheaper ways to run the steps of a phase than looking at every value for every rule.
 //!
-//! Which one a step takes is settled when the plan is made ([`StepKind`]). A plan may be told to do without some of them;
-//! and what a transaction is asked to show, or a `ctl`, may take some away at run time: both are a set of
-//! [`Strategies`], one value for as long as nothing changes it. Verdicts, matches and `TX` are the same with any set.
+//! Which one a step takes is settled when the plan is made ([`StepKind`]). A plan may be told to do without
+//! some of them; and what a transaction is asked to show, or a `ctl`, may take some away at run time: both
+//! are a set of [`Strategies`], one value for as long as nothing changes it. Verdicts, matches and `TX` are
+//! the same with any set.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -106,12 +107,13 @@ pub(crate) enum StepKind {
     Tx,
     /// The same, and a block of them begins here, with this number.
     TxBlock(u32),
-    /// A silent rule that has one value to look at, which the prefilter has seen match: its actions are all there is.
+    /// A silent rule that has one value to look at, which the prefilter has seen match: its actions are all
+    /// there is.
     Decided,
     /// The same for a rule on `REQBODY_PROCESSOR`, which one of these matches.
     OnProcessor(Processors),
-    /// A chain of which the prefilter looks through the first link to the second. Where that cannot match, the first
-    /// leaves only what it captures; the number is the prefilter's candidate.
+    /// A chain of which the prefilter looks through the first link to the second. Where that cannot match,
+    /// the first leaves only what it captures; the number is the prefilter's candidate.
     CaptureOnly(u32),
 }
 
@@ -154,7 +156,8 @@ impl StepKind {
     }
 }
 
-/// True for a rule whose only link looks at one value that the prefilter sees, the same all through the rule's phase.
+/// True for a rule whose only link looks at one value that the prefilter sees, the same all through the
+/// rule's phase.
 fn is_decided_by_one_value(rule: &Rule, link: &Link) -> bool {
     let [target] = link.targets.include.as_slice() else { return false };
     link.targets.exclude.is_empty()
@@ -188,8 +191,8 @@ impl Transaction {
 }
 
 impl Execution<'_> {
-    /// The strategies that hold from now on. To be called when a phase begins, and after a `ctl` that takes rules or
-    /// targets away.
+    /// The strategies that hold from now on. To be called when a phase begins, and after a `ctl` that takes
+    /// rules or targets away.
     pub(crate) fn choose_strategies(&mut self) {
         let mut allowed = self.run.permitted.usable();
         if self.journal.keeps_quiet || self.plan.reads_last_match {
