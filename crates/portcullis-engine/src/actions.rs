@@ -233,8 +233,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The key as it is stored: expanded and escaped (msre_action_setvar_execute). Keys are compared without regard to
-    /// case and keep the spelling that they were first set with.
+    /// The key as it is stored: expanded and escaped (msre_action_setvar_execute). Keys are compared without
+    /// regard to case and keep the spelling that they were first set with.
     pub(crate) fn run_time_key(&mut self, key: &Template) -> Span {
         let span = self.expand_to_store(key);
         match escape_key(self.message.store.text(span)) {

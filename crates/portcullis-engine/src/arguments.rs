@@ -1,4 +1,5 @@
-//! What a request body says, for others that would read the same: the semantic detector need not take it apart once more.
+//! What a request body says, for others that would read the same: the semantic detector need not take it
+//! apart once more.
 
 use portcullis_values::Class;
 
@@ -25,8 +26,9 @@ impl<'t> BodyArguments<'t> {
 }
 
 impl Transaction {
-    /// The arguments of the request body that has ended, if whoever reads it with [`Options`](portcullis_http::body::Options) as they are by
-    /// default, second readings included, would find just these and nothing wrong: it is a form or JSON, whole, and has one reading only.
+    /// The arguments of the request body that has ended, if whoever reads it with
+    /// [`Options`](portcullis_http::body::Options) as they are by default, second readings included, would
+    /// find just these and nothing wrong: it is a form or JSON, whole, and has one reading only.
     pub fn body_arguments(&self) -> Option<BodyArguments<'_>> {
         let processor = self.message.body.plain_processor()?;
         let count = |class| self.message.store.class_len(class);

@@ -1,5 +1,5 @@
-//! What the audit log and the debug log want to know of a transaction: whether it is worth a record, which parts the
-//! record has, and what must not be shown in it.
+//! What the audit log and the debug log want to know of a transaction: whether it is worth a record, which
+//! parts the record has, and what must not be shown in it.
 
 use portcullis_types::{Span, Variable};
 
@@ -42,7 +42,8 @@ pub enum AuditLogFormat {
     JsonLegacy,
 }
 
-/// `SecAuditLogParts`: a set of letters from A to K; Z, the end of a record, is always there and not in the set.
+/// `SecAuditLogParts`: a set of letters from A to K; Z, the end of a record, is always there and not in the
+/// set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditParts(u16);
 
@@ -100,7 +101,8 @@ impl StatusSet {
     }
 }
 
-/// The `SecAudit...` and `SecDebug...` directives. Paths are as written; whoever writes the files resolves them.
+/// The `SecAudit...` and `SecDebug...` directives. Paths are as written; whoever writes the files resolves
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct AuditSettings {
     /// `SecAuditEngine`.
@@ -129,8 +131,8 @@ pub struct AuditSettings {
     pub debug_log: Option<Vec<u8>>,
     /// `SecDebugLogLevel`.
     pub debug_level: u8,
-    /// Parts that some record may have: those set, and those that a `ctl:auditLogParts` can add. None while the
-    /// engine is off and no `ctl:auditEngine` can switch it on. Bodies are kept for these only.
+    /// Parts that some record may have: those set, and those that a `ctl:auditLogParts` can add. None while
+    /// the engine is off and no `ctl:auditEngine` can switch it on. Bodies are kept for these only.
     pub reachable: ReachableParts,
 }
 

@@ -1,5 +1,5 @@
-//! `ctl:rateLimit`: requests that rules count in rate limits. The engine does not count; it says what is to be counted, and the
-//! caller does it when the phase is over.
+//! `ctl:rateLimit`: requests that rules count in rate limits. The engine does not count; it says what is to
+//! be counted, and the caller does it when the phase is over.
 
 use std::sync::Arc;
 
@@ -59,7 +59,8 @@ impl Transaction {
 }
 
 impl Execution<'_> {
-    /// Each limit is charged once for each key, and not at all where the key is empty: the request lacks what it is made of.
+    /// Each limit is charged once for each key, and not at all where the key is empty: the request lacks what
+    /// it is made of.
     pub(crate) fn charge(&mut self, limit: &RateLimit) {
         let key = self.expand_to_store(&limit.key);
         let same = |other: &Pending| {

@@ -73,8 +73,8 @@ impl Execution<'_> {
         });
     }
 
-    /// True if an exclusion of `variable` and `filter` means `item`. One with an XML path is not asked here: it takes away
-    /// nodes, when a link begins (`take_away_nodes`).
+    /// True if an exclusion of `variable` and `filter` means `item`. One with an XML path is not asked here:
+    /// it takes away nodes, when a link begins (`take_away_nodes`).
     pub(crate) fn is_named(&self, item: &Item, variable: Variable, filter: &KeyFilter) -> bool {
         let key = self.message.store.text(item.key);
         // Exclusions go by name, and a matched variable has the name it was matched under.
@@ -127,7 +127,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The number that `&COLLECTION` or `&COLLECTION:key` stands for; `None` for what is not a collection of the message.
+    /// The number that `&COLLECTION` or `&COLLECTION:key` stands for; `None` for what is not a collection of
+    /// the message.
     pub(crate) fn count(&self, target: &Target) -> Option<i64> {
         let classes = classes_of(target.variable);
         if !target.count || classes.is_empty() {

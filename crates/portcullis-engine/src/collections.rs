@@ -3,7 +3,8 @@
 /// Name and key of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordId<'a> {
-    /// What the collection is called in storage: `ip`, `global`, or with the application in front, `shop_SESSION`.
+    /// What the collection is called in storage: `ip`, `global`, or with the application in front,
+    /// `shop_SESSION`.
     pub name: &'a [u8],
     /// Which of its records, such as the address of a client.
     pub key: &'a [u8],
@@ -49,8 +50,9 @@ pub enum Change<'a> {
 pub struct Sum {
     /// What to add.
     pub delta: i64,
-    /// What `deprecatevar` took off before that, 0 or more. It is taken off only if the record was not stored since
-    /// the transaction read it: the time that passed is made good once, not by each of several transactions.
+    /// What `deprecatevar` took off before that, 0 or more. It is taken off only if the record was not stored
+    /// since the transaction read it: the time that passed is made good once, not by each of several
+    /// transactions.
     pub decay: i64,
     /// `LAST_UPDATE_TIME` as the transaction read it.
     pub seen: i64,
@@ -67,14 +69,14 @@ pub struct VariableChange<'a> {
     pub change: Change<'a>,
 }
 
-/// Where persistent collections (`IP`, `SESSION`, ...) live between transactions. Implementations bound what they keep.
-/// The engine reads at `initcol` and writes at the end of a transaction that changed something; both are on the path
-/// of a request and must not wait for anything slower than memory.
+/// Where persistent collections (`IP`, `SESSION`, ...) live between transactions. Implementations bound what
+/// they keep. The engine reads at `initcol` and writes at the end of a transaction that changed something;
+/// both are on the path of a request and must not wait for anything slower than memory.
 ///
 /// Names of variables are compared without regard to ASCII case.
 pub trait Collections: Send + Sync + std::fmt::Debug {
-    /// Shows the variables of a record in their order, expired ones left out; false if there is no such record, or it
-    /// has expired. `UPDATE_RATE` is worked out and comes last.
+    /// Shows the variables of a record in their order, expired ones left out; false if there is no such
+    /// record, or it has expired. `UPDATE_RATE` is worked out and comes last.
     fn load(&self, record: RecordId<'_>, epoch_seconds: i64, each: &mut dyn FnMut(&[u8], Value<'_>)) -> bool;
 
     /// Applies `updates` to the record as it is now, in order; a record that is not there begins with

@@ -1,5 +1,5 @@
-//! What a rule that matched does to the transaction as a whole: interrupt it, let it pass, send it elsewhere, hold
-//! it up. The transaction only says so; the caller answers, forwards and waits.
+//! What a rule that matched does to the transaction as a whole: interrupt it, let it pass, send it elsewhere,
+//! hold it up. The transaction only says so; the caller answers, forwards and waits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub struct Diversion {
 }
 
 impl Transaction {
-    /// Milliseconds that `pause` asked for since the last call; the caller waits before it goes on, and decides how
-    /// long at most.
+    /// Milliseconds that `pause` asked for since the last call; the caller waits before it goes on, and
+    /// decides how long at most.
     pub fn take_pause_ms(&mut self) -> u64 {
         std::mem::take(&mut self.journal.pause_ms)
     }

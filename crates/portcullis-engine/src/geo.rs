@@ -1,5 +1,6 @@
-//! `@geoLookup`: where an address is, from a MaxMind DB that was read at load time. Fills `GEO` with the keys of
-//! ModSecurity 2 (`msre_op_geoLookup_execute`); what the database does not say is empty, or 0 for a number.
+//! `@geoLookup`: where an address is, from a MaxMind DB that was read at load time. Fills `GEO` with the keys
+//! of ModSecurity 2 (`msre_op_geoLookup_execute`); what the database does not say is empty, or 0 for a
+//! number.
 
 use std::net::IpAddr;
 

@@ -15,7 +15,8 @@ use portcullis_values::Class;
 
 /// Has the last word on whether a rule that matched interrupts.
 pub trait Judge: fmt::Debug + Send + Sync {
-    /// True if the disruptive action of `rule`, which has matched and done all else that it does, is not carried out.
+    /// True if the disruptive action of `rule`, which has matched and done all else that it does, is not
+    /// carried out.
     fn withholds(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> bool;
 }
 

@@ -1,7 +1,8 @@
 //! `AUTH_TYPE` and `REMOTE_USER`: who the request says it is.
 //!
-//! Under Apache these are what an authentication module found out. A proxy finds out nothing, so the two say what the
-//! `Authorization` header claims, as in ModSecurity 3; that the upstream believes it is not known here.
+//! Under Apache these are what an authentication module found out. A proxy finds out nothing, so the two say
+//! what the `Authorization` header claims, as in ModSecurity 3; that the upstream believes it is not known
+//! here.
 
 use portcullis_types::Variable;
 use portcullis_values::Values;

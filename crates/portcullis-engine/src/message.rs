@@ -1,4 +1,5 @@
-//! The message: its bytes as values, its bodies, and the connection. Heads become values here, bodies in [`body`](crate::body).
+//! The message: its bytes as values, its bodies, and the connection. Heads become values here, bodies in
+//! [`body`](crate::body).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +14,8 @@ use crate::transaction::{Connection, RequestLine};
 use crate::{Class, login};
 use portcullis_values::Values;
 
-/// What a transaction knows of the request and the response. Rules read it; they change it only through `ctl` and `@rsub`.
+/// What a transaction knows of the request and the response. Rules read it; they change it only through `ctl`
+/// and `@rsub`.
 #[derive(Debug)]
 pub(crate) struct Message {
     /// Every value, and every text that rules make of them.
@@ -64,7 +66,8 @@ impl Message {
             store.set_scalar_span(variable, client);
         }
         store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
-        // Few rules look at these; where none does that the prefilter asks beforehand, they are worked out for whoever asks.
+        // Few rules look at these; where none does that the prefilter asks beforehand, they are worked out
+        // for whoever asks.
         let readers = &plan.prefilter.readers;
         if readers.reads(Variable::ServerAddr) {
             let server = push_address(store, connection.server.ip());
@@ -157,9 +160,9 @@ impl Message {
         }
     }
 
-    /// As libmodsecurity does, from phase 1 on; the file name is what stands before the first question mark, scheme and
-    /// authority included. It ends there before it is unescaped, as from 3.0.12 on: an escaped question mark hides nothing
-    /// behind it (CVE-2024-1019).
+    /// As libmodsecurity does, from phase 1 on; the file name is what stands before the first question mark,
+    /// scheme and authority included. It ends there before it is unescaped, as from 3.0.12 on: an escaped
+    /// question mark hides nothing behind it (CVE-2024-1019).
     fn unescape_target(&mut self, target: &[u8], uri: Span) {
         self.path_unescaped = true;
         self.store.set_scalar(Variable::RequestUri, &percent_decode(uri.of(target), false));
@@ -170,9 +173,9 @@ impl Message {
         self.store.set_scalar(Variable::RequestBasename, &path[basename(&path)..]);
     }
 
-    /// From phase 2 on, the path in `REQUEST_URI`, `REQUEST_FILENAME` and `REQUEST_BASENAME` has its percent-encoding
-    /// undone: Apache unescapes it between the two phases, and rules are written for that. Apache also merges slashes
-    /// and resolves `..`; we do not, since the upstream gets them as they came.
+    /// From phase 2 on, the path in `REQUEST_URI`, `REQUEST_FILENAME` and `REQUEST_BASENAME` has its
+    /// percent-encoding undone: Apache unescapes it between the two phases, and rules are written for that.
+    /// Apache also merges slashes and resolves `..`; we do not, since the upstream gets them as they came.
     pub(crate) fn unescape_path(&mut self) {
         if std::mem::replace(&mut self.path_unescaped, true) {
             return;
@@ -267,7 +270,8 @@ struct TargetParts {
     query: Option<Span>,
 }
 
-/// A fragment, which no client may send, stays where it is: it is evidence. The target of CONNECT has no path.
+/// A fragment, which no client may send, stays where it is: it is evidence. The target of CONNECT has no
+/// path.
 fn split_target(target: &[u8], method: &[u8]) -> TargetParts {
     let start = if method == b"CONNECT" { target.len() } else { authority_end(target) };
     let question = memchr::memchr(b'?', &target[start..]).map(|at| start + at);

@@ -1,4 +1,5 @@
-//! Persistent collections while a transaction has them open: `initcol`, `setvar`, `expirevar`, `deprecatevar`.
+//! Persistent collections while a transaction has them open: `initcol`, `setvar`, `expirevar`,
+//! `deprecatevar`.
 
 use std::sync::Arc;
 
@@ -233,7 +234,8 @@ impl Execution<'_> {
         }
     }
 
-    /// `deprecatevar=amount/seconds`: takes off `amount` for each full `seconds` since the record was last stored.
+    /// `deprecatevar=amount/seconds`: takes off `amount` for each full `seconds` since the record was last
+    /// stored.
     pub(crate) fn deprecate(
         &mut self,
         (collection, key): (Variable, &Template),

@@ -114,7 +114,8 @@ impl Operator {
             Contains(t) | ContainsWord(t) | Within(t) | StrEq(t) | StrMatch(t) | BeginsWith(t)
             | EndsWith(t) => *t = Template::literal(text),
             Eq(n) | Ge(n) | Gt(n) | Le(n) | Lt(n) => *n = Number::Constant(to_int(text)),
-            // A pattern is compiled with what compiles patterns, and what `@rsub` puts in is looked at as it runs.
+            // A pattern is compiled with what compiles patterns, and what `@rsub` puts in is looked at as it
+            // runs.
             _ => {}
         }
     }
@@ -166,8 +167,9 @@ impl Operator {
         }
     }
 
-    /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted. False, whatever the text, if the
-    /// transaction may do no more work ([`Patterns::is_spent`]): the caller then takes it for no answer.
+    /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted. False,
+    /// whatever the text, if the transaction may do no more work ([`Patterns::is_spent`]): the caller then
+    /// takes it for no answer.
     pub(crate) fn test(
         &self,
         value: &[u8],
@@ -243,7 +245,8 @@ impl Operator {
 }
 
 impl Operator {
-    /// Where in a matching `value` the operator matched, for explanations; `None` where there is no such place.
+    /// Where in a matching `value` the operator matched, for explanations; `None` where there is no such
+    /// place.
     pub(crate) fn locate(&self, value: &[u8], argument: &[u8]) -> Option<Span> {
         let whole = Span::new(0, value.len());
         match self {
@@ -296,8 +299,8 @@ impl Pattern {
     }
 }
 
-/// `@rxGlobal`: follows `Regex::searchGlobal` of ModSecurity 3. The groups of all matches are numbered on; an empty match is
-/// followed by a search one byte further.
+/// `@rxGlobal`: follows `Regex::searchGlobal` of ModSecurity 3. The groups of all matches are numbered on; an
+/// empty match is followed by a search one byte further.
 fn global(regex: &Pcre, value: &[u8], capture: bool, found: &mut Captures, patterns: &mut Patterns) -> bool {
     if !capture {
         return patterns.is_match(regex, value);

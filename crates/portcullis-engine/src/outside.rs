@@ -6,8 +6,9 @@
 //!     some are not --> Progress::Ask --> questions(), answer() --> resume(): the phase goes on at that very link
 //! ```
 //!
-//! The values of a link are asked about all at once, before any of them is tested. Answers are remembered for the whole
-//! transaction. A question without an answer proves nothing: its value matches neither a rule nor the negation of one.
+//! The values of a link are asked about all at once, before any of them is tested. Answers are remembered for
+//! the whole transaction. A question without an answer proves nothing: its value matches neither a rule nor
+//! the negation of one.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What matching patterns costs a transaction, and the patterns that it builds itself.
 //!
-//! A pattern that backtracks may be made to need very long, and a pattern with macros is compiled while a request waits. Both
-//! have a budget for the whole transaction; what goes beyond it does not match, and the transaction says so:
-//! `TX:MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_ERROR`.
+//! A pattern that backtracks may be made to need very long, and a pattern with macros is compiled while a
+//! request waits. Both have a budget for the whole transaction; what goes beyond it does not match, and the
+//! transaction says so: `TX:MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_ERROR`.
 
 use std::sync::Arc;
 
@@ -100,7 +100,8 @@ impl Patterns {
         true
     }
 
-    /// True if the transaction may do no more work: whatever operators say of texts from then on, nobody knows.
+    /// True if the transaction may do no more work: whatever operators say of texts from then on, nobody
+    /// knows.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.work.is_spent()
@@ -149,7 +150,8 @@ impl Patterns {
         })
     }
 
-    /// The pattern that the text of a rule became. Raw, as in ModSecurity 2: what a macro stands for is part of the pattern.
+    /// The pattern that the text of a rule became. Raw, as in ModSecurity 2: what a macro stands for is part
+    /// of the pattern.
     pub(crate) fn build(&mut self, text: &[u8]) -> Option<Arc<Pcre>> {
         if let Some(known) = self.built.iter().find(|known| *known.text == *text) {
             let known = known.pattern.clone();

@@ -6,7 +6,8 @@ use crate::operator::Pattern;
 use crate::{KeyFilter, Operator, Plan};
 
 impl Plan {
-    /// Builds the automata of patterns and word lists, which otherwise the first value that gets to them waits for.
+    /// Builds the automata of patterns and word lists, which otherwise the first value that gets to them
+    /// waits for.
     pub fn prepare(&self) {
         self.regexes().for_each(Pcre::prepare);
         self.word_sets().for_each(WordSet::prepare);

@@ -1,5 +1,5 @@
-//! `@rbl`: names to ask a DNS block list for, and what its answers mean. Follows `msre_op_rbl_execute` of ModSecurity 2,
-//! and RFC 5782 for IPv6, which it has not.
+//! `@rbl`: names to ask a DNS block list for, and what its answers mean. Follows `msre_op_rbl_execute` of
+//! ModSecurity 2, and RFC 5782 for IPv6, which it has not.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -28,7 +28,8 @@ const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
 impl Rbl {
-    /// A list by its zone, such as `sbl-xbl.spamhaus.org`; `key` is `SecHttpBlKey`. The error says what is wrong.
+    /// A list by its zone, such as `sbl-xbl.spamhaus.org`; `key` is `SecHttpBlKey`. The error says what is
+    /// wrong.
     pub fn new(zone: &str, key: Option<&str>) -> Result<Rbl, String> {
         let zone = zone.trim().trim_end_matches('.').to_ascii_lowercase();
         if !is_name(&zone) {
@@ -50,8 +51,8 @@ impl Rbl {
         Ok(Rbl { zone: zone.into(), key, kind })
     }
 
-    /// The name to look up for `value`: an IPv4 address that it begins with, an IPv6 address, a host name. `None` for
-    /// anything else, which no list can have.
+    /// The name to look up for `value`: an IPv4 address that it begins with, an IPv6 address, a host name.
+    /// `None` for anything else, which no list can have.
     pub(crate) fn name(&self, value: &[u8]) -> Option<String> {
         let mut name = String::with_capacity(self.zone.len() + 80);
         let address = leading_ipv4(value);
@@ -123,8 +124,8 @@ impl Rbl {
     }
 }
 
-/// An IPv4 address at the beginning, whatever follows it: `192.0.2.1, 192.0.2.2` and `192.0.2.1:80` are read as their first
-/// address.
+/// An IPv4 address at the beginning, whatever follows it: `192.0.2.1, 192.0.2.2` and `192.0.2.1:80` are read
+/// as their first address.
 fn leading_ipv4(value: &[u8]) -> Option<Ipv4Addr> {
     let mut rest = value.trim_ascii_start();
     let mut octets = [0u8; 4];

@@ -129,7 +129,8 @@ pub(crate) fn target_name(variable: Variable, count: bool, key: &[u8]) -> Vec<u8
     name
 }
 
-/// A key as ModSecurity writes it into a variable's name: control bytes, backslashes and bytes above 126 as escapes.
+/// A key as ModSecurity writes it into a variable's name: control bytes, backslashes and bytes above 126 as
+/// escapes.
 pub(crate) fn escape_key(key: &[u8]) -> Cow<'_, [u8]> {
     let plain = |b: &u8| (0x20..0x7f).contains(b) && *b != b'\\';
     if key.iter().all(plain) {

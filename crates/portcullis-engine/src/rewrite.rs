@@ -1,4 +1,5 @@
-//! What rules change in bodies: `append` and `prepend`, and `@rsub` on `STREAM_INPUT_BODY` and `STREAM_OUTPUT_BODY`.
+//! What rules change in bodies: `append` and `prepend`, and `@rsub` on `STREAM_INPUT_BODY` and
+//! `STREAM_OUTPUT_BODY`.
 //!
 //! The transaction only says what a body is to become; the caller sends it, with framing made anew.
 
@@ -65,7 +66,8 @@ impl Transaction {
     pub const SUBSTITUTIONS_MAX: usize = 10_000;
     /// Bytes that a body may grow by in one `@rsub`; the rest stays as it is, and is counted.
     pub const GROWTH_BYTES_MAX: usize = 1 << 20;
-    /// Bytes of all bodies that the `@rsub`s of a transaction make; further ones change nothing, and are counted.
+    /// Bytes of all bodies that the `@rsub`s of a transaction make; further ones change nothing, and are
+    /// counted.
     pub const REWRITTEN_BYTES_MAX: usize = 64 << 20;
 
     /// The request body that is to go upstream, if rules changed it.
@@ -125,7 +127,8 @@ impl Transaction {
 }
 
 impl Execution<'_> {
-    /// Carries `substitution` out on `form`, which is what the transformations made of `item`; where the result is.
+    /// Carries `substitution` out on `form`, which is what the transformations made of `item`; where the
+    /// result is.
     pub(crate) fn substitute(
         &mut self,
         substitution: &Substitution,
@@ -171,8 +174,8 @@ struct Replaced {
     whole: bool,
 }
 
-/// As `msre_op_rsub_execute`: what is left after a match is a text of its own, so `^` finds its beginning. After an
-/// empty match, which sends the original into an endless loop, one byte passes.
+/// As `msre_op_rsub_execute`: what is left after a match is a text of its own, so `^` finds its beginning.
+/// After an empty match, which sends the original into an endless loop, one byte passes.
 fn replace(text: &[u8], find: &Needle<'_>, replacement: &[u8]) -> Replaced {
     let most = text.len() + Transaction::GROWTH_BYTES_MAX;
     let mut out = Vec::with_capacity(text.len());

@@ -72,8 +72,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Request line, headers and body, with plain newlines, as ModSecurity 2 puts them together. The body is there where
-    /// `REQUEST_BODY` is.
+    /// Request line, headers and body, with plain newlines, as ModSecurity 2 puts them together. The body is
+    /// there where `REQUEST_BODY` is.
     fn full_request(&self) -> Vec<u8> {
         let text = |variable| {
             self.message

@@ -87,7 +87,8 @@ pub struct Settings {
     pub xml_external_dtd: bool,
     /// `SecWebAppId`.
     pub web_app_id: Vec<u8>,
-    /// `SecCollectionTimeout`: seconds that a record of a persistent collection lives after it was last stored.
+    /// `SecCollectionTimeout`: seconds that a record of a persistent collection lives after it was last
+    /// stored.
     pub collection_timeout: i64,
     /// `SecDataDir`: the folder of persistent collections.
     pub data_dir: Option<std::path::PathBuf>,

@@ -1,5 +1,5 @@
-//! What an explanation tells beside the matches: which rules did not run, which values they were not shown, and what
-//! the operator of one chosen rule saw. Recorded only on request; a transaction in service has none.
+//! What an explanation tells beside the matches: which rules did not run, which values they were not shown,
+//! and what the operator of one chosen rule saw. Recorded only on request; a transaction in service has none.
 
 use portcullis_types::{Phase, Span};
 
@@ -16,7 +16,8 @@ pub struct Trace {
     /// In the order in which it happened.
     pub notes: Vec<Note>,
     watched: Option<RuleIndex>,
-    /// `ctl` switches so far: the act's index, whether it takes a target or whole rules, and the rule that ran it.
+    /// `ctl` switches so far: the act's index, whether it takes a target or whole rules, and the rule that
+    /// ran it.
     switches: Vec<(u32, Switch, RuleIndex)>,
 }
 

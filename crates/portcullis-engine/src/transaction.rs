@@ -90,7 +90,8 @@ pub struct RequestLine<'a> {
 /// Buffers of a finished transaction, for the next one.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Made when a transaction begins, if it is not there: buffers without content stand in for those that are in use.
+    /// Made when a transaction begins, if it is not there: buffers without content stand in for those that
+    /// are in use.
     store: Option<Box<Values>>,
     tx: TxStore,
     matches: Vec<Match>,
@@ -172,8 +173,8 @@ impl Transaction {
         self.execution().run_phase(phase)
     }
 
-    /// Remembers matches of rules that neither log nor ask for an audit record, too, which otherwise only a transaction does
-    /// whose records or debug lines can show them. To be called before phase 1.
+    /// Remembers matches of rules that neither log nor ask for an audit record, too, which otherwise only a
+    /// transaction does whose records or debug lines can show them. To be called before phase 1.
     pub fn keep_quiet_matches(&mut self) {
         self.journal.keeps_quiet = true;
         self.run.prefilter_state.get_or_insert_default().reset(&self.plan.prefilter, true);
@@ -208,8 +209,8 @@ impl Transaction {
         }
     }
 
-    /// True if the request is to be refused with 413, whatever the rules say: its body without files is longer than
-    /// `SecRequestBodyNoFilesLimit`. Known after phase 2.
+    /// True if the request is to be refused with 413, whatever the rules say: its body without files is
+    /// longer than `SecRequestBodyNoFilesLimit`. Known after phase 2.
     pub fn refuses_request_body(&self) -> bool {
         self.message.body.is_over_no_files_limit()
             && self.over_limit(self.plan.settings.request_body_limit_action) == BodyLimitAction::Reject
@@ -235,8 +236,9 @@ impl Transaction {
         }
     }
 
-    /// The request body has been shown; what is in it is known from then on. `truncated`: it went on beyond the limit and the rest is
-    /// not inspected. Where nobody asks before phase 2, [`request_end`](Transaction::request_end) alone does the same.
+    /// The request body has been shown; what is in it is known from then on. `truncated`: it went on beyond
+    /// the limit and the rest is not inspected. Where nobody asks before phase 2,
+    /// [`request_end`](Transaction::request_end) alone does the same.
     pub fn request_body_end(&mut self, truncated: bool) {
         if self.message.body.has_ended() {
             return;
@@ -318,8 +320,8 @@ impl Transaction {
         self.run_phase(Phase::Logging)
     }
 
-    /// The end: phase 5, unless [`logging`](Transaction::logging) has run it, and the persistent collections are written
-    /// back. Questions of phase 5 remain unanswered here.
+    /// The end: phase 5, unless [`logging`](Transaction::logging) has run it, and the persistent collections
+    /// are written back. Questions of phase 5 remain unanswered here.
     pub fn finish(&mut self) {
         let last = if self.run.logged { self.resume() } else { self.logging() };
         self.unanswered(last);
@@ -351,7 +353,8 @@ impl Transaction {
         &self.plan
     }
 
-    /// Matches so far, in order: those worth an event or a record, and [all](Self::keep_quiet_matches) if these are kept.
+    /// Matches so far, in order: those worth an event or a record, and [all](Self::keep_quiet_matches) if
+    /// these are kept.
     pub fn matches(&self) -> &[Match] {
         &self.journal.matches
     }
@@ -412,8 +415,8 @@ impl Transaction {
         self.message.body.ambiguities()
     }
 
-    /// Adds `points` that an inspection agent gives to the anomaly score of the CRS, if it runs, for requests or (`outbound`)
-    /// responses. `TX:agent_score` is `total` from then on.
+    /// Adds `points` that an inspection agent gives to the anomaly score of the CRS, if it runs, for requests
+    /// or (`outbound`) responses. `TX:agent_score` is `total` from then on.
     pub fn add_agent_score(&mut self, points: u32, total: u32, outbound: bool) {
         use crate::tx::{AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE, TxValue};
         self.execution().set_tx(AGENT_SCORE, TxValue::Int(total.into()));
@@ -428,7 +431,8 @@ impl Transaction {
         self.vars.tx.number(self.plan.tx_slot(key)?, self.message.store.bytes())
     }
 
-    /// All `TX` keys that are set, lower case, with their values as text: for differential tests and explanations.
+    /// All `TX` keys that are set, lower case, with their values as text: for differential tests and
+    /// explanations.
     pub fn tx_values(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let text = |value: TxValue| match value {
             TxValue::Unset => None,

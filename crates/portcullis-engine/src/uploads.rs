@@ -34,8 +34,8 @@ pub struct KeptFile {
 }
 
 impl Transaction {
-    /// Files get names with this secret in them, so that nobody can guess them. Without it, or where files are not
-    /// kept, they have none (`FILES_TMPNAMES`).
+    /// Files get names with this secret in them, so that nobody can guess them. Without it, or where files
+    /// are not kept, they have none (`FILES_TMPNAMES`).
     pub fn name_files(&mut self, secret: [u8; 16]) {
         let settings = &self.plan.settings;
         let (KeepFiles::On | KeepFiles::RelevantOnly, Some(folder)) =

@@ -1,10 +1,12 @@
 //! What the rules may cost a transaction, in units of about a nanosecond.
 //!
-//! Every operator takes linear time, but a message chooses how many values it has, which rules look at all of them, and, with a
-//! content coding, how many bytes come of one on the wire. So each look of an operator at a text, each transformation and each search
-//! for words is charged, by its kind and the bytes it reads. No clock is asked: the same message always has the same verdict.
-//! What the allowance does not suffice for is not looked at, and counts as a pattern that was given up
-//! ([`Transaction::patterns_exhausted`](crate::Transaction::patterns_exhausted), `TX:MSC_PCRE_LIMITS_EXCEEDED`).
+//! Every operator takes linear time, but a message chooses how many values it has, which rules look at all of
+//! them, and, with a content coding, how many bytes come of one on the wire. So each look of an operator at a
+//! text, each transformation and each search for words is charged, by its kind and the bytes it reads. No
+//! clock is asked: the same message always has the same verdict. What the allowance does not suffice for is
+//! not looked at, and counts as a pattern that was given up
+//! ([`Transaction::patterns_exhausted`](crate::Transaction::patterns_exhausted),
+//! `TX:MSC_PCRE_LIMITS_EXCEEDED`).
 
 use crate::operator::Operator;
 
@@ -53,7 +55,8 @@ impl Work {
         self.allowed = self.allowed.saturating_add(more.saturating_mul(self.scale));
     }
 
-    /// An eighth more, where finding out which rules have to run took all: those that were found by then are to run.
+    /// An eighth more, where finding out which rules have to run took all: those that were found by then are
+    /// to run.
     pub(crate) fn reserve(&mut self) {
         self.allowed = self.done.saturating_add(self.allowed / 8);
     }

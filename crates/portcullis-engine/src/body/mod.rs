@@ -1,44 +1,23 @@
 //! The request body on its way into values.
 
+mod flags;
+mod query;
+mod sink;
+
 use portcullis_http::body::{
-    Ambiguities, Arg, BodyErrorKind, BodyParser, BodySink, Doctype, JsonNames, Limits, MultipartError,
-    MultipartFlags, Options, Report, Undeclared, XmlArgs, overriding_query, parse_query_twice,
-    path_parameters,
+    Ambiguities, BodyErrorKind, BodyParser, Doctype, JsonNames, Limits, MultipartError, MultipartFlags,
+    Options, Report, Undeclared, XmlArgs,
 };
 use portcullis_types::{Span, Variable};
 use portcullis_values::{ValueId, Values};
 
 use crate::Class;
-use crate::scalars::is_flag;
 use crate::settings::{BodyProcessor, Settings};
 use crate::xml::{Builder, Tree, XPath};
 
-/// Parses the query string, which stands at `place`, into `ARGS_GET`.
-pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store: &mut Values) {
-    let limits = limits(settings, 0);
-    let parse = match settings.second_readings {
-        true => parse_query_twice,
-        false => portcullis_http::body::parse_query,
-    };
-    let mut sink = Sink { at: Some(place), ..Sink::new(store, QUERY, false) };
-    let report = parse(query, settings.argument_separator, &limits, &mut sink);
-    if report.invalid_encodings > 0 {
-        store.set_scalar(Variable::UrlencodedError, b"1");
-    }
-    if let Some(error) = report.error {
-        set_error(store, &error.to_string());
-    }
-}
-
-/// Arguments that some applications find in the path and in headers that carry a URL.
-pub(crate) fn read_elsewhere(path: &[u8], urls: &[&[u8]], settings: &Settings, store: &mut Values) {
-    let limits = limits(settings, 0);
-    let mut sink = Sink::new(store, QUERY, false);
-    path_parameters(path, &limits, &mut sink);
-    for url in urls {
-        overriding_query(url, settings.argument_separator, &limits, &mut sink);
-    }
-}
+use flags::{set_error, set_flag, set_flags};
+pub(crate) use query::{parse_query, read_elsewhere};
+use sink::{Files, Sink};
 
 /// State of the request body.
 #[derive(Debug, Default)]
@@ -180,7 +159,8 @@ impl RequestBody {
         self.processor
     }
 
-    /// What took the body apart, if that is a form or JSON, nothing is wrong with it, and any other reader would have done the same.
+    /// What took the body apart, if that is a form or JSON, nothing is wrong with it, and any other reader
+    /// would have done the same.
     pub(crate) fn plain_processor(&self) -> Option<BodyProcessor> {
         let is_shared = |processor: &BodyProcessor| {
             self.is_usual
@@ -282,8 +262,8 @@ impl RequestBody {
             self.is_plain = !truncated && report.error.is_none() && report.ambiguities.is_empty();
             flags = self.report(report, truncated, store);
         }
-        // As in ModSecurity 2, REQUEST_BODY is there for forms and, by force, where nothing else took the body apart,
-        // be it that its parser failed (modsecurity_request_body_end).
+        // As in ModSecurity 2, REQUEST_BODY is there for forms and, by force, where nothing else took the
+        // body apart, be it that its parser failed (modsecurity_request_body_end).
         let parsed = !settings.modsecurity3
             && self.processor.is_some_and(|p| p != BodyProcessor::UrlEncoded)
             && self.error.is_none();
@@ -337,47 +317,6 @@ impl RequestBody {
     }
 }
 
-/// Gives every flag its value, so that a rule can ask for it whatever the body was.
-fn set_flags(store: &mut Values, flags: &MultipartFlags) {
-    for (variable, on) in [
-        (Variable::MultipartBoundaryQuoted, flags.boundary_quoted),
-        (Variable::MultipartBoundaryWhitespace, flags.boundary_whitespace),
-        (Variable::MultipartDataBefore, flags.data_before),
-        (Variable::MultipartDataAfter, flags.data_after),
-        (Variable::MultipartHeaderFolding, flags.header_folding),
-        (Variable::MultipartInvalidHeaderFolding, flags.invalid_header_folding),
-        (Variable::MultipartLfLine, flags.lf_line),
-        (Variable::MultipartCrlfLine, flags.crlf_line),
-        (Variable::MultipartCrlfLfLines, flags.crlf_lf_lines()),
-        (Variable::MultipartMissingSemicolon, flags.missing_semicolon),
-        (Variable::MultipartInvalidQuoting, flags.invalid_quoting),
-        (Variable::MultipartInvalidPart, flags.invalid_part),
-        (Variable::MultipartFileLimitExceeded, flags.file_limit_exceeded),
-        (Variable::MultipartUnmatchedBoundary, flags.unmatched_boundary()),
-        (Variable::MultipartStrictError, flags.strict_error()),
-    ] {
-        set_flag(store, variable, on);
-    }
-}
-
-/// What is 0 as long as it has no value is not given one for that.
-fn set_flag(store: &mut Values, variable: Variable, on: bool) {
-    if on || !is_flag(variable) || store.scalar(variable).is_some() {
-        store.set_scalar(variable, if on { b"1" } else { b"0" });
-    }
-}
-
-fn set_error(store: &mut Values, message: &str) {
-    for (variable, text) in [
-        (Variable::ReqbodyError, "1"),
-        (Variable::ReqbodyProcessorError, "1"),
-        (Variable::ReqbodyErrorMsg, message),
-        (Variable::ReqbodyProcessorErrorMsg, message),
-    ] {
-        store.set_scalar(variable, text.as_bytes());
-    }
-}
-
 /// ModSecurity counts query and body arguments together; `used` is what the query took.
 fn limits(settings: &Settings, used: usize) -> Limits {
     let arguments = match settings.arguments_limit {
@@ -390,209 +329,5 @@ fn limits(settings: &Settings, used: usize) -> Limits {
         multipart_files_max: settings.upload_file_limit as usize,
         no_files_bytes_max: settings.request_body_no_files_limit,
         ..Limits::default()
-    }
-}
-
-/// What is remembered between the events of a body.
-#[derive(Debug, Default)]
-struct Files {
-    field: Span,
-    content: Option<Span>,
-    /// By entry of `FILES_TMPNAMES`; nothing where the content is not kept.
-    contents: Vec<(ValueId, Span)>,
-    combined_size: u64,
-    xml_text: Vec<u8>,
-    is_xml: bool,
-    /// What the names of kept files begin with; none if files are not kept.
-    name: Option<String>,
-    tree: Option<Box<Builder>>,
-}
-
-impl Files {
-    fn store_xml(&mut self, store: &mut Values) {
-        if std::mem::take(&mut self.is_xml) {
-            let text = std::mem::take(&mut self.xml_text);
-            let text = store.push(&text);
-            store.add(Class::XmlText, Span::default(), text);
-        }
-    }
-}
-
-/// Where arguments of one origin go.
-#[derive(Clone, Copy)]
-struct Classes {
-    values: Class,
-    names: Class,
-    value_readings: Class,
-    name_readings: Class,
-}
-
-const QUERY: Classes = Classes {
-    values: Class::ArgsGet,
-    names: Class::ArgsGetNames,
-    value_readings: Class::ArgsGetReadings,
-    name_readings: Class::ArgsGetNamesReadings,
-};
-
-const BODY: Classes = Classes {
-    values: Class::ArgsPost,
-    names: Class::ArgsPostNames,
-    value_readings: Class::ArgsPostReadings,
-    name_readings: Class::ArgsPostNamesReadings,
-};
-
-/// Enters what a parser finds into the store.
-struct Sink<'a> {
-    store: &'a mut Values,
-    classes: Classes,
-    files: Option<&'a mut Files>,
-    keep_files: bool,
-    /// Where what is parsed stands among the store's bytes, if it does.
-    at: Option<Span>,
-}
-
-impl<'a> Sink<'a> {
-    fn new(store: &'a mut Values, classes: Classes, keep_files: bool) -> Self {
-        Sink { store, classes, files: None, keep_files, at: None }
-    }
-
-    fn with_files(store: &'a mut Values, files: &'a mut Files, keep_files: bool) -> Self {
-        Sink { store, classes: BODY, files: Some(files), keep_files, at: None }
-    }
-}
-
-impl Sink<'_> {
-    fn tree(&mut self) -> Option<&mut Builder> {
-        self.files.as_mut()?.tree.as_deref_mut()
-    }
-}
-
-impl BodySink for Sink<'_> {
-    fn arg(&mut self, arg: Arg<'_>) {
-        let Classes { values, names, .. } = self.classes;
-        let Some(at) = self.at else { return self.store.add_pair(values, names, arg.name, arg.value) };
-        // Where the two stand if nothing in them is encoded.
-        let value = at.start as usize + arg.raw_value.start as usize;
-        let name_end = value.saturating_sub(1);
-        let name = Span::new(name_end.saturating_sub(arg.name.len()), name_end);
-        let value = Span::new(value, value + arg.value.len());
-        self.store.add_pair_at(values, names, (arg.name, name), (arg.value, value));
-    }
-
-    fn arg_reading(&mut self, name: &[u8], value: &[u8]) {
-        let name = self.store.push(name);
-        let value = self.store.push(value);
-        self.store.add(self.classes.value_readings, name, value);
-    }
-
-    fn name_reading(&mut self, name: &[u8]) {
-        let name = self.store.push(name);
-        self.store.add(self.classes.name_readings, name, name);
-    }
-
-    fn xml_reading(&mut self, text: &[u8]) {
-        let text = self.store.push(text);
-        self.store.add(Class::XmlReadings, Span::default(), text);
-    }
-
-    fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {
-        let name = self.store.push(name);
-        self.store.add(Class::MultipartName, name, name);
-        if let Some(filename) = filename {
-            let filename = self.store.push(filename);
-            self.store.add(Class::MultipartFilename, name, filename);
-        }
-    }
-
-    fn part_header(&mut self, part_name: &[u8], line: &[u8]) {
-        let key = self.store.push(part_name);
-        let line = self.store.push(line);
-        self.store.add(Class::MultipartPartHeaders, key, line);
-    }
-
-    fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
-        let field = self.store.push(field_name);
-        let filename = self.store.push(filename);
-        self.store.add(Class::Files, field, filename);
-        self.store.add(Class::FilesNames, field, field);
-        if let Some(files) = &mut self.files {
-            files.field = field;
-            files.content = None;
-        }
-    }
-
-    fn file_data(&mut self, data: &[u8]) {
-        let Some(files) = self.files.as_mut().filter(|_| self.keep_files) else { return };
-        let piece = self.store.push(data);
-        // Nothing else is stored while a file's data comes, so the pieces are neighbours.
-        let start = files.content.map_or(piece.start, |content| content.start);
-        files.content = Some(Span { start, end: piece.end });
-    }
-
-    fn file_end(&mut self, size: u64) {
-        let Some(files) = &mut self.files else { return };
-        files.combined_size += size;
-        let (field, content) = (files.field, files.content.take());
-        let text = self.store.push(size.to_string().as_bytes());
-        self.store.add(Class::FilesSizes, field, text);
-        // A file beyond `SecUploadFileLimit` has a size and no content: it is not kept, and has no name to be scanned by.
-        if let Some(content) = content.or_else(|| (self.keep_files && size == 0).then(Span::default)) {
-            self.store.add(Class::FilesTmpContent, field, content);
-            let name = match &files.name {
-                Some(name) => format!("{name}-{}", files.contents.len()),
-                // It is not kept: a name to speak of the upload by.
-                None => format!("upload-{}", files.contents.len() + 1),
-            };
-            let name = self.store.push(name.as_bytes());
-            files.contents.push((self.store.add(Class::FilesTmpNames, field, name), content));
-        }
-    }
-
-    fn xml_start(&mut self, name: &[u8]) {
-        if let Some(files) = &mut self.files {
-            files.is_xml = true;
-        }
-        if let Some(tree) = self.tree() {
-            tree.start(name);
-        }
-    }
-
-    fn xml_end(&mut self, _name: &[u8]) {
-        if let Some(tree) = self.tree() {
-            tree.end();
-        }
-    }
-
-    fn xml_comment(&mut self, _text: &[u8]) {
-        if let Some(tree) = self.tree() {
-            tree.other();
-        }
-    }
-
-    fn xml_instruction(&mut self, _target: &[u8], _data: &[u8]) {
-        if let Some(tree) = self.tree() {
-            tree.other();
-        }
-    }
-
-    fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
-        if let Some(tree) = self.tree() {
-            tree.attribute(name, value);
-        }
-        // Namespace declarations are no attributes to XPath.
-        if name == b"xmlns" || name.starts_with(b"xmlns:") {
-            return;
-        }
-        let value = self.store.push(value);
-        self.store.add(Class::XmlAttributes, Span::default(), value);
-    }
-
-    fn xml_text(&mut self, text: &[u8]) {
-        if let Some(files) = &mut self.files {
-            files.xml_text.extend_from_slice(text);
-        }
-        if let Some(tree) = self.tree() {
-            tree.text(text);
-        }
     }
 }

@@ -12,7 +12,8 @@ use portcullis_values::ValueId;
 use super::{Execution, LinkAt};
 
 impl Execution<'_> {
-    /// True if it is plain to see that the link with this number cannot match: nothing has to be prepared for it.
+    /// True if it is plain to see that the link with this number cannot match: nothing has to be prepared for
+    /// it.
     pub(super) fn is_ruled_out(&self, link: usize) -> bool {
         self.run.strategies.has(Strategies::LINK_TESTS) && self.tested(link) == Some(false)
     }

@@ -13,7 +13,8 @@ use portcullis_values::ValueId;
 
 use super::Execution;
 
-/// Forms of values longer than this are not kept once an operator has said no: memory stays near the body's size.
+/// Forms of values longer than this are not kept once an operator has said no: memory stays near the body's
+/// size.
 const KEPT_FORM_BYTES_MAX: usize = 64 * 1024;
 
 /// A link at its turn.
@@ -109,7 +110,8 @@ impl Execution<'_> {
         any
     }
 
-    /// True if the operator finds something; `None` if it had to ask and nobody knew, or the transaction may do no more work.
+    /// True if the operator finds something; `None` if it had to ask and nobody knew, or the transaction may
+    /// do no more work.
     pub(super) fn test_form(
         &mut self,
         link: &Link,

@@ -76,8 +76,8 @@ impl Execution<'_> {
         }
     }
 
-    /// `TX:0` to `TX:9`. Groups before the last one that took part are set, if only to the empty text; those behind
-    /// it vanish.
+    /// `TX:0` to `TX:9`. Groups before the last one that took part are set, if only to the empty text; those
+    /// behind it vanish.
     pub(super) fn set_captures(&mut self, form: Span, captures: &Captures) {
         let first = match &captures.text {
             Some(text) => Some(self.message.store.push(text)),
@@ -120,8 +120,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Notes that a rule matched: the item with its value as it came, as the operator saw it and what that found there; `msg`
-    /// and `logdata`.
+    /// Notes that a rule matched: the item with its value as it came, as the operator saw it and what that
+    /// found there; `msg` and `logdata`.
     fn remember(
         &mut self,
         at: LinkAt<'_>,

@@ -1,8 +1,8 @@
 //! Rules in order: which steps of a phase run, and how.
 //!
-//! [`Execution`] borrows the parts of a transaction and walks the steps of a phase. What a step does was settled when the
-//! plan was made ([`StepKind`]); here is one `match` over it. The general way is in [`rule`] and [`link`], what a match
-//! does in [`matched`].
+//! [`Execution`] borrows the parts of a transaction and walks the steps of a phase. What a step does was
+//! settled when the plan was made ([`StepKind`]); here is one `match` over it. The general way is in [`rule`]
+//! and [`link`], what a match does in [`matched`].
 
 mod decide;
 mod link;
@@ -29,7 +29,8 @@ use crate::{Judge, RuleEngine};
 pub(crate) use link::LinkAt;
 pub(crate) use matched::Matched;
 
-/// Runs the rules of a plan on a transaction. It borrows what they read and change for as long as a phase runs.
+/// Runs the rules of a plan on a transaction. It borrows what they read and change for as long as a phase
+/// runs.
 pub(crate) struct Execution<'t> {
     pub(crate) plan: &'t Plan,
     /// The same; what is remembered of it holds it.

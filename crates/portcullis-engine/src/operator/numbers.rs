@@ -1,7 +1,8 @@
 //! `@verifyCC`, `@verifySSN`, `@verifyCPF`, `@verifySVNR`: a pattern finds candidates, a check digit decides.
 //!
-//! As ModSecurity 2 (`re_operators.c`; SVNR: ModSecurity 3): the pattern is searched again one byte behind the beginning of a
-//! candidate that failed, empty matches count for nothing, and every capture of the pattern that took part holds the whole number.
+//! As ModSecurity 2 (`re_operators.c`; SVNR: ModSecurity 3): the pattern is searched again one byte behind
+//! the beginning of a candidate that failed, empty matches count for nothing, and every capture of the
+//! pattern that took part holds the whole number.
 
 use portcullis_match::{Captures, Exhausted, Pcre};
 

@@ -1,9 +1,10 @@
 //! Runs of rules on `TX` that come to the same in most transactions, worked out at load time.
 //!
-//! A rule set begins with settings, and between the rules that look at the message stand others that only compare numbers
-//! in `TX` and set them. What such a block of rules does depends on the keys that it reads and on nothing else. It is run
-//! once, when the plan is made, on what these hold where no rule has found anything; a transaction in which they hold the
-//! same takes over what came of it. In any other the rules of the block run one by one.
+//! A rule set begins with settings, and between the rules that look at the message stand others that only
+//! compare numbers in `TX` and set them. What such a block of rules does depends on the keys that it reads
+//! and on nothing else. It is run once, when the plan is made, on what these hold where no rule has found
+//! anything; a transaction in which they hold the same takes over what came of it. In any other the rules of
+//! the block run one by one.
 
 use crate::plan::{Plan, Step};
 use crate::record::ScoreChange;
@@ -15,7 +16,8 @@ use super::{TxMachine, TxRules, TxSlot, TxStore, TxValue};
 #[derive(Debug, Default)]
 pub struct TxBlocks {
     blocks: Vec<TxBlock>,
-    /// The texts that their effects speak of. All transactions begin with them, so that their places are the same.
+    /// The texts that their effects speak of. All transactions begin with them, so that their places are the
+    /// same.
     texts: Vec<u8>,
 }
 
@@ -24,7 +26,8 @@ pub struct TxBlocks {
 pub(crate) struct TxBlock {
     /// Where the phase goes on.
     pub(crate) end: usize,
-    /// Rules on the message that stand between those of the block, in one word of the steps: none of them may have to run.
+    /// Rules on the message that stand between those of the block, in one word of the steps: none of them may
+    /// have to run.
     pub(crate) others: (usize, u64),
     guard: Guard,
     effect: Effect,
@@ -74,8 +77,8 @@ impl TxBlocks {
         self.blocks.is_empty()
     }
 
-    /// Those of `plan`, and the steps that they begin with: phase number - 1, step, number of the block. `always` has the
-    /// steps that run whatever the message is, by phase.
+    /// Those of `plan`, and the steps that they begin with: phase number - 1, step, number of the block.
+    /// `always` has the steps that run whatever the message is, by phase.
     pub(crate) fn new(plan: &Plan, always: &[Vec<u64>; 5]) -> (TxBlocks, Vec<(usize, usize, u32)>) {
         let mut found = TxBlocks::default();
         let mut begins = Vec::new();
@@ -100,7 +103,8 @@ impl TxBlocks {
 }
 
 impl TxBlock {
-    /// Does what the rules of the block would do, if `machine` is as it must be for that; false: nothing was done.
+    /// Does what the rules of the block would do, if `machine` is as it must be for that; false: nothing was
+    /// done.
     pub(crate) fn run(&self, machine: &mut TxMachine<'_>) -> bool {
         let holds = match &self.guard {
             Guard::Untouched => machine.tx.is_untouched(),
@@ -147,7 +151,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Runs rules from the step at [`end`](Self::end) on, up to one that takes more than `TX`, or leaves more behind.
+    /// Runs rules from the step at [`end`](Self::end) on, up to one that takes more than `TX`, or leaves more
+    /// behind.
     fn run(&mut self, tx: &mut TxStore, texts: &mut Vec<u8>, steps: &[Step], runs: impl Fn(usize) -> bool) {
         let (mut at, mut others) = (self.end, self.others);
         while let Some(step) = steps.get(at) {

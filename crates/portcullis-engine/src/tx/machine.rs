@@ -1,4 +1,5 @@
-//! Runs instructions on `TX`: in a transaction, and at load time on what the keys hold where nothing was found.
+//! Runs instructions on `TX`: in a transaction, and at load time on what the keys hold where nothing was
+//! found.
 
 use portcullis_types::{Decimal, Span};
 
@@ -18,7 +19,8 @@ pub(crate) struct TxMachine<'t> {
 }
 
 impl TxMachine<'_> {
-    /// Whether a link with this test matches; `None` if a text stands where its transformations could change it.
+    /// Whether a link with this test matches; `None` if a text stands where its transformations could change
+    /// it.
     pub(crate) fn holds(&self, test: &TxTest) -> Option<bool> {
         self.tx.holds(test, self.bytes)
     }

@@ -5,9 +5,10 @@
 //!   run time:   guard of the block holds? its effect : each rule in turn
 //! ```
 //!
-//! Most rules that run for every request are of this kind: settings, paranoia levels, sums. They need no values, no
-//! transformations and no operator, so they are [instructions](rule) for a small [machine](TxMachine), which runs
-//! them at load time as well: a [block](block) of them depends on the keys that it reads and on nothing else.
+//! Most rules that run for every request are of this kind: settings, paranoia levels, sums. They need no
+//! values, no transformations and no operator, so they are [instructions](rule) for a small
+//! [machine](TxMachine), which runs them at load time as well: a [block](block) of them depends on the keys
+//! that it reads and on nothing else.
 
 pub(crate) mod block;
 mod machine;

@@ -5,8 +5,9 @@ use portcullis_types::Variable;
 use crate::plan::{Act, Disruption, KeyFilter, Link, Plan, Rule, SetVar, SetVarOperation};
 use crate::template::{Part, Template};
 
-/// If keys that begin with `prefix` are written by the link with the number `writer` only, and read by `reader` only, of all that run:
-/// the words that a key must have, in any case, so that others see it all the same.
+/// If keys that begin with `prefix` are written by the link with the number `writer` only, and read by
+/// `reader` only, of all that run: the words that a key must have, in any case, so that others see it all the
+/// same.
 pub(crate) fn private(plan: &Plan, prefix: &[u8], writer: usize, reader: usize) -> Option<Vec<Vec<u8>>> {
     if plan.tx_names.iter().any(|name| starts_with(name, prefix)) {
         return None;

@@ -40,8 +40,8 @@ pub(crate) const AGENT_SCORE: &[u8] = b"agent_score";
 pub(crate) const INBOUND_SCORE: &[u8] = b"inbound_anomaly_score_pl1";
 pub(crate) const OUTBOUND_SCORE: &[u8] = b"outbound_anomaly_score_pl1";
 
-/// True for the `TX` keys that the engine itself sets, whatever the rules say: those of `capture` (two digits with `@rxGlobal`),
-/// the one that tells of a pattern that was given up, and what inspection agents add.
+/// True for the `TX` keys that the engine itself sets, whatever the rules say: those of `capture` (two digits
+/// with `@rxGlobal`), the one that tells of a pattern that was given up, and what inspection agents add.
 pub fn is_set_by_engine(key: &[u8]) -> bool {
     let is_capture = matches!(key.len(), 1 | 2) && key.iter().all(u8::is_ascii_digit);
     let others: [&[u8]; 4] = [b"MSC_PCRE_LIMITS_EXCEEDED", AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE];
@@ -78,8 +78,8 @@ struct Slot {
     since: u32,
 }
 
-/// Name, and value if it is a number, in the transaction's bytes, once they have been put there; empty before. Apart, since few
-/// transactions need them.
+/// Name, and value if it is a number, in the transaction's bytes, once they have been put there; empty
+/// before. Apart, since few transactions need them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shown {
     name: Span,
@@ -223,8 +223,8 @@ pub fn to_int(text: &[u8]) -> i64 {
     if negative { -magnitude } else { magnitude }
 }
 
-/// What `=+text` adds: the sign is part of the number that `atoi` reads, so a text that does not begin with a digit
-/// adds nothing.
+/// What `=+text` adds: the sign is part of the number that `atoi` reads, so a text that does not begin with a
+/// digit adds nothing.
 pub fn addend(text: &[u8]) -> i64 {
     if text.first().is_some_and(u8::is_ascii_digit) { to_int(text) } else { 0 }
 }

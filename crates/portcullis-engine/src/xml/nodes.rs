@@ -1,7 +1,9 @@
-//! The values of XML targets, and exclusions with a path: they take away the nodes that their path selects, and nothing else.
+//! The values of XML targets, and exclusions with a path: they take away the nodes that their path selects,
+//! and nothing else.
 //!
-//! ModSecurity 2.9 compares names here, and every value of `XML` has the same: `!XML://@*` takes all of XML away as soon as
-//! there is one attribute, and `ctl:ruleRemoveTargetById=1;XML://@*` takes nothing away. Neither is what was written.
+//! ModSecurity 2.9 compares names here, and every value of `XML` has the same: `!XML://@*` takes all of XML
+//! away as soon as there is one attribute, and `ctl:ruleRemoveTargetById=1;XML://@*` takes nothing away.
+//! Neither is what was written.
 
 use portcullis_types::{Span, Variable};
 
@@ -109,7 +111,8 @@ impl Execution<'_> {
         });
     }
 
-    /// The same for the paths that `ctl:ruleRemoveTarget...` has taken from `rule` by the time that its first link begins.
+    /// The same for the paths that `ctl:ruleRemoveTarget...` has taken from `rule` by the time that its first
+    /// link begins.
     pub(crate) fn take_away_removed_nodes(&mut self, rule: RuleIndex, items: &mut Vec<Item>) {
         for place in 0..self.vars.ctl.removed_targets.len() {
             let removal = &self.plan.ctl_targets[self.vars.ctl.removed_targets[place] as usize];

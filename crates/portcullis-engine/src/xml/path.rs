@@ -1,5 +1,5 @@
-//! Location paths, and the nodes they select. Each step goes once over the nodes there are, so a path takes time in
-//! proportion to its steps and the size of the document.
+//! Location paths, and the nodes they select. Each step goes once over the nodes there are, so a path takes
+//! time in proportion to its steps and the size of the document.
 
 use portcullis_types::Span;
 

@@ -1,0 +1,186 @@
+//! Rules, the steps that run them, and what became of those that do not run.
+
+use portcullis_types::{Phase, RuleId, Severity};
+
+use crate::strategy::StepKind;
+use crate::{Diversion, Template, TxSlot};
+
+/// Position of a rule in [`Plan::rules`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleIndex(pub u32);
+
+/// A rule: a condition of one or more links, and what follows if all of them match.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// `id`, 0 if the rule has none.
+    pub id: RuleId,
+    /// When it runs.
+    pub phase: Phase,
+    /// First link in [`Plan::links`].
+    pub first_link: u32,
+    /// Number of links, at least 1.
+    pub link_count: u32,
+    /// What it asks for when it matched.
+    pub disruption: Disruption,
+    /// `pause`: milliseconds that the transaction is held up.
+    pub pause: Option<Template>,
+    /// `log`: the match is worth an event.
+    pub log: bool,
+    /// `auditlog`.
+    pub audit_log: bool,
+    /// Texts for people.
+    pub metadata: Metadata,
+}
+
+/// The texts and labels of a rule.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    /// `msg`.
+    pub msg: Option<Template>,
+    /// `logdata`.
+    pub log_data: Option<Template>,
+    /// `tag`s in order.
+    pub tags: Vec<Template>,
+    /// `severity`.
+    pub severity: Option<Severity>,
+    /// `ver`.
+    pub ver: Option<Box<str>>,
+    /// `rev`.
+    pub rev: Option<Box<str>>,
+    /// `maturity`, 0 to 9.
+    pub maturity: Option<u8>,
+    /// `accuracy`, 0 to 9.
+    pub accuracy: Option<u8>,
+    /// Where the rule stands.
+    pub place: SourcePlace,
+}
+
+/// The disruptive action of a rule, `block` already replaced by the default.
+#[derive(Clone, Debug)]
+pub enum Disruption {
+    /// `pass`.
+    Pass,
+    /// `allow`.
+    Allow(AllowScope),
+    /// `deny`.
+    Deny {
+        /// HTTP status.
+        status: u16,
+    },
+    /// `drop`: close the connection.
+    Drop,
+    /// `redirect`.
+    Redirect {
+        /// 301, 302, 303 or 307.
+        status: u16,
+        /// The location.
+        location: Template,
+    },
+    /// `proxy`: the request goes to another server than the route's.
+    Proxy(Diversion),
+}
+
+/// How much `allow` lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowScope {
+    /// The rest of the transaction but logging.
+    Transaction,
+    /// The rest of the phase.
+    Phase,
+    /// The remaining request phases.
+    Request,
+}
+
+/// One entry of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The rule.
+    pub rule: RuleIndex,
+    /// `skipAfter` and `skip`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it
+    /// does not skip.
+    pub skip_to: u32,
+    /// How it runs; made last, of all the rest.
+    pub(crate) kind: StepKind,
+}
+
+impl Step {
+    /// A step that runs `rule` and does not skip.
+    pub fn new(rule: RuleIndex) -> Step {
+        Step { rule, skip_to: u32::MAX, kind: StepKind::General }
+    }
+}
+
+/// What a whole rule did, as the executor's answer to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not all links matched.
+    NoMatch,
+    /// All links matched.
+    Match,
+    /// It waits for answers.
+    Ask {
+        /// The link that asks.
+        link: u32,
+    },
+}
+
+/// A place in a rule file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// Index in [`Plan::files`].
+    pub file: u32,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// A rule that was read and taken out again.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// Its id.
+    pub id: RuleId,
+    /// When it would have run.
+    pub phase: Phase,
+    /// Where it stands.
+    pub place: SourcePlace,
+    /// The directive that took it out, such as `SecRuleRemoveById`.
+    pub directive: &'static str,
+    /// Where that stands.
+    pub by: SourcePlace,
+}
+
+/// A directive that changed a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    /// The rule.
+    pub rule: RuleIndex,
+    /// The directive, such as `SecRuleUpdateTargetById`.
+    pub directive: &'static str,
+    /// Where it stands.
+    pub by: SourcePlace,
+}
+
+/// A rule that no request can reach or match.
+#[derive(Clone, Debug)]
+pub struct Dead {
+    /// The rule.
+    pub rule: RuleIndex,
+    /// Why.
+    pub why: DeadCause,
+}
+
+/// Why a rule is dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadCause {
+    /// This rule skips it, every time.
+    Skipped {
+        /// The rule with the `skipAfter` or `skip`.
+        by: RuleIndex,
+    },
+    /// Its condition on a `TX` key is always false.
+    Never {
+        /// The key.
+        slot: TxSlot,
+        /// What it always holds there; `None` if it is never set.
+        value: Option<Box<[u8]>>,
+    },
+}
