@@ -154,7 +154,8 @@ impl Analysis {
             );
         }
         let processor = named.or_else(|| sniff(body).filter(|by| !is_bytes || *by != Processor::UrlEncoded));
-        let is_stored = self.stores && named.is_none() && is_document(body);
+        // WebDAV and S3 store what PUT sends: it is read as an uploaded file.
+        let is_stored = self.stores && named.is_none() && document::has_form_of_file(body);
         // Who stores a page reads no XML in it.
         let processor = processor.filter(|_| !(is_stored && document::is_no_xml(body)));
         let Some(processor) = processor else {
@@ -371,19 +372,6 @@ fn is_encoded_form(body: &[u8]) -> bool {
         at > 0 && pair[..at].iter().all(is_name) && pair[at + 1..].iter().all(is_value)
     })
 }
-
-/// A text of several lines or of a very long one, as files are and values seldom: PUT stores it, WebDAV and S3 for example. It is read
-/// as an uploaded file.
-fn is_document(body: &[u8]) -> bool {
-    body.len() > LINE_BYTES_MAX
-        || body.len() > FIELD_BYTES_MAX && memchr::memchr(b'\n', body.trim_ascii()).is_some()
-}
-
-/// A longer text is no line of somebody's.
-const LINE_BYTES_MAX: usize = 1024;
-
-/// A body that is no longer may be a field, whatever it is said to be.
-const FIELD_BYTES_MAX: usize = 96;
 
 /// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line ends.
 fn sniff(body: &[u8]) -> Option<Processor> {

@@ -3,24 +3,25 @@
 //! An editor, a wiki or an interface to a repository keeps such a text as it is. Nothing here says that a text is harmless: each reader
 //! says what of the whole is no piece of something else.
 
+#[cfg(test)]
+mod padding_tests;
+mod program;
+
 use memchr::memmem;
 
 use crate::detectors::purpose;
 use crate::detectors::scan::has_at;
 use crate::{Location, Place};
 
-/// A text that is no longer may be a value, whatever the field is for.
+/// A text of several lines that is no longer may be a value, whatever the field is for.
 const VALUE_BYTES_MAX: usize = 96;
-
-/// A longer text is no line of somebody's.
-const LINE_BYTES_MAX: usize = 1024;
 
 /// See the module. Nothing of it holds in a field for anything else, and for a text of one line only that it is a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// It has several lines or a very long one, and is an uploaded file or stands in a field for files.
+    /// It has several lines or is a program on one line, and is an uploaded file or stands in a field for files.
     pub has_lines: bool,
-    /// The site made the field for files, and the text has several lines.
+    /// The site made the field for files, and the text has several lines or is a program on one line.
     pub is_file: bool,
     /// From its first sign on the text is a page or a program of PHP, in a field for pages.
     pub is_page: bool,
@@ -35,7 +36,7 @@ pub(crate) struct Document {
 impl Document {
     /// What `text` is at `location`.
     pub fn of(location: Location<'_>, text: &[u8]) -> Document {
-        if text.len() <= VALUE_BYTES_MAX {
+        if !may_be_document(text) {
             return Document::default();
         }
         let is_upload = location.place == Place::FileContent;
@@ -52,8 +53,8 @@ impl Document {
         }
         let is_php = begins_php(begin);
         let is_page = !is_upload && purpose::takes_page(location) && (is_page(begin) || is_php);
-        // Editors and programs write a page on one line, too, and a program that was made small is one line.
-        let has_lines = text.len() > LINE_BYTES_MAX || memchr::memchr(b'\n', text.trim_ascii()).is_some();
+        // Editors and programs write a page on one line, too, and bundlers a program.
+        let has_lines = has_form_of_file(text);
         if !has_lines {
             return Document { is_page, is_file: is_page, ..Document::default() };
         }
@@ -67,6 +68,20 @@ impl Document {
             is_settings,
         }
     }
+}
+
+/// `text` has several lines or is a program on one line, as files are and values seldom. The length of a line says nothing.
+pub(crate) fn has_form_of_file(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    match memchr::memchr(b'\n', text) {
+        Some(_) => text.len() > VALUE_BYTES_MAX,
+        None => program::is_program(begin(text)),
+    }
+}
+
+/// False if `text` is a value whatever the field is for: short, and no program. Each value of a message is asked.
+fn may_be_document(text: &[u8]) -> bool {
+    text.len() > VALUE_BYTES_MAX || program::is_program(begin(text))
 }
 
 /// `text` is a page, a piece of one or a source of PHP from its first sign on: no document of XML, although it has elements.
