@@ -2,12 +2,14 @@
 # Instructions for one exchange of each case (all, or those named), and for one load of the rules without and with a plan cache
 # (plan_build, plan_cached), counted by callgrind: figures that do not depend on what else the machine does. Beside each the
 # difference in percent to the one in bench/counts.txt, which BLESS=1 replaces. Of exchanges the difference of two runs counts, so
-# that what is built on first use does not.
+# that what is built on first use does not. MODE=semantic or MODE=both counts with the detector, alone or beside the rules; those
+# figures are stored under CASE@MODE.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 command -v valgrind >/dev/null || { echo "bench-counts: valgrind is needed" >&2; exit 1; }
 bench=${BENCH:-target/bench-quick/engine-bench}
 stored=bench/counts.txt
+mode=${MODE:-crs}
 work=$(mktemp -d "${TMPDIR:-/tmp}/bench-counts.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -22,24 +24,27 @@ count() {
     plan_cached)
       "$bench" --plan-builds 0 --plan-cache "$work/cache" >/dev/null
       echo $(($(collect '*load_cached*' --plan-builds 1 --plan-cache "$work/cache") / 2)) ;;
-    *) echo $((($(collect '*Engine*exchange*' --only "$1" --iterations 40) - $(collect '*Engine*exchange*' --only "$1" --iterations 20)) / 20)) ;;
+    *) echo $((($(collect '*Engine*exchange*' --mode "$mode" --only "$1" --iterations 40) -
+      $(collect '*Engine*exchange*' --mode "$mode" --only "$1" --iterations 20)) / 20)) ;;
   esac
 }
 
 cases=("$@")
 if ((${#cases[@]} == 0)); then
-  mapfile -t cases < <("$bench" --list | grep -v '_1m$'; printf '%s\n' plan_build plan_cached)
+  mapfile -t cases < <("$bench" --mode "$mode" --list | grep -v '_1m$')
+  if [ "$mode" = crs ]; then cases+=(plan_build plan_cached); fi
 fi
 for name in "${cases[@]}"; do
   now=$(count "$name")
+  if [ "$mode" != crs ]; then name+=@$mode; fi
   before=$(awk -v name="$name" '$1 == name { print $2 }' "$stored" 2>/dev/null || true)
   awk -v name="$name" -v now="$now" -v before="$before" 'BEGIN {
-    printf "%-18s %13d", name, now
+    printf "%-24s %13d", name, now
     if (before > 0) printf "  %+6.1f %%", (now - before) * 100 / before
     print ""
   }'
   if [ "${BLESS:-}" = 1 ]; then
-    { grep -v "^$name " "$stored" 2>/dev/null || true; printf '%-18s %13d\n' "$name" "$now"; } >"$work/counts"
+    { grep -v "^$name " "$stored" 2>/dev/null || true; printf '%-24s %13d\n' "$name" "$now"; } >"$work/counts"
     sort -o "$stored" "$work/counts"
   fi
 done

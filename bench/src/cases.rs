@@ -51,6 +51,7 @@ pub const CASES: &[Case] = &[
         ..get(&format!("/products?category=books&sort=price&page={}", random.below(100)))
     }),
     pass("json_1k", 128, |random| post("application/json", json(random, 1_000))),
+    pass("json_cart", 128, json_cart),
     pass("json_10k", 32, |random| post("application/json", json(random, 10_000))),
     pass("json_1m", 2, json_1m),
     pass("json_text_10k", 32, |random| json_text(random, 10_000)),
@@ -170,6 +171,24 @@ fn json(random: &mut Random, length: usize) -> String {
         comma = ",";
     }
     text + "]}"
+}
+
+/// A cart of 63 short values in about 950 bytes: what an exchange costs for each value, whatever is in it.
+fn json_cart(random: &mut Random) -> Message {
+    let item = |random: &mut Random| {
+        let (sku, color) = (random.word(7), random.word(5));
+        let (quantity, price) = (random.below(9) + 1, random.below(9_000) + 1_000);
+        format!(
+            "{{\"sku\":\"{sku}\",\"qty\":{quantity},\"price\":{price},\"color\":\"{color}\",\"gift\":false}}"
+        )
+    };
+    let items: Vec<String> = (0..12).map(|_| item(random)).collect();
+    let (id, total) = (random.word(8), random.below(90_000) + 10_000);
+    let text = format!(
+        "{{\"cart\":\"{id}\",\"currency\":\"EUR\",\"total\":{total},\"items\":[{}]}}",
+        items.join(",")
+    );
+    post("application/json", text)
 }
 
 /// As many fields as the limit on arguments allows.
