@@ -1,10 +1,11 @@
 //! `access_log`: of the document, and of its sites.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
-use crate::checked::{AccessLog, AccessLogFormat};
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 
 /// The access log: a line for each request.
@@ -29,9 +30,27 @@ pub(crate) enum Format {
     Combined,
 }
 
+/// An access log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLog {
+    /// Where it is.
+    pub file: PathBuf,
+    /// How its lines look.
+    pub format: AccessLogFormat,
+}
+
+/// How lines of an access log look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessLogFormat {
+    /// A JSON object.
+    Json,
+    /// As Apache's and nginx's `combined`.
+    Combined,
+}
+
 /// What the document says is `base` for its sites.
 pub(crate) fn check(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<Raw>>,
     base: Option<&AccessLog>,
 ) -> Option<AccessLog> {
@@ -39,10 +58,10 @@ pub(crate) fn check(
     if raw.enabled == Some(false) {
         return None;
     }
-    let file = raw.file.as_ref().map(|file| checker.path(file));
+    let file = raw.file.as_ref().map(|file| mistakes.path(file));
     let Some(file) = file.or_else(|| base.map(|base| base.file.clone())) else {
         let hint = "add `file = \"access.log\"`".to_string();
-        checker.wrong_with_hint(raw.span.clone(), "this access log has no file".to_string(), hint);
+        mistakes.wrong_with_hint(raw.span.clone(), "this access log has no file".to_string(), hint);
         return None;
     };
     let format = match raw.format {

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
-use crate::checked::{Config, HostPattern, Listener, Site};
-use crate::convert::host_pattern;
+use crate::host::HostPattern;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 
 /// Let's Encrypt.
@@ -54,10 +53,10 @@ pub struct Acme {
     pub ca: Option<PathBuf>,
 }
 
-pub(crate) fn account(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>) -> Option<Acme> {
+pub(crate) fn account(mistakes: &mut Mistakes<'_>, raw: Option<Spanned<Raw>>) -> Option<Acme> {
     let Spanned { value: raw, span } = raw?;
     if raw.terms_agreed.as_ref().is_none_or(|agreed| !agreed.value) {
-        checker.wrong_with_hint(
+        mistakes.wrong_with_hint(
             raw.terms_agreed.map_or(span, |agreed| agreed.span),
             "an account requires consent to the authority's terms of service".to_string(),
             "read them (the directory links to them), then write `terms_agreed = true`".to_string(),
@@ -68,7 +67,7 @@ pub(crate) fn account(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>) -> O
         |directory| {
             let rest = directory.value.strip_prefix("https://").unwrap_or_default();
             if rest.is_empty() || rest.starts_with('/') || !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
-                checker.wrong_with_hint(
+                mistakes.wrong_with_hint(
                     directory.span.clone(),
                     format!("`{}` is not the URL of a directory", directory.value),
                     format!("write an `https` URL, such as `{DIRECTORY}`"),
@@ -81,7 +80,7 @@ pub(crate) fn account(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>) -> O
         let is_address = |(user, host): (&str, &str)| !user.is_empty() && !host.is_empty();
         let plain = contact.bytes().all(|byte| byte.is_ascii_graphic() && !b",?:".contains(&byte));
         if !plain || !contact.split_once('@').is_some_and(is_address) {
-            checker.wrong_with_hint(
+            mistakes.wrong_with_hint(
                 contact.span.clone(),
                 format!("`{}` is not an e-mail address", contact.value),
                 "write `ops@shop.example`, without `mailto:`".to_string(),
@@ -91,16 +90,16 @@ pub(crate) fn account(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>) -> O
     Some(Acme {
         directory,
         contact: raw.contact.into_iter().map(|contact| contact.value).collect(),
-        state: checker.path(&raw.state),
-        ca: raw.ca.map(|ca| checker.path(&ca)),
+        state: mistakes.path(&raw.state),
+        ca: raw.ca.map(|ca| mistakes.path(&ca)),
     })
 }
 
-/// The names that a listener spells out, for [`names`] to complete.
-pub(crate) fn domains(checker: &mut Checker<'_>, raw: &Spanned<RawListener>) -> Vec<String> {
+/// The names that a listener spells out, to be completed once the sites are known.
+pub(crate) fn domains(mistakes: &mut Mistakes<'_>, raw: &Spanned<RawListener>) -> Vec<String> {
     let Some(domains) = &raw.domains else { return Vec::new() };
     if domains.is_empty() {
-        checker.wrong_with_hint(
+        mistakes.wrong_with_hint(
             domains.span.clone(),
             "`domains` is empty".to_string(),
             "name hosts, or drop it to take the exact hosts of the listener's sites".to_string(),
@@ -108,20 +107,20 @@ pub(crate) fn domains(checker: &mut Checker<'_>, raw: &Spanned<RawListener>) -> 
     }
     let mut names = Vec::new();
     for text in &domains.value {
-        match host_pattern(text) {
+        match HostPattern::parse(text) {
             Some(HostPattern::Exact(name)) if is_domain(&name) => {
                 if names.contains(&name) {
-                    checker.wrong(text.span.clone(), format!("`{name}` is named twice"));
+                    mistakes.wrong(text.span.clone(), format!("`{name}` is named twice"));
                 }
                 names.push(name);
             }
-            Some(HostPattern::Any | HostPattern::Under(_)) => checker.wrong_with_hint(
+            Some(HostPattern::Any | HostPattern::Under(_)) => mistakes.wrong_with_hint(
                 text.span.clone(),
                 format!("a certificate for `{}` cannot be ordered by HTTP-01", text.value),
                 "name the hosts one by one, or order it elsewhere (DNS-01) and name its files in `certificates`"
                     .to_string(),
             ),
-            _ => checker.wrong_with_hint(
+            _ => mistakes.wrong_with_hint(
                 text.span.clone(),
                 format!("`{}` is not a DNS name", text.value),
                 "write `shop.example`, without scheme and port".to_string(),
@@ -131,60 +130,8 @@ pub(crate) fn domains(checker: &mut Checker<'_>, raw: &Spanned<RawListener>) -> 
     names
 }
 
-/// Completes the names of listeners, once their sites are known. `asked`: where each listener asks for certificates, if
-/// it does, and whether it names them itself.
-pub(crate) fn names(
-    checker: &mut Checker<'_>,
-    listeners: &mut [Listener],
-    sites: &[Site],
-    asked: Vec<Option<(std::ops::Range<usize>, bool)>>,
-    has_account: bool,
-) {
-    for (listener, asked) in listeners.iter_mut().zip(asked) {
-        let (Some((span, named)), Some(tls)) = (asked, &mut listener.tls) else { continue };
-        if !has_account {
-            checker.wrong_with_hint(
-                span.clone(),
-                "certificates by ACME require an account".to_string(),
-                "add `[acme]` with `state = \"FOLDER\"` and `terms_agreed = true`".to_string(),
-            );
-        }
-        if named {
-            continue;
-        }
-        for host in listener.sites.iter().filter_map(|site| sites.get(*site)).flat_map(|site| &site.hosts) {
-            match host {
-                HostPattern::Exact(name) if is_domain(name) && !tls.acme.contains(name) => {
-                    tls.acme.push(name.clone());
-                }
-                _ => {}
-            }
-        }
-        if tls.acme.is_empty() {
-            checker.wrong_with_hint(
-                span,
-                format!("no site of the listener `{}` has an exact host name", listener.name),
-                "name those to have a certificate for in `acme = { domains = [...] }`".to_string(),
-            );
-        }
-    }
-}
-
-fn is_domain(name: &str) -> bool {
+/// Whether a certificate can be had for it.
+pub(crate) fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| (1..=63).contains(&label.len()) && !label.contains('_');
     name.len() <= NAME_BYTES_MAX && name.parse::<IpAddr>().is_err() && name.split('.').all(is_label)
-}
-
-/// What is valid and yet can hardly be meant.
-pub(crate) fn warning(config: &Config) -> Option<String> {
-    let asks = |listener: &&Listener| listener.tls.as_ref().is_some_and(|tls| !tls.acme.is_empty());
-    let in_clear = config.listeners.iter().any(|listener| listener.tls.is_none());
-    let asking = config.listeners.iter().find(asks).filter(|_| !in_clear);
-    asking.map(|listener| {
-        format!(
-            "the listener `{}` has certificates by ACME, and there is no listener without TLS: the authority comes \
-             in clear text, to port 80 of each name; add `[[listeners]]` with `address = \"0.0.0.0:80\"`",
-            listener.name
-        )
-    })
 }

@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use portcullis_balance::BreakerSettings;
 
-use crate::check::Checker;
-use crate::checked::OpenOrClosed;
+use crate::checked::policy::OpenOrClosed;
 use crate::hint;
-use crate::raw::OpenOrClosed as RawOpenOrClosed;
+use crate::mistakes::Mistakes;
+use crate::raw::policy::OpenOrClosed as RawOpenOrClosed;
+use crate::raw::tls as raw_tls;
 use crate::spanned::Spanned;
 use crate::tls::{self, UpstreamTls};
-use crate::upstream::{Endpoint, breaker, number, parse_with_port};
+use crate::upstream::check::breaker;
+use crate::upstream::{Endpoint, parse_with_port};
+use crate::values::number;
 
 pub(crate) use raw::{Agent as Raw, Use};
 
@@ -80,26 +83,26 @@ const BODY_BYTES_MAX: u64 = 1 << 20;
 
 /// Checks the agents of the document.
 pub(crate) fn check(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: std::collections::BTreeMap<String, Spanned<Raw>>,
 ) -> Vec<Agent> {
-    raw.into_iter().map(|(name, raw)| agent(checker, name, raw)).collect()
+    raw.into_iter().map(|(name, raw)| agent(mistakes, name, raw)).collect()
 }
 
-fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
+fn agent(mistakes: &mut Mistakes<'_>, name: String, raw: Spanned<Raw>) -> Agent {
     let Spanned { value: raw, span } = raw;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(fits) {
         let message = format!("`{name}` is not a name: 1 to 64 letters, digits, `-`, `_`, `.`");
-        checker.wrong(span, message);
+        mistakes.wrong(span, message);
     }
-    let address = address(checker, &raw.address, raw.tls);
+    let address = address(mistakes, &raw.address, raw.tls);
     if let (Some(limit), false, true) = (
         &raw.body_limit,
         raw.request_body == Some(true),
         raw.response.is_none_or(|shown| shown != raw::Response::Body),
     ) {
-        checker.wrong_with_hint(
+        mistakes.wrong_with_hint(
             limit.span.clone(),
             "this agent is shown no bodies".to_string(),
             "add `request_body = true` or `response = \"body\"`".to_string(),
@@ -109,9 +112,9 @@ fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
         name,
         address,
         timeout: raw.timeout.map_or(TIMEOUT, |time| time.0),
-        connections: number(checker, raw.connections, 1..=64, "connections", 1),
-        concurrency: number(checker, raw.concurrency, 1..=65_536, "concurrency", CONCURRENCY),
-        queue_max: number(checker, raw.queue, 0..=1_000_000, "queue", QUEUE),
+        connections: number(mistakes, raw.connections, 1..=64, "connections", 1),
+        concurrency: number(mistakes, raw.concurrency, 1..=65_536, "concurrency", CONCURRENCY),
+        queue_max: number(mistakes, raw.queue, 0..=1_000_000, "queue", QUEUE),
         request_body: raw.request_body.unwrap_or(false),
         response: match raw.response {
             None | Some(raw::Response::Off) => ResponseShown::Nothing,
@@ -120,18 +123,18 @@ fn agent(checker: &mut Checker<'_>, name: String, raw: Spanned<Raw>) -> Agent {
         },
         body_bytes_max: raw.body_limit.map_or(BODY_BYTES_MAX, |size| size.value.0),
         failure: failure(raw.failure).unwrap_or(OpenOrClosed::Closed),
-        breaker: breaker(checker, raw.breaker),
+        breaker: breaker(mistakes, raw.breaker),
     }
 }
 
 fn address(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: &Spanned<String>,
-    tls: Option<Spanned<crate::raw::UpstreamTls>>,
+    tls: Option<Spanned<raw_tls::UpstreamTls>>,
 ) -> AgentAddress {
     let is_tls = raw.starts_with("grpcs://");
     if let (false, Some(settings)) = (is_tls, &tls) {
-        checker.wrong_with_hint(
+        mistakes.wrong_with_hint(
             settings.span.clone(),
             "this agent has TLS settings, but its address is without TLS".to_string(),
             "write `grpcs://` in its address or drop `tls`".to_string(),
@@ -140,18 +143,18 @@ fn address(
     let url = raw.strip_prefix("grpc://").or_else(|| raw.strip_prefix("grpcs://"));
     let wrong = match (raw.strip_prefix("unix:").filter(|path| !path.is_empty()), url) {
         (Some(path), _) => {
-            let socket = checker.path(path);
+            let socket = mistakes.path(path);
             // As sockaddr_un has it, the final zero counted.
             if socket.as_os_str().len() > 107 {
                 let message = "the path of a Unix socket has 107 bytes at most".to_string();
-                checker.wrong(raw.span.clone(), message);
+                mistakes.wrong(raw.span.clone(), message);
             }
             return AgentAddress::Unix(socket);
         }
         (None, Some(rest)) => match parse_with_port(raw, rest) {
             Ok(endpoint) => {
                 let settings = tls.map(|tls| tls.value).unwrap_or_default();
-                return AgentAddress::Grpc(endpoint, is_tls.then(|| tls::upstream(checker, settings)));
+                return AgentAddress::Grpc(endpoint, is_tls.then(|| tls::upstream(mistakes, settings)));
             }
             Err(message) => message,
         },
@@ -159,27 +162,27 @@ fn address(
     };
     let hint =
         "write `unix:/run/portcullis/agent.sock`, `grpc://127.0.0.1:9100` or `grpcs://agent.internal:9100`";
-    checker.wrong_with_hint(raw.span.clone(), wrong, hint.to_string());
+    mistakes.wrong_with_hint(raw.span.clone(), wrong, hint.to_string());
     AgentAddress::Unix(PathBuf::new())
 }
 
-/// Checks which agents a site or route asks.
-pub(crate) fn uses(checker: &mut Checker<'_>, raw: &[Spanned<Use>]) -> Vec<AgentUse> {
+/// Checks which of `agents` a site or route asks.
+pub(crate) fn uses(mistakes: &mut Mistakes<'_>, agents: &[Agent], raw: &[Spanned<Use>]) -> Vec<AgentUse> {
     let mut uses: Vec<AgentUse> = Vec::new();
     for given in raw {
-        let Some(agent) = checker.agents.iter().position(|agent| agent.name == given.name) else {
-            let known: Vec<&str> = checker.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let Some(agent) = agents.iter().position(|agent| agent.name == given.name) else {
+            let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
             let hint = match known.is_empty() {
                 true => format!("add `[agents.{}]` with its `address`", given.name),
                 false => hint::suggest(&given.name, &known),
             };
-            checker.wrong_with_hint(given.span.clone(), format!("there is no agent `{}`", given.name), hint);
+            mistakes.wrong_with_hint(given.span.clone(), format!("there is no agent `{}`", given.name), hint);
             continue;
         };
         if uses.iter().any(|other| other.agent == agent) {
-            checker.wrong(given.span.clone(), format!("the agent `{}` is named twice", given.name));
+            mistakes.wrong(given.span.clone(), format!("the agent `{}` is named twice", given.name));
         }
-        let failure = failure(given.failure).unwrap_or(checker.agents[agent].failure);
+        let failure = failure(given.failure).unwrap_or(agents[agent].failure);
         uses.push(AgentUse { agent, failure });
     }
     uses

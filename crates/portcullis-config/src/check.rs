@@ -5,60 +5,55 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::access;
-use crate::access_log;
-use crate::acme;
+use crate::access_log::{self, AccessLog};
 use crate::agents::{self, Agent};
 use crate::checked::*;
 use crate::compression::{self, Compression};
 use crate::convert::timeouts;
+use crate::mistakes::{Found, Mistakes};
 use crate::raw;
 use crate::spanned::Spanned;
 use crate::store;
 use crate::tracing;
 use crate::upstream::{self, Upstream};
 
+mod acme;
 mod limits;
 mod listeners;
 mod policy;
+mod routes;
 mod sites;
 
-/// Collects mistakes while the parts of a document are turned into checked settings.
+/// Turns the parts of a document into checked settings, and holds what later parts refer to.
 pub(crate) struct Checker<'a> {
-    /// Folder that relative paths start from.
-    pub base: &'a Path,
-    pub mistakes: Vec<(Range<usize>, String, Option<String>)>,
+    mistakes: Mistakes<'a>,
     /// Where each listener is named.
     listener_spans: Vec<Range<usize>>,
     /// By listener: where it asks for certificates by ACME, if it does, and whether it names them.
     acme_spans: Vec<Option<(Range<usize>, bool)>>,
     upstreams: Vec<Upstream>,
-    pub(crate) agents: Vec<Agent>,
+    agents: Vec<Agent>,
     policies: Vec<Policy>,
     /// At sites that do not say it themselves.
-    pub(crate) access: Option<access::Access>,
-    pub(crate) ban: Option<access::Ban>,
-    pub(crate) has_limit_store: bool,
-    /// Databases of places.
-    pub(crate) geo: Vec<PathBuf>,
-    pub(crate) compression: Option<Compression>,
+    access: Option<access::Access>,
+    ban: Option<access::Ban>,
+    available: access::Available,
+    compression: Option<Compression>,
     access_log: Option<AccessLog>,
 }
 
 impl<'a> Checker<'a> {
     pub(crate) fn new(base: &'a Path) -> Self {
-        let listener_spans = Vec::new();
         Checker {
-            base,
-            mistakes: Vec::new(),
-            listener_spans,
+            mistakes: Mistakes::new(base),
+            listener_spans: Vec::new(),
             acme_spans: Vec::new(),
             upstreams: Vec::new(),
             agents: Vec::new(),
             policies: Vec::new(),
             access: None,
             ban: None,
-            has_limit_store: false,
-            geo: Vec::new(),
+            available: access::Available::default(),
             compression: None,
             access_log: None,
         }
@@ -71,40 +66,42 @@ impl<'a> Checker<'a> {
             Some(admin) => (self.address(&admin.listen), self.admin_hosts(&admin.hosts)),
             None => (None, Vec::new()),
         };
-        self.upstreams = upstream::check(self, document.upstreams);
-        self.agents = agents::check(self, document.agents);
+        self.upstreams = upstream::check::check(&mut self.mistakes, document.upstreams);
+        self.agents = agents::check(&mut self.mistakes, document.agents);
         let client_address = self.client_address(document.client_address);
-        self.access_log = access_log::check(self, document.access_log.as_ref(), None);
-        let limit_store = access::limit_store(self, document.limit_store);
-        self.has_limit_store = limit_store.is_some();
-        self.geo = document.geo.files.iter().map(|file| self.path(file)).collect();
-        self.access = document.access.as_ref().map(|raw| access::access(self, raw));
-        self.ban = access::ban::check(self, document.ban.as_ref(), "all", None);
-        self.compression = compression::check(self, document.compression.as_ref(), None);
+        self.access_log = access_log::check(&mut self.mistakes, document.access_log.as_ref(), None);
+        let limit_store = access::limit_store(&mut self.mistakes, document.limit_store);
+        let geo_files: Vec<PathBuf> =
+            document.geo.files.iter().map(|file| self.mistakes.path(file)).collect();
+        self.available = access::Available { geo: !geo_files.is_empty(), limit_store: limit_store.is_some() };
+        self.access =
+            document.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
+        self.ban = access::ban::check(&mut self.mistakes, document.ban.as_ref(), "all", None);
+        self.compression = compression::check(&mut self.mistakes, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
         if let Some(admin) = admin
             && let Some(other) = listeners.iter().find(|other| other.is_on(admin))
         {
-            self.wrong_with_hint(
+            self.mistakes.wrong_with_hint(
                 admin_span,
                 format!("the admin listener {admin} takes the address of the listener `{}`", other.name),
                 "give it another port".to_string(),
             );
         }
         let sites = self.sites(document.sites, &mut listeners);
-        let acme = acme::account(self, document.acme);
+        let acme = crate::acme::account(&mut self.mistakes, document.acme);
         let asked = std::mem::take(&mut self.acme_spans);
-        acme::names(self, &mut listeners, &sites, asked, acme.is_some());
+        self::acme::names(&mut self.mistakes, &mut listeners, &sites, asked, acme.is_some());
         for (listener, span) in listeners.iter().zip(std::mem::take(&mut self.listener_spans)) {
             if listener.sites.is_empty() && !sites.is_empty() {
-                self.wrong(span, format!("the listener `{}` serves no site", listener.name));
+                self.mistakes.wrong(span, format!("the listener `{}` serves no site", listener.name));
             }
         }
         Config {
             workers: match document.workers {
                 Some(workers) if (1..=1024).contains(&*workers) => workers.value as usize,
                 Some(workers) => {
-                    self.wrong(workers.span, "workers must be 1 to 1024".to_string());
+                    self.mistakes.wrong(workers.span, "workers must be 1 to 1024".to_string());
                     1
                 }
                 None => cores(),
@@ -121,35 +118,35 @@ impl<'a> Checker<'a> {
             policies: std::mem::take(&mut self.policies),
             client_address,
             timeouts: timeouts(&document.timeouts),
-            limits: limits::check(self, document.limits),
-            store: store::check(self, document.store),
+            limits: limits::check(&mut self.mistakes, document.limits),
+            store: store::check(&mut self.mistakes, document.store),
             lookups: self.lookups(document.lookups),
             recent_events_bytes: document.recent_events.map_or(RECENT_EVENTS_BYTES, |size| size.0),
             events: document.events.map(|events| Events {
-                file: self.path(&events.file),
+                file: self.mistakes.path(&events.file),
                 rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
             }),
             access_log: self.access_log.take(),
-            tracing: tracing::check(self, document.tracing),
-            error_log: document.error_log.map(|log| self.path(&log.file)),
+            tracing: tracing::check(&mut self.mistakes, document.tracing),
+            error_log: document.error_log.map(|log| self.mistakes.path(&log.file)),
             audit_log: self.audit_log(&document.audit_log),
             upload_folder_bytes_max: document
                 .uploads
                 .folder_limit
                 .map_or(UPLOAD_FOLDER_BYTES_MAX, |size| size.0),
-            plan_cache: document.plan_cache.map(|file| self.path(&file)),
-            geo_files: std::mem::take(&mut self.geo),
+            plan_cache: document.plan_cache.map(|file| self.mistakes.path(&file)),
+            geo_files,
             limit_store,
-            ban_file: document.ban_file.map(|file| self.path(&file)),
+            ban_file: document.ban_file.map(|file| self.mistakes.path(&file)),
             redact_names: document.redact.names,
-            block_page: document.block_page.file.map(|file| self.path(&file)),
+            block_page: document.block_page.file.map(|file| self.mistakes.path(&file)),
         }
     }
 
     fn audit_log(&mut self, raw: &raw::AuditLog) -> AuditLogLimits {
         let default = AuditLogLimits::default();
         if let Some(number) = raw.files.as_ref().filter(|number| number.value == 0) {
-            self.wrong(number.span.clone(), "files must be at least 1".to_string());
+            self.mistakes.wrong(number.span.clone(), "files must be at least 1".to_string());
         }
         AuditLogLimits {
             rotate_at_bytes: raw.rotate_at.map_or(default.rotate_at_bytes, |size| size.0),
@@ -168,7 +165,7 @@ impl<'a> Checker<'a> {
                 Ok(address) => resolvers.push(address),
                 Err(_) => {
                     let message = format!("`{}` is not the address of a DNS server", text.value);
-                    self.wrong_with_hint(
+                    self.mistakes.wrong_with_hint(
                         text.span,
                         message,
                         "write `192.0.2.53` or `192.0.2.53:53`".to_string(),
@@ -178,7 +175,7 @@ impl<'a> Checker<'a> {
         }
         let entries = match raw.dns_cache {
             Some(number) if *number > 10_000_000 => {
-                self.wrong(number.span, "dns_cache must be 10000000 at most".to_string());
+                self.mistakes.wrong(number.span, "dns_cache must be 10000000 at most".to_string());
                 0
             }
             Some(number) => number.value as usize,
@@ -192,29 +189,23 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(crate) fn wrong(&mut self, span: Range<usize>, message: String) {
-        self.mistakes.push((span, message, None));
-    }
-
-    pub(crate) fn wrong_with_hint(&mut self, span: Range<usize>, message: String, hint: String) {
-        self.mistakes.push((span, message, Some(hint)));
-    }
-
     /// Names without ports, as they are compared.
     fn admin_hosts(&mut self, raw: &[Spanned<String>]) -> Vec<String> {
         let mut hosts = Vec::with_capacity(raw.len());
         for name in raw {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
             if name.is_empty() || !name.bytes().all(fits) {
-                self.wrong(name.span.clone(), format!("`{}` is not a host name without a port", name.value));
+                self.mistakes
+                    .wrong(name.span.clone(), format!("`{}` is not a host name without a port", name.value));
             }
             hosts.push(name.to_ascii_lowercase());
         }
         hosts
     }
 
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.base.join(path)
+    /// What was wrong.
+    pub(crate) fn into_mistakes(self) -> Vec<Found> {
+        self.mistakes.into_found()
     }
 }
 

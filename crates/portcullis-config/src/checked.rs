@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::access_log::AccessLog;
 use crate::acme::Acme;
 use crate::agents::Agent;
 use crate::tracing::Tracing;
 use crate::upstream::Upstream;
 
 mod limits;
-mod network;
-mod policy;
+pub(crate) mod network;
+pub(crate) mod policy;
 mod site;
 
 pub use limits::*;
@@ -92,7 +93,7 @@ impl Config {
                  are open to them; listen on 127.0.0.1 or on an address of the network that you manage it from"
             )
         });
-        crate::acme::warning(self).into_iter().chain(admin).collect()
+        unreachable_for_acme(&self.listeners).into_iter().chain(admin).collect()
     }
 
     /// The files of all access logs, each once.
@@ -102,6 +103,20 @@ impl Config {
         let files: std::collections::BTreeSet<&PathBuf> = logs.map(|log| &log.file).collect();
         files.into_iter().cloned().collect()
     }
+}
+
+/// Certificates by ACME without a listener at which the authority could ask.
+fn unreachable_for_acme(listeners: &[Listener]) -> Option<String> {
+    let asks = |listener: &&Listener| listener.tls.as_ref().is_some_and(|tls| !tls.acme.is_empty());
+    let in_clear = listeners.iter().any(|listener| listener.tls.is_none());
+    let asking = listeners.iter().find(asks).filter(|_| !in_clear);
+    asking.map(|listener| {
+        format!(
+            "the listener `{}` has certificates by ACME, and there is no listener without TLS: the authority comes \
+             in clear text, to port 80 of each name; add `[[listeners]]` with `address = \"0.0.0.0:80\"`",
+            listener.name
+        )
+    })
 }
 
 /// Neither of this machine nor of a private network; an address that stands for all of them is public.

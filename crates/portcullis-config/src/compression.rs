@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
 use crate::hint;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 use crate::units::Size;
 
@@ -110,7 +110,7 @@ pub enum CompressionLevel {
 
 /// What `raw` says; `base` if it is not there.
 pub(crate) fn check(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<Raw>>,
     base: Option<&Compression>,
 ) -> Option<Compression> {
@@ -121,11 +121,11 @@ pub(crate) fn check(
     }
     let codings = match &raw.codings {
         None => Coding::ALL.to_vec(),
-        Some(names) => codings(checker, names, spanned),
+        Some(names) => codings(mistakes, names, spanned),
     };
     let types = match &raw.types {
         None => PUBLIC_TYPES.iter().map(ToString::to_string).collect(),
-        Some(types) => types.iter().map(|text| media_type(checker, text)).collect(),
+        Some(types) => types.iter().map(|text| media_type(mistakes, text)).collect(),
     };
     Some(Compression {
         codings,
@@ -140,29 +140,29 @@ pub(crate) fn check(
     })
 }
 
-fn codings(checker: &mut Checker<'_>, names: &[Spanned<String>], at: &Spanned<Raw>) -> Vec<Coding> {
+fn codings(mistakes: &mut Mistakes<'_>, names: &[Spanned<String>], at: &Spanned<Raw>) -> Vec<Coding> {
     if names.is_empty() {
         let hint = "`enabled = false` turns compression off".to_string();
-        checker.wrong_with_hint(at.span.clone(), "the list of codings is empty".to_string(), hint);
+        mistakes.wrong_with_hint(at.span.clone(), "the list of codings is empty".to_string(), hint);
     }
     let mut found = Vec::new();
     for name in names {
         match Coding::ALL.into_iter().find(|coding| coding.name() == name.value) {
             Some(coding) if found.contains(&coding) => {
-                checker.wrong(name.span.clone(), format!("`{}` is listed twice", name.value));
+                mistakes.wrong(name.span.clone(), format!("`{}` is listed twice", name.value));
             }
             Some(coding) => found.push(coding),
             None => {
                 let known = Coding::ALL.map(Coding::name);
                 let message = format!("`{}` is not a supported content coding", name.value);
-                checker.wrong_with_hint(name.span.clone(), message, hint::suggest(name, &known));
+                mistakes.wrong_with_hint(name.span.clone(), message, hint::suggest(name, &known));
             }
         }
     }
     found
 }
 
-fn media_type(checker: &mut Checker<'_>, text: &Spanned<String>) -> String {
+fn media_type(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> String {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
     let parts = text.split_once('/').filter(|(kind, name)| {
         let name = if *name == "*" { "any" } else { name };
@@ -171,7 +171,7 @@ fn media_type(checker: &mut Checker<'_>, text: &Spanned<String>) -> String {
     if parts.is_none() {
         let hint = "write `text/html` or `text/*`, without parameters".to_string();
         let message = format!("`{}` is not a media type", text.value);
-        checker.wrong_with_hint(text.span.clone(), message, hint);
+        mistakes.wrong_with_hint(text.span.clone(), message, hint);
     }
     text.to_ascii_lowercase()
 }

@@ -54,28 +54,6 @@ pub(crate) fn level(raw: raw::Level) -> Level {
     }
 }
 
-pub(crate) fn host_pattern(text: &str) -> Option<HostPattern> {
-    let host = text.to_ascii_lowercase();
-    if host == "*" {
-        return Some(HostPattern::Any);
-    }
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with('.')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
-    };
-    match host.strip_prefix('*') {
-        Some(rest) => {
-            (rest.starts_with('.') && is_name(&rest[1..])).then(|| HostPattern::Under(rest.to_string()))
-        }
-        None if host.starts_with('[') => {
-            let inner = host.strip_prefix('[')?.strip_suffix(']')?;
-            inner.parse::<std::net::Ipv6Addr>().ok().map(|_| HostPattern::Exact(host))
-        }
-        None => is_name(&host).then_some(HostPattern::Exact(host)),
-    }
-}
-
 pub(crate) fn engine(raw: raw::Engine) -> Engine {
     match raw {
         raw::Engine::Blocking => Engine::Blocking,

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::check::Checker;
+use crate::mistakes::Mistakes;
 use crate::raw;
 use crate::route::HeaderChanges;
 use crate::spanned::Spanned;
 use crate::template::Template;
-use crate::upstream::is_token;
+use crate::values::is_token;
 
 /// Fields that say how a message is framed, or whom we forward for: nobody else may write them.
 const OURS: [&str; 12] = [
@@ -49,17 +49,17 @@ const NEVER_TRAILERS: [&str; 19] = [
 ];
 
 /// Names of trailers of requests that go on.
-pub(crate) fn trailers(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Vec<String> {
+pub(crate) fn trailers(mistakes: &mut Mistakes<'_>, raw: &[Spanned<String>]) -> Vec<String> {
     let name = |text: &Spanned<String>| {
         let name = text.to_ascii_lowercase();
         let reads_as = name.replace('_', "-");
         if !is_token(&name) {
-            checker.wrong(text.span.clone(), format!("`{name}` is not the name of a field"));
+            mistakes.wrong(text.span.clone(), format!("`{name}` is not the name of a field"));
         } else if OURS.contains(&reads_as.as_str()) || NEVER_TRAILERS.contains(&reads_as.as_str()) {
             let message = format!(
                 "`{name}` is not allowed as a trailer field: applications act on it as a header field"
             );
-            checker.wrong(text.span.clone(), message);
+            mistakes.wrong(text.span.clone(), message);
         }
         name
     };
@@ -68,7 +68,7 @@ pub(crate) fn trailers(checker: &mut Checker<'_>, raw: &[Spanned<String>]) -> Ve
 
 /// Changes of the headers of requests, or of answers.
 pub(crate) fn changes(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: &Option<raw::HeaderChanges>,
     is_request: bool,
 ) -> HeaderChanges {
@@ -76,9 +76,9 @@ pub(crate) fn changes(
     let mut name = |name: &str, span: &Range<usize>, sets: bool| {
         let name = name.to_ascii_lowercase();
         if !is_token(&name) {
-            checker.wrong(span.clone(), format!("`{name}` is not the name of a header"));
+            mistakes.wrong(span.clone(), format!("`{name}` is not the name of a header"));
         } else if OURS.contains(&name.as_str()) || (name == "host" && !(is_request && sets)) {
-            checker.wrong(span.clone(), format!("`{name}` is set by the proxy only"));
+            mistakes.wrong(span.clone(), format!("`{name}` is set by the proxy only"));
         }
         name
     };
@@ -89,21 +89,25 @@ pub(crate) fn changes(
         names
             .into_iter()
             .zip(raw.values())
-            .map(|(name, value)| (name, template(checker, value, None)))
+            .map(|(name, value)| (name, template(mistakes, value, None)))
             .collect()
     };
     HeaderChanges { remove, set: values(set, &raw.set), add: values(add, &raw.add) }
 }
 
 /// A text in which values of the request are filled in.
-pub(crate) fn template(checker: &mut Checker<'_>, text: &Spanned<String>, groups: Option<usize>) -> Template {
+pub(crate) fn template(
+    mistakes: &mut Mistakes<'_>,
+    text: &Spanned<String>,
+    groups: Option<usize>,
+) -> Template {
     if text.bytes().any(|byte| byte.is_ascii_control()) {
-        checker.wrong(text.span.clone(), "there is a control character in it".to_string());
+        mistakes.wrong(text.span.clone(), "there is a control character in it".to_string());
     }
     Template::parse(text, groups).unwrap_or_else(|message| {
         let known = "{client}, {country}, {continent}, {asn}, {host}, {path}, {uri}, {request_id}, {client_cert_subject}";
         let hint = format!("known: {known}, and $1 to $9 with a pattern");
-        checker.wrong_with_hint(text.span.clone(), message, hint);
+        mistakes.wrong_with_hint(text.span.clone(), message, hint);
         Template::default()
     })
 }

@@ -9,6 +9,7 @@ use crate::check::{RECENT_EVENTS_BYTES, ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX
 use crate::checked::*;
 use crate::error::ConfigError;
 use crate::hint;
+use crate::host::HostPattern;
 use crate::http2::Http2;
 use crate::https::Https;
 use crate::route::Route;

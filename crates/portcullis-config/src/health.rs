@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use portcullis_balance::Thresholds;
 
-use crate::check::Checker;
+use crate::mistakes::Mistakes;
 use crate::protocol::UpstreamProtocol;
-use crate::raw;
+use crate::raw::upstream as raw;
 use crate::spanned::Spanned;
-use crate::upstream::number;
+use crate::values::number;
 
 /// Active checks of each endpoint of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum Probe {
 }
 
 pub(crate) fn check(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: Spanned<raw::Health>,
     protocol: UpstreamProtocol,
 ) -> Health {
@@ -52,11 +52,11 @@ pub(crate) fn check(
     let http_only = [(&raw.path, "path"), (&raw.host, "host"), (&raw.status, "status")];
     for (text, name) in http_only.into_iter().filter_map(|(text, name)| Some((text.as_ref()?, name))) {
         if raw.grpc.is_some() {
-            checker.wrong(text.span.clone(), format!("`{name}` is not for a check by `grpc`"));
+            mistakes.wrong(text.span.clone(), format!("`{name}` is not for a check by `grpc`"));
         }
         if is_tcp {
             let message = format!("`{name}` has no effect with `tcp = true`, which sends no request");
-            checker.wrong(text.span.clone(), message);
+            mistakes.wrong(text.span.clone(), message);
         }
     }
     if let Some(service) = &raw.grpc
@@ -64,19 +64,19 @@ pub(crate) fn check(
     {
         let message = "health checks by gRPC require HTTP/2".to_string();
         let hint = "add `protocol = \"h2\"` or `\"h2c\"` to the upstream, and drop `tcp`".to_string();
-        checker.wrong_with_hint(service.span.clone(), message, hint);
+        mistakes.wrong_with_hint(service.span.clone(), message, hint);
     }
     if !is_tcp && raw.path.is_none() && raw.grpc.is_none() {
         let hint = "add `path = \"/\"`, `tcp = true` or `grpc = \"\"`".to_string();
-        checker.wrong_with_hint(span, "a health check requires `path`, `tcp` or `grpc`".to_string(), hint);
+        mistakes.wrong_with_hint(span, "a health check requires `path`, `tcp` or `grpc`".to_string(), hint);
     }
     let probe = match (is_tcp, raw.grpc) {
         (true, _) => Probe::Tcp,
         (false, Some(service)) => Probe::Grpc(service.value),
         (false, None) => Probe::Http {
-            path: visible(checker, raw.path, |path| path.starts_with('/'), "path").unwrap_or_default(),
-            host: visible(checker, raw.host, |host| !host.is_empty(), "host"),
-            statuses: statuses(checker, raw.status),
+            path: visible(mistakes, raw.path, |path| path.starts_with('/'), "path").unwrap_or_default(),
+            host: visible(mistakes, raw.host, |host| !host.is_empty(), "host"),
+            statuses: statuses(mistakes, raw.status),
         },
     };
     Health {
@@ -84,28 +84,28 @@ pub(crate) fn check(
         interval: raw.interval.map_or(Duration::from_secs(5), |time| time.0),
         timeout: raw.timeout.map_or(Duration::from_secs(2), |time| time.0),
         thresholds: Thresholds {
-            healthy: number(checker, raw.healthy, 1..=1000, "healthy", 2),
-            unhealthy: number(checker, raw.unhealthy, 1..=1000, "unhealthy", 2),
+            healthy: number(mistakes, raw.healthy, 1..=1000, "healthy", 2),
+            unhealthy: number(mistakes, raw.unhealthy, 1..=1000, "unhealthy", 2),
         },
     }
 }
 
 /// A text that goes into a request head as it is.
 fn visible(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     text: Option<Spanned<String>>,
     is_right: impl Fn(&str) -> bool,
     name: &str,
 ) -> Option<String> {
     let text = text?;
     if !is_right(&text) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        checker.wrong(text.span, format!("`{}` cannot be the {name} of a request", text.value));
+        mistakes.wrong(text.span, format!("`{}` cannot be the {name} of a request", text.value));
         return None;
     }
     Some(text.value)
 }
 
-fn statuses(checker: &mut Checker<'_>, text: Option<Spanned<String>>) -> Vec<RangeInclusive<u16>> {
+fn statuses(mistakes: &mut Mistakes<'_>, text: Option<Spanned<String>>) -> Vec<RangeInclusive<u16>> {
     let Some(text) = text else { return vec![200..=399] };
     let status = |text: &str| text.trim().parse::<u16>().ok().filter(|status| (200..=599).contains(status));
     let part = |part: &str| match part.split_once('-') {
@@ -114,7 +114,7 @@ fn statuses(checker: &mut Checker<'_>, text: Option<Spanned<String>>) -> Vec<Ran
     };
     text.split(',').map(part).collect::<Option<Vec<_>>>().unwrap_or_else(|| {
         let hint = "write `200`, `200-399` or `200,204,301-399`".to_string();
-        checker.wrong_with_hint(text.span, format!("`{}` names no final statuses", text.value), hint);
+        mistakes.wrong_with_hint(text.span, format!("`{}` names no final statuses", text.value), hint);
         Vec::new()
     })
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 use crate::units::Size;
 
@@ -82,13 +82,13 @@ impl Default for Http2 {
 }
 
 /// `tls`: the listener has TLS.
-pub(crate) fn check(checker: &mut Checker<'_>, raw: &Raw, tls: bool) -> Http2 {
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw, tls: bool) -> Http2 {
     let mut http2 = Http2::default();
     let mut number = |given: &Option<Spanned<u32>>, range: std::ops::RangeInclusive<u32>, into: &mut u32| {
         let Some(given) = given else { return };
         if !range.contains(&given.value) {
             let (start, end) = range.into_inner();
-            checker.wrong(given.span.clone(), format!("this is from {start} to {end}"));
+            mistakes.wrong(given.span.clone(), format!("this is from {start} to {end}"));
         }
         *into = given.value;
     };
@@ -100,7 +100,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &Raw, tls: bool) -> Http2 {
         let Some(given) = given else { return };
         if !range.contains(&given.value.0) {
             let (start, end) = range.into_inner();
-            checker.wrong(given.span.clone(), format!("this is from {start} to {end} bytes"));
+            mistakes.wrong(given.span.clone(), format!("this is from {start} to {end} bytes"));
         }
         *into = u32::try_from(given.value.0).unwrap_or(u32::MAX);
     };
@@ -111,12 +111,12 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &Raw, tls: bool) -> Http2 {
         http2.send_rate_bytes_min = rate.0;
     }
     match (&raw.enabled, &raw.cleartext) {
-        (Some(enabled), _) if !tls => checker.wrong_with_hint(
+        (Some(enabled), _) if !tls => mistakes.wrong_with_hint(
             enabled.span.clone(),
             "HTTP/2 is offered in the TLS handshake, and this listener has no TLS".to_string(),
             "for clients that know beforehand, say `cleartext = true`".to_string(),
         ),
-        (_, Some(cleartext)) if tls => checker.wrong(
+        (_, Some(cleartext)) if tls => mistakes.wrong(
             cleartext.span.clone(),
             "this listener has TLS, so nothing comes in clear text".to_string(),
         ),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 use crate::units::Time;
 
@@ -43,16 +43,20 @@ pub struct Https {
 
 const YEAR_SECONDS: u64 = 365 * 24 * 3600;
 
-pub(crate) fn check(checker: &mut Checker<'_>, raw: &Raw) -> Https {
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw) -> Https {
     let redirects = raw.redirect == Some(true);
     let port = match &raw.port {
         Some(port) if port.value == 0 => {
-            checker.wrong(port.span.clone(), "port must be 1 to 65535".to_string());
+            mistakes.wrong(port.span.clone(), "port must be 1 to 65535".to_string());
             443
         }
         Some(port) if !redirects => {
             let hint = "add `redirect = true` or drop it".to_string();
-            checker.wrong_with_hint(port.span.clone(), "`port` requires `redirect = true`".to_string(), hint);
+            mistakes.wrong_with_hint(
+                port.span.clone(),
+                "`port` requires `redirect = true`".to_string(),
+                hint,
+            );
             443
         }
         Some(port) => port.value,
@@ -64,7 +68,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &Raw) -> Https {
         let preload = hsts.preload.as_ref().is_some_and(|preload| preload.value);
         if let (Some(preload), true) = (&hsts.preload, preload && (!below || seconds < YEAR_SECONDS)) {
             let message = "preload needs `include_subdomains = true` and a max_age of a year".to_string();
-            checker.wrong(preload.span.clone(), message);
+            mistakes.wrong(preload.span.clone(), message);
         }
         let below = if below { "; includeSubDomains" } else { "" };
         format!("max-age={seconds}{below}{}", if preload { "; preload" } else { "" })

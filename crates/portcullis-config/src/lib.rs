@@ -46,8 +46,10 @@ mod fields;
 mod flags;
 mod health;
 mod hint;
+mod host;
 mod http2;
 mod https;
+mod mistakes;
 mod node;
 mod policy;
 mod protocol;
@@ -63,10 +65,12 @@ mod tls;
 mod tracing;
 mod units;
 mod upstream;
+mod values;
 
 pub use access::{
     Access, Ban, Clients, KeyPart, LimitStore, Points, Prefixes, RateLimit, RefuseAction, Unavailable,
 };
+pub use access_log::{AccessLog, AccessLogFormat};
 pub use acme::Acme;
 pub use agents::{Agent, AgentAddress, AgentUse, ResponseShown};
 pub use checked::*;
@@ -74,6 +78,7 @@ pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};
 pub use error::{ConfigError, Mistake};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use health::{Health, Probe};
+pub use host::HostPattern;
 pub use http2::Http2;
 pub use https::Https;
 pub use policy::RuleSource;

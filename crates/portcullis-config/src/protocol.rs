@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 
 /// What endpoints are spoken to in.
@@ -33,7 +33,7 @@ pub enum UpstreamProtocol {
 }
 
 /// `tls`: the endpoints are spoken to over TLS.
-pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>, tls: bool) -> UpstreamProtocol {
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: Option<Spanned<Raw>>, tls: bool) -> UpstreamProtocol {
     let Some(raw) = raw else { return UpstreamProtocol::default() };
     let (protocol, hint) = match (raw.value, tls) {
         (Raw::Http1, _) => (UpstreamProtocol::Http1, None),
@@ -48,7 +48,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Spanned<Raw>>, tls: b
     };
     if let Some(hint) = hint {
         let message = "this protocol does not fit the endpoints".to_string();
-        checker.wrong_with_hint(raw.span, message, hint.to_string());
+        mistakes.wrong_with_hint(raw.span, message, hint.to_string());
     }
     protocol
 }

@@ -16,18 +16,17 @@ use crate::units::{Size, Time};
 
 mod listener;
 mod logs;
-mod policy;
+pub(crate) mod policy;
 mod route;
 mod site;
-mod tls;
-mod upstream;
+pub(crate) mod tls;
+pub(crate) mod upstream;
 
 pub(crate) use listener::*;
 pub(crate) use logs::*;
 pub(crate) use policy::*;
 pub(crate) use route::*;
 pub(crate) use site::*;
-pub(crate) use tls::*;
 pub(crate) use upstream::*;
 
 /// A Portcullis configuration document.

@@ -4,13 +4,9 @@ use std::cmp::Reverse;
 
 use crate::access::{Access, Ban, RateLimit};
 use crate::agents::AgentUse;
-use crate::checked::Failure;
+use crate::checked::policy::Failure;
 use crate::compression::Compression;
 use crate::template::Template;
-
-mod check;
-
-pub(crate) use check::check;
 
 /// Which requests, and what happens to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,13 +115,13 @@ impl Route {
         }
     }
 
-    fn conditions(&self) -> usize {
+    pub(crate) fn conditions(&self) -> usize {
         self.headers.len() + usize::from(!self.methods.is_empty())
     }
 
     /// So that the first route that fits is the one to take: whole paths, then patterns in their order, then the longest
     /// prefix; of those with the same path the one with more conditions.
-    fn rank(&self) -> (u8, Reverse<usize>, Reverse<usize>) {
+    pub(crate) fn rank(&self) -> (u8, Reverse<usize>, Reverse<usize>) {
         match &self.path {
             PathMatch::Exact(_) => (0, Reverse(0), Reverse(self.conditions())),
             PathMatch::Pattern(_) => (1, Reverse(0), Reverse(0)),

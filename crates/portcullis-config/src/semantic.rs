@@ -2,18 +2,18 @@
 
 use portcullis_types::{Class, Place};
 
-use crate::check::Checker;
-use crate::checked::{ClassAction, Exclusion, Semantic};
+use crate::checked::policy::{ClassAction, Exclusion, Semantic};
 use crate::hint;
+use crate::mistakes::Mistakes;
 use crate::raw;
 use crate::spanned::Spanned;
 
-pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic {
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &raw::Semantic) -> Semantic {
     let mut classes = Vec::new();
     for (name, action) in &raw.classes {
         let Some(class) = Class::from_name(name) else {
             let message = format!("there is no class `{name}`");
-            checker.wrong_with_hint(action.span.clone(), message, hint::suggest(name, Class::NAMES));
+            mistakes.wrong_with_hint(action.span.clone(), message, hint::suggest(name, Class::NAMES));
             continue;
         };
         match action.value {
@@ -24,14 +24,14 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: &raw::Semantic) -> Semantic 
             raw::ClassAction::Off => classes.push((class, ClassAction::Off)),
         }
     }
-    let exclude = raw.exclude.iter().map(|each| exclusion(checker, each)).collect();
+    let exclude = raw.exclude.iter().map(|each| exclusion(mistakes, each)).collect();
     let response_wait = raw.response_wait.map_or(Semantic::default().response_wait, |time| time.0);
-    let hosts = raw.hosts.iter().filter_map(|name| host(checker, name)).collect();
+    let hosts = raw.hosts.iter().filter_map(|name| host(mistakes, name)).collect();
     Semantic { classes, hosts, exclude, response_wait }
 }
 
 /// A host's name, or `*.` and the name below which all are meant.
-fn host(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<String> {
+fn host(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> Option<String> {
     let name = text.strip_prefix("*.").unwrap_or(text);
     let is_part = |b: u8| {
         b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'[' | b']') || b >= 0x80
@@ -43,36 +43,36 @@ fn host(checker: &mut Checker<'_>, text: &Spanned<String>) -> Option<String> {
         let hint =
             "a name without scheme, port and path: `shop.example.com`, or `*.example.com` for all below it"
                 .to_string();
-        checker.wrong_with_hint(text.span.clone(), message, hint);
+        mistakes.wrong_with_hint(text.span.clone(), message, hint);
         return None;
     }
     Some(text.to_ascii_lowercase())
 }
 
-fn exclusion(checker: &mut Checker<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {
+fn exclusion(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {
     if raw.class.is_none() && raw.location.is_none() && raw.path.is_none() {
         let message = "this exclusion matches everything".to_string();
         let hint =
             "say what it is for: `class`, `location` or `path`; `mode` switches the detector off".to_string();
-        checker.wrong_with_hint(raw.span.clone(), message, hint);
+        mistakes.wrong_with_hint(raw.span.clone(), message, hint);
     }
     let class = raw.class.as_ref().and_then(|name| {
         let class = Class::from_name(name);
         if class.is_none() {
             let message = format!("there is no class `{}`", name.value);
-            checker.wrong_with_hint(name.span.clone(), message, hint::suggest(name, Class::NAMES));
+            mistakes.wrong_with_hint(name.span.clone(), message, hint::suggest(name, Class::NAMES));
         }
         class
     });
-    let (place, name) = raw.location.as_ref().map_or((None, None), |text| location(checker, text));
+    let (place, name) = raw.location.as_ref().map_or((None, None), |text| location(mistakes, text));
     if let Some(path) = raw.path.as_ref().filter(|path| !path.starts_with('/') && !path.starts_with('*')) {
-        checker.wrong(path.span.clone(), "a path begins with `/`".to_string());
+        mistakes.wrong(path.span.clone(), "a path begins with `/`".to_string());
     }
     Exclusion { class, place, name, path: raw.path.as_ref().map(|path| path.value.clone()) }
 }
 
 /// `PLACE`, `PLACE:NAME` or `*:NAME`.
-fn location(checker: &mut Checker<'_>, text: &Spanned<String>) -> (Option<Place>, Option<String>) {
+fn location(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> (Option<Place>, Option<String>) {
     let (place, name) = match text.split_once(':') {
         Some((place, name)) => (place, Some(name.to_string())),
         None => (text.value.as_str(), None),
@@ -84,7 +84,7 @@ fn location(checker: &mut Checker<'_>, text: &Spanned<String>) -> (Option<Place>
     if known.is_none() {
         let names: Vec<&str> = Place::ALL.iter().map(|place| place.name()).collect();
         let message = format!("there is no place `{place}`");
-        checker.wrong_with_hint(text.span.clone(), message, hint::suggest(place, &names));
+        mistakes.wrong_with_hint(text.span.clone(), message, hint::suggest(place, &names));
     }
     (known, name)
 }

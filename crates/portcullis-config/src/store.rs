@@ -1,19 +1,19 @@
 //! `store`: persistent collections.
 
-use crate::check::Checker;
 use crate::checked::{Redis, Store};
+use crate::mistakes::Mistakes;
 use crate::raw;
 
 /// Bytes of one record, at most.
 const RECORD_BYTES_MAX: u64 = 1 << 20;
 
-pub(crate) fn check(checker: &mut Checker<'_>, raw: raw::Store) -> Store {
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Store) -> Store {
     let default = Store::default();
     Store {
-        folder: raw.folder.map(|folder| checker.path(&folder)),
+        folder: raw.folder.map(|folder| mistakes.path(&folder)),
         records_max: match raw.records {
             Some(number) if *number == 0 => {
-                checker.wrong(number.span, "records must be at least 1".to_string());
+                mistakes.wrong(number.span, "records must be at least 1".to_string());
                 default.records_max
             }
             Some(number) => number.value as usize,
@@ -22,7 +22,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: raw::Store) -> Store {
         bytes_max: raw.memory.map_or(default.bytes_max, |size| size.0),
         record_bytes_max: match raw.record {
             Some(size) if !(256..=RECORD_BYTES_MAX).contains(&size.0) => {
-                checker.wrong(size.span, "a record has 256 bytes to 1MiB".to_string());
+                mistakes.wrong(size.span, "a record has 256 bytes to 1MiB".to_string());
                 default.record_bytes_max
             }
             Some(size) => size.value.0,
@@ -34,7 +34,7 @@ pub(crate) fn check(checker: &mut Checker<'_>, raw: raw::Store) -> Store {
             if host.is_none_or(|host| host.is_empty()) {
                 // Not shown: it may have a password.
                 let message = "redis is `redis://host:port` or, with TLS, `rediss://host:port`";
-                checker.wrong(url.span, message.to_string());
+                mistakes.wrong(url.span, message.to_string());
                 return None;
             }
             Some(Redis { url: url.value, prefix })

@@ -68,7 +68,7 @@ impl Survey {
             let config = checker.config(document);
             // Where a whole table is missing, what refers to it is no mistake.
             if is_whole {
-                mistakes.append(&mut checker.mistakes);
+                mistakes.append(&mut checker.into_mistakes());
             }
             config
         });

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::acme;
-use crate::check::Checker;
-use crate::raw;
+use crate::mistakes::Mistakes;
+use crate::raw::tls as raw;
 use crate::spanned::Spanned;
 
 /// TLS of a listener.
@@ -75,12 +75,12 @@ const TICKET_KEY_LIFE_MIN: Duration = Duration::from_secs(60);
 
 /// `listener` is where it is named.
 pub(crate) fn listener(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: raw::ListenerTls,
     listener: &Range<usize>,
 ) -> ListenerTls {
     if raw.acme.is_none() && raw.certificates.as_ref().is_none_or(|files| files.is_empty()) {
-        checker.wrong_with_hint(
+        mistakes.wrong_with_hint(
             raw.certificates.as_ref().map_or(listener, |files| &files.span).clone(),
             "TLS needs a certificate".to_string(),
             "name files in `certificates = [{ cert = \"...\", key = \"...\" }]`, or have one ordered with `acme = {}`"
@@ -89,43 +89,43 @@ pub(crate) fn listener(
     }
     let files = raw.certificates.iter().flat_map(|files| &files.value);
     ListenerTls {
-        acme: raw.acme.as_ref().map(|raw| acme::domains(checker, raw)).unwrap_or_default(),
+        acme: raw.acme.as_ref().map(|raw| acme::domains(mistakes, raw)).unwrap_or_default(),
         certificates: files
             .map(|pair| CertificateFiles {
-                cert: checker.path(&pair.cert),
-                key: checker.path(&pair.key),
-                ocsp: pair.ocsp.as_ref().map(|ocsp| checker.path(ocsp)),
+                cert: mistakes.path(&pair.cert),
+                key: mistakes.path(&pair.key),
+                ocsp: pair.ocsp.as_ref().map(|ocsp| mistakes.path(ocsp)),
             })
             .collect(),
         min_version: version(raw.min_version),
         client_auth: raw.client_auth.map(|auth| ClientAuth {
-            ca: checker.path(&auth.ca),
+            ca: mistakes.path(&auth.ca),
             required: auth.mode != Some(raw::ClientAuthMode::Optional),
-            crl: auth.crl.map(|crl| checker.path(&crl)),
+            crl: auth.crl.map(|crl| mistakes.path(&crl)),
         }),
         ticket_key_life: raw.ticket_key_life.map_or(TICKET_KEY_LIFE, |Spanned { value, span }| {
             if !(TICKET_KEY_LIFE_MIN..=TICKET_KEY_LIFE).contains(&value.0) {
-                checker.wrong(span, "ticket_key_life must be 1m to 6h".to_string());
+                mistakes.wrong(span, "ticket_key_life must be 1m to 6h".to_string());
             }
             value.0
         }),
     }
 }
 
-pub(crate) fn upstream(checker: &mut Checker<'_>, raw: raw::UpstreamTls) -> UpstreamTls {
+pub(crate) fn upstream(mistakes: &mut Mistakes<'_>, raw: raw::UpstreamTls) -> UpstreamTls {
     let certificate = match (raw.cert, raw.key) {
         (Some(cert), Some(key)) => {
-            Some(CertificateFiles { cert: checker.path(&cert), key: checker.path(&key), ocsp: None })
+            Some(CertificateFiles { cert: mistakes.path(&cert), key: mistakes.path(&key), ocsp: None })
         }
         (Some(one), None) | (None, Some(one)) => {
             let message = "a certificate for endpoints needs both `cert` and `key`".to_string();
-            checker.wrong(one.span, message);
+            mistakes.wrong(one.span, message);
             None
         }
         (None, None) => None,
     };
     UpstreamTls {
-        ca: raw.ca.map(|ca| checker.path(&ca)),
+        ca: raw.ca.map(|ca| mistakes.path(&ca)),
         name: raw.name.map(|name| name.value),
         certificate,
         min_version: version(raw.min_version),

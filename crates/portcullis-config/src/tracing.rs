@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::check::Checker;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
-use crate::upstream::{is_token, parse_url};
+use crate::upstream::parse_url;
+use crate::values::is_token;
 
 /// Traces in the form of OpenTelemetry.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -75,33 +76,33 @@ impl Eq for Tracing {}
 
 const RATIO: f64 = 0.01;
 
-pub(crate) fn check(checker: &mut Checker<'_>, raw: Option<Raw>) -> Option<Tracing> {
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: Option<Raw>) -> Option<Tracing> {
     let raw = raw?;
     let url = match parse_url(raw.otlp.trim_end_matches('/')) {
         Ok((endpoint, is_tls)) => {
             if let Some(ca) = raw.ca.as_ref().filter(|_| !is_tls) {
                 let message = "`ca` requires a collector with TLS".to_string();
                 let hint = "write `https://` in `otlp` or drop `ca`".to_string();
-                checker.wrong_with_hint(ca.span.clone(), message, hint);
+                mistakes.wrong_with_hint(ca.span.clone(), message, hint);
             }
             format!("{}://{endpoint}/v1/traces", if is_tls { "https" } else { "http" })
         }
         Err(message) => {
-            checker.wrong(raw.otlp.span.clone(), message);
+            mistakes.wrong(raw.otlp.span.clone(), message);
             String::new()
         }
     };
     if let Some(ratio) = raw.ratio.as_ref().filter(|ratio| !(0.0..=1.0).contains(&ratio.value)) {
-        checker.wrong(ratio.span.clone(), "ratio must be 0 to 1".to_string());
+        mistakes.wrong(ratio.span.clone(), "ratio must be 0 to 1".to_string());
     }
     for (name, value) in &raw.headers {
         if !is_token(name) || value.bytes().any(|byte| byte.is_ascii_control()) {
-            checker.wrong(value.span.clone(), format!("`{name}` is not a header that can be sent"));
+            mistakes.wrong(value.span.clone(), format!("`{name}` is not a header that can be sent"));
         }
     }
     Some(Tracing {
         url,
-        ca: raw.ca.map(|ca| checker.path(&ca)),
+        ca: raw.ca.map(|ca| mistakes.path(&ca)),
         ratio: raw.ratio.map_or(RATIO, |ratio| ratio.value),
         parent: match raw.parent {
             Some(Parent::All) => TraceParent::All,

@@ -8,10 +8,9 @@ use crate::health::Health;
 use crate::protocol::UpstreamProtocol;
 use crate::tls::UpstreamTls;
 
-mod check;
+pub(crate) mod check;
 mod endpoint;
 
-pub(crate) use check::{breaker, check, is_token, number};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{parse_url, parse_with_port};
 

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::check::{action, networks, prefixes, status};
 use super::checked::{Prefixes, RefuseAction};
 use super::raw::RefuseAction as RawAction;
-use crate::check::Checker;
-use crate::checked::Network;
+use crate::checked::network::Network;
+use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 use crate::units::Time;
 
@@ -132,7 +132,7 @@ impl Default for Points {
 
 /// What `raw` says, for those who are in it by `name`; `base` if it is not there.
 pub(crate) fn check(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<Raw>>,
     name: &str,
     base: Option<&Ban>,
@@ -151,13 +151,13 @@ pub(crate) fn check(
         anomaly: raw.points.anomaly.unwrap_or(default.anomaly),
     };
     if points == (Points { blocked: 0, ..default }) {
-        checker
+        mistakes
             .wrong(spanned.span.clone(), "no outcome gives points, so no client would be banned".to_string());
     }
     let mut time = |key: &str, given: &Option<Spanned<Time>>, default: Duration| {
         let Some(given) = given else { return default };
         if given.value.0.is_zero() || given.value.0 > TIME_MAX {
-            checker.wrong(given.span.clone(), format!("{key} must be more than 0 and a year at most"));
+            mistakes.wrong(given.span.clone(), format!("{key} must be more than 0 and a year at most"));
         }
         given.value.0
     };
@@ -166,14 +166,14 @@ pub(crate) fn check(
     let duration_max = time("duration_max", &raw.duration_max, LONGEST.max(duration));
     let memory = time("memory", &raw.memory, MEMORY);
     if let Some(given) = raw.duration_max.as_ref().filter(|_| duration_max < duration) {
-        checker.wrong(given.span.clone(), "duration_max is shorter than duration".to_string());
+        mistakes.wrong(given.span.clone(), "duration_max is shorter than duration".to_string());
     }
     let mut number =
         |key: &str, given: &Option<Spanned<u32>>, range: std::ops::RangeInclusive<u32>, default| {
             let Some(given) = given else { return default };
             if !range.contains(&given.value) {
                 let message = format!("{key} must be {} to {}", range.start(), range.end());
-                checker.wrong(given.span.clone(), message);
+                mistakes.wrong(given.span.clone(), message);
             }
             given.value
         };
@@ -187,10 +187,10 @@ pub(crate) fn check(
         duration,
         duration_max,
         memory,
-        prefixes: prefixes(checker, &raw.ipv4_prefix, &raw.ipv6_prefix),
-        except: networks(checker, &raw.except),
+        prefixes: prefixes(mistakes, &raw.ipv4_prefix, &raw.ipv6_prefix),
+        except: networks(mistakes, &raw.except),
         action: action(raw.action),
-        status: status(checker, raw.status.as_ref(), raw.action, 403),
+        status: status(mistakes, raw.status.as_ref(), raw.action, 403),
         clients_max,
     })
 }

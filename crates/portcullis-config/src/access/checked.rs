@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portcullis_access::Code;
 
-use crate::checked::Network;
+use crate::checked::network::Network;
 
 /// Access lists. `bypass` wins over `allow`, `allow` over `deny`.
 #[derive(Clone, Debug, PartialEq, Eq)]

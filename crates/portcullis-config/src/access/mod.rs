@@ -6,5 +6,5 @@ mod checked;
 pub(crate) mod raw;
 
 pub use ban::{Ban, Points};
-pub(crate) use check::{access, limit_store, rate_limits};
+pub(crate) use check::{Available, access, limit_store, rate_limits};
 pub use checked::*;

@@ -7,7 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use crate::raw::{Breaker, OpenOrClosed, UpstreamTls};
+use crate::raw::policy::OpenOrClosed;
+use crate::raw::tls::UpstreamTls;
+use crate::raw::upstream::Breaker;
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 

@@ -1,17 +1,17 @@
 //! `limits`: what clients may take.
 
-use super::Checker;
 use crate::checked::Limits;
+use crate::mistakes::Mistakes;
 use crate::raw;
 use crate::spanned::Spanned;
 
 /// The checked settings.
-pub(super) fn check(checker: &mut Checker<'_>, raw: raw::Limits) -> Limits {
+pub(super) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Limits) -> Limits {
     let default = Limits::default();
     let mut at_least_one = |name: &str, given: Option<Spanned<u32>>| {
         let number = given?;
         if *number == 0 {
-            checker.wrong(number.span, format!("{name} must be at least 1"));
+            mistakes.wrong(number.span, format!("{name} must be at least 1"));
             return Some(1);
         }
         Some(number.value)
@@ -25,7 +25,7 @@ pub(super) fn check(checker: &mut Checker<'_>, raw: raw::Limits) -> Limits {
             let Some(bits) = given else { return default };
             if !range.contains(&bits.value) {
                 let (start, end) = range.into_inner();
-                checker.wrong(bits.span, format!("{name} is from {start} to {end} bits"));
+                mistakes.wrong(bits.span, format!("{name} is from {start} to {end} bits"));
                 return default;
             }
             bits.value

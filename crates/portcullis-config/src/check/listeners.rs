@@ -15,7 +15,7 @@ impl Checker<'_> {
         client_address: &ClientAddress,
     ) -> Vec<Listener> {
         if raw.is_empty() {
-            self.wrong_with_hint(
+            self.mistakes.wrong_with_hint(
                 0..0,
                 "there is no listener".to_string(),
                 "add `[[listeners]]` with `address = \"127.0.0.1:8080\"`".to_string(),
@@ -29,15 +29,16 @@ impl Checker<'_> {
             // After a mistake the listener stays, so that sites which name it are not reported as well.
             let address = self.address(&listener.address).unwrap_or(([0, 0, 0, 0], 0).into());
             if listeners.iter().any(|other| other.name == name) {
-                self.wrong(span, format!("there are two listeners `{name}`"));
+                self.mistakes.wrong(span, format!("there are two listeners `{name}`"));
             } else if address.port() != 0 && listeners.iter().any(|other| other.address == address) {
-                self.wrong(listener.address.span.clone(), format!("there are two listeners on {address}"));
+                self.mistakes
+                    .wrong(listener.address.span.clone(), format!("there are two listeners on {address}"));
             }
             let proxy_protocol = listener.proxy_protocol.as_ref().is_some_and(|on| on.value);
             if let (Some(on), true, true) =
                 (&listener.proxy_protocol, proxy_protocol, client_address.trusted_proxies.is_empty())
             {
-                self.wrong_with_hint(
+                self.mistakes.wrong_with_hint(
                     on.span.clone(),
                     "the PROXY protocol is read from trusted proxies only, and there are none".to_string(),
                     "name them in `client_address.trusted_proxies`".to_string(),
@@ -45,12 +46,12 @@ impl Checker<'_> {
             }
             let asked = listener.tls.as_ref().and_then(|tls| tls.acme.as_ref());
             self.acme_spans.push(asked.map(|asked| (asked.span.clone(), asked.domains.is_some())));
-            let tls = listener.tls.map(|tls| tls::listener(self, tls, &listener.address.span));
+            let tls = listener.tls.map(|tls| tls::listener(&mut self.mistakes, tls, &listener.address.span));
             let compat = match listener.http.compat {
                 Some(raw::Compat::Apache) => Compat::Apache,
                 _ => Compat::Strict,
             };
-            let http2 = crate::http2::check(self, &listener.http2, tls.is_some());
+            let http2 = crate::http2::check(&mut self.mistakes, &listener.http2, tls.is_some());
             let http3 = self.http3(listener.http3.as_ref(), tls.is_some());
             let half_close = listener.http.half_close.unwrap_or_default();
             let sites = Vec::new();
@@ -73,13 +74,13 @@ impl Checker<'_> {
     fn http3(&mut self, raw: Option<&Spanned<bool>>, tls: bool) -> bool {
         let Some(on) = raw.filter(|on| on.value) else { return false };
         if !tls {
-            self.wrong_with_hint(
+            self.mistakes.wrong_with_hint(
                 on.span.clone(),
                 "HTTP/3 is always encrypted, and this listener has no TLS".to_string(),
                 "give it `tls`".to_string(),
             );
         } else if !cfg!(feature = "http3") {
-            self.wrong_with_hint(
+            self.mistakes.wrong_with_hint(
                 on.span.clone(),
                 "this program was built without HTTP/3".to_string(),
                 "build it with `cargo build --release --features http3`".to_string(),
@@ -93,11 +94,11 @@ impl Checker<'_> {
         for text in &raw.trusted_proxies {
             match text.parse() {
                 Ok(network) => trusted_proxies.push(network),
-                Err(message) => self.wrong(text.span.clone(), message),
+                Err(message) => self.mistakes.wrong(text.span.clone(), message),
             }
         }
         if let (Some(header), true) = (&raw.header, raw.trusted_proxies.is_empty()) {
-            self.wrong_with_hint(
+            self.mistakes.wrong_with_hint(
                 header.span.clone(),
                 "a client address header without trusted proxies is never read".to_string(),
                 "name the proxies in front in `trusted_proxies`".to_string(),
@@ -120,7 +121,7 @@ impl Checker<'_> {
                 } else {
                     "write `127.0.0.1:8080` or `[::1]:8080`".to_string()
                 };
-                self.wrong_with_hint(
+                self.mistakes.wrong_with_hint(
                     text.span.clone(),
                     format!("`{}` is not an address with a port", text.value),
                     hint,

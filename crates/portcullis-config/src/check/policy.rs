@@ -9,25 +9,29 @@ use crate::spanned::Spanned;
 
 impl Checker<'_> {
     /// What the site's settings say, whatever its mode uses of them.
-    pub(crate) fn policy(&mut self, site: &raw::Site) -> Policy {
+    pub(super) fn policy(&mut self, site: &raw::Site) -> Policy {
         self.check_modes(site);
         let mut policy = Policy {
             level: site.level.as_ref().map(|given| level(given.value)).unwrap_or_default(),
-            semantic: site.semantic.as_ref().map(|raw| semantic::check(self, raw)).unwrap_or_default(),
+            semantic: site
+                .semantic
+                .as_ref()
+                .map(|raw| semantic::check(&mut self.mistakes, raw))
+                .unwrap_or_default(),
             engine: site.engine.map(engine),
             request_body: request_body(&site.request_body),
             response_body: response_body(&site.response_body),
             ..Policy::default()
         };
         if let Some(rules) = &site.rules {
-            policy.setup = rules.setup.iter().map(|file| self.path(file)).collect();
-            policy.crs = rules.crs.as_ref().map(|folder| self.path(folder));
-            policy.include = rules.include.iter().map(|file| self.path(file)).collect();
+            policy.setup = rules.setup.iter().map(|file| self.mistakes.path(file)).collect();
+            policy.crs = rules.crs.as_ref().map(|folder| self.mistakes.path(folder));
+            policy.include = rules.include.iter().map(|file| self.mistakes.path(file)).collect();
             policy.directives = rules.directives.clone();
             policy.modsecurity3 = rules.compat == Some(raw::RulesCompat::ModSecurity3);
             if let Some(scoring) = &rules.scoring {
                 if rules.crs.is_none() {
-                    self.wrong(
+                    self.mistakes.wrong(
                         scoring.span.clone(),
                         "`scoring` is about the anomaly score of the CRS: it needs `crs`".to_string(),
                     );
@@ -36,9 +40,9 @@ impl Checker<'_> {
             }
             if let Some(level) = &rules.paranoia {
                 if !(1..=4).contains(&level.value) {
-                    self.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());
+                    self.mistakes.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());
                 } else if rules.crs.is_none() {
-                    self.wrong(level.span.clone(), "a paranoia level needs `crs`".to_string());
+                    self.mistakes.wrong(level.span.clone(), "a paranoia level needs `crs`".to_string());
                 }
                 policy.paranoia = Some(level.value);
             }
@@ -56,13 +60,13 @@ impl Checker<'_> {
         match (&site.rules, wants_rules) {
             (None, Some(mode)) => {
                 let mode = if mode == raw::Mode::Crs { "crs" } else { "both" };
-                self.wrong_with_hint(
+                self.mistakes.wrong_with_hint(
                     site.name.span.clone(),
                     format!("the site `{}` has the mode `{mode}`, but no rules", site.name.value),
                     "add `rules = { crs = \"FOLDER\" }`".to_string(),
                 )
             }
-            (Some(rules), None) if own == raw::Mode::Semantic => self.wrong_with_hint(
+            (Some(rules), None) if own == raw::Mode::Semantic => self.mistakes.wrong_with_hint(
                 rules.span.clone(),
                 "the mode `semantic` does not read rules".to_string(),
                 "write `mode = \"both\"` to have them run beside the semantic detector, or drop them"
@@ -77,7 +81,7 @@ impl Checker<'_> {
             for (key, span) in [level, semantic].into_iter().flatten() {
                 let message =
                     format!("`{key}` is for the semantic detector, which does not run in this mode");
-                self.wrong_with_hint(span, message, hint());
+                self.mistakes.wrong_with_hint(span, message, hint());
             }
         };
         if !modes().any(has_semantic) {
@@ -88,7 +92,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(crate) fn intern(&mut self, policy: Option<Policy>) -> Option<usize> {
+    pub(super) fn intern(&mut self, policy: Option<Policy>) -> Option<usize> {
         let policy = policy?;
         Some(self.policies.iter().position(|known| *known == policy).unwrap_or_else(|| {
             self.policies.push(policy);

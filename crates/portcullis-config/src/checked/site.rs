@@ -1,9 +1,10 @@
 //! What is served, and where.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 
 use crate::access::RateLimit;
+use crate::access_log::AccessLog;
+use crate::host::HostPattern;
 use crate::http2::Http2;
 use crate::https::Https;
 use crate::route::Route;
@@ -68,35 +69,6 @@ pub struct Site {
     pub rate_limits: Vec<RateLimit>,
     /// Its access log.
     pub access_log: Option<AccessLog>,
-}
-
-/// Which hosts a site serves.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum HostPattern {
-    /// Every host no other site names.
-    Any,
-    /// This host; lower case, without port.
-    Exact(String),
-    /// Every host under this domain, given with its leading dot, lower case.
-    Under(String),
-}
-
-/// An access log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessLog {
-    /// Where it is.
-    pub file: PathBuf,
-    /// How its lines look.
-    pub format: AccessLogFormat,
-}
-
-/// How lines of an access log look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessLogFormat {
-    /// A JSON object.
-    Json,
-    /// As Apache's and nginx's `combined`.
-    Combined,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Engine, Failure, Level, Mode, RequestBody, ResponseBody, Semantic};
+use super::policy::{Engine, Failure, Level, Mode, RequestBody, ResponseBody, Semantic};
 use crate::access::{self as control, raw as access};
 use crate::agents;
 use crate::compression;

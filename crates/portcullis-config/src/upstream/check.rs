@@ -1,51 +1,51 @@
 //! The raw groups, checked.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings};
 
 use super::endpoint::{Endpoint, parse_url};
 use super::{EndpointLimits, HashBy, Resolve, Retry, Upstream};
-use crate::check::Checker;
 use crate::health;
+use crate::mistakes::Mistakes;
 use crate::protocol;
-use crate::raw;
+use crate::raw::upstream as raw;
 use crate::spanned::Spanned;
 use crate::tls;
+use crate::values::{is_token, number};
 
-pub(crate) fn check(checker: &mut Checker<'_>, raw: BTreeMap<String, raw::Upstream>) -> Vec<Upstream> {
-    raw.into_iter().map(|(name, group)| check_one(checker, name, group)).collect()
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: BTreeMap<String, raw::Upstream>) -> Vec<Upstream> {
+    raw.into_iter().map(|(name, group)| check_one(mistakes, name, group)).collect()
 }
 
-fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> Upstream {
-    let (endpoints, is_tls) = endpoints(checker, &name, group.endpoints);
+fn check_one(mistakes: &mut Mistakes<'_>, name: String, group: raw::Upstream) -> Upstream {
+    let (endpoints, is_tls) = endpoints(mistakes, &name, group.endpoints);
     if let (false, Some(settings)) = (is_tls, &group.tls) {
-        checker.wrong_with_hint(
+        mistakes.wrong_with_hint(
             settings.span.clone(),
             format!("`{name}` has TLS settings, but its endpoints are plain http"),
             "write `https://` in the endpoints or drop `tls`".to_string(),
         );
     }
     let settings = group.tls.map(|tls| tls.value).unwrap_or_default();
-    let (balance, hash_by) = balance(checker, group.balance, group.hash_by);
+    let (balance, hash_by) = balance(mistakes, group.balance, group.hash_by);
     if let (Balance::Hash, Some(time)) = (balance, &group.slow_start) {
         let message = "slow_start has no effect on `balance = \"hash\"`, which decides by the key alone";
-        checker.wrong(time.span.clone(), message.to_string());
+        mistakes.wrong(time.span.clone(), message.to_string());
     }
     let sticky_cookie = group.sticky_cookie.and_then(|name| {
         if is_token(&name) {
             return Some(name.value);
         }
-        checker.wrong(name.span, format!("`{}` is not the name of a cookie", name.value));
+        mistakes.wrong(name.span, format!("`{}` is not the name of a cookie", name.value));
         None
     });
-    let protocol = protocol::check(checker, group.protocol, is_tls);
+    let protocol = protocol::check(mistakes, group.protocol, is_tls);
     let default = Upstream::new(name, endpoints);
     let min = group.resolve.min.map_or(default.resolve.min, |time| time.0);
     if let Some(max) = group.resolve.max.as_ref().filter(|max| max.value.0 < min) {
-        checker.wrong(max.span.clone(), "`max` is shorter than `min`".to_string());
+        mistakes.wrong(max.span.clone(), "`max` is shorter than `min`".to_string());
     }
     let max = group.resolve.max.map_or(default.resolve.max.max(min), |max| max.value.0);
     let read_timeout = group.read_timeout.map_or(default.read_timeout, |time| time.0);
@@ -55,17 +55,17 @@ fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> U
         hash_by,
         sticky_cookie,
         slow_start: group.slow_start.map(|time| time.value.0),
-        health: group.health.map(|health| health::check(checker, health, protocol)),
-        ejection: ejection(checker, group.ejection),
-        breaker: group.breaker.map(|breaker| self::breaker(checker, breaker)),
+        health: group.health.map(|health| health::check(mistakes, health, protocol)),
+        ejection: ejection(mistakes, group.ejection),
+        breaker: group.breaker.map(|breaker| self::breaker(mistakes, breaker)),
         limits: group.limits.map(|limits| EndpointLimits {
-            requests_max: number(checker, Some(limits.requests), 1..=1_000_000, "requests", 1),
+            requests_max: number(mistakes, Some(limits.requests), 1..=1_000_000, "requests", 1),
             queue_max: limits.queue.unwrap_or(100),
             queue_timeout: limits.queue_timeout.map_or(Duration::from_secs(5), |time| time.0),
         }),
-        retry: retry(checker, group.retry),
+        retry: retry(mistakes, group.retry),
         resolve: Resolve { min, max },
-        tls: is_tls.then(|| tls::upstream(checker, settings)),
+        tls: is_tls.then(|| tls::upstream(mistakes, settings)),
         connect_timeout: group.connect_timeout.map_or(default.connect_timeout, |time| time.0),
         read_timeout,
         try_timeout: group.try_timeout.map_or(read_timeout, |time| time.0),
@@ -81,40 +81,40 @@ fn check_one(checker: &mut Checker<'_>, name: String, group: raw::Upstream) -> U
 
 /// The endpoints of the group `name`, and whether they speak TLS.
 fn endpoints(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     name: &str,
     raw: Spanned<Vec<Spanned<raw::Endpoint>>>,
 ) -> (Vec<Endpoint>, bool) {
     let mut endpoints: Vec<Endpoint> = Vec::new();
     let mut tls = None;
     if raw.is_empty() {
-        checker.wrong(raw.span, format!("the upstream `{name}` has no endpoint"));
+        mistakes.wrong(raw.span, format!("the upstream `{name}` has no endpoint"));
     }
     for Spanned { value: given, span } in raw.value {
         let (endpoint, is_tls) = match parse_url(&given.url) {
             Ok(parsed) => parsed,
             Err(message) => {
-                checker.wrong(span, message);
+                mistakes.wrong(span, message);
                 continue;
             }
         };
         if *tls.get_or_insert(is_tls) != is_tls {
-            checker.wrong(span, format!("the endpoints of `{name}` mix http and https"));
+            mistakes.wrong(span, format!("the endpoints of `{name}` mix http and https"));
             continue;
         }
         if endpoints.iter().any(|other| (&other.host, other.port) == (&endpoint.host, endpoint.port)) {
             let message = format!("`{name}` has the endpoint {endpoint} twice");
-            checker.wrong_with_hint(span, message, "give it a `weight` for a larger share".to_string());
+            mistakes.wrong_with_hint(span, message, "give it a `weight` for a larger share".to_string());
             continue;
         }
-        let weight = number(checker, given.weight, 1..=1000, "weight", 1);
+        let weight = number(mistakes, given.weight, 1..=1000, "weight", 1);
         endpoints.push(Endpoint { weight, priority: given.priority.unwrap_or(0), ..endpoint });
     }
     (endpoints, tls == Some(true))
 }
 
 fn balance(
-    checker: &mut Checker<'_>,
+    mistakes: &mut Mistakes<'_>,
     balance: Option<Spanned<raw::Balance>>,
     hash_by: Option<Spanned<String>>,
 ) -> (Balance, Option<HashBy>) {
@@ -136,19 +136,19 @@ fn balance(
             if by.is_none() {
                 let message = format!("`{}` is not a part of a request to hash", text.value);
                 let hint = "write `client`, `header:NAME` or `cookie:NAME`".to_string();
-                checker.wrong_with_hint(text.span, message, hint);
+                mistakes.wrong_with_hint(text.span, message, hint);
             }
             (chosen, by)
         }
         (Balance::Hash, None) => {
             let hint = "add `hash_by = \"client\"`, `\"header:NAME\"` or `\"cookie:NAME\"`".to_string();
             let message = "`balance = \"hash\"` needs `hash_by`".to_string();
-            checker.wrong_with_hint(span.unwrap_or(0..0), message, hint);
+            mistakes.wrong_with_hint(span.unwrap_or(0..0), message, hint);
             (chosen, None)
         }
         (_, Some(text)) => {
             let hint = "add `balance = \"hash\"` or drop it".to_string();
-            checker.wrong_with_hint(text.span, "`hash_by` requires `balance = \"hash\"`".to_string(), hint);
+            mistakes.wrong_with_hint(text.span, "`hash_by` requires `balance = \"hash\"`".to_string(), hint);
             (chosen, None)
         }
         (_, None) => (chosen, None),
@@ -164,13 +164,7 @@ fn hash_key(text: &str) -> Option<HashBy> {
     }
 }
 
-/// Whether it can be the name of a header or cookie.
-pub(crate) fn is_token(name: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_part)
-}
-
-fn retry(checker: &mut Checker<'_>, raw: raw::Retry) -> Retry {
+fn retry(mistakes: &mut Mistakes<'_>, raw: raw::Retry) -> Retry {
     let default = BudgetSettings::default();
     let is_on = |what| raw.on.contains(&what);
     let (on_closed, on_timeout) = (is_on(raw::RetryOn::Closed), is_on(raw::RetryOn::Timeout));
@@ -179,60 +173,44 @@ fn retry(checker: &mut Checker<'_>, raw: raw::Retry) -> Retry {
     for status in raw.statuses {
         match status.value {
             500..=599 => statuses.push(status.value),
-            other => checker
+            other => mistakes
                 .wrong(status.span, format!("{other} is not the status of a server error (500 to 599)")),
         }
     }
     Retry {
-        attempts_max: number(checker, raw.attempts, 0..=10, "attempts", 2).into(),
+        attempts_max: number(mistakes, raw.attempts, 0..=10, "attempts", 2).into(),
         on_closed,
         on_timeout,
         on_invalid,
         statuses,
         budget: BudgetSettings {
-            percent: number(checker, raw.budget, 0..=1000, "budget", default.percent),
-            per_second: number(checker, raw.per_second, 0..=1000, "per_second", default.per_second),
+            percent: number(mistakes, raw.budget, 0..=1000, "budget", default.percent),
+            per_second: number(mistakes, raw.per_second, 0..=1000, "per_second", default.per_second),
         },
     }
 }
 
-fn ejection(checker: &mut Checker<'_>, raw: raw::Ejection) -> Option<EjectionSettings> {
+fn ejection(mistakes: &mut Mistakes<'_>, raw: raw::Ejection) -> Option<EjectionSettings> {
     let default = EjectionSettings::default();
     let time = raw.time.map_or(default.time, |time| time.0);
     if let Some(max) = raw.time_max.as_ref().filter(|max| max.value.0 < time) {
-        checker.wrong(max.span.clone(), "`time_max` is shorter than `time`".to_string());
+        mistakes.wrong(max.span.clone(), "`time_max` is shorter than `time`".to_string());
     }
     let settings = EjectionSettings {
         failures: raw.failures.unwrap_or(default.failures),
         time,
         time_max: raw.time_max.map_or(default.time_max.max(time), |max| max.value.0),
-        share_max_percent: number(checker, raw.share, 0..=100, "share", default.share_max_percent),
+        share_max_percent: number(mistakes, raw.share, 0..=100, "share", default.share_max_percent),
     };
     (settings.failures > 0).then_some(settings)
 }
 
-pub(crate) fn breaker(checker: &mut Checker<'_>, raw: raw::Breaker) -> BreakerSettings {
+pub(crate) fn breaker(mistakes: &mut Mistakes<'_>, raw: raw::Breaker) -> BreakerSettings {
     let default = BreakerSettings::default();
     BreakerSettings {
-        failures: number(checker, raw.failures, 1..=4095, "failures", default.failures),
-        successes: number(checker, raw.successes, 1..=4095, "successes", default.successes),
+        failures: number(mistakes, raw.failures, 1..=4095, "failures", default.failures),
+        successes: number(mistakes, raw.successes, 1..=4095, "successes", default.successes),
         open: raw.open.map_or(default.open, |time| time.0),
-        probes: number(checker, raw.probes, 1..=63, "probes", default.probes),
+        probes: number(mistakes, raw.probes, 1..=63, "probes", default.probes),
     }
-}
-
-/// The number of a setting, which must lie in `range`.
-pub(crate) fn number<T: Copy + PartialOrd + std::fmt::Display>(
-    checker: &mut Checker<'_>,
-    raw: Option<Spanned<T>>,
-    range: RangeInclusive<T>,
-    name: &str,
-    default: T,
-) -> T {
-    let Some(Spanned { value, span }) = raw else { return default };
-    if range.contains(&value) {
-        return value;
-    }
-    checker.wrong(span, format!("{name} must be {} to {}", range.start(), range.end()));
-    default
 }
