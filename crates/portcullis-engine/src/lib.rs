@@ -16,10 +16,10 @@
 //! * [`Strategies`]: cheaper ways to run rules than looking at every value for each. They change no verdict.
 //!
 //! Inside, a transaction is a *message* (values, bodies, connection), *vars* (what rules set) and a *journal*
-//! (what they did). An *execution* borrows these and walks the steps of a phase. Before it does, the
-//! [`Prefilter`] looks at the values that are new and leaves only the rules that could match one of them. Each
-//! value of the message is stored once, with its name; each transformation chain is applied to it at most once
-//! and remembered as a *form*; a transformation that cannot act costs a byte-class test. The engine reads no
+//! (what they did). An *execution* borrows these and walks the steps of a phase. Before it does, the values that
+//! are new are looked at, and only rules that could match one of them are left ([`Candidates`]). Each value of the
+//! message is stored once, with its name; each transformation chain is applied to it at most once and remembered
+//! as a *form*; a transformation that cannot act costs a byte-class test. The engine reads no
 //! clock, opens no socket and allocates from buffers that the caller may reuse ([`Scratch`]).
 //!
 //! Rule semantics are those of ModSecurity 2.9 on Apache; `docs/` lists where engines disagree.
@@ -70,6 +70,7 @@ mod actions;
 mod arguments;
 mod audit;
 mod body;
+mod candidates;
 mod charges;
 mod collect;
 mod collections;
@@ -86,7 +87,6 @@ mod operator;
 mod outside;
 mod patterns;
 mod plan;
-mod prefilter;
 mod prepare;
 mod processors;
 mod rbl;
@@ -101,7 +101,6 @@ mod template;
 mod trace;
 mod transaction;
 mod tx;
-mod unset;
 mod uploads;
 mod vars;
 mod work;
@@ -112,6 +111,7 @@ pub use audit::{
     AuditAct, AuditEngine, AuditLogFormat, AuditLogType, AuditParts, AuditSettings, AuditState, Hidden,
     HiddenBytes, HiddenIn, ReachableParts, StatusSet,
 };
+pub use candidates::Candidates;
 pub use charges::{Charge, RateLimit};
 pub use collections::{
     Change, Collections, EXPIRE_PREFIX, IS_NEW, NoCollections, RecordId, Sum, Value, VariableChange,
@@ -127,8 +127,8 @@ pub use plan::{
     Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
     Update, XmlPath,
 };
+pub use portcullis_prefilter::{Memo, Stages};
 pub use portcullis_values::{ChainId, Chains, Class};
-pub use prefilter::{Memo, Prefilter};
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rewrite::{Find, ResponseEdits, Substitution};

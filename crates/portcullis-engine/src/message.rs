@@ -68,15 +68,15 @@ impl Message {
         store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
         // Few rules look at these; where none does that the prefilter asks beforehand, they are worked out
         // for whoever asks.
-        let readers = &plan.prefilter.readers;
-        if readers.reads(Variable::ServerAddr) {
+        let candidates = &plan.candidates;
+        if candidates.reads(Variable::ServerAddr) {
             let server = push_address(store, connection.server.ip());
             store.set_scalar_span(Variable::ServerAddr, server);
         }
         for (variable, address) in
             [(Variable::RemotePort, connection.client), (Variable::ServerPort, connection.server)]
         {
-            if readers.reads(variable) {
+            if candidates.reads(variable) {
                 store.set_scalar(variable, &Decimal::new(address.port().into()));
             }
         }

@@ -10,9 +10,9 @@ use std::ops::BitOr;
 
 use portcullis_types::{Phase, Variable};
 
+use crate::candidates::is_pure;
 use crate::execution::Execution;
 use crate::plan::{Link, Plan, Rule, Step};
-use crate::prefilter::is_pure;
 use crate::processors::Processors;
 use crate::transaction::Transaction;
 use crate::tx::{LinkTest, is_silent, sets_tx_alone};
@@ -134,12 +134,12 @@ impl fmt::Display for StepKind {
 impl StepKind {
     /// The kind of a step that is part of no block.
     pub(crate) fn of(plan: &Plan, (phase, at): (usize, usize), step: &Step) -> StepKind {
-        let Plan { tests, tx_rules, prefilter, .. } = plan;
+        let Plan { tests, tx_rules, candidates, .. } = plan;
         let rule = plan.rule(step.rule);
         if tx_rules.of(step.rule).is_some() {
             return StepKind::Tx;
         }
-        if let Some(candidate) = prefilter.captures_only(phase, at) {
+        if let Some(candidate) = candidates.captures_only(phase, at) {
             return StepKind::CaptureOnly(candidate);
         }
         let [link] = plan.links_of(rule) else { return StepKind::General };
@@ -148,7 +148,7 @@ impl StepKind {
         }
         match tests.of(rule.first_link as usize) {
             LinkTest::Processor(processors) => StepKind::OnProcessor(processors),
-            LinkTest::Values if !prefilter.always_runs(phase, at) && is_decided_by_one_value(rule, link) => {
+            LinkTest::Values if !candidates.always_runs(phase, at) && is_decided_by_one_value(rule, link) => {
                 StepKind::Decided
             }
             _ => StepKind::General,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use portcullis_prefilter::Memo;
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::Class;
@@ -12,7 +13,6 @@ use crate::journal::Journal;
 use crate::message::Message;
 use crate::outside::Progress;
 use crate::plan::{AllowScope, Plan, RuleIndex};
-use crate::prefilter::Memo;
 use crate::record::{Match, ScoreChange};
 use crate::settings::{BodyLimitAction, RuleEngine};
 use crate::tx::{TxStore, TxValue};
@@ -166,7 +166,7 @@ impl Transaction {
     /// Runs rules on this transaction.
     pub(crate) fn execution(&mut self) -> Execution<'_> {
         let Transaction { plan, message, vars, journal, run } = self;
-        Execution { plan, shared_plan: plan, message, vars, journal, run }
+        Execution { plan, message, vars, journal, run }
     }
 
     fn run_phase(&mut self, phase: Phase) -> Progress {
@@ -177,7 +177,7 @@ impl Transaction {
     /// transaction does whose records or debug lines can show them. To be called before phase 1.
     pub fn keep_quiet_matches(&mut self) {
         self.journal.keeps_quiet = true;
-        self.run.prefilter_state.get_or_insert_default().reset(&self.plan.prefilter, true);
+        self.run.selection.get_or_insert_default().reset(&self.plan.candidates, true);
     }
 
     /// Phase 1: the request line and headers, as sent, in order.

@@ -29,6 +29,7 @@
 //! PCRE's `$` by default also matches before a newline that ends the text, so `^[a-z]+$` accepts `abc\n`. ModSecurity
 //! compiles with `DOLLAR_ENDONLY`, and so do we: `abc\n` is not accepted. A rule that means a line uses `(?m)`.
 
+mod after_start;
 mod backtrack;
 mod class;
 mod cursor;

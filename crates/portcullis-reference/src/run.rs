@@ -346,7 +346,8 @@ impl Run<'_> {
         if let Some(time) = chain.pause()
             && self.paused.insert(chain.id)
         {
-            self.outcome.pause_ms += atoi(&expand(&self.transaction, chain, time)).max(0);
+            let pause_ms = atoi(&expand(&self.transaction, chain, time)).max(0);
+            self.outcome.pause_ms = self.outcome.pause_ms.saturating_add(pause_ms);
         }
         let interruption = |status| Interruption {
             phase,

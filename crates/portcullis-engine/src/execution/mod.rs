@@ -11,15 +11,16 @@ mod rule;
 
 use std::sync::Arc;
 
+use portcullis_prefilter::Memo;
 use portcullis_types::Phase;
 
+use crate::candidates::Selection;
 use crate::collect::Item;
 use crate::journal::Journal;
 use crate::message::Message;
 use crate::outside::{Outside, Place, Progress};
 use crate::patterns::Patterns;
 use crate::plan::{Outcome, Plan, RuleIndex};
-use crate::prefilter::{Memo, PrefilterState, Scan};
 use crate::strategy::{StepKind, Strategies};
 use crate::trace::NotRun;
 use crate::tx::TxMachine;
@@ -33,8 +34,6 @@ pub(crate) use matched::Matched;
 /// runs.
 pub(crate) struct Execution<'t> {
     pub(crate) plan: &'t Plan,
-    /// The same; what is remembered of it holds it.
-    pub(super) shared_plan: &'t Arc<Plan>,
     pub(crate) message: &'t mut Message,
     pub(crate) vars: &'t mut Vars,
     pub(crate) journal: &'t mut Journal,
@@ -59,7 +58,7 @@ pub(crate) struct Run {
     /// Asked before a rule interrupts.
     pub(crate) judge: Option<Arc<dyn Judge>>,
     /// Boxed, to keep moving a transaction cheap.
-    pub(crate) prefilter_state: Option<Box<PrefilterState>>,
+    pub(crate) selection: Option<Box<Selection>>,
     pub(crate) memo: Option<Memo>,
     pub(crate) items: Vec<Item>,
     pub(crate) argument: Vec<u8>,
@@ -78,7 +77,7 @@ impl Default for Run {
             outside: Outside::default(),
             patterns: Patterns::default(),
             judge: None,
-            prefilter_state: None,
+            selection: None,
             memo: None,
             items: Vec::new(),
             argument: Vec::new(),
@@ -101,12 +100,12 @@ impl Run {
     pub(crate) fn reset(&mut self, plan: &Plan, keeps_quiet: bool) {
         self.permitted = plan.strategies;
         self.patterns = Patterns::new(&plan.settings);
-        self.prefilter_state.get_or_insert_default().reset(&plan.prefilter, keeps_quiet);
+        self.selection.get_or_insert_default().reset(&plan.candidates, keeps_quiet);
     }
 
     /// Forgets the transaction, keeping reasonable buffers.
     pub(crate) fn clear(&mut self) {
-        let (prefilter_state, memo) = (self.prefilter_state.take(), self.memo.take());
+        let (selection, memo) = (self.selection.take(), self.memo.take());
         let [mut argument, mut expansion] = [&mut self.argument, &mut self.expansion].map(std::mem::take);
         let mut items = std::mem::take(&mut self.items);
         items.clear();
@@ -115,7 +114,7 @@ impl Run {
             text.clear();
             text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
         }
-        *self = Run { prefilter_state, memo, items, argument, expansion, ..Run::default() };
+        *self = Run { selection, memo, items, argument, expansion, ..Run::default() };
     }
 }
 
@@ -136,11 +135,10 @@ impl Execution<'_> {
 
     /// Finds out which rules of the phase the values that are new could match.
     fn scan(&mut self) {
-        let Run { phase, strategies, prefilter_state, memo, patterns, .. } = &mut *self.run;
-        let prefilter_state = prefilter_state.get_or_insert_default();
+        let Run { phase, strategies, selection, memo, patterns, .. } = &mut *self.run;
+        let selection = selection.get_or_insert_default();
         let memo = strategies.has(Strategies::MEMO).then(|| &*memo.get_or_insert_default());
-        let mut scan = Scan::new(self.plan, &mut self.message.store, patterns, prefilter_state);
-        scan.run(*phase, memo.map(|memo| (memo, self.shared_plan)));
+        selection.scan(self.plan, *phase, &mut self.message.store, patterns, memo);
         if let Some(error) = patterns.take_error() {
             self.note_pattern_error(error);
             self.run.patterns.work().reserve();
@@ -206,9 +204,9 @@ impl Execution<'_> {
 
     /// The first step at `from` or behind it that has to run.
     fn next_step(&self, from: usize) -> Option<usize> {
-        match &self.run.prefilter_state {
-            Some(prefilter_state) if self.run.strategies.has(Strategies::PREFILTER) => {
-                prefilter_state.next(self.run.phase, from)
+        match &self.run.selection {
+            Some(selection) if self.run.strategies.has(Strategies::PREFILTER) => {
+                selection.next(self.run.phase, from)
             }
             _ => Some(from),
         }
@@ -255,7 +253,7 @@ impl Execution<'_> {
     fn run_tx_block(&mut self, block: u32) -> Option<usize> {
         let block = self.plan.tx_blocks.block(block)?;
         let (word, others) = block.others;
-        let runs = self.run.prefilter_state.as_deref()?.runs(self.run.phase, word);
+        let runs = self.run.selection.as_deref()?.runs(self.run.phase, word);
         (runs & others == 0 && block.run(&mut self.tx_machine())).then_some(block.end)
     }
 
@@ -279,10 +277,7 @@ impl Execution<'_> {
 
     /// True if the prefilter has found that this candidate matches.
     fn has_matched(&self, candidate: u32) -> bool {
-        self.run
-            .prefilter_state
-            .as_deref()
-            .is_none_or(|prefilter_state| prefilter_state.has_matched(candidate))
+        self.run.selection.as_deref().is_none_or(|selection| selection.has_matched(candidate))
     }
 
     /// What instructions on `TX` work with.

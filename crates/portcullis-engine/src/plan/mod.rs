@@ -6,11 +6,12 @@ mod rule;
 
 use std::sync::Arc;
 
+use portcullis_prefilter::Stages;
 use portcullis_types::Variable;
 
 use crate::strategy::StepKind;
 use crate::{
-    Chains, LinkTests, Prefilter, RuleSet, Settings, Strategies, TxBlocks, TxIndex, TxRules, TxSlot,
+    Candidates, Chains, LinkTests, RuleSet, Settings, Strategies, TxBlocks, TxIndex, TxRules, TxSlot,
 };
 
 pub use act::{Act, Open, SetVar, SetVarOperation};
@@ -53,7 +54,9 @@ pub struct Plan {
     /// Rules that a later directive changed, by rule.
     pub updates: Vec<Update>,
     /// Which rules need not run; made last, of all the rest.
-    pub prefilter: Prefilter,
+    pub candidates: Candidates,
+    /// How these are found: in all ways, but in tests.
+    pub prefilter_stages: Stages,
     /// By link: what decides whether it matches, if that is simple.
     pub tests: LinkTests,
     /// The rules on `TX` alone.
@@ -114,8 +117,7 @@ impl Plan {
         self.reads_last_match = self.rules.iter().any(|rule| self.links_of(rule)[0].reads_last_match());
         self.tests = LinkTests::new(self);
         self.tx_rules = TxRules::new(self, &self.tests);
-        self.prefilter = Prefilter::new(self);
-        self.scan_unset();
+        self.candidates = Candidates::new(self);
         self.choose_kinds();
     }
 
@@ -125,7 +127,7 @@ impl Plan {
             let steps = self.steps[phase].iter().enumerate();
             steps.map(|(at, step)| StepKind::of(self, (phase, at), step)).collect()
         });
-        let (blocks, begins) = TxBlocks::new(self, &self.prefilter.always_run());
+        let (blocks, begins) = TxBlocks::new(self, &self.candidates.always_run());
         for (phase, step, block) in begins {
             kinds[phase][step] = StepKind::TxBlock(block);
         }

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 
 use portcullis_types::{ByteSet, Variable};
 
+use crate::candidates::is_pure;
 use crate::operator::{Number, Operator};
 use crate::plan::{Link, Plan};
-use crate::prefilter::is_pure;
 use crate::processors::Processors;
 use crate::template::{Part, Template};
 use crate::{ChainId, Chains};

@@ -50,7 +50,7 @@ fn load_policy(policy: &Policy, cache: &Path) -> Load {
     let (cache, error) = PlanCache::open(cache, &patterns);
     let loaded = load_sharing(policy, &patterns).unwrap_or_else(|error| panic!("{error}"));
     // With the prefilter, which the facts are for.
-    let plan = format!("{}\n{:?}", loaded.plan, loaded.plan.prefilter);
+    let plan = format!("{}\n{:?}", loaded.plan, loaded.plan.candidates);
     let used = patterns.used();
     let written = cache.keep(&used).unwrap_or_else(|error| panic!("{error}"));
     let known = used.known.saturating_sub(of_defaults());

@@ -1,7 +1,9 @@
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use portcullis_types::{ByteSet, Span};
 
+use super::after_start::AfterStart;
 use super::backtrack::{Backtracker, Budget, Exhausted};
 use super::lazy::Lazy;
 use crate::gate::GatesCell;
@@ -26,6 +28,8 @@ pub struct Pcre {
     flags: RegexFlags,
     gates: GatesCell,
     shape: Shape,
+    /// Worked out when it is first asked for.
+    pub(super) after_start: OnceLock<Option<Box<AfterStart>>>,
 }
 
 enum Engine {
@@ -83,7 +87,8 @@ impl Pcre {
     }
 
     fn with_engine(engine: Engine, pattern: &[u8], flags: RegexFlags, gates: GatesCell) -> Pcre {
-        Pcre { engine, pattern: pattern.into(), flags, gates, shape: Shape::of(pattern, flags) }
+        let shape = Shape::of(pattern, flags);
+        Pcre { engine, pattern: pattern.into(), flags, gates, shape, after_start: OnceLock::new() }
     }
 
     /// A pattern of which [`Pcre::facts`] were kept, without reading it. They must be those of this pattern and these flags,

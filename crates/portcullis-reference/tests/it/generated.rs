@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use portcullis_compile::compile;
+use portcullis_engine::Stages;
 use portcullis_reference::{Reference, Request, World};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_testkit::mmdb::{self, Value};
@@ -20,6 +21,10 @@ fn generated_rules_and_requests() {
             .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
     };
     let (first, cases) = (number("PORTCULLIS_SEED", 1), number("PORTCULLIS_CASES", 1_500));
+    let stages: Vec<Stages> = Stages::each()
+        .flat_map(|one| [Stages::ALL, Stages::ALL.without(one), one])
+        .chain([Stages::NONE])
+        .collect();
     let (mut pairs, mut matches) = (0u64, 0usize);
     for seed in first..first + cases {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -30,9 +35,12 @@ fn generated_rules_and_requests() {
             parse(&[Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() }], &files);
         assert!(!parsed.has_errors(), "seed {seed}: {:?}\n{text}", parsed.diagnostics);
         let compiled = compile(&parsed.document, &parsed.sources, &files);
-        let plan = Arc::new(
-            compiled.plan.unwrap_or_else(|| panic!("seed {seed}: {:?}\n{text}", compiled.diagnostics)),
-        );
+        let mut plan =
+            compiled.plan.unwrap_or_else(|| panic!("seed {seed}: {:?}\n{text}", compiled.diagnostics));
+        // What a stage rules out no rule matches: without it, or with it alone, all comes to the same.
+        plan.prefilter_stages = stages[seed as usize % stages.len()];
+        plan.finish();
+        let plan = Arc::new(plan);
         let reference = Reference::new(&parsed.document, &parsed.sources, &files)
             .unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}\n{text}"));
         for _ in 0..6 {
@@ -43,8 +51,8 @@ fn generated_rules_and_requests() {
             let (ours, theirs) = (support::reference(&outcome), support::engine(&plan, &request));
             if let Some(difference) = support::difference(&ours, &theirs) {
                 panic!(
-                    "seed {seed}: {difference}\n{text}\n{request:#?}\nreference: {:#?}\nengine: {theirs:#?}",
-                    outcome.matches
+                    "seed {seed}, {:?}: {difference}\n{text}\n{request:#?}\nreference: {:#?}\nengine: {theirs:#?}",
+                    plan.prefilter_stages, outcome.matches
                 );
             }
         }
@@ -140,9 +148,32 @@ const TARGETS: &[&str] = &[
     "GEO:COUNTRY_CODE",
 ];
 const WORDS: &[&str] = &[
-    "a", "b", "ab", "1", "22", "x y", "Sel", "union", "../", "%41", "0", "10.2.3.4", "", "s%el", "%c0%bca",
+    "a",
+    "b",
+    "ab",
+    "1",
+    "22",
+    "x y",
+    "Sel",
+    "union",
+    "../",
+    "%41",
+    "0",
+    "10.2.3.4",
+    "",
+    "s%el",
+    "%c0%bca",
     "%2541b",
+    "process.env",
+    "/etc/passwd",
+    "cHJvY2Vzcy5lbnY=",
+    "p r%4fcess.env",
+    "c^at /et'c/pa\\sswd",
 ];
+/// Lengths around those at which the engine changes its way of looking.
+const LENGTHS: &[usize] = &[30, 31, 32, 33, 63, 64, 65, 126, 127, 128, 129, 254, 255, 256, 257, 300, 1_100];
+/// Numbers of values, likewise.
+const COUNTS: &[usize] = &[7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300];
 const OPERATORS: &[&str] = &[
     "@rx a",
     "@rx (?i)^(s)el|(u)n",
@@ -156,6 +187,13 @@ const OPERATORS: &[&str] = &[
     "@verifyCC \\d{1,4}",
     "@strmatch a|62|",
     "@pm union ab",
+    "@pm process.env etc/passwd",
+    "@rx (?i)process\\.env|etc/passwd",
+    "@rx (?i)(?:^|union )(?:ab|process\\.env)",
+    "@rx p['^]*r['^]*ocess",
+    "@rx ^[a-z ]{100,}$",
+    "@rx =$",
+    "@contains passwd",
     "@contains a",
     "@contains %{tx.s}",
     "@containsWord ab",
@@ -268,7 +306,8 @@ fn rules(random: &mut Random) -> String {
         );
     }
     text.push_str("SecAction \"id:902,phase:1,pass,nolog,setvar:tx.n=1,setvar:tx.s=ab\"\n");
-    let count = 3 + random.below(9);
+    // At times more than one block of candidates has room for.
+    let count = if random.chance(1) { 270 } else { 3 + random.below(9) };
     for id in 1..=count {
         if random.chance(15) {
             let _ = writeln!(text, "SecMarker M{id}");
@@ -461,11 +500,34 @@ fn world(random: &mut Random) -> World {
     world
 }
 
+/// A value: a word, at times in a text that is long.
+fn value(random: &mut Random) -> String {
+    let word = random.pick(WORDS);
+    if !random.chance(12) {
+        return word.to_owned();
+    }
+    const FILLERS: &[&str] =
+        &["lorem ipsum ", "a", "7", "x=y+", "Some (text); 'quoted' ", "%20", "\u{e9}t\u{e9} ", "&lt; "];
+    let length = LENGTHS[random.below(LENGTHS.len())];
+    let filler = random.pick(FILLERS);
+    let mut text = filler.repeat(length / filler.len() + 1);
+    while text.len() + word.len() > length && !text.is_empty() {
+        text.pop();
+    }
+    let at = if random.chance(50) { 0 } else { text.len() };
+    text.insert_str(at, word);
+    text
+}
+
 fn request(random: &mut Random) -> Request {
     let mut pairs = Vec::new();
-    for _ in 0..random.below(4) {
-        let name = random.pick(&["a", "b", "A", "c", ""]);
-        pairs.push(format!("{name}={}", random.pick(WORDS).replace(' ', "+")));
+    let count = if random.chance(3) { COUNTS[random.below(COUNTS.len())] } else { random.below(4) };
+    for number in 0..count {
+        let name = match random.pick(&["a", "b", "A", "c", "", "n"]) {
+            "n" => format!("n{}", number / 2),
+            name => name.to_owned(),
+        };
+        pairs.push(format!("{name}={}", value(random).replace(' ', "+").replace(['&', '#'], "")));
     }
     let query = pairs.join("&");
     let path = random.pick(&["/", "/a/b.php", "/%41b/..%2fc", "http://h/a", "/a?x", "/a;b=ab/;x%3fy"]);
@@ -509,8 +571,7 @@ fn request(random: &mut Random) -> Request {
     }
     for _ in 0..random.below(3) {
         let name = random.pick(&["X-A", "x-a", "Host", "User-Agent"]);
-        let value = random.pick(WORDS);
-        request = request.header(name, value);
+        request = request.header(name, value(random));
     }
     if random.chance(40) {
         request = request
@@ -518,7 +579,7 @@ fn request(random: &mut Random) -> Request {
     }
     request.world = world(random);
     if random.chance(60) {
-        request = request.answered(200, random.pick(&["text/html", "image/png"]), random.pick(WORDS));
+        request = request.answered(200, random.pick(&["text/html", "image/png"]), value(random));
     }
     request
 }

@@ -41,7 +41,10 @@ pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
         run(plan, request, Arc::new(NoCollections), Way { quiet: true, strategies: Strategies::NONE });
     let with = |quiet, strategies| {
         let (seen, own) = run(plan, request, Arc::new(NoCollections), Way { quiet, strategies });
-        assert_eq!(own, loud, "{strategies:?} {request:?}");
+        // Of more matches those that are kept may be others.
+        if plain.matches.len() < Transaction::MATCHES_MAX {
+            assert_eq!(own, loud, "{strategies:?} {request:?}");
+        }
         check_alike(plan, &plain, seen, quiet, strategies, request);
     };
     with(true, Strategies::ALL);
@@ -74,7 +77,7 @@ fn check_alike(
     if !quiet {
         few.matches.clone_from(&all.matches);
     }
-    let unwritten: Vec<&[u8]> = plan.prefilter.unwritten().collect();
+    let unwritten: Vec<&[u8]> = plan.candidates.unwritten().collect();
     for (key, value) in &all.tx {
         if unwritten.iter().any(|prefix| key.starts_with(prefix)) {
             few.tx.entry(key.clone()).or_insert_with(|| value.clone());
@@ -108,7 +111,7 @@ fn run(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>, w
     let progress = transaction.logging();
     settle(&mut transaction, request, progress);
     transaction.finish();
-    let pause_ms = transaction.take_pause_ms() as i64;
+    let pause_ms = i64::try_from(transaction.take_pause_ms()).unwrap_or(i64::MAX);
     let edits = transaction.response_edits();
     let by = transaction.interrupted_by();
     let all = || {
@@ -205,7 +208,7 @@ fn settle(transaction: &mut Transaction, request: &Request, mut progress: Progre
 
 /// The reference's outcome in the form that is compared.
 pub fn reference(outcome: &Outcome) -> Seen {
-    let matches = outcome.matches.iter().filter(|found| found.complete);
+    let matches = outcome.matches.iter().filter(|found| found.complete).take(Transaction::MATCHES_MAX);
     Seen {
         matches: matches.map(|m| (m.rule, m.phase, variable(&m.variable), m.value.clone())).collect(),
         tx: outcome.tx.clone(),

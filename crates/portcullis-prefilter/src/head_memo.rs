@@ -1,14 +1,14 @@
 //! Heads that come again and again: the headers that a client sends with each of its requests, an application with each answer.
 //!
-//! What the [memo](super::memo) says of single headers is put together here for those of a head that do not change from one message to the
+//! What the [memo](crate::memo) says of single headers is put together here for those of a head that do not change from one message to the
 //! next, so that one look does for all of them. Nothing is taken for known that is not the same in every byte.
 
 use portcullis_types::{Variable, may_hold_secret};
 use portcullis_values::{Class, ValueId};
 
-use super::memo::{self, Known};
-use super::readers::bits;
-use super::scan::Scan;
+use crate::memo::{self, Known};
+use crate::readers::bits;
+use crate::scan::{Scan, Verifier};
 
 /// Heads, and lists of names, for one plan; a power of two.
 const HEADS: usize = 128;
@@ -21,7 +21,7 @@ const FOUND_MAX: usize = 64;
 type Pair = (Class, Class);
 
 /// What stands before the headers of a request is remembered with them,
-pub(super) const BEFORE: [Variable; 2] = [Variable::RequestMethod, Variable::RequestProtocol];
+pub(crate) const BEFORE: [Variable; 2] = [Variable::RequestMethod, Variable::RequestProtocol];
 /// if it is no longer than this.
 const BEFORE_BYTES_MAX: usize = 32;
 
@@ -35,7 +35,7 @@ const PAIRS: [Pair; 2] = [
 
 /// Heads, each at the place that its hash gives.
 #[derive(Debug)]
-pub(super) struct Heads(Box<[Head]>);
+pub(crate) struct Heads(Box<[Head]>);
 
 #[derive(Clone, Debug, Default)]
 struct Head {
@@ -71,25 +71,25 @@ impl Heads {
     }
 }
 
-impl Scan<'_> {
+impl<V: Verifier> Scan<'_, V> {
     /// True if there is a head that [`scan_heads`](Self::scan_heads) looks at, with what stands before it.
-    pub(super) fn has_new_head(&self) -> bool {
+    pub(crate) fn has_new_head(&self) -> bool {
         let is_short = |&variable: &Variable| {
-            let value = self.store.scalar(variable);
-            value.is_some_and(|value| self.store.data(value).len() <= BEFORE_BYTES_MAX)
+            let value = self.values.scalar(variable);
+            value.is_some_and(|value| self.values.data(value).len() <= BEFORE_BYTES_MAX)
         };
         self.new_head(PAIRS[0]).is_some() && BEFORE.iter().all(is_short)
     }
 
     /// The number of headers of a head that nobody has looked at, if they are more than one.
     fn new_head(&self, (values, names): Pair) -> Option<usize> {
-        let count = self.store.class_len(values);
+        let count = self.values.class_len(values);
         let is_new = self.state.seen(values) == 0 && self.state.seen(names) == 0;
-        (is_new && count > 1 && self.store.class_len(names) == count).then_some(count)
+        (is_new && count > 1 && self.values.class_len(names) == count).then_some(count)
     }
 
     /// Looks at the heads that are new, as far as they are worth remembering; `before`: at what stands before that of a request, too.
-    pub(super) fn scan_heads(&mut self, known: &mut Known, before: bool) {
+    pub(crate) fn scan_heads(&mut self, known: &mut Known, before: bool) {
         for pair in PAIRS {
             if let Some(count) = self.new_head(pair) {
                 let before = if before && pair == PAIRS[0] { &BEFORE[..] } else { &[] };
@@ -104,15 +104,15 @@ impl Scan<'_> {
     /// Looks at the names of the arguments of the query, if they are new and not too many.
     fn scan_argument_names(&mut self, known: &mut Known) {
         const NAMES: Class = Class::ArgsGetNames;
-        let count = self.store.class_len(NAMES);
+        let count = self.values.class_len(NAMES);
         if self.state.seen(NAMES) != 0 || !(2..=ARGUMENTS_MAX).contains(&count) {
             return;
         }
-        let mut text = std::mem::take(&mut self.state.work.head);
+        let mut text = std::mem::take(&mut self.state.buffers.head);
         text.clear();
         text.push(NAMES as u8);
         let fits = (0..count).all(|at| {
-            let name = self.store.text(self.store.data(self.store.class_value(NAMES, at)));
+            let name = self.values.text(self.values.data(self.values.class_value(NAMES, at)));
             let fits = name.len() <= memo::TEXT_BYTES_MAX && text.len() + 1 + name.len() <= HEAD_BYTES_MAX;
             if fits {
                 text.push(name.len() as u8);
@@ -126,22 +126,22 @@ impl Scan<'_> {
             });
             self.state.see(NAMES, count);
         }
-        self.state.work.head = text;
+        self.state.buffers.head = text;
     }
 
     fn scan_head(&mut self, known: &mut Known, (pair, before): (Pair, &[Variable]), count: usize) {
-        let mut text = std::mem::take(&mut self.state.work.head);
+        let mut text = std::mem::take(&mut self.state.buffers.head);
         text.clear();
         text.push(pair.0 as u8);
-        for value in before.iter().filter_map(|&variable| self.store.scalar(variable)) {
-            let value = self.store.text(self.store.data(value));
+        for value in before.iter().filter_map(|&variable| self.values.scalar(variable)) {
+            let value = self.values.text(self.values.data(value));
             text.push(value.len() as u8);
             text.extend_from_slice(value);
         }
         let headers_at = text.len();
         let mut others = 0;
         for at in 0..count {
-            let value = self.store.class_value(pair.0, at);
+            let value = self.values.class_value(pair.0, at);
             if !self.put(value, &mut text) {
                 self.scan_header(known, pair, at);
                 others += 1;
@@ -156,7 +156,7 @@ impl Scan<'_> {
                 }
                 let mut length = headers_at;
                 for at in 0..count {
-                    let value = scan.store.class_value(pair.0, at);
+                    let value = scan.values.class_value(pair.0, at);
                     if let Some(size) = scan.size(value, length) {
                         length += size;
                         scan.scan_header(known, pair, at);
@@ -164,7 +164,7 @@ impl Scan<'_> {
                 }
             });
         }
-        self.state.work.head = text;
+        self.state.buffers.head = text;
     }
 
     /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came of it if the text has
@@ -172,19 +172,17 @@ impl Scan<'_> {
     fn scan_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
         let remember = match known.heads.find(text) {
             Ok(found) => {
-                return found
-                    .iter()
-                    .for_each(|&candidate| self.state.set_matched(self.prefilter, candidate.into()));
+                return found.iter().for_each(|&candidate| self.state.set_matched(candidate.into()));
             }
             Err(has_come) => has_come,
         };
         // All that match, not only those that did not match others before.
-        let before = self.state.take_matched(self.prefilter);
+        let before = self.state.take_matched();
         look(self, known);
-        if remember && !self.patterns.is_spent() {
-            known.heads.enter(text, bits(&self.state.matched));
+        if remember && !self.verifier.is_spent() {
+            known.heads.enter(text, bits(self.state.matched()));
         }
-        self.state.add_matched(self.prefilter, before);
+        self.state.add_matched(before);
     }
 
     fn scan_header(&mut self, known: &mut Known, pair: Pair, at: usize) {
@@ -194,18 +192,18 @@ impl Scan<'_> {
     }
 
     fn scan_entry(&mut self, known: &mut Known, class: Class, at: usize) {
-        let value = self.store.class_value(class, at);
-        let key = self.store.text(self.store.key(value));
+        let value = self.values.class_value(class, at);
+        let key = self.values.text(self.values.key(value));
         let Some(reader) = self.prefilter.readers.of_class(class).reader(key) else { return };
         let known = Some(known).filter(|_| memo::repeats_in(class, key));
-        self.scan_remembered(known, reader, self.store.data(value));
+        self.scan_remembered(known, reader, self.values.data(value));
     }
 
     /// Appends a header to `head`, if it is one of those that are the same each time and there is room.
     fn put(&self, value: ValueId, head: &mut Vec<u8>) -> bool {
         let Some(_) = self.size(value, head.len()) else { return false };
-        for span in [self.store.key(value), self.store.data(value)] {
-            let text = self.store.text(span);
+        for span in [self.values.key(value), self.values.data(value)] {
+            let text = self.values.text(span);
             head.push(text.len() as u8);
             head.extend_from_slice(text);
         }
@@ -214,10 +212,10 @@ impl Scan<'_> {
 
     /// The bytes that a header takes in a head of this length, if it is to be there.
     fn size(&self, value: ValueId, length: usize) -> Option<usize> {
-        let (name, text) = (self.store.key(value), self.store.data(value));
+        let (name, text) = (self.values.key(value), self.values.data(value));
         let size = 2 + name.len() + text.len();
         let fits = name.len().max(text.len()) <= memo::TEXT_BYTES_MAX && length + size <= HEAD_BYTES_MAX;
-        (fits && is_steady(self.store.text(name))).then_some(size)
+        (fits && is_steady(self.values.text(name))).then_some(size)
     }
 }
 

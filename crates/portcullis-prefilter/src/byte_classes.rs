@@ -4,11 +4,11 @@ use portcullis_decode::Transformation;
 use portcullis_types::ByteSet;
 
 /// Upper-case letters have this class and that of their letter.
-pub(super) const UPPER: u64 = 1 << 27;
+pub(crate) const UPPER: u64 = 1 << 27;
 /// The class of `&`.
-pub(super) const AMPERSAND: u64 = TABLE[b'&' as usize];
+pub(crate) const AMPERSAND: u64 = TABLE[b'&' as usize];
 /// The class of digits.
-pub(super) const DIGIT: u64 = 1 << 26;
+pub(crate) const DIGIT: u64 = 1 << 26;
 const BLANK: u64 = 1 << 28;
 const CONTROL: u64 = 1 << 29;
 const HIGH: u64 = 1 << 30;
@@ -44,7 +44,7 @@ static TABLE: [u64; 256] = {
 };
 
 /// The classes that the bytes of `text` have.
-pub(super) fn of(text: &[u8]) -> u64 {
+pub(crate) fn of(text: &[u8]) -> u64 {
     let mut chunks = text.chunks_exact(4);
     let mut all = [0; 4];
     for chunk in &mut chunks {
@@ -57,7 +57,7 @@ pub(super) fn of(text: &[u8]) -> u64 {
 }
 
 /// The classes of what `last` makes of a text with these: those, or a few more. `None` where its bytes have to be looked at.
-pub(super) fn after(last: Transformation, classes: u64) -> Option<u64> {
+pub(crate) fn after(last: Transformation, classes: u64) -> Option<u64> {
     const SPACE: u64 = TABLE[b' ' as usize];
     const STOPS: u64 = TABLE[b',' as usize] | TABLE[b';' as usize];
     const DROPPED: u64 = TABLE[b'"' as usize] | TABLE[b'\'' as usize] | TABLE[b'\\' as usize];
@@ -75,7 +75,7 @@ pub(super) fn after(last: Transformation, classes: u64) -> Option<u64> {
 }
 
 /// Classes of which a text with a byte of `set` has one.
-pub(super) fn touching(set: &ByteSet) -> u64 {
+pub(crate) fn touching(set: &ByteSet) -> u64 {
     let class = |byte: u8| match byte {
         b'A'..=b'Z' if !set.contains(byte.to_ascii_lowercase()) => UPPER,
         byte => TABLE[byte as usize] & !UPPER,
@@ -84,7 +84,7 @@ pub(super) fn touching(set: &ByteSet) -> u64 {
 }
 
 /// Bytes of ordinary text: letters, digits, blanks and the punctuation that is nearly never part of an attack's syntax.
-pub(super) fn plain_bytes() -> ByteSet {
+pub fn plain_bytes() -> ByteSet {
     let letters = ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z'));
     letters
         .union(ByteSet::range(b'0', b'9'))
@@ -93,7 +93,7 @@ pub(super) fn plain_bytes() -> ByteSet {
 }
 
 /// Classes that no text of [`plain_bytes`] has.
-pub(super) fn not_plain() -> u64 {
+pub(crate) fn not_plain() -> u64 {
     plain_bytes().complement().iter().fold(0, |classes, byte| classes | TABLE[byte as usize])
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn groups_are_what_they_are_said_to_be() {
-        let groups = super::super::GROUPS;
+        let groups = crate::gates::GROUPS;
         let none_of = |text: &[u8]| groups.map(|group| group & of(text) == 0);
         assert_eq!(none_of(b"name some-name_2, a/b.c:d+e"), [true; 4]);
         assert_eq!(none_of(b"A"), [false, true, true, true]);

@@ -8,16 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use portcullis_types::{Variable, may_hold_secret};
 use portcullis_values::Class;
 
-use crate::Plan;
-
-use super::head_memo::Heads;
+use crate::Prefilter;
+use crate::head_memo::Heads;
 
 /// Entries for one plan; a power of two.
 const ENTRIES: usize = 512;
 /// More values of one message are not remembered: they would take the places of all others, and of each other before they come again.
-pub(super) const VALUES_MAX: usize = ENTRIES / 2;
+pub(crate) const VALUES_MAX: usize = ENTRIES / 2;
 /// Longer texts are not remembered.
-pub(super) const TEXT_BYTES_MAX: usize = 255;
+pub(crate) const TEXT_BYTES_MAX: usize = 255;
 /// Longer paths are not either.
 const PATH_BYTES_MAX: usize = 64;
 /// Texts that more candidates match are not remembered.
@@ -27,20 +26,20 @@ const PLANS_MAX: usize = 64;
 
 /// What transactions of one thread remember together; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Memo(Arc<Mutex<Vec<OfPlan>>>);
+pub struct Memo(Arc<Mutex<Vec<OfPrefilter>>>);
 
 #[derive(Debug)]
-struct OfPlan {
-    /// Held, so that no other plan can have the same address.
-    plan: Weak<Plan>,
+struct OfPrefilter {
+    /// Held, so that no other can have the same address.
+    prefilter: Weak<Prefilter>,
     known: Known,
 }
 
 /// Texts, each at the place that its hash gives, and whole heads.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     texts: Box<[Entry]>,
-    pub(super) heads: Heads,
+    pub(crate) heads: Heads,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -53,27 +52,30 @@ struct Entry {
 
 /// Candidates that match a text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     count: u8,
     candidates: [u16; FOUND_MAX],
 }
 
 impl Memo {
-    /// Calls `run` with what is known under `plan`; with nothing while another thread has it.
-    pub(super) fn with<T>(&self, plan: &Arc<Plan>, run: impl FnOnce(Option<&mut Known>) -> T) -> T {
+    /// Calls `run` with what is known under `prefilter`; with nothing while another thread has it.
+    pub(crate) fn with<T>(&self, prefilter: &Arc<Prefilter>, run: impl FnOnce(Option<&mut Known>) -> T) -> T {
         let Ok(mut plans) = self.0.try_lock() else { return run(None) };
-        run(Some(Memo::of_plan(&mut plans, plan)))
+        run(Some(Memo::of_prefilter(&mut plans, prefilter)))
     }
 
-    fn of_plan<'a>(plans: &'a mut MutexGuard<'_, Vec<OfPlan>>, plan: &Arc<Plan>) -> &'a mut Known {
-        let is_it = |known: &OfPlan| std::ptr::eq(known.plan.as_ptr(), Arc::as_ptr(plan));
+    fn of_prefilter<'a>(
+        plans: &'a mut MutexGuard<'_, Vec<OfPrefilter>>,
+        prefilter: &Arc<Prefilter>,
+    ) -> &'a mut Known {
+        let is_it = |known: &OfPrefilter| std::ptr::eq(known.prefilter.as_ptr(), Arc::as_ptr(prefilter));
         if plans.first().is_some_and(is_it) {
             return &mut plans[0].known;
         }
         let at = plans.iter().position(is_it).unwrap_or_else(|| {
-            plans.retain(|known| known.plan.strong_count() > 0);
+            plans.retain(|known| known.prefilter.strong_count() > 0);
             plans.truncate(PLANS_MAX - 1);
-            plans.push(OfPlan { plan: Arc::downgrade(plan), known: Known::default() });
+            plans.push(OfPrefilter { prefilter: Arc::downgrade(prefilter), known: Known::default() });
             plans.len() - 1
         });
         // Those in use come to stand in front.
@@ -90,13 +92,13 @@ impl Default for Known {
 
 impl Known {
     /// What is known of `text` before `reader`.
-    pub(super) fn find(&self, reader: u16, text: &[u8]) -> Option<Found> {
+    pub(crate) fn find(&self, reader: u16, text: &[u8]) -> Option<Found> {
         let entry = &self.texts[place(reader, text)];
         (reader != 0 && entry.reader == reader && *entry.text == *text).then_some(entry.found)
     }
 
     /// Remembers that just these candidates match; forgets what had the same place.
-    pub(super) fn enter(&mut self, reader: u16, text: &[u8], candidates: impl Iterator<Item = usize>) {
+    pub(crate) fn enter(&mut self, reader: u16, text: &[u8], candidates: impl Iterator<Item = usize>) {
         let mut found = Found::default();
         for candidate in candidates {
             let Ok(candidate) = u16::try_from(candidate) else { return };
@@ -108,7 +110,7 @@ impl Known {
 }
 
 impl Found {
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.candidates[..usize::from(self.count)].iter().map(|&candidate| usize::from(candidate))
     }
 }
@@ -118,7 +120,7 @@ fn place(reader: u16, text: &[u8]) -> usize {
 }
 
 /// A bad one costs time, no more: texts are compared.
-pub(super) fn hash(reader: u16, text: &[u8]) -> u64 {
+pub(crate) fn hash(reader: u16, text: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = text.as_chunks::<8>();
     let mut hash = u64::from(reader) ^ (text.len() as u64) << 16;
@@ -131,7 +133,7 @@ pub(super) fn hash(reader: u16, text: &[u8]) -> u64 {
 }
 
 /// True for variables whose values repeat. What tells one client from another is not kept beyond its transaction.
-pub(super) fn repeats(variable: Variable) -> bool {
+pub fn repeats(variable: Variable) -> bool {
     use Variable::*;
     !matches!(
         variable,
@@ -151,7 +153,7 @@ pub(super) fn repeats(variable: Variable) -> bool {
 }
 
 /// The same for this value: paths repeat, too, if nothing in them can be an identifier, and so does nothing at all.
-pub(super) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
+pub(crate) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'-' | b'_' | b'.');
     match variable {
         Variable::RequestFilename | Variable::RequestBasename => {
@@ -162,7 +164,7 @@ pub(super) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
 }
 
 /// The same for the values of a class under `key`.
-pub(super) fn repeats_in(class: Class, key: &[u8]) -> bool {
+pub(crate) fn repeats_in(class: Class, key: &[u8]) -> bool {
     match class {
         Class::ArgsGetNames
         | Class::ArgsPostNames

@@ -3,13 +3,14 @@
 use portcullis_types::Span;
 use portcullis_values::TRANSFORMATION_UNITS;
 
-use super::readers::Traits;
-use super::scan::{Buffers, PrefilterState, Scan, Text};
-use super::{Prefilter, Reader, byte_classes};
+use crate::readers::{Reader, Traits};
+use crate::scan::{Scan, Verifier};
+use crate::state::{Buffers, Classified, State};
+use crate::{Prefilter, byte_classes};
 
 /// Buffers that forms being looked at have each an upper end of.
 #[derive(Debug, Default)]
-pub(super) struct Forms {
+pub(crate) struct Forms {
     /// Nodes whose form is the text at hand.
     same: Vec<u16>,
     /// Nodes whose last transformation may act on it.
@@ -31,9 +32,9 @@ struct Frame {
     acting: usize,
 }
 
-impl Scan<'_> {
+impl<V: Verifier> Scan<'_, V> {
     /// Looks at a new value.
-    pub(super) fn scan_value(&mut self, reader: &Reader, text: Text) {
+    pub(crate) fn scan_value(&mut self, reader: &Reader, text: Classified) {
         if self.is_untransformed(reader, text) {
             let gates = self.prefilter.gates(text.classes);
             let rules_out = |few: &[u16]| gates.rule_out(few, &self.state.matched, text.classes);
@@ -42,33 +43,33 @@ impl Scan<'_> {
             }
             self.scan_unconditional(reader, text);
         } else {
-            self.state.work.forms.same.push(0);
+            self.state.buffers.forms.same.push(0);
             self.scan_form(reader, text, Frame::default());
-            self.state.work.forms.same.clear();
+            self.state.buffers.forms.same.clear();
         }
     }
 
     /// True if no transformation changes the value but those that change any.
-    pub(super) fn is_untransformed(&self, reader: &Reader, text: Text) -> bool {
+    pub(crate) fn is_untransformed(&self, reader: &Reader, text: Classified) -> bool {
         text.classes & reader.triggers == 0
-            && !Traits::of(self.store.text(text.span), text.classes, reader).has_marks()
+            && !Traits::of(self.values.text(text.span), text.classes, reader).has_marks()
     }
 
     /// Scans what transformations that change any text make of a value that the others leave alone.
-    pub(super) fn scan_unconditional(&mut self, reader: &Reader, text: Text) {
+    pub(crate) fn scan_unconditional(&mut self, reader: &Reader, text: Classified) {
         let long_enough = |node: &&u16| text.span.len() >= reader.nodes[usize::from(**node)].length_min;
         if text.span.len() < reader.unconditional_length_min
             || text.span.len() > CLASSES_BYTES_MAX && self.residue_rules_out_value(reader, text.span)
         {
             return;
         }
-        let acting = &mut self.state.work.forms.acting;
+        let acting = &mut self.state.buffers.forms.acting;
         acting.extend(reader.unconditional.iter().filter(long_enough));
         if text.span.len() > CLASSES_BYTES_MAX || self.any_may_match(reader, text.span) {
             self.scan_form(reader, text, Frame::default());
         }
-        self.state.work.forms.same.clear();
-        self.state.work.forms.acting.clear();
+        self.state.buffers.forms.same.clear();
+        self.state.buffers.forms.acting.clear();
     }
 
     /// True if nothing can match in what transformations that change any value make of this one.
@@ -78,19 +79,19 @@ impl Scan<'_> {
         if lasts.any(|other| other != last) {
             return false;
         }
-        let mut made = std::mem::take(&mut self.state.work.forms.made);
+        let mut made = std::mem::take(&mut self.state.buffers.forms.made);
         let acted = self.transform(reader, first, text, &mut made);
         let residue_rules_out =
             acted && self.state.residue_rules_out(self.prefilter, reader, &reader.unconditional, &made);
-        self.state.work.forms.made = made;
+        self.state.buffers.forms.made = made;
         residue_rules_out
     }
 
     /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of this text cannot find anything. Of
     /// most values they make bytes without meaning.
     fn any_may_match(&mut self, reader: &Reader, text: Span) -> bool {
-        let mut made = std::mem::take(&mut self.state.work.forms.made);
-        let acting = std::mem::take(&mut self.state.work.forms.acting);
+        let mut made = std::mem::take(&mut self.state.buffers.forms.made);
+        let acting = std::mem::take(&mut self.state.buffers.forms.acting);
         // The last that was made, of what.
         let mut last = None;
         let mut may_match = false;
@@ -106,24 +107,29 @@ impl Scan<'_> {
                     && !self.state.residue_rules_out(self.prefilter, reader, &[node], &made)
             });
         }
-        (self.state.work.forms.made, self.state.work.forms.acting) = (made, acting);
+        (self.state.buffers.forms.made, self.state.buffers.forms.acting) = (made, acting);
         may_match
     }
 
     /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of `acting` make of it. What
     /// several make of it alike is made once. Recursion follows the length of a chain, which the plan bounds.
-    fn scan_form(&mut self, reader: &Reader, Text { span, classes }: Text, Frame { same, acting }: Frame) {
+    fn scan_form(
+        &mut self,
+        reader: &Reader,
+        Classified { span, classes }: Classified,
+        Frame { same, acting }: Frame,
+    ) {
         let width = self.prefilter.width;
-        let traits = Traits::of(self.store.text(span), classes, reader);
-        let frame = self.state.work.forms.candidates.len();
-        self.state.work.forms.candidates.resize(frame + width, 0);
+        let traits = Traits::of(self.values.text(span), classes, reader);
+        let frame = self.state.buffers.forms.candidates.len();
+        self.state.buffers.forms.candidates.resize(frame + width, 0);
         let mut possible_here: Option<usize> = None;
         let mut next = same;
         loop {
-            while let Some(&node) = self.state.work.forms.same.get(next) {
+            while let Some(&node) = self.state.buffers.forms.same.get(next) {
                 next += 1;
                 let node = &reader.nodes[usize::from(node)];
-                let candidates = &mut self.state.work.forms.candidates[frame..];
+                let candidates = &mut self.state.buffers.forms.candidates[frame..];
                 candidates.iter_mut().zip(&node.candidates).for_each(|(all, own)| *all |= own);
                 for &child in &node.children {
                     let node = &reader.nodes[usize::from(child)];
@@ -131,7 +137,7 @@ impl Scan<'_> {
                         continue;
                     }
                     if !node.may_act(traits) {
-                        self.state.work.forms.same.push(child);
+                        self.state.buffers.forms.same.push(child);
                         continue;
                     }
                     let possible = classes | reader.adds;
@@ -144,7 +150,7 @@ impl Scan<'_> {
                             let from = *possible_here.get_or_insert_with(|| {
                                 self.state.push_possible(self.prefilter, reader, possible)
                             });
-                            let possible_here = &self.state.work.forms.possible_here[from..];
+                            let possible_here = &self.state.buffers.forms.possible_here[from..];
                             node.below
                                 .iter()
                                 .zip(possible_here)
@@ -152,69 +158,69 @@ impl Scan<'_> {
                         }
                     };
                     if may_match {
-                        self.state.work.forms.acting.push(child);
+                        self.state.buffers.forms.acting.push(child);
                     }
                 }
             }
-            let Some(&first) = self.state.work.forms.acting.get(acting) else { break };
-            let mut made = std::mem::take(&mut self.state.work.forms.made);
+            let Some(&first) = self.state.buffers.forms.acting.get(acting) else { break };
+            let mut made = std::mem::take(&mut self.state.buffers.forms.made);
             let acted = self.transform(reader, first, span, &mut made);
-            let same = self.state.work.forms.take_alike(reader, first, acting);
+            let same = self.state.buffers.forms.take_alike(reader, first, acting);
             if acted {
                 let last = reader.nodes[usize::from(first)].last;
                 let classes = last.and_then(|last| byte_classes::after(last, classes));
                 let classes = classes.unwrap_or_else(|| byte_classes::of(&made));
-                let nodes = std::mem::take(&mut self.state.work.forms.same);
+                let nodes = std::mem::take(&mut self.state.buffers.forms.same);
                 let may_match =
                     self.state.may_match(self.prefilter, reader, &nodes[same..], made.len(), classes)
                         && !(reader.nodes[usize::from(first)].acts_always()
                             && self.state.residue_rules_out(self.prefilter, reader, &nodes[same..], &made));
-                self.state.work.forms.same = nodes;
+                self.state.buffers.forms.same = nodes;
                 if may_match {
-                    let span = self.store.push(&made);
-                    let acting = self.state.work.forms.acting.len();
-                    self.state.work.forms.made = std::mem::take(&mut made);
-                    self.scan_form(reader, Text { span, classes }, Frame { same, acting });
-                    made = std::mem::take(&mut self.state.work.forms.made);
-                    self.store.pop(span);
+                    let span = self.values.push(&made);
+                    let acting = self.state.buffers.forms.acting.len();
+                    self.state.buffers.forms.made = std::mem::take(&mut made);
+                    self.scan_form(reader, Classified { span, classes }, Frame { same, acting });
+                    made = std::mem::take(&mut self.state.buffers.forms.made);
+                    self.values.pop(span);
                 }
-                self.state.work.forms.same.truncate(same);
+                self.state.buffers.forms.same.truncate(same);
             }
-            self.state.work.forms.made = made;
+            self.state.buffers.forms.made = made;
         }
         if let Some(from) = possible_here {
-            self.state.work.forms.possible_here.truncate(from);
+            self.state.buffers.forms.possible_here.truncate(from);
         }
-        let mut candidates = std::mem::take(&mut self.state.work.forms.candidates);
+        let mut candidates = std::mem::take(&mut self.state.buffers.forms.candidates);
         if candidates[frame..].iter().any(|&word| word != 0) {
-            self.scan_texts(reader, &candidates[frame..], &[Text { span, classes }]);
+            self.scan_texts(reader, &candidates[frame..], &[Classified { span, classes }]);
         }
         candidates.truncate(frame);
-        self.state.work.forms.candidates = candidates;
+        self.state.buffers.forms.candidates = candidates;
     }
 
     /// True if the last transformation of `node` changed `text`; `made` is what came out.
     fn transform(&mut self, reader: &Reader, node: u16, text: Span, made: &mut Vec<u8>) -> bool {
         made.clear();
         let Some(last) = reader.nodes[usize::from(node)].last else { return false };
-        if !self.patterns.charge(TRANSFORMATION_UNITS + text.len() as u64) {
+        if !self.verifier.charge(TRANSFORMATION_UNITS + text.len() as u64) {
             return false;
         }
-        last.apply_with(self.store.text(text), self.chains.unicode_map.as_deref(), made)
+        last.apply_with(self.values.text(text), self.chains.unicode_map.as_deref(), made)
     }
 }
 
-impl PrefilterState {
+impl State {
     /// Candidates of `reader` that may match in texts of these byte classes; where they are in `possible_here`.
     fn push_possible(&mut self, prefilter: &Prefilter, reader: &Reader, classes: u64) -> usize {
-        let Buffers { left, forms, .. } = &mut self.work;
+        let Buffers { left, forms, .. } = &mut self.buffers;
         prefilter.gates(classes).left(&reader.nodes[0].below, &self.matched, classes, left);
         forms.possible_here.extend_from_slice(left);
         forms.possible_here.len() - left.len()
     }
 }
 
-impl PrefilterState {
+impl State {
     /// False if no candidate can match in a form of this length with these byte classes, that of these nodes, nor in what is made of it.
     fn may_match(
         &self,

@@ -1,24 +1,23 @@
 //! Where the values of variables come from, as far as rules cannot change them.
 
+use portcullis_prefilter::Side;
 use portcullis_types::Variable;
 use portcullis_values::{Class, classes_of, readings_of};
 
-use super::Side;
-
 /// Where the values of a variable are that no rule can change.
-pub(super) enum Origin {
+pub(super) enum Stored {
     Classes(Vec<Class>),
     Scalar,
     /// Rules can change it, or it is worked out when it is asked for.
     Unsteady,
 }
 
-pub(super) fn origin(variable: Variable) -> Origin {
+pub(super) fn stored(variable: Variable) -> Stored {
     use Variable::*;
     match variable {
-        Geo | MatchedVars | MatchedVarsNames => Origin::Unsteady,
+        Geo | MatchedVars | MatchedVarsNames => Stored::Unsteady,
         variable if !classes_of(variable).is_empty() => {
-            Origin::Classes(classes_of(variable).iter().chain(readings_of(variable)).copied().collect())
+            Stored::Classes(classes_of(variable).iter().chain(readings_of(variable)).copied().collect())
         }
         AuthType
         | InboundDataError
@@ -68,8 +67,8 @@ pub(super) fn origin(variable: Variable) -> Origin {
         | StatusLine
         | UniqueId
         | UrlencodedError
-        | UseragentIp => Origin::Scalar,
-        _ => Origin::Unsteady,
+        | UseragentIp => Stored::Scalar,
+        _ => Stored::Unsteady,
     }
 }
 

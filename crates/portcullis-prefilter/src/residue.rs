@@ -5,21 +5,21 @@
 use portcullis_decode::residue;
 use portcullis_match::FewWords;
 
-use super::readers::bits_of;
-use super::scan::PrefilterState;
-use super::{Candidate, Prefilter, Reader};
+use crate::Prefilter;
+use crate::readers::{Reader, bits_of};
+use crate::state::State;
 
 /// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct ResidueBuffers {
+pub(crate) struct ResidueBuffers {
     residue: Vec<u8>,
     folded: Vec<u8>,
 }
 
-impl PrefilterState {
+impl State {
     /// True if no candidate can match in `made`, the form of these nodes, nor in what is made of it, since no word that one of them needs
     /// stands in the residue.
-    pub(super) fn residue_rules_out(
+    pub(crate) fn residue_rules_out(
         &mut self,
         prefilter: &Prefilter,
         reader: &Reader,
@@ -30,7 +30,7 @@ impl PrefilterState {
         if !nodes().all(|node| node.keeps_residue) {
             return false;
         }
-        let ResidueBuffers { residue: left, folded } = &mut self.work.residue;
+        let ResidueBuffers { residue: left, folded } = &mut self.buffers.residue;
         if !residue(made, left) {
             return false;
         }
@@ -49,8 +49,7 @@ impl PrefilterState {
 impl Prefilter {
     /// What finds the residue of a word that this candidate needs in any text, if there is such a thing.
     fn residual_words(&self, at: usize, reader: &Reader) -> Option<&FewWords> {
-        let Candidate { residual, .. } = &self.candidates[at];
-        let words = residual.get_or_init(|| {
+        let words = self.entries[at].residual.get_or_init(|| {
             let gates = &self.gates[0];
             let finder = &gates.finders[reader.side as usize];
             let lists = gates.conditions[at].lists.iter().filter(|list| list.classes == 0);

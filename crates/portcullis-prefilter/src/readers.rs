@@ -2,31 +2,39 @@
 
 use portcullis_decode::{Transformation, has_html_entity};
 use portcullis_types::{ByteSet, Variable};
-use portcullis_values::{CLASS_COUNT, Class, Fresh};
+use portcullis_values::{CLASS_COUNT, ChainId, Chains, Class, Fresh};
 
-use crate::{ChainId, Chains};
-
-use super::gates::FEW;
-use super::{Side, byte_classes};
+use crate::build::Origin;
+use crate::gates::FEW;
+use crate::{Stages, byte_classes};
 
 /// By origin of a value: who looks at it.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    pub(super) classes: [ClassReaders; CLASS_COUNT],
-    pub(super) scalars: Vec<(Variable, Reader)>,
+    pub(crate) classes: [ClassReaders; CLASS_COUNT],
+    pub(crate) scalars: Vec<(Variable, Reader)>,
     /// By number of a variable: its place there, if it has one.
     scalar_places: Vec<Option<u8>>,
     /// The variables and classes with a reader.
     read: Fresh,
 }
 
+/// The message that values are in. Requests and responses have different rules, so their words are looked for apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Of the request.
+    Request,
+    /// Of the response.
+    Response,
+}
+
 /// Who looks at the values of a class.
 #[derive(Debug, Default)]
-pub(super) struct ClassReaders {
+pub(crate) struct ClassReaders {
     /// Whatever the key.
-    pub(super) any: Option<Reader>,
+    pub(crate) any: Option<Reader>,
     /// For keys that rules name, in lower case: those of `any` and their own. Once they are all there, by length.
-    pub(super) keyed: Vec<(Box<[u8]>, Reader)>,
+    pub(crate) keyed: Vec<(Box<[u8]>, Reader)>,
     /// By length: where the keys of it begin there. At last, where those of [`KEY_BYTES_MAX`] end.
     starts: Vec<u16>,
 }
@@ -37,51 +45,51 @@ const KEY_BYTES_MAX: usize = 40;
 /// The candidates that look at a value, by the chain they look through.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
-    pub(super) side: Side,
+    pub(crate) side: Side,
     /// From 1; 0 for those that are too many.
-    pub(super) number: u16,
+    pub(crate) number: u16,
     /// The transformations that lead to the chains: a tree, the value itself first.
-    pub(super) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     /// Where the transformation of no node on the way acts, only these forms may differ from the value: those of nodes that act on any
     /// value.
-    pub(super) unconditional: Vec<u16>,
+    pub(crate) unconditional: Vec<u16>,
     /// What is made of shorter values there is nothing that a candidate could match.
-    pub(super) unconditional_length_min: usize,
+    pub(crate) unconditional_length_min: usize,
     /// No candidate matches fewer digits than this, nor what is made of them.
-    pub(super) digits_min: usize,
+    pub(crate) digits_min: usize,
     /// The candidates that look at the value itself then.
-    pub(super) direct: Vec<u64>,
+    pub(crate) direct: Vec<u64>,
     /// The same, if they are few.
-    pub(super) few_direct: Option<Box<[u16]>>,
+    pub(crate) few_direct: Option<Box<[u16]>>,
     /// A value with none of these byte classes is left alone by all other transformations,
-    pub(super) triggers: u64,
+    pub(crate) triggers: u64,
     /// unless it ends with a dot,
-    pub(super) final_dot: bool,
+    pub(crate) final_dot: bool,
     /// or has an entity of HTML.
-    pub(super) entity: bool,
+    pub(crate) entity: bool,
     /// Byte classes that the forms of nodes with known [`Node::adds`] may have beyond those of the value.
-    pub(super) adds: u64,
+    pub(crate) adds: u64,
 }
 
 /// A form in the tree of a [`Reader`].
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) chain: ChainId,
+pub(crate) struct Node {
+    pub(crate) chain: ChainId,
     /// The last of the chain; `None` for the value itself.
-    pub(super) last: Option<Transformation>,
+    pub(crate) last: Option<Transformation>,
     /// Candidates that look at this form.
-    pub(super) candidates: Vec<u64>,
-    pub(super) children: Vec<u16>,
+    pub(crate) candidates: Vec<u64>,
+    pub(crate) children: Vec<u16>,
     /// Candidates that look at this form or one that is made of it.
-    pub(super) below: Vec<u64>,
+    pub(crate) below: Vec<u64>,
     /// The same, if they are few.
-    pub(super) few_below: Option<Box<[u16]>>,
+    pub(crate) few_below: Option<Box<[u16]>>,
     /// Byte classes of this form without which all of those are this form; `None`: there are none such.
-    pub(super) triggers_below: Option<u64>,
+    pub(crate) triggers_below: Option<u64>,
     /// Byte classes that these forms may have though the parent has none of them; `None`: any.
-    pub(super) adds: Option<u64>,
+    pub(crate) adds: Option<u64>,
     /// What is made of this form has no more than its residue.
-    pub(super) keeps_residue: bool,
+    pub(crate) keeps_residue: bool,
     /// Byte classes of the parent that let the last transformation act; `None`: always.
     triggers: Option<u64>,
     /// A dot that ends it does, too.
@@ -89,12 +97,12 @@ pub(super) struct Node {
     /// Or an entity of HTML.
     entity: bool,
     /// A shorter parent gives nothing that a candidate here or below could match.
-    pub(super) length_min: usize,
+    pub(crate) length_min: usize,
 }
 
 /// What transformations may act on.
 #[derive(Clone, Copy)]
-pub(super) struct Traits {
+pub(crate) struct Traits {
     classes: u64,
     ends_with_dot: bool,
     has_entity: bool,
@@ -102,7 +110,7 @@ pub(super) struct Traits {
 
 impl Traits {
     /// Of a text with these byte classes, before `reader`.
-    pub(super) fn of(text: &[u8], classes: u64, reader: &Reader) -> Traits {
+    pub(crate) fn of(text: &[u8], classes: u64, reader: &Reader) -> Traits {
         Traits {
             classes,
             ends_with_dot: reader.final_dot && text.last() == Some(&b'.'),
@@ -113,19 +121,19 @@ impl Traits {
 
 impl Traits {
     /// True if one of those that are not byte classes is there.
-    pub(super) fn has_marks(self) -> bool {
+    pub(crate) fn has_marks(self) -> bool {
         self.ends_with_dot || self.has_entity
     }
 }
 
 impl Node {
     /// True if the last transformation acts on any text, as those do that decode what nobody may have encoded.
-    pub(super) fn acts_always(&self) -> bool {
+    pub(crate) fn acts_always(&self) -> bool {
         self.triggers.is_none()
     }
 
     /// False if the last transformation gives back what it gets, a text with these traits.
-    pub(super) fn may_act(&self, text: Traits) -> bool {
+    pub(crate) fn may_act(&self, text: Traits) -> bool {
         self.triggers.is_none_or(|set| set & text.classes != 0)
             || self.final_dot && text.ends_with_dot
             || self.entity && text.has_entity
@@ -145,7 +153,7 @@ impl Default for Readers {
 
 impl Readers {
     /// What of `fresh` has a reader.
-    pub(super) fn read_of(&self, fresh: Fresh) -> Fresh {
+    pub(crate) fn read_of(&self, fresh: Fresh) -> Fresh {
         let Fresh { scalars, classes } = self.read;
         Fresh {
             scalars: std::array::from_fn(|at| fresh.scalars[at] & scalars[at]),
@@ -153,29 +161,50 @@ impl Readers {
         }
     }
 
-    pub(super) fn of_class(&self, class: Class) -> &ClassReaders {
+    pub(crate) fn of_class(&self, class: Class) -> &ClassReaders {
         &self.classes[class as usize]
     }
 
     /// Who looks at the variable with this number.
-    pub(super) fn scalar(&self, number: usize) -> Option<(Variable, &Reader)> {
+    pub(crate) fn scalar(&self, number: usize) -> Option<(Variable, &Reader)> {
         let place = self.scalar_places.get(number).copied().flatten()?;
         let (variable, reader) = self.scalars.get(usize::from(place))?;
         Some((*variable, reader))
     }
 
-    /// The variables with a reader.
-    pub(crate) fn scalars(&self) -> impl Iterator<Item = (Variable, &Reader)> {
-        self.scalars.iter().map(|(variable, reader)| (*variable, reader))
+    /// The reader of the values at `origin`; a `new` one, if there is none.
+    pub(crate) fn of(&mut self, origin: &Origin, new: impl FnOnce() -> Reader) -> &mut Reader {
+        match origin {
+            Origin::Class(class) => self.classes[*class as usize].any.get_or_insert_with(new),
+            Origin::Key(class, key) => of(&mut self.classes[*class as usize].keyed, key, new),
+            Origin::Scalar(variable) => of(&mut self.scalars, variable, new),
+        }
     }
 
-    /// True if a candidate reads it.
-    pub(crate) fn reads(&self, variable: Variable) -> bool {
-        self.scalar(variable as usize).is_some()
+    /// Once all candidates are in. `length_min` says what each needs, `digits_min` how many digits, if digits may be all.
+    pub(crate) fn finish(
+        &mut self,
+        chains: &Chains,
+        stages: Stages,
+        length_min: impl Fn(usize) -> usize,
+        digits_min: impl Fn(Side, usize) -> Option<usize>,
+    ) {
+        for ClassReaders { any, keyed, .. } in &mut self.classes {
+            // A candidate that reads any key reads those that others name, too.
+            if let Some(any) = any {
+                keyed.iter_mut().for_each(|(_, reader)| reader.extend(chains, any, stages));
+            }
+            let readers = keyed.iter_mut().map(|(_, reader)| reader).chain(any);
+            readers.for_each(|reader| reader.finish(stages, &length_min, &digits_min));
+        }
+        for (_, reader) in &mut self.scalars {
+            reader.finish(stages, &length_min, &digits_min);
+        }
+        self.index();
     }
 
-    /// Once all sources are in: puts what is looked up in order, and gives each source its number.
-    pub(super) fn finish(&mut self) {
+    /// Puts what is looked up in order, and gives each reader its number.
+    fn index(&mut self) {
         self.scalar_places = vec![None; Variable::ALL.len()];
         for (place, (variable, _)) in (0..).zip(&self.scalars) {
             let number = *variable as usize;
@@ -202,9 +231,22 @@ impl Readers {
     }
 }
 
+/// The reader of `wanted`; a `new` one, if there is none.
+fn of<'a, K: PartialEq + Clone>(
+    readers: &'a mut Vec<(K, Reader)>,
+    wanted: &K,
+    new: impl FnOnce() -> Reader,
+) -> &'a mut Reader {
+    let at = readers.iter().position(|(key, _)| key == wanted).unwrap_or_else(|| {
+        readers.push((wanted.clone(), new()));
+        readers.len() - 1
+    });
+    &mut readers[at].1
+}
+
 impl ClassReaders {
     /// Who looks at the value under `key`.
-    pub(super) fn reader(&self, key: &[u8]) -> Option<&Reader> {
+    pub(crate) fn reader(&self, key: &[u8]) -> Option<&Reader> {
         let length = key.len().min(KEY_BYTES_MAX);
         let range = self.starts.get(length).zip(self.starts.get(length + 1));
         let same = range.map_or(&[][..], |(&from, &to)| &self.keyed[from.into()..to.into()]);
@@ -221,7 +263,7 @@ impl ClassReaders {
 }
 
 impl Reader {
-    pub(super) fn new(side: Side, width: usize) -> Reader {
+    pub(crate) fn new(side: Side, width: usize) -> Reader {
         let root = Node {
             chain: ChainId::IDENTITY,
             last: None,
@@ -255,18 +297,18 @@ impl Reader {
     }
 
     /// `candidate` looks through `chain`.
-    pub(super) fn add(&mut self, chains: &Chains, chain: ChainId, candidate: usize) {
-        let at = self.node(chains, chain);
+    pub(crate) fn add(&mut self, chains: &Chains, chain: ChainId, candidate: usize, stages: Stages) {
+        let at = self.node(chains, chain, stages);
         self.nodes[at].candidates[candidate / 64] |= 1 << (candidate % 64);
     }
 
     /// Recursion depth is the length of the chain, which the plan bounds.
-    fn node(&mut self, chains: &Chains, chain: ChainId) -> usize {
+    fn node(&mut self, chains: &Chains, chain: ChainId, stages: Stages) -> usize {
         if let Some(at) = self.nodes.iter().position(|node| node.chain == chain) {
             return at;
         }
         let Some(step) = chains.node(chain) else { return 0 };
-        let parent = self.node(chains, step.parent);
+        let parent = self.node(chains, step.parent, stages);
         // Dots stand in every second name; what normalises paths acts on them only beside a slash and at the end.
         let final_dot = matches!(step.last, Transformation::NormalizePath | Transformation::NormalizePathWin);
         // Ampersands stand between the arguments of every query.
@@ -276,7 +318,8 @@ impl Reader {
             _ if entity => ByteSet::EMPTY,
             _ => step.triggers,
         };
-        let triggers = (acting != ByteSet::FULL).then(|| byte_classes::touching(&acting));
+        let may_rest = acting != ByteSet::FULL && stages.has(Stages::TRIGGERS);
+        let triggers = may_rest.then(|| byte_classes::touching(&acting));
         self.final_dot |= final_dot;
         self.entity |= entity;
         self.triggers |= triggers.unwrap_or(0);
@@ -302,9 +345,9 @@ impl Reader {
     }
 
     /// Adds what `other` has.
-    pub(super) fn extend(&mut self, chains: &Chains, other: &Reader) {
+    pub(crate) fn extend(&mut self, chains: &Chains, other: &Reader, stages: Stages) {
         for node in &other.nodes {
-            let at = self.node(chains, node.chain);
+            let at = self.node(chains, node.chain, stages);
             for (mine, theirs) in self.nodes[at].candidates.iter_mut().zip(&node.candidates) {
                 *mine |= theirs;
             }
@@ -312,8 +355,9 @@ impl Reader {
     }
 
     /// Once all candidates are in; `length_min` says what each needs, `digits_min` how many digits, if digits may be all.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         &mut self,
+        stages: Stages,
         length_min: impl Fn(usize) -> usize,
         digits_min: impl Fn(Side, usize) -> Option<usize>,
     ) {
@@ -344,7 +388,7 @@ impl Reader {
             let adds = node.last.map(Transformation::adds).filter(|adds| *adds != ByteSet::FULL);
             let mut adds = adds.map(|adds| byte_classes::touching(&adds) | byte_classes::UPPER);
             let mut triggers_below = Some(0);
-            let mut keeps = true;
+            let mut keeps = stages.has(Stages::RESIDUE);
             let mut all = node.candidates.clone();
             for child in node.children.iter().map(|&child| &self.nodes[usize::from(child)]) {
                 all.iter_mut().zip(&child.below).for_each(|(all, below)| *all |= below);
@@ -377,12 +421,12 @@ fn few(candidates: &[u64]) -> Option<Box<[u16]>> {
 }
 
 /// The numbers of the bits that are set.
-pub(super) fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     words.iter().enumerate().flat_map(|(at, &word)| bits_of(word).map(move |bit| at * 64 + bit))
 }
 
 /// The same for one word.
-pub(super) fn bits_of(mut word: u64) -> impl Iterator<Item = usize> {
+pub(crate) fn bits_of(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then(|| word.trailing_zeros() as usize);
         word &= word.wrapping_sub(1);

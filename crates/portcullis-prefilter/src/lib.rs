@@ -1,0 +1,82 @@
+//! Finds, from the values of a message, the rules that could match: before any rule runs, and for all rules at once.
+//!
+//! ```text
+//!   load time:     candidates: what each reads, what a match needs ──> Prefilter
+//!   message:       value ──> its distinct forms ──> byte classes ──> candidates ──> words ──> candidates
+//!                                                                     ──> Verifier ──> a bit set of candidates that match
+//! ```
+//!
+//! A [`Candidate`] is one condition of a rule, whatever that is to the caller: it reads some values, each after some transformation
+//! chains, and has [gates](portcullis_match::Gates) that say what a matching text needs. [`Prefilter::new`] puts all of them into tables.
+//! A [`Scan`] looks at the values that are new in a transaction, leaves out candidates whose gates hold a text back, asks the caller's
+//! [`Verifier`] about the others, and notes those that match in its [`State`].
+//!
+//! Each stage may say "maybe" where nothing matches, never "no" where something does: what the bit set lacks matches nowhere
+//! in the values that were scanned. Texts that come again in many messages are answered from a [`Memo`].
+//!
+//! What is not here: rules, actions, `TX`, the executor, and what a candidate that matched leads to.
+
+mod build;
+mod byte_classes;
+mod forms;
+mod gates;
+mod head_memo;
+mod memo;
+mod readers;
+mod residue;
+mod scan;
+mod stages;
+mod state;
+mod word_lists;
+
+pub use build::{Candidate, Origin, Read};
+pub use byte_classes::plain_bytes;
+pub use memo::{Memo, repeats};
+pub use readers::Side;
+pub use scan::{Answer, Scan, Text, Verifier};
+pub use stages::Stages;
+pub use state::State;
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use portcullis_match::FewWords;
+use portcullis_types::Variable;
+
+use gates::GateTable;
+use readers::Readers;
+
+/// What is known at load time of the candidates.
+#[derive(Debug, Default)]
+pub struct Prefilter {
+    /// Words of a bit set of candidates: whole [`Block`](gates::Block)s.
+    width: usize,
+    /// By candidate.
+    entries: Vec<Entry>,
+    readers: Readers,
+    /// What matching needs in any text, and in texts of [`plain_bytes`] only.
+    gates: [GateTable; 2],
+    /// Byte classes that no text of the second kind has.
+    not_plain: u64,
+}
+
+/// What is known of one candidate.
+#[derive(Debug, Default)]
+struct Entry {
+    /// The candidates of its rule.
+    rule: Range<u32>,
+    /// What finds the residue of a word that it needs (`residue.rs`), worked out when it is first asked for.
+    residual: OnceLock<Option<FewWords>>,
+}
+
+impl Prefilter {
+    /// True if a candidate reads this variable, which has one value.
+    pub fn reads(&self, variable: Variable) -> bool {
+        self.readers.scalar(variable as usize).is_some()
+    }
+
+    /// All variables of which that is true.
+    pub fn scalars(&self) -> impl Iterator<Item = Variable> {
+        self.readers.scalars.iter().map(|(variable, _)| *variable)
+    }
+}
