@@ -14,3 +14,4 @@ mod remembered;
 mod request_line;
 mod semantics;
 mod shortcuts;
+mod strategies;
