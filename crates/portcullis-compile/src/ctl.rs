@@ -57,7 +57,7 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft<'_>], plan: &mut Plan) -> Result<A
 }
 
 /// Message and hint, if the option is one of ModSecurity 2 that does nothing here.
-pub(crate) fn in_vain(ctl: &Ctl) -> Option<(String, String)> {
+pub(crate) fn without_effect(ctl: &Ctl) -> Option<(String, String)> {
     let option = ctl.option()?;
     match standing::ctl(option) {
         Standing::Vain(refusal) => Some((

@@ -336,7 +336,7 @@ impl Lowering<'_> {
             for (message, hint) in self.operators.take_warnings() {
                 self.warn(written.span, message, hint);
                 // What cannot be found is not "not found": the rule is silent either way.
-                if negated && self.operators.take_in_vain() {
+                if negated && self.operators.take_never_matches() {
                     operator = Operator::UnconditionalMatch;
                 }
             }
@@ -415,8 +415,8 @@ impl Lowering<'_> {
             }
             // What is never on is off already.
             Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
-            Action::Ctl(option) if ctl::in_vain(option).is_some() => {
-                let (message, hint) = ctl::in_vain(option)?;
+            Action::Ctl(option) if ctl::without_effect(option).is_some() => {
+                let (message, hint) = ctl::without_effect(option)?;
                 self.warn(action.span, message, Some(hint));
                 return None;
             }

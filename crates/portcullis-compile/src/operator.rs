@@ -58,11 +58,11 @@ impl<'a> Operators<'a> {
 
     /// True, once, if the last operator is one that this engine cannot carry out: neither it nor its negation
     /// matches.
-    pub(crate) fn take_in_vain(&mut self) -> bool {
+    pub(crate) fn take_never_matches(&mut self) -> bool {
         std::mem::take(&mut self.vain)
     }
 
-    /// As [`Operators::in_vain`], for what ModSecurity 2 carries out.
+    /// As [`Operators::never_matches`], for what ModSecurity 2 carries out.
     fn unable(&mut self, (why, hint): OperatorError) -> Operator {
         self.vain = true;
         self.warnings.push((format!("{why}: it finds nothing"), hint));
@@ -79,7 +79,7 @@ impl<'a> Operators<'a> {
     }
 
     /// An operator that never matches, with the reason told.
-    fn in_vain(&mut self, why: String, hint: &str) -> Operator {
+    fn never_matches(&mut self, why: String, hint: &str) -> Operator {
         self.warnings.push((format!("{why}: it finds nothing"), Some(hint.to_owned())));
         Operator::NoMatch
     }
@@ -137,7 +137,7 @@ impl<'a> Operators<'a> {
                 let lines: Vec<_> = parse_word_file(&text);
                 if lines.is_empty() {
                     let why = format!("{} has no addresses", String::from_utf8_lossy(argument));
-                    return Ok(self.in_vain(why, "add one to the file, or remove the rule"));
+                    return Ok(self.never_matches(why, "add one to the file, or remove the rule"));
                 }
                 ip_set(&lines.join(b",".as_slice()))
             }
@@ -158,7 +158,7 @@ impl<'a> Operators<'a> {
             OperatorName::Rbl => self.block_list(argument),
             OperatorName::GeoLookup => match &self.geo {
                 Some(database) => Ok(Operator::GeoLookup(Arc::clone(database))),
-                None => Ok(self.in_vain(
+                None => Ok(self.never_matches(
                     "@geoLookup has no database".to_owned(),
                     "name an .mmdb file with SecGeoLookupDb",
                 )),
@@ -189,14 +189,16 @@ impl<'a> Operators<'a> {
     fn block_list(&mut self, argument: &[u8]) -> Result<Operator, OperatorError> {
         let zone = String::from_utf8_lossy(argument);
         if zone.trim().is_empty() {
-            return Ok(self.in_vain("@rbl has no zone".to_owned(), "write the zone of a DNS block list"));
+            return Ok(
+                self.never_matches("@rbl has no zone".to_owned(), "write the zone of a DNS block list")
+            );
         }
         if self.http_bl_key.is_none()
             && Rbl::new(&zone, Some("key")).is_ok()
             && Rbl::new(&zone, None).is_err()
         {
             let why = format!("@rbl: {zone} takes an access key");
-            return Ok(self.in_vain(why, "set SecHttpBlKey"));
+            return Ok(self.never_matches(why, "set SecHttpBlKey"));
         }
         match Rbl::new(&zone, self.http_bl_key.as_deref()) {
             Ok(list) => Ok(Operator::Rbl(Arc::new(list))),
@@ -221,7 +223,7 @@ impl<'a> Operators<'a> {
         }
         if words.is_empty() {
             let why = format!("{} has no words", String::from_utf8_lossy(argument));
-            return Ok(self.in_vain(why, "add one to the file, or remove the rule"));
+            return Ok(self.never_matches(why, "add one to the file, or remove the rule"));
         }
         let set = word_set(self.patterns, words, "@pmFromFile")?;
         self.words.insert(paths, Arc::clone(&set));

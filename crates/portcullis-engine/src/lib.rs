@@ -84,11 +84,11 @@ mod login;
 mod message;
 mod open;
 mod operator;
-mod outside;
 mod patterns;
 mod plan;
 mod prepare;
 mod processors;
+mod questions;
 mod rbl;
 mod record;
 mod rewrite;
@@ -121,7 +121,6 @@ pub use disrupt::{Diversion, Origin};
 pub use geo::GeoDb;
 pub use judge::{Judge, TransactionView};
 pub use operator::{Number, NumberKind, Operator, Pattern};
-pub use outside::{Answer, Progress, Question, QuestionId};
 pub use plan::{
     Act, AllowScope, CtlTarget, Dead, DeadCause, Disruption, Exclusion, KeyFilter, Link, Metadata, Open,
     Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target, TargetList,
@@ -129,6 +128,7 @@ pub use plan::{
 };
 pub use portcullis_prefilter::{Memo, Stages};
 pub use portcullis_values::{ChainId, Chains, Class};
+pub use questions::{Answer, Progress, Question, QuestionId};
 pub use rbl::Rbl;
 pub use record::{Match, MatchView, ScoreChange};
 pub use rewrite::{Find, ResponseEdits, Substitution};

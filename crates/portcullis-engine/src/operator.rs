@@ -238,7 +238,7 @@ impl Operator {
             Operator::ValidateUtf8Encoding => portcullis_match::utf8_error(value).is_some(),
             Operator::UnconditionalMatch | Operator::Rsub(_) => true,
             Operator::NoMatch => false,
-            // Decided where there is more than the value: outside.rs, geo.rs.
+            // Decided where there is more than the value: questions.rs, geo.rs.
             Operator::Rbl(_) | Operator::InspectFile(_) | Operator::GeoLookup(_) => false,
         }
     }

@@ -14,8 +14,8 @@ use portcullis_types::{Phase, RuleId};
 use crate::coded::CodedBody;
 use crate::exchange::{Connection, Outcome, Report, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
+use crate::request_summary::RequestSummary;
 use crate::response::Response;
-use crate::seen::Seen;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
 use crate::weighing::{Vote, Weighed};
 
@@ -30,7 +30,7 @@ pub struct Inspection {
     /// Buffers of the semantic detector while it does not run.
     spare: Buffers,
     pub(crate) phase: Phase,
-    pub(crate) seen: Seen,
+    pub(crate) seen: RequestSummary,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) interruption: Option<Interruption>,
     /// Points of inspection agents.
@@ -82,7 +82,7 @@ impl Inspection {
             inspector,
             names,
             connection,
-            seen: Seen::in_buffer(seen),
+            seen: RequestSummary::in_buffer(seen),
             refusal: None,
             interruption: None,
             agent_score: 0,

@@ -18,9 +18,9 @@ use crate::candidates::Selection;
 use crate::collect::Item;
 use crate::journal::Journal;
 use crate::message::Message;
-use crate::outside::{Outside, Place, Progress};
 use crate::patterns::Patterns;
 use crate::plan::{Outcome, Plan, RuleIndex};
+use crate::questions::{Progress, Questions, ResumePoint};
 use crate::strategy::{StepKind, Strategies};
 use crate::trace::NotRun;
 use crate::tx::TxMachine;
@@ -53,7 +53,7 @@ pub(crate) struct Run {
     pub(crate) rule_ended: bool,
     /// Phase 5 has begun.
     pub(crate) logged: bool,
-    pub(crate) outside: Outside,
+    pub(crate) questions: Questions,
     pub(crate) patterns: Patterns,
     /// Asked before a rule interrupts.
     pub(crate) judge: Option<Arc<dyn Judge>>,
@@ -74,7 +74,7 @@ impl Default for Run {
             current_rule: None,
             rule_ended: false,
             logged: false,
-            outside: Outside::default(),
+            questions: Questions::default(),
             patterns: Patterns::default(),
             judge: None,
             selection: None,
@@ -121,7 +121,7 @@ impl Run {
 impl Execution<'_> {
     /// Runs the rules of `phase`; an interruption ends the transaction.
     pub(crate) fn run_phase(&mut self, phase: Phase) -> Progress {
-        self.run.outside.abandon();
+        self.run.questions.abandon();
         self.run.phase = phase;
         if self.vars.ctl.rule_engine == RuleEngine::Off || self.vars.ctl.is_allowed(phase) {
             return Progress::Done(None);
@@ -130,7 +130,7 @@ impl Execution<'_> {
         if self.run.strategies.has(Strategies::PREFILTER) {
             self.scan();
         }
-        self.run_steps(Place::default())
+        self.run_steps(ResumePoint::default())
     }
 
     /// Finds out which rules of the phase the values that are new could match.
@@ -146,7 +146,7 @@ impl Execution<'_> {
     }
 
     /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.
-    pub(crate) fn run_steps(&mut self, mut place: Place) -> Progress {
+    pub(crate) fn run_steps(&mut self, mut place: ResumePoint) -> Progress {
         let plan = self.plan;
         let steps = &plan.steps[usize::from(self.run.phase.number()) - 1];
         let mut at = place.step;
@@ -174,7 +174,7 @@ impl Execution<'_> {
                 Shortcut::None => match self.run_rule(step.rule, from) {
                     Outcome::NoMatch => continue,
                     Outcome::Ask { link } => {
-                        return self.run.outside.pause(Place { step: at - 1, link, resumed: true });
+                        return self.run.questions.pause(ResumePoint { step: at - 1, link, resumed: true });
                     }
                     Outcome::Match => {
                         if let Some(progress) = self.end_of_phase() {

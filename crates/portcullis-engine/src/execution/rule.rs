@@ -1,14 +1,14 @@
 //! One rule, the general way: its links in order.
 
 use crate::Class;
-use crate::outside::Place;
 use crate::plan::{Outcome, RuleIndex};
+use crate::questions::ResumePoint;
 
 use super::{Execution, LinkAt};
 
 impl Execution<'_> {
     /// Runs a rule from its first link on, or from the one that has its answers now.
-    pub(super) fn run_rule(&mut self, index: RuleIndex, from: Place) -> Outcome {
+    pub(super) fn run_rule(&mut self, index: RuleIndex, from: ResumePoint) -> Outcome {
         let rule = self.plan.rule(index);
         if !from.resumed {
             if self.is_ruled_out(rule.first_link as usize) {

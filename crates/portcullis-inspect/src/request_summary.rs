@@ -1,11 +1,12 @@
-//! What an event says of the request line. Most requests make no event, so bytes are kept and become text only for those.
+//! The request line as events show it. Most requests make no event, so bytes are kept and become text only for
+//! those that do.
 
 use portcullis_event::{Request, limits, text};
 use portcullis_http::message::{Oddity, RequestHead};
 
 /// Method, target, protocol and host, in one buffer that goes from exchange to exchange.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RequestSummary {
     bytes: Vec<u8>,
     /// Where each part ends.
     ends: [usize; 4],
@@ -14,11 +15,11 @@ pub(crate) struct Seen {
     oddities: u32,
 }
 
-impl Seen {
+impl RequestSummary {
     /// Nothing, in a buffer whose content does not matter.
-    pub(crate) fn in_buffer(mut bytes: Vec<u8>) -> Seen {
+    pub(crate) fn in_buffer(mut bytes: Vec<u8>) -> RequestSummary {
         bytes.clear();
-        Seen { bytes, ..Seen::default() }
+        RequestSummary { bytes, ..RequestSummary::default() }
     }
 
     pub(crate) fn into_buffer(self) -> Vec<u8> {

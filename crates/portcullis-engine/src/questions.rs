@@ -73,15 +73,15 @@ enum Subject {
 
 /// The questions of a transaction, and where a phase waits for answers.
 #[derive(Debug, Default)]
-pub(crate) struct Outside {
+pub(crate) struct Questions {
     asked: Vec<(Subject, Option<Answer>)>,
     not_asked: u64,
-    paused: Option<Place>,
+    paused: Option<ResumePoint>,
 }
 
 /// Where the steps of a phase go on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct ResumePoint {
     /// Position among the phase's steps.
     pub(crate) step: usize,
     /// Link of that step's rule.
@@ -90,7 +90,7 @@ pub(crate) struct Place {
     pub(crate) resumed: bool,
 }
 
-impl Outside {
+impl Questions {
     /// A phase that waits is given up: what follows it begins anew.
     pub(crate) fn abandon(&mut self) {
         self.close();
@@ -98,7 +98,7 @@ impl Outside {
     }
 
     /// The phase waits at `place` for answers.
-    pub(crate) fn pause(&mut self, place: Place) -> Progress {
+    pub(crate) fn pause(&mut self, place: ResumePoint) -> Progress {
         self.paused = Some(place);
         Progress::Ask
     }
@@ -117,7 +117,7 @@ impl Transaction {
 
     /// What must be answered before [`resume`](Transaction::resume).
     pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
-        let open = (0..).zip(&self.run.outside.asked).filter(|(_, (_, answer))| answer.is_none());
+        let open = (0..).zip(&self.run.questions.asked).filter(|(_, (_, answer))| answer.is_none());
         open.map(|(id, (subject, _))| {
             let question = match subject {
                 Subject::Address(name) => Question::Address(name),
@@ -131,15 +131,15 @@ impl Transaction {
 
     /// Answers a question. The first answer stays.
     pub fn answer(&mut self, question: QuestionId, answer: Answer) {
-        if let Some((_, known)) = self.run.outside.asked.get_mut(question.0 as usize) {
+        if let Some((_, known)) = self.run.questions.asked.get_mut(question.0 as usize) {
             known.get_or_insert(answer);
         }
     }
 
     /// Goes on where the phase stopped; questions that are still open count as [`Answer::Unknown`].
     pub fn resume(&mut self) -> Progress {
-        self.run.outside.close();
-        match self.run.outside.paused.take() {
+        self.run.questions.close();
+        match self.run.questions.paused.take() {
             Some(place) => self.execution().run_steps(place),
             None => Progress::Done(None),
         }
@@ -157,7 +157,7 @@ impl Transaction {
 
     /// Questions beyond [`Transaction::QUESTIONS_MAX`], which nobody was asked.
     pub fn questions_not_asked(&self) -> u64 {
-        self.run.outside.not_asked
+        self.run.questions.not_asked
     }
 }
 
@@ -165,7 +165,7 @@ impl Execution<'_> {
     /// True if `link` cannot run before somebody answers what was noted down here.
     pub(crate) fn must_ask(&mut self, at: LinkAt<'_>) -> bool {
         let LinkAt { rule, number, link, .. } = at;
-        let before = self.run.outside.asked.len();
+        let before = self.run.questions.asked.len();
         let mut items = std::mem::take(&mut self.run.items);
         items.clear();
         self.collect_link(at, &mut items);
@@ -176,18 +176,18 @@ impl Execution<'_> {
             let forms = self.forms_to_test(link, item.value);
             for form in forms.iter() {
                 let Some(subject) = self.subject(&link.operator, item, form) else { continue };
-                if self.run.outside.asked.iter().any(|(asked, _)| *asked == subject) {
+                if self.run.questions.asked.iter().any(|(asked, _)| *asked == subject) {
                     continue;
                 }
-                if self.run.outside.asked.len() < Transaction::QUESTIONS_MAX {
-                    self.run.outside.asked.push((subject, None));
+                if self.run.questions.asked.len() < Transaction::QUESTIONS_MAX {
+                    self.run.questions.asked.push((subject, None));
                 } else {
-                    self.run.outside.not_asked += 1;
+                    self.run.questions.not_asked += 1;
                 }
             }
         }
         self.run.items = items;
-        self.run.outside.asked.len() > before
+        self.run.questions.asked.len() > before
     }
 
     /// What `operator` wants to know of a value; `None` if nobody could say anything about it.
@@ -215,7 +215,7 @@ impl Execution<'_> {
         captures: &mut Captures,
     ) -> Option<bool> {
         let Some(subject) = self.subject(&link.operator, item, form) else { return Some(false) };
-        let asked = self.run.outside.asked.iter().find(|(asked, _)| *asked == subject);
+        let asked = self.run.questions.asked.iter().find(|(asked, _)| *asked == subject);
         match asked.and_then(|(_, answer)| answer.as_ref())? {
             Answer::Unknown => None,
             Answer::Nothing => Some(false),
