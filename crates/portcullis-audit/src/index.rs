@@ -14,8 +14,8 @@ pub fn folder(time: Timestamp) -> String {
     format!("{}/{}", &stamp[..8], &stamp[..13])
 }
 
-/// Path of a record, below the storage folder: `/20260921/20260921-1413/20260921-141320-ID`. Bytes of the id that have a
-/// meaning in paths are replaced.
+/// Path of a record, below the storage folder: `/20260921/20260921-1413/20260921-141320-ID`. Bytes of the id
+/// that have a meaning in paths are replaced.
 pub fn file_name(record: &Record) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "@_-".contains(c) { c } else { '_' };
     let id: String = record.unique_id.chars().take(64).map(plain).collect();
@@ -28,8 +28,8 @@ pub fn file_name(record: &Record) -> String {
 /// HOST CLIENT USER LOCAL-USER [TIME] "REQUEST LINE" STATUS BYTES "REFERER" "USER-AGENT" ID "SESSION" FILE 0 SIZE md5:HASH
 /// ```
 ///
-/// Referer and user agent are `-`, as ModSecurity 2 writes them. A request line that is too long is cut, and an `L` at the
-/// end tells it.
+/// Referer and user agent are `-`, as ModSecurity 2 writes them. A request line that is too long is cut, and
+/// an `L` at the end tells it.
 pub fn index_line(record: &Record, file: &str, size: usize, md5: &[u8]) -> String {
     let hash: String = md5.iter().map(|byte| format!("{byte:02x}")).collect();
     let place = format!("{file} 0 {size} md5:{hash}");

@@ -1,7 +1,7 @@
 //! JSON with the names of ModSecurity 2, one line a record.
 //!
-//! Headers are an object: of headers with the same name the last would win in most readers, so their values are joined
-//! with a comma, as HTTP allows. Bytes that are not UTF-8 are shown as `\xHH`.
+//! Headers are an object: of headers with the same name the last would win in most readers, so their values
+//! are joined with a comma, as HTTP allows. Bytes that are not UTF-8 are shown as `\xHH`.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

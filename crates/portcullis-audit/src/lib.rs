@@ -7,8 +7,9 @@
 //!                                                └─> index     the line of a concurrent record, which mlogc reads
 //! ```
 //!
-//! A [`Record`] owns its data, so it outlives the request; what belongs to a rule is shared. The parts it was asked for
-//! decide what a form shows. Times are UTC. This crate does not know where records are stored, and it reads no clock.
+//! A [`Record`] owns its data, so it outlives the request; what belongs to a rule is shared. The parts it was
+//! asked for decide what a form shows. Times are UTC. This crate does not know where records are stored, and
+//! it reads no clock.
 
 mod index;
 mod json;

@@ -1,7 +1,8 @@
-//! Hides values: each of their bytes becomes a `*`, so that lengths and places stay, as in ModSecurity's audit log.
+//! Hides values: each of their bytes becomes a `*`, so that lengths and places stay, as in ModSecurity's
+//! audit log.
 //!
-//! What cannot be hidden exactly is hidden whole: a value whose bytes were not found, a body in which a value is written
-//! in another way than the rules saw it.
+//! What cannot be hidden exactly is hidden whole: a value whose bytes were not found, a body in which a value
+//! is written in another way than the rules saw it.
 
 use portcullis_types::percent_decode;
 
@@ -79,8 +80,8 @@ impl Secrets {
         }
     }
 
-    /// Hides what is to be hidden in the parts B, C and F of `record`. `body_args` are the arguments that were read from
-    /// the body; `form` says that the body is a form, not JSON or the like.
+    /// Hides what is to be hidden in the parts B, C and F of `record`. `body_args` are the arguments that
+    /// were read from the body; `form` says that the body is a form, not JSON or the like.
     pub fn hide(&self, record: &mut Record, body_args: &[(&[u8], &[u8])], form: bool) {
         if self.is_empty() {
             return;

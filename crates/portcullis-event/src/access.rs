@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::{Action, Control, Redactor, Timestamp, limits, text};
 
-/// What an access log says of a request. The bytes are the client's; what is secret in them goes as in events.
+/// What an access log says of a request. The bytes are the client's; what is secret in them goes as in
+/// events.
 #[derive(Clone, Debug)]
 pub struct AccessRecord<'a> {
     /// When its first byte came.
@@ -134,7 +135,8 @@ impl AccessRecord<'_> {
         quoted(self.clean(self.target, redactor).as_bytes(), &mut line);
         line.push(b' ');
         quoted(self.protocol, &mut line);
-        // Apache's way of saying that there was no answer is `-`, for which many readers want a number: nginx says 000.
+        // Apache's way of saying that there was no answer is `-`, for which many readers want a number: nginx
+        // says 000.
         let _ = write!(line, "\" {:03} {} \"", self.status.unwrap_or(0), self.body_bytes);
         let referer = self.referer.map_or("-".to_string(), |bytes| self.clean(bytes, redactor));
         quoted(referer.as_bytes(), &mut line);

@@ -119,7 +119,8 @@ impl Event {
         }
     }
 
-    /// Adds a finding, or counts it when there are [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX) already.
+    /// Adds a finding, or counts it when there are [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX)
+    /// already.
     pub fn push_finding(&mut self, finding: Finding) {
         if self.findings.len() < crate::limits::FINDINGS_MAX {
             self.findings.push(finding);
@@ -137,8 +138,8 @@ impl Event {
         }
     }
 
-    /// Bytes that the event holds in memory, roughly: what a buffer bounded by bytes counts for it. What is shared
-    /// with the plan is not in it.
+    /// Bytes that the event holds in memory, roughly: what a buffer bounded by bytes counts for it. What is
+    /// shared with the plan is not in it.
     pub fn size_estimate(&self) -> usize {
         let matches: usize = self
             .matches
@@ -176,7 +177,8 @@ impl Event {
     /// Appends what [`Event::json_line`] returns to `out`.
     pub fn write_json_line(&self, out: &mut Vec<u8>) {
         let before = out.len();
-        // Writing to memory cannot fail, and every map key here is a string; were it to fail, no torn line stays.
+        // Writing to memory cannot fail, and every map key here is a string; were it to fail, no torn line
+        // stays.
         if serde_json::to_writer(&mut *out, self).is_err() {
             debug_assert!(false, "an event is always serialisable");
             out.truncate(before);
@@ -314,7 +316,8 @@ impl Default for Verdict {
     }
 }
 
-/// Anomaly scores in the sense of the CRS, absent where the rules kept none; and those of the semantic detector.
+/// Anomaly scores in the sense of the CRS, absent where the rules kept none; and those of the semantic
+/// detector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scores {
     /// What is compared with the inbound threshold.
@@ -332,8 +335,8 @@ pub struct Scores {
     /// Non-zero scores by attack class: `sql_injection`, `xss`, ...
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_class: BTreeMap<Cow<'static, str>, i64>,
-    /// Scores of the semantic detector, one for each value and class with findings, highest over the threshold first; at
-    /// most [`limits::SEMANTIC_SCORES_MAX`](crate::limits::SEMANTIC_SCORES_MAX).
+    /// Scores of the semantic detector, one for each value and class with findings, highest over the
+    /// threshold first; at most [`limits::SEMANTIC_SCORES_MAX`](crate::limits::SEMANTIC_SCORES_MAX).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub semantic: Vec<SemanticScore>,
 }
@@ -440,7 +443,8 @@ pub enum RuleEffect {
     /// Nothing, or what the verdict says.
     #[default]
     None,
-    /// `allow`: no further rules run, in the words of ModSecurity 2: `Access`, `Access to request`, `Access to phase`.
+    /// `allow`: no further rules run, in the words of ModSecurity 2: `Access`, `Access to request`,
+    /// `Access to phase`.
     Allowed(&'static str),
     /// `redirect`: where to.
     Redirected(String),

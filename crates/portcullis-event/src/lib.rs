@@ -1,17 +1,19 @@
-//! The event schema: one typed [`Event`] per verdict worth keeping, redacted before it leaves the transaction.
+//! The event schema: one typed [`Event`] per verdict worth keeping, redacted before it leaves the
+//! transaction.
 //!
 //! ```text
 //!  verdict + matches ──> Event ──> Redactor ──┬──> Event::json_line        one JSON object a line, schema v1
 //!  (portcullis-inspect)                       └──> modsecurity_line        error-log lines as ModSecurity 2 writes them
 //! ```
 //!
-//! The JSON form is a public interface: `schema/event-v1.json` describes it, [`SCHEMA_VERSION`] is in every line, and
-//! tests fail when the two or the snapshot drift apart. A field may be added within a version; removing one, renaming
-//! one or changing what it means takes a new version.
+//! The JSON form is a public interface: `schema/event-v1.json` describes it, [`SCHEMA_VERSION`] is in every
+//! line, and tests fail when the two or the snapshot drift apart. A field may be added within a version;
+//! removing one, renaming one or changing what it means takes a new version.
 //!
-//! Events own their data, so they outlive the request; what belongs to a rule and never changes is shared behind an
-//! `Arc` ([`RuleInfo`]). Bytes of the request enter as text through [`text()`], which escapes what is not UTF-8 and
-//! cuts at a named limit ([`limits`]). Secrets are replaced by a [`Redactor`] before an event is queued.
+//! Events own their data, so they outlive the request; what belongs to a rule and never changes is shared
+//! behind an `Arc` ([`RuleInfo`]). Bytes of the request enter as text through [`text()`], which escapes what
+//! is not UTF-8 and cuts at a named limit ([`limits`]). Secrets are replaced by a [`Redactor`] before an
+//! event is queued.
 //!
 //! This crate does not know where events are stored, and it never reads a clock.
 //!

@@ -1,8 +1,10 @@
-//! How much of a request an event may carry. Longer texts are cut, and the cut says how many bytes are missing.
+//! How much of a request an event may carry. Longer texts are cut, and the cut says how many bytes are
+//! missing.
 
 /// Bytes of a matched value, before escaping.
 pub const VALUE_BYTES_MAX: usize = 1024;
-/// Bytes of a rule's `logdata`, after macro expansion. ModSecurity 2 keeps 512; CRS puts value and match in it.
+/// Bytes of a rule's `logdata`, after macro expansion. ModSecurity 2 keeps 512; CRS puts value and match in
+/// it.
 pub const DATA_BYTES_MAX: usize = 2048;
 /// Bytes of a rule's `msg`, after macro expansion.
 pub const MESSAGE_BYTES_MAX: usize = 1024;

@@ -18,8 +18,9 @@ pub const SEMANTIC_ID: RuleId = RuleId(9_000_200);
 /// What stands there for its operator and its file.
 const SEMANTIC_OPERATOR: &str = "semantic";
 
-/// The lines of `event`, each ended by a newline: one for a body that its parser could not read, one for each match, one for
-/// each score of the semantic detector that passes its threshold, and one for a body refused for its length.
+/// The lines of `event`, each ended by a newline: one for a body that its parser could not read, one for each
+/// match, one for each score of the semantic detector that passes its threshold, and one for a body refused
+/// for its length.
 pub fn modsecurity_lines(event: &Event) -> String {
     let mut out = String::new();
     if let Some(error) = &event.request.body_error {
@@ -54,8 +55,8 @@ fn write_remark(event: &Event, text: &str, out: &mut String) {
     out.push('\n');
 }
 
-/// A score of the semantic detector as if a rule of the product's own had matched: `phase` is when it decided, `findings` are
-/// those of the message.
+/// A score of the semantic detector as if a rule of the product's own had matched: `phase` is when it
+/// decided, `findings` are those of the message.
 pub fn semantic_match<'f>(
     score: &SemanticScore,
     phase: Option<Phase>,
@@ -101,8 +102,8 @@ pub fn semantic_match<'f>(
 /// [ver "..."] [tag "..."] [hostname "..."] [uri "/"] [unique_id "..."]
 /// ```
 ///
-/// Times are UTC. `uri` is the target's path. Quotes, backslashes and bytes outside printable ASCII are escaped, so
-/// that nothing a client sends can begin a new line or field.
+/// Times are UTC. `uri` is the target's path. Quotes, backslashes and bytes outside printable ASCII are
+/// escaped, so that nothing a client sends can begin a new line or field.
 pub fn modsecurity_line(event: &Event, rule_match: &RuleMatch) -> String {
     let mut out = String::with_capacity(512);
     write_line(event, rule_match, decides(&event.verdict, rule_match), &mut out);
@@ -134,8 +135,9 @@ fn write_end(event: &Event, out: &mut String) {
     field(out, "unique_id", &event.request_id);
 }
 
-/// The line without time, client, host, path and id: what part H of an audit record says of a match. Without a verdict
-/// it does not say either what was done: the match was not to be logged elsewhere. `decided`: the verdict came of it.
+/// The line without time, client, host, path and id: what part H of an audit record says of a match. Without
+/// a verdict it does not say either what was done: the match was not to be logged elsewhere. `decided`: the
+/// verdict came of it.
 pub fn modsecurity_message(verdict: Option<&Verdict>, decided: bool, m: &RuleMatch) -> String {
     let mut out = String::with_capacity(512);
     if let Some(verdict) = verdict {

@@ -106,8 +106,8 @@ names! {
     FindingOutcome {
         /// The request was blocked for them.
         Blocked "blocked",
-        /// They pass the threshold; the request went on, for the engine only detects, their class is only logged or
-        /// something else had decided.
+        /// They pass the threshold; the request went on, for the engine only detects, their class is only
+        /// logged or something else had decided.
         Detected "detected",
         /// They pass the threshold, but their class is off here, or an exclusion takes them out.
         Excluded "excluded",
@@ -148,12 +148,14 @@ names! {
         ContentCoding "content_coding",
         /// The rest of an uploaded text, which the semantic detector searches for code and scripts only.
         FileRest "file_rest",
-        /// A body that is a file by what it is (a program, an archive, a database), which it searches for code and scripts only.
+        /// A body that is a file by what it is (a program, an archive, a database), which it searches for
+        /// code and scripts only.
         FileTexts "file_texts",
-        /// Values that would take more work than any honest ones; the semantic detector blocks for them (`protocol.work-limit`).
+        /// Values that would take more work than any honest ones; the semantic detector blocks for them
+        /// (`protocol.work-limit`).
         WorkLimit "work_limit",
-        /// What came of a response after it was let go: held for the semantic detector alone, it does not wait where its
-        /// upstream pauses or memory is short.
+        /// What came of a response after it was let go: held for the semantic detector alone, it does not
+        /// wait where its upstream pauses or memory is short.
         Released "released",
         /// After a protocol upgrade, for instance WebSocket frames.
         Upgraded "upgraded",
@@ -205,7 +207,8 @@ names! {
         ResponseBodyOverLimit "response_body_over_limit",
         /// A body that its parser could not read.
         UndecodableBody "undecodable_body",
-        /// A body that rules would change went as it was, or in part: coded, partial, or over a limit of rewriting.
+        /// A body that rules would change went as it was, or in part: coded, partial, or over a limit of
+        /// rewriting.
         BodyNotRewritten "body_not_rewritten",
         /// A bug of ours, caught.
         EngineError "engine_error",

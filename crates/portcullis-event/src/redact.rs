@@ -12,13 +12,14 @@ const KNOWN_SECRET_BYTES_MIN: usize = 4;
 /// Known secrets searched for in one event; more than that are only replaced where their names stand.
 const KNOWN_SECRETS_MAX: usize = 64;
 
-/// Names whose values are secrets. Compared without regard to case; a `*` at the beginning or the end stands for
-/// any text.
+/// Names whose values are secrets. Compared without regard to case; a `*` at the beginning or the end stands
+/// for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedactorNames {
     /// Request and response header names.
     pub headers: Vec<String>,
-    /// Argument names, in queries and bodies. Also compared with each part of `json.user.password`, `user[password]`.
+    /// Argument names, in queries and bodies. Also compared with each part of `json.user.password`,
+    /// `user[password]`.
     pub args: Vec<String>,
     /// Cookie names.
     pub cookies: Vec<String>,
@@ -100,11 +101,11 @@ impl RedactorNames {
 /// A secret is the value of a header, argument or cookie whose name is listed. It is replaced
 /// - where it is the value of a match on such a target, together with the `logdata` of that match,
 /// - where it follows its name in any text: `name=value`, `"name": "value"`, `<name>value<`, `Name: value`,
-/// - anywhere else in the event, if it is known (from such a match, from the query, or given by the caller) and is at
-///   least 4 bytes long; case is ignored, for transformations change it.
+/// - anywhere else in the event, if it is known (from such a match, from the query, or given by the caller)
+///   and is at least 4 bytes long; case is ignored, for transformations change it.
 ///
-/// Passwords in the target's authority (`http://user:password@host/`) go as well. What has neither a listed name nor
-/// a known value, such as a token in a path segment, stays.
+/// Passwords in the target's authority (`http://user:password@host/`) go as well. What has neither a listed
+/// name nor a known value, such as a token in a path segment, stays.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     headers: Patterns,
@@ -169,8 +170,8 @@ impl Redactor {
         self.clean(target, Pairs::Form, &Known::new(Vec::new()));
     }
 
-    /// As [`Redactor::redact`], and takes out `secrets` wherever they occur: values that the caller knows to be
-    /// secret by their names, whether they matched or not.
+    /// As [`Redactor::redact`], and takes out `secrets` wherever they occur: values that the caller knows to
+    /// be secret by their names, whether they matched or not.
     pub fn redact_known(&self, event: &mut Event, secrets: &[&[u8]]) {
         let known = Known::new(self.known_secrets(event, secrets));
         let request = &mut event.request;
@@ -207,7 +208,8 @@ impl Redactor {
     }
 
     fn redact_finding(&self, finding: &mut Finding, known: &Known) {
-        // Evidence is a part of its value: where the raw text around a secret was looked at, it may be a part of that.
+        // Evidence is a part of its value: where the raw text around a secret was looked at, it may be a part
+        // of that.
         let is_secret =
             self.is_secret_place(finding.place, finding.name.as_bytes()) || known.has_part(&finding.evidence);
         let pairs = if finding.place == Place::Cookie { Pairs::Cookie } else { Pairs::Form };
@@ -351,7 +353,8 @@ impl Known {
         let mut out = String::new();
         let mut from = 0;
         for found in search.find_iter(text) {
-            // A secret of bytes that are not UTF-8 cannot be found in text; one that is begins and ends a character.
+            // A secret of bytes that are not UTF-8 cannot be found in text; one that is begins and ends a
+            // character.
             out.push_str(text.get(from..found.start())?);
             out.push_str(REDACTED);
             from = found.end();

@@ -1,7 +1,8 @@
-//! Finds the values that follow secret names in a text of unknown kind: a query, a cookie line, JSON, XML, a head.
+//! Finds the values that follow secret names in a text of unknown kind: a query, a cookie line, JSON, XML, a
+//! head.
 //!
-//! One pass over the text, looking backwards at most [`NAME_BYTES_MAX`] bytes from each separator. It errs on the
-//! side of striking out too much: a value without a clear end goes to the end of the text.
+//! One pass over the text, looking backwards at most [`NAME_BYTES_MAX`] bytes from each separator. It errs on
+//! the side of striking out too much: a value without a clear end goes to the end of the text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -31,7 +32,8 @@ pub(crate) fn scrub(text: &str, redactor: &Redactor, pairs: Pairs) -> Option<Str
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for span in spans {
-        // Spans begin and end beside ASCII bytes or at the end of the text, so these are character boundaries.
+        // Spans begin and end beside ASCII bytes or at the end of the text, so these are character
+        // boundaries.
         out.push_str(text.get(from..span.start).unwrap_or_default());
         out.push_str(REDACTED);
         from = span.end;
@@ -58,7 +60,8 @@ pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Ve
 /// The shortest part of a token that is taken for one.
 const TOKEN_PART_BYTES_MIN: usize = 10;
 
-/// Signed tokens (RFC 7515, compact form), whatever they are called: three parts of base64url, the first of which is a JSON object.
+/// Signed tokens (RFC 7515, compact form), whatever they are called: three parts of base64url, the first of
+/// which is a JSON object.
 fn tokens(text: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let is_sign = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');

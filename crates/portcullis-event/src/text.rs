@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
-/// Text for an event from bytes of a request: at most `bytes_max` of them, UTF-8 kept, any other byte as `\xHH`.
+/// Text for an event from bytes of a request: at most `bytes_max` of them, UTF-8 kept, any other byte as
+/// `\xHH`.
 ///
 /// A cut is marked: `...[+17 bytes]`. The form is for people and searches; it is not meant to be turned back
 /// into bytes (an input that holds a literal `\xHH` looks the same).

@@ -78,7 +78,8 @@ impl Timestamp {
     fn civil(self) -> Civil {
         let days = self.0 / 86_400_000;
         let millis = self.0 % 86_400_000;
-        // Years counted from March: the leap day is then the last day of a year, and months have a regular length.
+        // Years counted from March: the leap day is then the last day of a year, and months have a regular
+        // length.
         let since_0000_03_01 = days + 719_468;
         let era = since_0000_03_01 / 146_097;
         let day_of_era = since_0000_03_01 % 146_097;

@@ -90,7 +90,8 @@ fn audit_rule(plan: &Plan, rule: &Rule) -> AuditRule {
 }
 
 impl Inspection {
-    /// Hands the record of the exchange, if it is worth one, to the sink, and the lines that the debug log wants.
+    /// Hands the record of the exchange, if it is worth one, to the sink, and the lines that the debug log
+    /// wants.
     pub(crate) fn audit(&self, action: Action, outcome: &Outcome) {
         let Some(names) = &self.inspector.audit else { return };
         let recorded = self.is_recorded(outcome);

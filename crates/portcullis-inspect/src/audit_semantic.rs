@@ -7,7 +7,8 @@ use portcullis_types::Phase;
 use crate::inspection::Inspection;
 
 impl Inspection {
-    /// A message for each score that passes its threshold and counts. They name places and kinds, and no bytes of the request.
+    /// A message for each score that passes its threshold and counts. They name places and kinds, and no
+    /// bytes of the request.
     pub(crate) fn semantic_messages(&self, verdict: &Verdict) -> Vec<Message> {
         let Some(semantic) = &self.semantic else { return Vec::new() };
         let phase = semantic.decision().map(|(_, phase)| phase);

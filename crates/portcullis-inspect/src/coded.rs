@@ -4,10 +4,12 @@ use portcullis_http::coding::{Coding, CodingDecoder, CodingError, CodingLimits, 
 
 /// Bytes that come out of a request body of any size.
 const REQUEST_FREE_BYTES: u64 = 64 << 10;
-/// For the bodies of responses, whose upstream is not the adversary: bytes of output for each byte of input, above the first MiB.
+/// For the bodies of responses, whose upstream is not the adversary: bytes of output for each byte of input,
+/// above the first MiB.
 const RESPONSE_RATIO_MAX: u64 = 100;
 const RESPONSE_FREE_BYTES: u64 = 1 << 20;
-/// Coded bytes kept until something came out of them, to be shown as they are if they turn out not to be coded.
+/// Coded bytes kept until something came out of them, to be shown as they are if they turn out not to be
+/// coded.
 const START_BYTES_MAX: usize = 64 << 10;
 
 /// One body: shown as it is, or decoded.
@@ -24,7 +26,8 @@ pub(crate) struct CodedBody {
 }
 
 impl CodedBody {
-    /// For a request with these `Content-Encoding` fields, of which `ratio_max` bytes may come out for each that goes in.
+    /// For a request with these `Content-Encoding` fields, of which `ratio_max` bytes may come out for each
+    /// that goes in.
     pub(crate) fn request<'a>(fields: impl IntoIterator<Item = &'a [u8]>, ratio_max: u64) -> CodedBody {
         CodedBody { ratio_max, free_bytes: REQUEST_FREE_BYTES, ..CodedBody::new(fields) }
     }
@@ -83,7 +86,8 @@ impl CodedBody {
         }
     }
 
-    /// There is more of the body than was fed. Where nothing has come out of the part that was, its bytes are shown as they are.
+    /// There is more of the body than was fed. Where nothing has come out of the part that was, its bytes are
+    /// shown as they are.
     pub(crate) fn cut(&mut self, take: &mut dyn FnMut(&[u8])) {
         let Some(decoder) = self.decoder.take().filter(|_| self.error.is_none()) else { return };
         if decoder.bytes_out() == 0 {

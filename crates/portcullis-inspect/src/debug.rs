@@ -1,8 +1,8 @@
 //! The debug log: what became of a transaction, in lines of levels 1 to 9.
 //!
-//! Written when the transaction has ended. Level 1 has interruptions, 2 matches, 3 what was incomplete, 4 how the
-//! transaction was handled and the matches that are not logged, 5 which rules these were, 6 the values they matched, 7 the
-//! transformations, 8 the operators, 9 all arguments and `TX`.
+//! Written when the transaction has ended. Level 1 has interruptions, 2 matches, 3 what was incomplete, 4 how
+//! the transaction was handled and the matches that are not logged, 5 which rules these were, 6 the values
+//! they matched, 7 the transformations, 8 the operators, 9 all arguments and `TX`.
 
 use std::fmt::Write as _;
 

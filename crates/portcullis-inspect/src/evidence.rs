@@ -1,8 +1,9 @@
-//! What rules and inspection agents add to a score of the semantic detector: a suspicion of its own, and rules about the same kind
-//! of attack that matched in the same value, make an attack together.
+//! What rules and inspection agents add to a score of the semantic detector: a suspicion of its own, and
+//! rules about the same kind of attack that matched in the same value, make an attack together.
 //!
-//! The numbers are measured (tools/crs/train.py has the features): honest requests that speak of attacks have a suspicion and
-//! noisy rules as often as attacks that the detector just misses, so rules add little, and only where they nearly decide.
+//! The numbers are measured (tools/crs/train.py has the features): honest requests that speak of attacks have
+//! a suspicion and noisy rules as often as attacks that the detector just misses, so rules add little, and
+//! only where they nearly decide.
 
 /// What rules whose weights come to 1 add, more than which they never do.
 const RULES: f32 = 0.25;

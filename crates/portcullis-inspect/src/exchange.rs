@@ -15,8 +15,8 @@ use crate::inspector::Scratch;
 pub enum Step {
     /// Go on.
     Continue,
-    /// Answer the [`questions`](crate::Inspection::questions) and call [`resume`](crate::Inspection::resume), which gives the step
-    /// that follows.
+    /// Answer the [`questions`](crate::Inspection::questions) and call [`resume`](crate::Inspection::resume),
+    /// which gives the step that follows.
     Ask,
     /// Carry this out; no further phase but [`finish`](crate::Inspection::finish) runs, whatever is called.
     Interrupt(Interruption),
@@ -100,7 +100,8 @@ pub struct Report {
     pub patterns_exhausted: u64,
     /// Patterns that were none once their macros were replaced.
     pub patterns_unusable: u64,
-    /// The anomaly score passed its threshold, but not without the points of rules that honest traffic triggers.
+    /// The anomaly score passed its threshold, but not without the points of rules that honest traffic
+    /// triggers.
     pub score_withheld: bool,
     /// Uploaded files to be written.
     pub kept_files: Vec<KeptFile>,

@@ -94,8 +94,8 @@ impl Inspection {
         })
     }
 
-    /// Phase 1. With a `refusal`, `head` is what could be parsed of a request that will be refused: the rules run
-    /// over it, and the event names the refusal.
+    /// Phase 1. With a `refusal`, `head` is what could be parsed of a request that will be refused: the rules
+    /// run over it, and the event names the refusal.
     pub fn request_head(&mut self, head: &RequestHead, refusal: Option<Refusal>) -> Step {
         self.refusal = refusal;
         self.head_bytes += head.received_len() as u64;
@@ -129,8 +129,8 @@ impl Inspection {
         }
     }
 
-    /// A piece of the request body, within the plan's limit, transfer coding removed. Rules see it with its content
-    /// codings undone; the plan's limit holds for what comes out, too.
+    /// A piece of the request body, within the plan's limit, transfer coding removed. Rules see it with its
+    /// content codings undone; the plan's limit holds for what comes out, too.
     pub fn request_body(&mut self, chunk: &[u8]) {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return };
         self.request_body_seen += chunk.len() as u64;
@@ -162,8 +162,8 @@ impl Inspection {
         self.semantic.as_ref().map(|semantic| semantic.work())
     }
 
-    /// Searches of patterns that took more steps than they may, and one if the rules used up the work that the message brings with
-    /// it: nobody knows whether they match.
+    /// Searches of patterns that took more steps than they may, and one if the rules used up the work that
+    /// the message brings with it: nobody knows whether they match.
     pub fn patterns_exhausted(&self) -> u64 {
         self.transaction.patterns_exhausted()
     }
@@ -175,8 +175,8 @@ impl Inspection {
         self.transaction.held_bytes() + semantic + coded
     }
 
-    /// Why rules do not see what the request body says: a content coding that is not undone here, or is not what it says.
-    /// `complete`: the whole body has been shown; if not, nothing more of it will be.
+    /// Why rules do not see what the request body says: a content coding that is not undone here, or is not
+    /// what it says. `complete`: the whole body has been shown; if not, nothing more of it will be.
     pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
         let Inspection { request_coded, transaction, semantic, .. } = self;
         let take = &mut |data: &[u8]| show(transaction, semantic, data);
@@ -192,7 +192,8 @@ impl Inspection {
         self.transaction.rule_engine() == RuleEngine::On
     }
 
-    /// Fields behind the request body, which has been shown: they are header fields to phase 2 and to the semantic detector.
+    /// Fields behind the request body, which has been shown: they are header fields to phase 2 and to the
+    /// semantic detector.
     pub fn request_trailers<'h>(&mut self, fields: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
             semantic.request_trailers(fields.clone());
@@ -219,15 +220,16 @@ impl Inspection {
         self.step(progress)
     }
 
-    /// How long an upload may be that goes on while it is inspected, if the request's body may be one: the semantic detector looks at it,
-    /// and its type is that of a file or of a form with files.
+    /// How long an upload may be that goes on while it is inspected, if the request's body may be one: the
+    /// semantic detector looks at it, and its type is that of a file or of a form with files.
     pub fn upload_limit(&self) -> Option<u64> {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return None };
         let semantic = self.semantic.as_ref().filter(|_| !self.request_coded.is_coded())?;
         semantic.upload_limit(limit_bytes)
     }
 
-    /// What was shown of the body, all that is held, is the beginning of an upload: phase 2 is to run over it, then the rest is shown.
+    /// What was shown of the body, all that is held, is the beginning of an upload: phase 2 is to run over
+    /// it, then the rest is shown.
     pub fn begin_upload(&mut self) {
         if let (BodyPlan::Hold { limit_bytes, .. }, Some(semantic)) =
             (self.request_body_plan(), &mut self.semantic)
@@ -261,15 +263,16 @@ impl Inspection {
         self.transaction.rule_engine() == RuleEngine::Off || self.transaction.is_allowed(self.phase)
     }
 
-    /// Adds points that an inspection agent gives to a request, before phase 2, or to a response, before phase 4.
+    /// Adds points that an inspection agent gives to a request, before phase 2, or to a response, before
+    /// phase 4.
     pub fn add_agent_score(&mut self, points: u32) {
         let is_response = self.phase > Phase::RequestBody;
         self.agent_score = self.agent_score.saturating_add(points);
         self.transaction.add_agent_score(points, self.agent_score, is_response);
     }
 
-    /// How long the rules that have run since the last call want the transaction to wait (`pause`). The caller
-    /// decides how long it does.
+    /// How long the rules that have run since the last call want the transaction to wait (`pause`). The
+    /// caller decides how long it does.
     pub fn take_pause(&mut self) -> Duration {
         Duration::from_millis(self.transaction.take_pause_ms())
     }
@@ -359,7 +362,8 @@ impl Inspection {
         self.transaction.keep_trace(watched);
     }
 
-    /// The values in which the semantic detector found something, the worst first; nothing where it does not run.
+    /// The values in which the semantic detector found something, the worst first; nothing where it does not
+    /// run.
     pub fn semantic_values(&self) -> Option<Vec<ScoredValue>> {
         self.semantic.as_ref().map(|semantic| semantic.explain())
     }
@@ -370,7 +374,8 @@ impl Inspection {
         weighing.map(|weighing| weighing.votes(self.transaction.as_view())).unwrap_or_default()
     }
 
-    /// What the gate of the anomaly score made of it, where the score is weighted and the gate's action was withheld.
+    /// What the gate of the anomaly score made of it, where the score is weighted and the gate's action was
+    /// withheld.
     pub fn withheld(&self) -> Option<Weighed> {
         let rule = self.transaction.withheld()?;
         self.inspector.weighing.as_ref()?.weigh(self.transaction.as_view(), rule)

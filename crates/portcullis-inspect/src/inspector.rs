@@ -63,7 +63,8 @@ pub struct Inspector {
     pub(crate) decoded_ratio_max: u64,
 }
 
-/// Bytes that may come out of a request body in a content coding for each that goes in, unless told otherwise.
+/// Bytes that may come out of a request body in a content coding for each that goes in, unless told
+/// otherwise.
 pub const DECODED_RATIO_MAX: u64 = 20;
 
 impl Inspector {
@@ -83,21 +84,23 @@ impl Inspector {
         }
     }
 
-    /// The same, letting `ratio_max` bytes come out of a request body in a content coding for each that goes in.
+    /// The same, letting `ratio_max` bytes come out of a request body in a content coding for each that goes
+    /// in.
     pub fn with_decoded_ratio(mut self, ratio_max: u64) -> Inspector {
         self.decoded_ratio_max = ratio_max;
         self
     }
 
-    /// The same with the semantic detector beside the rules (`Both`) or, where the plan has only the product's own, in
-    /// their place (`Semantic`); `mode` is what events say.
+    /// The same with the semantic detector beside the rules (`Both`) or, where the plan has only the
+    /// product's own, in their place (`Semantic`); `mode` is what events say.
     pub fn with_semantic(mut self, mode: DetectionMode, semantic: Semantic) -> Inspector {
         (self.mode, self.semantic) = (mode, Some(semantic));
         self.weighing = self.weighing.map(Weighing::beside_semantic);
         self
     }
 
-    /// The same with weights for the rules of the CRS: those that honest traffic triggers do not decide by their points alone.
+    /// The same with weights for the rules of the CRS: those that honest traffic triggers do not decide by
+    /// their points alone.
     pub fn with_weights(mut self, weights: &Weights) -> Inspector {
         let weighing = Weighing::new(&self.plan, weights).map(Arc::new);
         self.weighing = match self.semantic {

@@ -7,8 +7,9 @@
 //!   finish --> Report { verdict, event, rule ids, coverage, buffers for the next one }
 //! ```
 //!
-//! An [`Inspector`] is immutable and shared; an [`Inspection`] belongs to one exchange. Nothing here knows sockets,
-//! a runtime or the clock: times are given, and what must be done (deny, redirect, drop) is said, not done.
+//! An [`Inspector`] is immutable and shared; an [`Inspection`] belongs to one exchange. Nothing here knows
+//! sockets, a runtime or the clock: times are given, and what must be done (deny, redirect, drop) is said,
+//! not done.
 
 mod audit;
 mod audit_semantic;

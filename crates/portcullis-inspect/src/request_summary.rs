@@ -1,5 +1,5 @@
-//! The request line as events show it. Most requests make no event, so bytes are kept and become text only for
-//! those that do.
+//! The request line as events show it. Most requests make no event, so bytes are kept and become text only
+//! for those that do.
 
 use portcullis_event::{Request, limits, text};
 use portcullis_http::message::{Oddity, RequestHead};

@@ -100,17 +100,17 @@ impl Inspection {
         }
     }
 
-    /// How long the body may wait for its upstream in all; `None`: as long as the upstream may take. A body that may not wait
-    /// long is let go, too, where there is no memory to hold it; neither that nor the limit is an exception. A page that is
-    /// sent in pieces is not to appear later than that because the semantic detector looks at it; what comes afterwards is
-    /// not looked at.
+    /// How long the body may wait for its upstream in all; `None`: as long as the upstream may take. A body
+    /// that may not wait long is let go, too, where there is no memory to hold it; neither that nor the limit
+    /// is an exception. A page that is sent in pieces is not to appear later than that because the semantic
+    /// detector looks at it; what comes afterwards is not looked at.
     pub fn response_wait_max(&self) -> Option<Duration> {
         let wait = self.semantic.as_ref()?.response_wait();
         (!self.response.to_rules).then_some(wait)
     }
 
-    /// A piece of the response body, within the plan's limit, transfer coding removed. It is seen with its content codings
-    /// undone, as far as that goes under the same limit.
+    /// A piece of the response body, within the plan's limit, transfer coding removed. It is seen with its
+    /// content codings undone, as far as that goes under the same limit.
     pub fn response_body(&mut self, chunk: &[u8]) {
         let Inspection { response, transaction, semantic, .. } = self;
         response.seen += chunk.len() as u64;

@@ -175,8 +175,8 @@ impl SemanticRun {
         self.buffers.body.capacity() + self.buffers.analysis.held_bytes()
     }
 
-    /// The request body has been shown. `truncated`: there is more of it. `arguments` are those that the engine found, if nothing
-    /// else is in it.
+    /// The request body has been shown. `truncated`: there is more of it. `arguments` are those that the
+    /// engine found, if nothing else is in it.
     pub(crate) fn request_end(
         &mut self,
         truncated: bool,
@@ -282,7 +282,8 @@ impl SemanticRun {
             Some(score) => (score, is_blocking),
             None => (worst(ClassAction::Log)?, false),
         };
-        // A detector that only detects goes on; what the body has may be worse. An attack tells more than what it leads to.
+        // A detector that only detects goes on; what the body has may be worse. An attack tells more than
+        // what it leads to.
         if blocks || !is_response || self.verdict.is_none() {
             self.verdict = Some((score, phase));
         }
@@ -451,15 +452,18 @@ impl SemanticRun {
             return ClassAction::Off;
         }
         said.unwrap_or_else(|| match score.class {
-            // A page that is not shown costs more than an error message that is; a key or a web shell costs everything.
+            // A page that is not shown costs more than an error message that is; a key or a web shell costs
+            // everything.
             Class::Leak if !self.is_severe(score) => ClassAction::Log,
-            // Many a site leads elsewhere on purpose. Who lists the hosts to which it may says that it may to no other.
+            // Many a site leads elsewhere on purpose. Who lists the hosts to which it may says that it may to
+            // no other.
             Class::Redirect if self.semantic.policy.hosts.is_empty() => ClassAction::Log,
             _ => ClassAction::Block,
         })
     }
 
-    /// The host that a redirect names, the finding's evidence, is neither the one that is asked nor one to which pages may lead.
+    /// The host that a redirect names, the finding's evidence, is neither the one that is asked nor one to
+    /// which pages may lead.
     fn leads_elsewhere(&self, score: &Score) -> bool {
         let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
         let is_own =

@@ -26,8 +26,8 @@ pub struct Exclusion {
     pub path: Option<String>,
 }
 
-/// A policy for classes, locations and paths. Where it says nothing, findings block; those of [`Class::Leak`] that are not
-/// critical are logged, and those of [`Class::Redirect`] where no hosts are listed.
+/// A policy for classes, locations and paths. Where it says nothing, findings block; those of [`Class::Leak`]
+/// that are not critical are logged, and those of [`Class::Redirect`] where no hosts are listed.
 #[derive(Clone, Debug, Default)]
 pub struct SemanticPolicy {
     /// Classes for which something else is done than to block.
@@ -41,8 +41,9 @@ pub struct SemanticPolicy {
 impl SemanticPolicy {
     /// For each exclusion, whether it is for other paths than this one.
     ///
-    /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded separators) is none
-    /// that a path pattern fits: nobody shall carry an exclusion to a path that it is not for.
+    /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded
+    /// separators) is none that a path pattern fits: nobody shall carry an exclusion to a path that it is not
+    /// for.
     pub(crate) fn elsewhere(&self, path: &[u8]) -> Vec<bool> {
         if self.exclusions.iter().all(|exclusion| exclusion.path.is_none()) {
             return Vec::new();

@@ -1,9 +1,9 @@
 //! A libinjection-compatible SQL injection and XSS detector.
 //!
-//! Rules such as `@detectSQLi` and `@detectXSS` ask whether a value looks like an attack on a database or a browser, whatever
-//! pattern it was written to avoid. libinjection answers by reading the value as a tokenizer of the language would. This
-//! crate gives the same answers as libinjection (commit 85e252a, after 3.9.2), fingerprints included, in safe code that
-//! allocates nothing:
+//! Rules such as `@detectSQLi` and `@detectXSS` ask whether a value looks like an attack on a database or a
+//! browser, whatever pattern it was written to avoid. libinjection answers by reading the value as a
+//! tokenizer of the language would. This crate gives the same answers as libinjection (commit 85e252a, after
+//! 3.9.2), fingerprints included, in safe code that allocates nothing:
 //!
 //! ```text
 //!              as it is          ┌───────────┐ tokens ┌──────┐ at most five ┌─────────────┐
@@ -23,15 +23,15 @@
 //! assert!(!portcullis_libinjection::xss(b"1 < 2 and a = b"));
 //! ```
 //!
-//! Both take time linear in the input: SQL is read at most five times, HTML at most five times, and no state reads a byte
-//! more than a constant number of times. Neither recurses, allocates or panics.
+//! Both take time linear in the input: SQL is read at most five times, HTML at most five times, and no state
+//! reads a byte more than a constant number of times. Neither recurses, allocates or panics.
 //!
-//! What this crate does not do: decode (percent-encoding and the like are transformations, which come first), explain, or
-//! catch what libinjection does not. Where libinjection's answer depends on the machine or on bytes after its input, this
-//! crate answers as libinjection does on x86-64 with a NUL after the input.
+//! What this crate does not do: decode (percent-encoding and the like are transformations, which come first),
+//! explain, or catch what libinjection does not. Where libinjection's answer depends on the machine or on
+//! bytes after its input, this crate answers as libinjection does on x86-64 with a NUL after the input.
 //!
-//! The tables of words, fingerprints, tags and attributes are libinjection's, under the BSD 3-clause licence in
-//! `LICENSE-libinjection`.
+//! The tables of words, fingerprints, tags and attributes are libinjection's, under the BSD 3-clause licence
+//! in `LICENSE-libinjection`.
 
 pub mod sqli;
 pub mod xss;
@@ -50,7 +50,8 @@ pub fn xss(input: &[u8]) -> bool {
     xss::detect(input)
 }
 
-/// Bytes of which every input has one that [`sqli()`] takes for an attack: it is more than numbers and a word.
+/// Bytes of which every input has one that [`sqli()`] takes for an attack: it is more than numbers and a
+/// word.
 pub fn sqli_needs() -> ByteSet {
     let of_words =
         ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z')).union(ByteSet::range(b'0', b'9'));

@@ -5,8 +5,8 @@
 //!                                └──────────── diagnostics ────────────┘
 //! ```
 //!
-//! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every file comes in one report; a policy with an
-//! error gives no plan.
+//! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every
+//! file comes in one report; a policy with an error gives no plan.
 
 mod plan_cache;
 mod remote;
@@ -83,8 +83,9 @@ pub fn load_sharing(policy: &Policy, patterns: &Patterns) -> Result<Loaded, Load
     read(&roots, patterns)
 }
 
-/// Mistakes of `loaded` that only show beside the upstreams of the configuration: a `proxy` action may send requests
-/// only to one of their endpoints, so that a rule file cannot open the way to servers that nobody named.
+/// Mistakes of `loaded` that only show beside the upstreams of the configuration: a `proxy` action may send
+/// requests only to one of their endpoints, so that a rule file cannot open the way to servers that nobody
+/// named.
 pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), LoadError> {
     let known = |origin: &Origin| {
         upstreams.iter().any(|each| each.endpoint_at(origin.https, &origin.host, origin.port).is_some())
@@ -108,8 +109,9 @@ pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), Load
     }
 }
 
-/// Mistakes of `loaded`, the rules of a policy of `config` by index, that only show beside its rate limits: those that rules count
-/// requests in must be there, at every route that the rules serve, and be meant for it.
+/// Mistakes of `loaded`, the rules of a policy of `config` by index, that only show beside its rate limits:
+/// those that rules count requests in must be there, at every route that the rules serve, and be meant for
+/// it.
 pub fn check_limits(loaded: &Loaded, config: &Config, policy: usize) -> Result<(), LoadError> {
     let routes = config.sites.iter().flat_map(|site| site.routes.iter().map(move |route| (site, route)));
     let routes: Vec<_> = routes.filter(|(_, route)| route.policy == Some(policy)).collect();
@@ -135,7 +137,8 @@ pub fn check_limits(loaded: &Loaded, config: &Config, policy: usize) -> Result<(
     }
 }
 
-/// A mistake of `loaded` that only shows on the machine that it is to run on: the folder for uploaded files must be there.
+/// A mistake of `loaded` that only shows on the machine that it is to run on: the folder for uploaded files
+/// must be there.
 pub fn check_folders(loaded: &Loaded) -> Result<(), LoadError> {
     let settings = &loaded.plan.settings;
     let folder = settings.upload_folder.as_ref().filter(|_| settings.keep_files != KeepFiles::Off);

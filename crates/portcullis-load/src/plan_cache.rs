@@ -1,12 +1,14 @@
 //! A file that keeps, from one run to the next, what loading rules takes long to find out.
 //!
-//! It holds facts about patterns and word lists, each under its own full text: nothing in it speaks of rules or files. So there is
-//! no way to be served from a file that is out of date. A rule that changed has another pattern, which is not in it and is read
-//! as if there were no file; one with the same pattern in another rule set has the same facts. What could differ is the
-//! program that found them out, so the file names the sources of that part of it.
+//! It holds facts about patterns and word lists, each under its own full text: nothing in it speaks of rules
+//! or files. So there is no way to be served from a file that is out of date. A rule that changed has another
+//! pattern, which is not in it and is read as if there were no file; one with the same pattern in another
+//! rule set has the same facts. What could differ is the program that found them out, so the file names the
+//! sources of that part of it.
 //!
-//! A wrong fact could blind a rule, so the file is taken only from its owner: the user of the process or root, with nobody else
-//! allowed to write. Its checksum tells damage; whatever else may be wrong is an error, and then everything is found out anew.
+//! A wrong fact could blind a rule, so the file is taken only from its owner: the user of the process or
+//! root, with nobody else allowed to write. Its checksum tells damage; whatever else may be wrong is an
+//! error, and then everything is found out anew.
 
 mod format;
 
@@ -56,8 +58,8 @@ impl fmt::Display for PlanCacheError {
 impl std::error::Error for PlanCacheError {}
 
 impl PlanCache {
-    /// Tells `patterns` what the file at `path` knows. A file that is not there is none that could be wrong; with one that cannot
-    /// be used, patterns are read as without it, and the reason is for the log.
+    /// Tells `patterns` what the file at `path` knows. A file that is not there is none that could be wrong;
+    /// with one that cannot be used, patterns are read as without it, and the reason is for the log.
     pub fn open(path: &Path, patterns: &Patterns) -> (PlanCache, Option<PlanCacheError>) {
         let read = read(path).and_then(|content| match content {
             Some(content) => Ok((format::decode(&content)?, content)),
@@ -71,8 +73,8 @@ impl PlanCache {
         (PlanCache { path: path.to_owned(), content }, error)
     }
 
-    /// Writes what was used since, if that is not what is in the file; true if it was written. The new file takes the old one's
-    /// place in one step.
+    /// Writes what was used since, if that is not what is in the file; true if it was written. The new file
+    /// takes the old one's place in one step.
     pub fn keep(&self, used: &Used) -> io::Result<bool> {
         let content = format::encode(used);
         if content == self.content {

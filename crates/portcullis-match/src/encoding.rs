@@ -68,9 +68,9 @@ pub struct Utf8Error {
     pub offset: usize,
 }
 
-/// Checks that `value` is UTF-8, with the classification of ModSecurity 2's `@validateUtf8Encoding`; the operator
-/// matches if there is an error. One difference: U+110000 to U+13FFFF (`F4 90` and up) pass there and are
-/// [`Utf8Fault::Restricted`] here. Linear in the length of `value`.
+/// Checks that `value` is UTF-8, with the classification of ModSecurity 2's `@validateUtf8Encoding`; the
+/// operator matches if there is an error. One difference: U+110000 to U+13FFFF (`F4 90` and up) pass there
+/// and are [`Utf8Fault::Restricted`] here. Linear in the length of `value`.
 pub fn utf8_error(value: &[u8]) -> Option<Utf8Error> {
     let offset = std::str::from_utf8(value).err()?.valid_up_to();
     let fault = fault_of(value.get(offset..)?);

@@ -17,16 +17,17 @@ const WORD_BYTES_MIN: usize = 2;
 const WORDS_MAX: usize = 1_000;
 /// Pieces that are looked for many bytes at a time.
 const PIECES_MAX: usize = 64;
-/// Pieces that begin at more places of a text than this are found so often that looking for them first is in vain.
+/// Pieces that begin at more places of a text than this are found so often that looking for them first is in
+/// vain.
 const WEIGHT_MAX: f64 = 1e-3;
-/// Words that are compared with a text before it is taken to hold one, and one more for so many of its bytes. A place of a piece counts as
-/// some words.
+/// Words that are compared with a text before it is taken to hold one, and one more for so many of its bytes.
+/// A place of a piece counts as some words.
 const COMPARED_AT_PLACE: usize = 8;
 const COMPARED_MIN: usize = 64;
 const COMPARED_BYTES: usize = 4;
 
-/// Says of most texts, in a fraction of the time that [`WordFinder`](crate::WordFinder) takes, that they hold none of some words that
-/// have few pieces in common.
+/// Says of most texts, in a fraction of the time that [`WordFinder`](crate::WordFinder) takes, that they hold
+/// none of some words that have few pieces in common.
 ///
 /// ```
 /// use portcullis_match::FewWords;
@@ -56,8 +57,8 @@ struct Piece {
 }
 
 impl FewWords {
-    /// For these words in lower case; `None` if they have too many pieces, or too frequent ones, or this processor has nothing to look for
-    /// them with.
+    /// For these words in lower case; `None` if they have too many pieces, or too frequent ones, or this
+    /// processor has nothing to look for them with.
     pub fn new(words: &[&[u8]]) -> Option<FewWords> {
         if words.len() > WORDS_MAX || words.iter().any(|word| word.len() < WORD_BYTES_MIN) {
             return None;
@@ -91,8 +92,8 @@ impl FewWords {
         folded.iter_mut().for_each(|byte| *byte |= FOLD);
     }
 
-    /// False if none of the words is in this text, in any ASCII case; `folded` is what [`FewWords::fold`] makes of it. True if one is, or if
-    /// that is dear to find out.
+    /// False if none of the words is in this text, in any ASCII case; `folded` is what [`FewWords::fold`]
+    /// makes of it. True if one is, or if that is dear to find out.
     pub fn may_stand_in(&self, text: &[u8], folded: &[u8]) -> bool {
         let (mut from, mut compared) = (0, 0);
         while let Some(found) = self.searcher.find_in(folded, Span { start: from, end: folded.len() }) {
@@ -129,8 +130,8 @@ fn stands_at(word: &[u8], text: &[u8], place: usize, offset: usize) -> bool {
 /// Numbers of words, and where something stands in each.
 type Places = Vec<(usize, usize)>;
 
-/// Texts of which each word holds one: those that most words share, as long as their words agree. With each the numbers of its words, and
-/// where it stands in them.
+/// Texts of which each word holds one: those that most words share, as long as their words agree. With each
+/// the numbers of its words, and where it stands in them.
 fn pieces(words: &[Vec<u8>]) -> Vec<(Vec<u8>, Places)> {
     let windows = |word: &[u8]| word.len().saturating_sub(SHARED_BYTES) + 1;
     let window = |word: &'_ [u8], at: usize| word[at..word.len().min(at + SHARED_BYTES)].to_vec();
@@ -193,7 +194,8 @@ mod tests {
         assert_eq!(of(&["abcd"]), ["abcd"]);
     }
 
-    /// It may say yes for nothing, never no where a word is: every word of three bytes and more, in any case, at every place.
+    /// It may say yes for nothing, never no where a word is: every word of three bytes and more, in any case,
+    /// at every place.
     #[test]
     fn no_word_is_missed() {
         let words: &[&[u8]] =

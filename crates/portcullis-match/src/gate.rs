@@ -1,7 +1,7 @@
 //! What a text must have before a pattern can match in it: the quick no.
 //!
-//! A gate is derived at load time. It may let a text through in which nothing matches; it never holds one back in
-//! which something does.
+//! A gate is derived at load time. It may let a text through in which nothing matches; it never holds one
+//! back in which something does.
 
 mod bytes;
 mod restrict;
@@ -28,7 +28,8 @@ pub struct Gate {
     pub length_min: usize,
     /// The text has a byte of each of these sets.
     pub bytes: Vec<ByteSet>,
-    /// The text has, in any ASCII case, a word of each of these lists. The words are in lower case; some may be a single byte.
+    /// The text has, in any ASCII case, a word of each of these lists. The words are in lower case; some may
+    /// be a single byte.
     pub words: Vec<Vec<Vec<u8>>>,
 }
 
@@ -62,8 +63,9 @@ impl Gate {
         Gate { length_min: 1, bytes: vec![set], words: Vec::new() }
     }
 
-    /// For a pattern, in texts of the bytes of `alphabet` only; `None` if it matches in none of them. Much of what patterns
-    /// allow between the letters of a word is not in ordinary text, and without it the word is one to look for.
+    /// For a pattern, in texts of the bytes of `alphabet` only; `None` if it matches in none of them. Much of
+    /// what patterns allow between the letters of a word is not in ordinary text, and without it the word is
+    /// one to look for.
     pub fn of_hir_within(hir: &Hir, alphabet: &ByteSet) -> Option<Gate> {
         restrict::restrict(hir, alphabet).map(|hir| Gate::of_hir(&hir))
     }
@@ -73,8 +75,8 @@ impl Gate {
         restrict::restrict_behind_start(hir, alphabet).map(|hir| Gate::of_hir(&hir))
     }
 
-    /// The same conditions for texts of the bytes of `alphabet` only, which has both cases of each letter; `None` if such
-    /// texts cannot meet them.
+    /// The same conditions for texts of the bytes of `alphabet` only, which has both cases of each letter;
+    /// `None` if such texts cannot meet them.
     pub fn within(&self, alphabet: &ByteSet) -> Option<Gate> {
         let bytes: Vec<ByteSet> = self.bytes.iter().map(|set| set.intersection(*alphabet)).collect();
         let lists = self.words.iter().map(|list| {
@@ -145,8 +147,8 @@ impl GatesCell {
     }
 }
 
-/// How often a byte of ordinary text is this one (letters: either case). Only relations matter: what is taken for rare is
-/// preferred as a condition.
+/// How often a byte of ordinary text is this one (letters: either case). Only relations matter: what is taken
+/// for rare is preferred as a condition.
 pub(crate) fn frequency(byte: u8) -> f64 {
     FREQUENCIES[usize::from(byte)]
 }

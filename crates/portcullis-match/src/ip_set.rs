@@ -7,9 +7,9 @@ use crate::ranges::Ranges;
 
 /// A set of IPv4 and IPv6 networks.
 ///
-/// Kept as sorted, disjoint address ranges: 8 bytes for one of IPv4, 32 for one of IPv6, and up to 512 KB of slots for each
-/// family. A look-up among a million spread ones takes some tens of nanoseconds.
-/// An IPv4 address and its IPv4-mapped IPv6 form (`::ffff:192.0.2.1`) are the same address.
+/// Kept as sorted, disjoint address ranges: 8 bytes for one of IPv4, 32 for one of IPv6, and up to 512 KB of
+/// slots for each family. A look-up among a million spread ones takes some tens of nanoseconds. An IPv4
+/// address and its IPv4-mapped IPv6 form (`::ffff:192.0.2.1`) are the same address.
 ///
 /// ```
 /// use portcullis_match::IpSet;
@@ -46,8 +46,8 @@ impl std::error::Error for IpSetError {}
 const MAPPED: (u128, u128) = (0xffff << 32, 0xffff << 32 | u32::MAX as u128);
 
 impl IpSet {
-    /// Reads networks between commas: an address, or an address with the length of its prefix (`10.0.0.0/8`). Bits
-    /// behind the prefix are ignored. Blanks around a network and empty items are allowed.
+    /// Reads networks between commas: an address, or an address with the length of its prefix (`10.0.0.0/8`).
+    /// Bits behind the prefix are ignored. Blanks around a network and empty items are allowed.
     pub fn parse(text: &str) -> Result<IpSet, IpSetError> {
         let mut ranges = Vec::new();
         let mut offset = 0;

@@ -15,15 +15,15 @@
 //! | `@validateUrlEncoding` | [`url_encoding_error`] |
 //! | `@validateUtf8Encoding` | [`utf8_error`] |
 //!
-//! A [`Gate`] says what a text must have before a pattern can match in it, and a [`WordFinder`] looks for the words of many
-//! gates in one pass; [`FewWords`] says quickly that those of one are not there.
+//! A [`Gate`] says what a text must have before a pattern can match in it, and a [`WordFinder`] looks for the
+//! words of many gates in one pass; [`FewWords`] says quickly that those of one are not there.
 //!
-//! Arguments come from rule files: a bad one is an error with an offset, at load time. Values come from the network:
-//! no value makes anything here panic or allocate without bound, and none but a pattern that backtracks, within its budget,
-//! takes more than linear time.
+//! Arguments come from rule files: a bad one is an error with an offset, at load time. Values come from the
+//! network: no value makes anything here panic or allocate without bound, and none but a pattern that
+//! backtracks, within its budget, takes more than linear time.
 //!
-//! What is not here: operators that are one comparison (`@streq`, `@within`, `@eq`), macros, captures into `TX`. They
-//! belong to the engine.
+//! What is not here: operators that are one comparison (`@streq`, `@within`, `@eq`), macros, captures into
+//! `TX`. They belong to the engine.
 //!
 //! ```
 //! use portcullis_match::{Regex, RegexFlags};

@@ -7,9 +7,10 @@ const RANGES_IN_SLOT: usize = 4;
 
 /// Disjoint ranges of numbers, rising, first and last value side by side.
 ///
-/// The values from the first range to the last are cut into equal slots, of which each knows the first range that begins in it or
-/// later. A look-up reads its slot and searches the ranges that begin there by halves: among a million that are spread evenly in three
-/// steps, within a line of memory or two, and in twenty if all of them begin in one slot.
+/// The values from the first range to the last are cut into equal slots, of which each knows the first range
+/// that begins in it or later. A look-up reads its slot and searches the ranges that begin there by halves:
+/// among a million that are spread evenly in three steps, within a line of memory or two, and in twenty if
+/// all of them begin in one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges<T> {
     ranges: Box<[(T, T)]>,
@@ -48,7 +49,8 @@ impl<T: Ord + Copy + Into<u128>> Ranges<T> {
         let last = self.slots.len() - 2;
         let slot = usize::try_from(above >> self.shift).map_or(last, |slot| slot.min(last));
         let (from, to) = (self.slots[slot] as usize, self.slots[slot + 1] as usize);
-        // The one before may begin in an earlier slot. It is there, as the value is not below the first range.
+        // The one before may begin in an earlier slot. It is there, as the value is not below the first
+        // range.
         let at = from + self.ranges[from..to].partition_point(|range| range.0 <= value);
         value <= self.ranges[at - 1].1
     }

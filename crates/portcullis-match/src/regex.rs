@@ -1,11 +1,11 @@
 //! `@rx`: PCRE patterns.
 //!
-//! [`Regex`] matches in linear time and refuses what cannot be matched so; [`Pcre`] takes every pattern that is not recursive
-//! and gives those a machine that counts its steps.
+//! [`Regex`] matches in linear time and refuses what cannot be matched so; [`Pcre`] takes every pattern that
+//! is not recursive and gives those a machine that counts its steps.
 //!
-//! A pattern is read by a parser of our own, because SecLang rules are written for PCRE and the engine's own syntax
-//! differs from it in ways that change verdicts: `[a&&b]` is a set intersection there and four plain bytes in PCRE.
-//! The engine is [`regex_automata`], on bytes, without any notion of characters.
+//! A pattern is read by a parser of our own, because SecLang rules are written for PCRE and the engine's own
+//! syntax differs from it in ways that change verdicts: `[a&&b]` is a set intersection there and four plain
+//! bytes in PCRE. The engine is [`regex_automata`], on bytes, without any notion of characters.
 //!
 //! | construct | here |
 //! |---|---|
@@ -26,8 +26,9 @@
 //!
 //! # `$` and newlines
 //!
-//! PCRE's `$` by default also matches before a newline that ends the text, so `^[a-z]+$` accepts `abc\n`. ModSecurity
-//! compiles with `DOLLAR_ENDONLY`, and so do we: `abc\n` is not accepted. A rule that means a line uses `(?m)`.
+//! PCRE's `$` by default also matches before a newline that ends the text, so `^[a-z]+$` accepts `abc\n`.
+//! ModSecurity compiles with `DOLLAR_ENDONLY`, and so do we: `abc\n` is not accepted. A rule that means a
+//! line uses `(?m)`.
 
 mod after_start;
 mod backtrack;
@@ -51,13 +52,14 @@ use regex_automata::{Anchored, Input};
 use regex_syntax::hir::Hir;
 use regex_syntax::hir::literal::{Extractor, Literal};
 
-/// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS needs
-/// half a megabyte.
+/// A pattern may compile to this many bytes of automaton; a larger one is refused. The largest of the CRS
+/// needs half a megabyte.
 const NFA_BYTES_MAX: usize = 32 << 20;
 /// The same for a pattern that is made while a request waits.
 const SMALL_NFA_BYTES_MAX: usize = 1 << 20;
-/// Bytes a lazily built automaton may keep in a [`RegexCache`] before it starts over. It grows by what it meets: after
-/// 1,900 attack and benign values the 291 patterns of the CRS held 19 MB together, the largest 1.5 MB.
+/// Bytes a lazily built automaton may keep in a [`RegexCache`] before it starts over. It grows by what it
+/// meets: after 1,900 attack and benign values the 291 patterns of the CRS held 19 MB together, the largest
+/// 1.5 MB.
 const LAZY_DFA_BYTES_MAX: usize = 2 << 20;
 
 /// How a pattern is read before any inline `(?...)` changes it. The default is what ModSecurity's `@rx` uses.
@@ -79,8 +81,8 @@ impl Default for RegexFlags {
 
 /// A compiled pattern. Immutable; threads may share it.
 ///
-/// [`Regex::is_match`] and [`Regex::captures`] borrow scratch memory from a pool inside, which costs a few atomic
-/// operations; the `_with` twins take a [`RegexCache`] of the caller's and touch nothing shared.
+/// [`Regex::is_match`] and [`Regex::captures`] borrow scratch memory from a pool inside, which costs a few
+/// atomic operations; the `_with` twins take a [`RegexCache`] of the caller's and touch nothing shared.
 ///
 /// ```
 /// use portcullis_match::{Regex, RegexFlags};
@@ -106,7 +108,8 @@ impl RegexCache {
     }
 }
 
-/// What [`Regex::captures`] fills: the whole match, then groups 1 to 9; `TX:0` to `TX:9` of a rule with `capture`.
+/// What [`Regex::captures`] fills: the whole match, then groups 1 to 9; `TX:0` to `TX:9` of a rule with
+/// `capture`.
 pub type Captures = [Option<Span>; 10];
 
 impl Regex {
@@ -115,8 +118,8 @@ impl Regex {
         Regex::from_hir(pattern, &Regex::syntax(pattern, flags)?, NFA_BYTES_MAX)
     }
 
-    /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It matches
-    /// bytes, may match invalid UTF-8, and has capture groups 1 to 9 only.
+    /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It
+    /// matches bytes, may match invalid UTF-8, and has capture groups 1 to 9 only.
     pub fn syntax(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError> {
         linear::lower(&parser::parse(pattern, flags)?)
     }
@@ -152,16 +155,16 @@ impl Regex {
         self.engine.search_half_with(&mut cache.0, &Input::new(hay).earliest(true)).is_some()
     }
 
-    /// Finds the leftmost match as Perl would and writes where it and its groups are; all of `out` is overwritten.
-    /// Without a match returns false and clears `out`.
+    /// Finds the leftmost match as Perl would and writes where it and its groups are; all of `out` is
+    /// overwritten. Without a match returns false and clears `out`.
     pub fn captures(&self, hay: &[u8], out: &mut Captures) -> bool {
         let mut slots = [None; 20];
         let found = self.engine.search_slots(&Input::new(hay), &mut slots[..self.slot_count()]).is_some();
         fill(out, found, &slots)
     }
 
-    /// As [`Regex::captures`], for the leftmost match that begins at `from` or behind it. What stands before `from` still
-    /// counts for `^` and `\b`.
+    /// As [`Regex::captures`], for the leftmost match that begins at `from` or behind it. What stands before
+    /// `from` still counts for `^` and `\b`.
     pub fn captures_from(&self, hay: &[u8], from: usize, out: &mut Captures) -> bool {
         let mut slots = [None; 20];
         let input = Input::new(hay).span(from.min(hay.len())..hay.len());
@@ -177,7 +180,8 @@ impl Regex {
         fill(out, found, &slots)
     }
 
-    /// Slots that the pattern has. The engine must not be given more: its PikeVM then indexes beyond its table.
+    /// Slots that the pattern has. The engine must not be given more: its PikeVM then indexes beyond its
+    /// table.
     fn slot_count(&self) -> usize {
         self.engine.group_info().slot_len().min(20)
     }
@@ -209,9 +213,10 @@ impl std::fmt::Debug for Regex {
     }
 }
 
-/// True if a first look for how a match begins costs more than the pattern's own automaton does, which is then run from nearly everywhere:
-/// it begins with one of many texts, or of texts of several lengths, of which some are a single byte. Or if nothing is known of how
-/// it begins: then the engine looks for what stands in its middle, and where that stands everywhere it ends with its slowest machine.
+/// True if a first look for how a match begins costs more than the pattern's own automaton does, which is
+/// then run from nearly everywhere: it begins with one of many texts, or of texts of several lengths, of
+/// which some are a single byte. Or if nothing is known of how it begins: then the engine looks for what
+/// stands in its middle, and where that stands everywhere it ends with its slowest machine.
 fn begins_anywhere(hir: &Hir) -> bool {
     /// So many bytes are looked for in vector code.
     const FEW: usize = 3;
@@ -239,8 +244,8 @@ fn fill(out: &mut Captures, found: bool, slots: &[Option<NonMaxUsize>; 20]) -> b
 mod tests {
     use super::*;
 
-    /// A pattern too large for the backtracker on a value too long for it falls to the PikeVM, which panicked when
-    /// it was given more capture slots than the pattern has.
+    /// A pattern too large for the backtracker on a value too long for it falls to the PikeVM, which panicked
+    /// when it was given more capture slots than the pattern has.
     #[test]
     fn captures_of_few_groups_on_long_values() {
         let words: Vec<String> = (0..400).map(|n| format!("w{n}[a-z]{{1,3}}x\\b")).collect();

@@ -15,9 +15,9 @@ const PAIRS: usize = 1 << 16;
 /// Places that are looked at together.
 const BLOCK: usize = 64;
 
-/// Finds every one of a set of words of two bytes or more, in any ASCII case, in one pass over a text whose cost hardly depends on the number
-/// of words: each stands behind a piece of two to six bytes that begins rarely, and at each place of the text a table says whether a piece
-/// may begin there.
+/// Finds every one of a set of words of two bytes or more, in any ASCII case, in one pass over a text whose
+/// cost hardly depends on the number of words: each stands behind a piece of two to six bytes that begins
+/// rarely, and at each place of the text a table says whether a piece may begin there.
 ///
 /// ```
 /// use portcullis_match::WordFinder;
@@ -33,8 +33,9 @@ pub struct WordFinder {
     texts: Vec<u8>,
     /// Where each of them ends there.
     ends: Vec<u32>,
-    /// By two folded bytes: a bit for each value of the low five bits that the third byte of a piece that begins so may have. Empty, or one
-    /// for each pair. Of a table of this kind a text of letters touches a few kilobytes only.
+    /// By two folded bytes: a bit for each value of the low five bits that the third byte of a piece that
+    /// begins so may have. Empty, or one for each pair. Of a table of this kind a text of letters touches a
+    /// few kilobytes only.
     begins: Vec<u32>,
     /// For places that passed that; `None` if `begins` is empty.
     exact: Option<Box<Exact>>,
@@ -43,7 +44,8 @@ pub struct WordFinder {
     pieces: Vec<Piece>,
 }
 
-/// By length of a piece, and by its hash: whether there is one. Of fixed size, so that no access needs a check.
+/// By length of a piece, and by its hash: whether there is one. Of fixed size, so that no access needs a
+/// check.
 type Exact = [[u64; 1 << (TABLE_BITS - 6)]; LENGTHS];
 
 #[derive(Clone, Copy, Default)]
@@ -128,7 +130,8 @@ impl WordFinder {
         &self.texts[from as usize..self.ends[at] as usize]
     }
 
-    /// Calls `found` with the number of each word at each of its places, and with a place inside it; these never fall.
+    /// Calls `found` with the number of each word at each of its places, and with a place inside it; these
+    /// never fall.
     pub fn find(&self, text: &[u8], mut found: impl FnMut(u32, usize)) {
         let (Some(exact), Some(begins)) = (&self.exact, self.begins.first_chunk::<PAIRS>()) else { return };
         // The last places, with zeros behind the end, come after all that have eight bytes before it.
@@ -205,8 +208,8 @@ impl std::fmt::Debug for WordFinder {
     }
 }
 
-/// Writes to `places` where in `block`, but for its last seven bytes, a piece may begin, and returns how many places these are. Without a
-/// branch for each place: one in seven passes, and which one cannot be foreseen.
+/// Writes to `places` where in `block`, but for its last seven bytes, a piece may begin, and returns how many
+/// places these are. Without a branch for each place: one in seven passes, and which one cannot be foreseen.
 #[inline]
 fn begin_at(block: &[u8], begins: &[u32; PAIRS], places: &mut [u8; BLOCK]) -> usize {
     let mut passed = 0;
@@ -249,9 +252,10 @@ fn bucket(bytes: u64) -> usize {
     ((bytes ^ bytes >> 29).wrapping_mul(0xd6e8_feb8_6659_fd93) >> (64 - BUCKET_BITS)) as usize
 }
 
-/// Where the `length` bytes of `text` begin whose first three are the rarest: how often a place must be looked at closer depends on these.
-/// Pieces that other words stand behind already count for less rare: a place where the piece is must look at all of its words, so that
-/// a text of `bin/` would cost hundreds of them each time.
+/// Where the `length` bytes of `text` begin whose first three are the rarest: how often a place must be
+/// looked at closer depends on these. Pieces that other words stand behind already count for less rare: a
+/// place where the piece is must look at all of its words, so that a text of `bin/` would cost hundreds of
+/// them each time.
 fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
     let (mut least, mut best, mut user) = (f64::INFINITY, 0, 0);
     for at in 0..=text.len() - length {
@@ -267,7 +271,8 @@ fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
     best
 }
 
-/// How many words stand behind a piece, by a hash of it: those that share a place count for each other, which is rare and does no harm.
+/// How many words stand behind a piece, by a hash of it: those that share a place count for each other, which
+/// is rare and does no harm.
 struct Users(Vec<u32>);
 
 impl Users {

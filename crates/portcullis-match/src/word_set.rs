@@ -10,17 +10,18 @@ use portcullis_types::{ByteSet, Span};
 use crate::gate::GatesCell;
 use crate::{Facts, Gate, Gates};
 
-/// Word lists with at most this many bytes become a DFA (about 5 ns a byte here, memory up to a megabyte or two);
-/// longer ones a contiguous NFA (half the speed; for the CRS's 5,000 words 1.6 MB instead of 78 MB).
+/// Word lists with at most this many bytes become a DFA (about 5 ns a byte here, memory up to a megabyte or
+/// two); longer ones a contiguous NFA (half the speed; for the CRS's 5,000 words 1.6 MB instead of 78 MB).
 const DFA_WORD_BYTES_MAX: usize = 8 << 10;
-/// Lists with at most this many bytes always have an automaton: even at eight words for each byte its state ids fit.
+/// Lists with at most this many bytes always have an automaton: even at eight words for each byte its state
+/// ids fit.
 const SURE_WORD_BYTES_MAX: usize = 64 << 20;
 
 /// A set of words, found in one pass over the value whatever their number. ASCII letters match both cases.
 ///
-/// A search ends at the first byte that completes any word; of several that end there the longest is reported.
-/// ModSecurity does the same, except that it also folds the letters of Latin-1 above 127: here such bytes match only
-/// themselves.
+/// A search ends at the first byte that completes any word; of several that end there the longest is
+/// reported. ModSecurity does the same, except that it also folds the letters of Latin-1 above 127: here such
+/// bytes match only themselves.
 ///
 /// ```
 /// use portcullis_match::{WordSet, parse_pm_words};
@@ -143,23 +144,25 @@ impl fmt::Debug for WordSet {
 
 /// Takes the argument of `@pm` apart: words between blanks.
 ///
-/// As in ModSecurity 2, quotation marks around the whole argument are dropped, `|41 42|` stands for the bytes in hex,
-/// and a backslash protects `:`, `;`, `\` and `"`. These are resolved first, so `|20|` separates words like a blank.
-/// An argument with any other backslash is taken literally as a whole.
+/// As in ModSecurity 2, quotation marks around the whole argument are dropped, `|41 42|` stands for the bytes
+/// in hex, and a backslash protects `:`, `;`, `\` and `"`. These are resolved first, so `|20|` separates
+/// words like a blank. An argument with any other backslash is taken literally as a whole.
 pub fn parse_pm_words(argument: &[u8]) -> Vec<Vec<u8>> {
     let text = unescape(argument).unwrap_or_else(|| argument.to_vec());
     text.split(is_blank).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// The text that `@strmatch` looks for: its argument with quotes, escapes and hex resolved as for [`parse_pm_words`].
+/// The text that `@strmatch` looks for: its argument with quotes, escapes and hex resolved as for
+/// [`parse_pm_words`].
 pub fn parse_text(argument: &[u8]) -> Vec<u8> {
     unescape(argument).unwrap_or_else(|| argument.to_vec())
 }
 
 /// Takes the text of a `@pmFromFile` file apart: a word (it may hold blanks) per line.
 ///
-/// Blanks around it are dropped; empty lines and lines that begin with `#` are none. Escapes and hex are those of
-/// [`parse_pm_words`], for each line on its own. ModSecurity 2 overlooks words of a single byte; they count here.
+/// Blanks around it are dropped; empty lines and lines that begin with `#` are none. Escapes and hex are
+/// those of [`parse_pm_words`], for each line on its own. ModSecurity 2 overlooks words of a single byte;
+/// they count here.
 pub fn parse_word_file(text: &[u8]) -> Vec<Vec<u8>> {
     text.split(|&b| b == b'\n')
         .filter_map(|line| {

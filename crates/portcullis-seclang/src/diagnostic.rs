@@ -47,7 +47,8 @@ impl Diagnostic {
         Diagnostic { related: Some((span, message.into())), ..self }
     }
 
-    /// For a terminal: file, line and column, message, the line itself with a caret under the place, and the hint.
+    /// For a terminal: file, line and column, message, the line itself with a caret under the place, and the
+    /// hint.
     ///
     /// ```text
     /// rules.conf:3:9: error: unknown variable ARGZ
@@ -123,7 +124,8 @@ fn excerpt(out: &mut String, sources: &Sources, span: SourceSpan) {
     out.push_str(&format!("{gutter} | {}{carets}\n", " ".repeat(indent)));
 }
 
-/// A rule text as characters of one column each: what is not printable is shown as `·`, what is not UTF-8 as `\u{fffd}`.
+/// A rule text as characters of one column each: what is not printable is shown as `·`, what is not UTF-8 as
+/// `\u{fffd}`.
 fn printable(bytes: &[u8]) -> Vec<char> {
     let text = String::from_utf8_lossy(bytes);
     text.chars()

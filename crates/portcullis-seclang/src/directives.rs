@@ -19,7 +19,8 @@ pub enum Handling {
 
 macro_rules! directives {
     ($($variant:ident $name:literal ($min:literal, $max:tt) $handling:expr, $meaning:literal;)*) => {
-        /// Every directive of the ModSecurity 2.9 and 3 references, what Coraza has beyond them, and two of ours.
+        /// Every directive of the ModSecurity 2.9 and 3 references, what Coraza has beyond them, and two of
+        /// ours.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum DirectiveName { $(#[doc = $meaning] $variant,)* }

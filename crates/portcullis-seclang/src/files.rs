@@ -11,11 +11,12 @@ pub trait Files {
     /// The whole file, at most [`crate::limits::FILE_BYTES_MAX`] bytes of it and one more.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The files that a pattern names, sorted. A path that is no pattern is returned as it is, whether it exists or not.
+    /// The files that a pattern names, sorted. A path that is no pattern is returned as it is, whether it
+    /// exists or not.
     fn expand(&self, pattern: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// The text of a file on a server (`SecRemoteRules`). It is the one whose checksum `remote` names, or there is an
-    /// error. Here, and unless an implementation says otherwise, there is no network.
+    /// The text of a file on a server (`SecRemoteRules`). It is the one whose checksum `remote` names, or
+    /// there is an error. Here, and unless an implementation says otherwise, there is no network.
     fn fetch(&self, remote: &RemoteFile) -> io::Result<Vec<u8>> {
         let message = format!("{} cannot be fetched: there is no network here", remote.url);
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
@@ -70,8 +71,8 @@ impl Files for DiskFiles {
     }
 }
 
-/// Files in memory, by path without `.` and `..`, or by URL: for tests, and for rules that come with the program. They
-/// are the caller's own, so checksums are not looked at.
+/// Files in memory, by path without `.` and `..`, or by URL: for tests, and for rules that come with the
+/// program. They are the caller's own, so checksums are not looked at.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles(pub BTreeMap<PathBuf, Vec<u8>>);
 

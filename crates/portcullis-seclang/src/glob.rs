@@ -5,15 +5,16 @@ pub fn is_pattern(pattern: &str) -> bool {
     pattern.contains(['*', '?', '['])
 }
 
-/// True if `name` (one part of a path) fits `pattern`. A leading dot is only matched by a dot. Time is at most the product
-/// of both lengths.
+/// True if `name` (one part of a path) fits `pattern`. A leading dot is only matched by a dot. Time is at
+/// most the product of both lengths.
 pub fn matches(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
     }
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go back to when a later part does not fit: the last star, and the first character it does not take.
+    // Where to go back to when a later part does not fit: the last star, and the first character it does not
+    // take.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         let step = match pattern.get(p) {

@@ -1,9 +1,9 @@
 //! Lines and words, as Apache's configuration reader cuts them.
 //!
-//! A backslash at the very end of a line joins the next line to it, in comments, too. A line whose first byte is `#` is a
-//! comment. Words are separated by blanks; a word in `"` or `'` may hold blanks, and inside it a backslash before the quote
-//! or before another backslash is dropped. Every byte keeps the place it came from, so that a mistake inside a quoted,
-//! continued word is shown where it stands.
+//! A backslash at the very end of a line joins the next line to it, in comments, too. A line whose first byte
+//! is `#` is a comment. Words are separated by blanks; a word in `"` or `'` may hold blanks, and inside it a
+//! backslash before the quote or before another backslash is dropped. Every byte keeps the place it came
+//! from, so that a mistake inside a quoted, continued word is shown where it stands.
 
 use crate::source::{FileId, SourceSpan};
 
@@ -178,7 +178,8 @@ pub(crate) fn line(source: &[u8], start: usize) -> Option<Line> {
         if !continued {
             let trimmed = body.iter().rposition(|&b| !is_blank(b)).map_or(&body[..0], |last| &body[..=last]);
             if trimmed.len() < body.len() && trimmed.last() == Some(&b'\\') && next < source.len() {
-                // Surely meant as a continuation: go on as if it were one, so that one mistake makes one message.
+                // Surely meant as a continuation: go on as if it were one, so that one mistake makes one
+                // message.
                 line.blanks_after_backslash.get_or_insert((at + trimmed.len() - 1, at + body.len()));
                 taken = &trimmed[..trimmed.len() - 1];
                 goes_on = true;

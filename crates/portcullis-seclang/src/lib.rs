@@ -7,18 +7,22 @@
 //!                                      └──> Diagnostics: every mistake of every file, in one pass
 //! ```
 //!
-//! [`parse`] reads [`Root`]s through [`Files`] and never stops at a mistake: a wrong directive is reported and left out. A
-//! document with errors ([`Parsed::has_errors`]) must not be used. The tree ([`ast`]) says what was written and no more:
-//! default actions, chains, macros, data files and removals are the compiler's work.
+//! [`parse`] reads [`Root`]s through [`Files`] and never stops at a mistake: a wrong directive is reported
+//! and left out. A document with errors ([`Parsed::has_errors`]) must not be used. The tree ([`ast`]) says
+//! what was written and no more: default actions, chains, macros, data files and removals are the compiler's
+//! work.
 //!
-//! Every name of the language stands in one table: [`directives`], [`operators`], [`actions`], and, in the crates below,
-//! variables (`portcullis_types::Variable`) and transformations (`portcullis_decode::Transformation`). Names that are known
-//! and not supported are errors with a way out, never ignored.
+//! Every name of the language stands in one table: [`directives`], [`operators`], [`actions`], and, in the
+//! crates below, variables (`portcullis_types::Variable`) and transformations
+//! (`portcullis_decode::Transformation`). Names that are known and not supported are errors with a way out,
+//! never ignored.
 //!
-//! What it refuses to do: resolve anything, compile a regular expression, know what a request is, open a file by itself.
+//! What it refuses to do: resolve anything, compile a regular expression, know what a request is, open a file
+//! by itself.
 //!
-//! Texts are cut as Apache and ModSecurity 2 cut them. Where ModSecurity 3 differs (it keeps a doubled backslash), version 2
-//! counts. Files may have a byte order mark, CRLF, NUL and bytes that are not UTF-8. [`limits`] names what a text may ask for.
+//! Texts are cut as Apache and ModSecurity 2 cut them. Where ModSecurity 3 differs (it keeps a doubled
+//! backslash), version 2 counts. Files may have a byte order mark, CRLF, NUL and bytes that are not UTF-8.
+//! [`limits`] names what a text may ask for.
 //!
 //! ```
 //! use portcullis_seclang::{MemoryFiles, Root, parse, print};

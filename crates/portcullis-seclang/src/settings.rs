@@ -266,7 +266,8 @@ pub enum Setting {
     UploadKeepFiles(UploadKeepFiles),
     /// `SecWebAppId`.
     WebAppId(BString),
-    /// `SecXmlExternalDtd`: ours; whether XML may name a document type that it does not declare, which is not read.
+    /// `SecXmlExternalDtd`: ours; whether XML may name a document type that it does not declare, which is not
+    /// read.
     XmlExternalDtd(bool),
     /// `SecXmlExternalEntity`: only `Off` is accepted.
     XmlExternalEntity(bool),

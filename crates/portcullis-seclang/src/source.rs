@@ -25,7 +25,8 @@ impl SourceSpan {
     }
 }
 
-/// A place as people count: line and column from 1, columns in characters where the line is UTF-8, otherwise in bytes.
+/// A place as people count: line and column from 1, columns in characters where the line is UTF-8, otherwise
+/// in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Line number, from 1.

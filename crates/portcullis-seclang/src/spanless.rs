@@ -4,7 +4,8 @@ use crate::ast::{Action, Directive, Document, Spanned, Target};
 use crate::source::SourceSpan;
 
 impl Document {
-    /// The same tree with every place at the start of the first file, so that `==` compares what the trees say only.
+    /// The same tree with every place at the start of the first file, so that `==` compares what the trees
+    /// say only.
     pub fn without_spans(mut self) -> Document {
         for directive in &mut self.directives {
             directive.span = SourceSpan::default();

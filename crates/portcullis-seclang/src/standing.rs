@@ -1,8 +1,9 @@
-//! What stands of each word of the language: works as in ModSecurity 2, works differently, or is refused and why.
+//! What stands of each word of the language: works as in ModSecurity 2, works differently, or is refused and
+//! why.
 //!
-//! The parser and the compiler take their refusals and their "no effect" warnings from here, and so does the reference page
-//! `docs/seclang-reference.md`; a test tries every word and fails where a row and the truth differ. A word that has no row
-//! works as in ModSecurity 2.
+//! The parser and the compiler take their refusals and their "no effect" warnings from here, and so does the
+//! reference page `docs/seclang-reference.md`; a test tries every word and fails where a row and the truth
+//! differ. A word that has no row works as in ModSecurity 2.
 
 use portcullis_decode::Transformation;
 use portcullis_types::Variable;
@@ -20,7 +21,8 @@ pub enum Standing {
     Differs(&'static str),
     /// It is read with a warning and changes nothing, for this reason.
     NoEffect(&'static str),
-    /// ModSecurity 2 has it; here it is read with a warning and never does anything: a rule with it finds nothing.
+    /// ModSecurity 2 has it; here it is read with a warning and never does anything: a rule with it finds
+    /// nothing.
     Vain(Refusal),
     /// It is an error.
     Refused(Refusal),

@@ -3,7 +3,8 @@
 /// Longest text that is compared, in characters; the work is its square for each name.
 const COMPARED_CHARS_MAX: usize = 48;
 
-/// The candidate that is fewest edits away from `word` in any ASCII case, if it is near enough to be what was meant.
+/// The candidate that is fewest edits away from `word` in any ASCII case, if it is near enough to be what was
+/// meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.to_ascii_lowercase().chars().take(COMPARED_CHARS_MAX + 1).collect();
     if word.is_empty() || word.len() > COMPARED_CHARS_MAX {

@@ -2,7 +2,8 @@ use std::fmt;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $title:literal)*) => {
-        /// What an attack is after. The one list of classes: configuration, events, weights and metrics use these names.
+        /// What an attack is after. The one list of classes: configuration, events, weights and metrics use
+        /// these names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Class { $($(#[$doc])* $variant,)* }

@@ -1,5 +1,5 @@
-//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte classes,
-//! classes of attacks, places in a message.
+//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte
+//! classes, classes of attacks, places in a message.
 //!
 //! Nothing here allocates or knows what a rule, a request or a socket is. Every other crate may use it.
 
@@ -33,7 +33,8 @@ pub use status::reason_phrase;
 pub use text_hash::{TextHash, TextHasher};
 pub use variable::{Shape, Variable};
 
-/// A SecLang rule id (`id:942100`). Ids are 1 to 4,294,967,295 here; ModSecurity's reserved ranges are policy.
+/// A SecLang rule id (`id:942100`). Ids are 1 to 4,294,967,295 here; ModSecurity's reserved ranges are
+/// policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleId(pub u32);
 

@@ -1,5 +1,5 @@
-/// Finds names in any ASCII case: a table of hashes, worked out at compile time. `PLACES` is a power of two above the
-/// number of names, at most 256 of which there are.
+/// Finds names in any ASCII case: a table of hashes, worked out at compile time. `PLACES` is a power of two
+/// above the number of names, at most 256 of which there are.
 ///
 /// ```
 /// use portcullis_types::NameTable;

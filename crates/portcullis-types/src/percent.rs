@@ -1,7 +1,7 @@
 //! Percent-encoding.
 
-/// `text` with each `%hh` decoded. A percent sign without two hexadecimal digits stays, and so does `+`, unless
-/// `plus_is_space` says that it stands for a space, as in forms and queries.
+/// `text` with each `%hh` decoded. A percent sign without two hexadecimal digits stays, and so does `+`,
+/// unless `plus_is_space` says that it stands for a space, as in forms and queries.
 ///
 /// ```
 /// use portcullis_types::percent_decode;

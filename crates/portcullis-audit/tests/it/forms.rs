@@ -1,5 +1,5 @@
-//! One record in every form. The expected JSON has the members that ModSecurity 2.9.7 and libmodsecurity 3.0.9 wrote for the
-//! same request and rule.
+//! One record in every form. The expected JSON has the members that ModSecurity 2.9.7 and libmodsecurity
+//! 3.0.9 wrote for the same request and rule.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The JSON form against `schema/event-v1.json` and against a snapshot.
 //!
 //! Schema and snapshot are a public interface. After an intended change run
-//! `PORTCULLIS_BLESS=1 cargo test -p portcullis-event` and review the difference; a member that goes, changes its
-//! name or its meaning needs a new schema version.
+//! `PORTCULLIS_BLESS=1 cargo test -p portcullis-event` and review the difference; a member that goes, changes
+//! its name or its meaning needs a new schema version.
 
 use crate::validator;
 use std::path::{Path, PathBuf};

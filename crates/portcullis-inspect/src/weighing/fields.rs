@@ -26,8 +26,8 @@ impl<'t> Fields<'t> {
         self.of_body(record, |name| Location::new(Place::Form, name).takes_documents())
     }
 
-    /// True if the rule matched in a field of the body whose name `is` such. A field that the query has, too, is none: a match does not
-    /// say which of the two it was in.
+    /// True if the rule matched in a field of the body whose name `is` such. A field that the query has, too,
+    /// is none: a match does not say which of the two it was in.
     pub fn of_body(&self, record: &Match, is: impl FnOnce(&[u8]) -> bool) -> bool {
         let name = Spot::argument(record.variable, self.transaction.matched_key(record));
         name.is_some_and(|name| is(name) && !self.query_has(name))

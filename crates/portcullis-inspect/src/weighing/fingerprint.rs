@@ -1,9 +1,10 @@
-//! A rule's fingerprint: what it looks at and looks for. Ids recur across versions of the CRS with other contents, and operators
-//! give their own rules any id, so a weight is good for a rule only if it says what it said when the weight was learned.
+//! A rule's fingerprint: what it looks at and looks for. Ids recur across versions of the CRS with other
+//! contents, and operators give their own rules any id, so a weight is good for a rule only if it says what
+//! it said when the weight was learned.
 //!
-//! In it, for each link: the targets, transformations, `multiMatch`, negation, the operator with its argument, and the words of
-//! a file that it names. Not in it: exclusions (an operator who takes a parameter away from a rule has not written another one),
-//! messages, tags, severities and actions.
+//! In it, for each link: the targets, transformations, `multiMatch`, negation, the operator with its
+//! argument, and the words of a file that it names. Not in it: exclusions (an operator who takes a parameter
+//! away from a rule has not written another one), messages, tags, severities and actions.
 
 use std::fmt::Write;
 
@@ -55,7 +56,8 @@ fn target(target: &Target) -> String {
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
-/// FNV-1a. It tells contents apart that differ by chance or by their authors' work; nobody gains by two that are alike.
+/// FNV-1a. It tells contents apart that differ by chance or by their authors' work; nobody gains by two that
+/// are alike.
 struct Hash(u64);
 
 impl Hash {

@@ -1,4 +1,5 @@
-//! Weighted scoring of the CRS: rules that honest traffic triggers do not decide by their anomaly points alone.
+//! Weighted scoring of the CRS: rules that honest traffic triggers do not decide by their anomaly points
+//! alone.
 //!
 //! ```text
 //! matches of rules, each with its points and its spot ──> weights of the spot's rules, added up
@@ -6,10 +7,11 @@
 //!                                                       ...and the weights are evidence for the semantic detector there
 //! ```
 //!
-//! A *gate* is the rule of the CRS that denies by the inbound anomaly score (949110, 949111). It runs as it is: its match, and all
-//! scores in `TX`, are those of the rules. Only whether it interrupts is asked here. Points count in full that come
-//! from a rule which the table does not know by its contents, from an operator's rule, or from a `setvar` that is no match of a
-//! rule; and an operator who changes the gate's actions (`SecRuleUpdateActionById`) has made it a rule of their own.
+//! A *gate* is the rule of the CRS that denies by the inbound anomaly score (949110, 949111). It runs as it
+//! is: its match, and all scores in `TX`, are those of the rules. Only whether it interrupts is asked here.
+//! Points count in full that come from a rule which the table does not know by its contents, from an
+//! operator's rule, or from a `setvar` that is no match of a rule; and an operator who changes the gate's
+//! actions (`SecRuleUpdateActionById`) has made it a rule of their own.
 
 mod fields;
 mod fingerprint;
@@ -31,8 +33,8 @@ pub use table::{Weight, Weights, WeightsError};
 
 /// The gates of the CRS: at the end of phase 2, and of phase 1 where it blocks early.
 const GATES: [RuleId; 2] = [RuleId(949110), RuleId(949111)];
-/// Names of the score that a gate compares, of those that rules add to (a digit follows), and of the paranoia level up to which
-/// these are added up: of CRS 4, of CRS 3.
+/// Names of the score that a gate compares, of those that rules add to (a digit follows), and of the paranoia
+/// level up to which these are added up: of CRS 4, of CRS 3.
 const SCORES: [(&[u8], &[u8], &[u8]); 2] = [
     (b"blocking_inbound_anomaly_score", b"inbound_anomaly_score_pl", b"blocking_paranoia_level"),
     (b"anomaly_score", b"anomaly_score_pl", b"paranoia_level"),
@@ -45,7 +47,8 @@ pub(crate) struct Weighing {
     /// By rule index.
     rules: Vec<OfRule>,
     gates: Vec<Gate>,
-    /// The semantic detector judges the values, too: where the site made a field for what a rule looks for, it decides alone.
+    /// The semantic detector judges the values, too: where the site made a field for what a rule looks for,
+    /// it decides alone.
     reads_purpose: bool,
 }
 
@@ -79,8 +82,8 @@ enum Threshold {
 /// The rules that matched in one spot.
 #[derive(Clone, Debug, Default)]
 struct InSpot {
-    /// Each rule once, with the most that it weighs in any field of that name: case parts the words of a name, so a field may be one
-    /// for documents (`postCode`) where the same letters are none (`postcode`).
+    /// Each rule once, with the most that it weighs in any field of that name: case parts the words of a
+    /// name, so a field may be one for documents (`postCode`) where the same letters are none (`postcode`).
     rules: Vec<(RuleIndex, f32)>,
     /// Points that the gate compares.
     points: i64,
@@ -177,7 +180,8 @@ impl Weighing {
         Arc::new(Weighing { reads_purpose: true, ..Arc::unwrap_or_clone(self) })
     }
 
-    /// The weight of a match's rule where it matched: zero where the site made the field for what the rule looks for.
+    /// The weight of a match's rule where it matched: zero where the site made the field for what the rule
+    /// looks for.
     fn weight_in(&self, fields: &Fields<'_>, record: &Match) -> f32 {
         let rule = &self.rules[record.rule.0 as usize];
         let weight = rule.weight.at(fields.takes_documents(record));
@@ -233,8 +237,8 @@ impl Weighing {
         votes.filter(|vote| vote.points > 0).collect()
     }
 
-    /// What the gate with this index in the plan makes of the score; `None` for other rules, and where a score is not as the
-    /// CRS has it.
+    /// What the gate with this index in the plan makes of the score; `None` for other rules, and where a
+    /// score is not as the CRS has it.
     pub(crate) fn weigh(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> Option<Weighed> {
         let gate = self.gates.iter().find(|gate| gate.rule == rule)?;
         let score = transaction.tx_slot_number(gate.score)?;

@@ -1,4 +1,5 @@
-//! The place of a match in the message, the same for all variables that show it, and for the semantic detector.
+//! The place of a match in the message, the same for all variables that show it, and for the semantic
+//! detector.
 
 use std::fmt;
 
@@ -34,7 +35,8 @@ enum Kind {
 }
 
 impl Spot {
-    /// The spot of a match of a rule: its variable and the key in it. Nothing if the rule looked at nothing (`SecAction`).
+    /// The spot of a match of a rule: its variable and the key in it. Nothing if the rule looked at nothing
+    /// (`SecAction`).
     pub fn of_match(variable: Option<Variable>, key: &[u8]) -> Spot {
         use Variable as V;
         let (variable, key) = named(variable.unwrap_or(V::RemoteAddr), key);
@@ -62,7 +64,8 @@ impl Spot {
         Spot { kind, name: name.to_ascii_lowercase().into() }
     }
 
-    /// The name, as sent, of the parameter of the query or the body that a rule matched; nothing if it matched another value.
+    /// The name, as sent, of the parameter of the query or the body that a rule matched; nothing if it
+    /// matched another value.
     pub(crate) fn argument(variable: Option<Variable>, key: &[u8]) -> Option<&[u8]> {
         let (variable, key) = named(variable?, key);
         matches!(variable, Variable::Args | Variable::ArgsGet | Variable::ArgsPost).then_some(key)

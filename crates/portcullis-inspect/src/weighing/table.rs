@@ -59,8 +59,8 @@ impl Weights {
         Weights::parse(include_str!("../../weights/crs.tsv"))
     }
 
-    /// Reads a table: rule id, fingerprint in hexadecimal, weight in fields for documents and weight elsewhere, separated by tabs;
-    /// further columns are evidence for people. `#` begins a comment.
+    /// Reads a table: rule id, fingerprint in hexadecimal, weight in fields for documents and weight
+    /// elsewhere, separated by tabs; further columns are evidence for people. `#` begins a comment.
     pub fn parse(text: &str) -> Result<Weights, WeightsError> {
         let mut rules = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -87,7 +87,8 @@ impl Weights {
         Ok(Weights { rules })
     }
 
-    /// The weight of a rule; one that is not in the table, or says something else than it did there, decides alone.
+    /// The weight of a rule; one that is not in the table, or says something else than it did there, decides
+    /// alone.
     pub fn of(&self, id: RuleId, fingerprint: u64) -> Weight {
         self.rules.get(&(id, fingerprint)).copied().unwrap_or(Weight::DECISIVE)
     }

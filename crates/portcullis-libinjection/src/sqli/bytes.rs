@@ -1,7 +1,8 @@
 //! What each byte may begin, end or be part of.
 //!
-//! libinjection asks C's `strchr` whether a byte is in a set, and `strchr` finds the terminating NUL too: so NUL is a
-//! blank, a hexadecimal, binary and money digit, and a letter of a dollar quote's name. It stays so here.
+//! libinjection asks C's `strchr` whether a byte is in a set, and `strchr` finds the terminating NUL too: so
+//! NUL is a blank, a hexadecimal, binary and money digit, and a letter of a dollar quote's name. It stays so
+//! here.
 
 /// What a token that begins with this byte can be.
 #[derive(Clone, Copy, PartialEq, Eq)]

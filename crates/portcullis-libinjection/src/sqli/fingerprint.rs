@@ -38,7 +38,8 @@ impl Fingerprint {
         &self.letters[..len]
     }
 
-    /// Whether the set of attacks has it. That is not the verdict yet: short ones need a closer look at the tokens.
+    /// Whether the set of attacks has it. That is not the verdict yet: short ones need a closer look at the
+    /// tokens.
     pub fn is_suspicious(&self) -> bool {
         let key = key(&self.letters);
         let mut slot = slot_of(key);
@@ -124,7 +125,8 @@ const CODES: [u8; 128] = {
     let mut codes = [0; 128];
     let mut i = 0;
     while i < TokenKind::ALL.len() {
-        // The original folds the letters' case before it looks, and so takes a type for a Transact-SQL statement.
+        // The original folds the letters' case before it looks, and so takes a type for a Transact-SQL
+        // statement.
         let kind = match TokenKind::ALL[i] {
             TokenKind::SqlType => TokenKind::Tsql,
             kind => kind,

@@ -1,9 +1,9 @@
 //! Folds tokens to at most five, so that the many spellings of an attack share a few fingerprints.
 //!
-//! Rules look at two or three neighbouring tokens and take away what does not change a statement's shape: `1 + 1` is a
-//! number, `a.b` a name, `- (` a parenthesis. A window of six tokens slides over the input and mostly starts again from its
-//! left end after a rule applied. Each application takes a token away or changes a kind for good, and the window is small,
-//! so the work is linear in the number of tokens.
+//! Rules look at two or three neighbouring tokens and take away what does not change a statement's shape:
+//! `1 + 1` is a number, `a.b` a name, `- (` a parenthesis. A window of six tokens slides over the input and
+//! mostly starts again from its left end after a rule applied. Each application takes a token away or changes
+//! a kind for good, and the window is small, so the work is linear in the number of tokens.
 
 use super::Context;
 use super::token::{Token, TokenKind, TokenKind::*};
@@ -165,7 +165,8 @@ impl<'a> Folder<'a> {
         )
     }
 
-    /// Takes tokens from the window's end. Those are not always the ones a rule looked at, but so it is in the original.
+    /// Takes tokens from the window's end. Those are not always the ones a rule looked at, but so it is in
+    /// the original.
     fn drop_last(&mut self, count: usize) {
         self.filled -= count;
     }
@@ -226,7 +227,8 @@ impl<'a> Folder<'a> {
                 self.window[left] = b;
                 return self.drop_and_restart(1);
             }
-            // Too many collations to list them, but they have an underscore. (The original's text ends at a NUL.)
+            // Too many collations to list them, but they have an underscore. (The original's text ends at a
+            // NUL.)
             (Collate, Bareword)
                 if b.value.split(|&byte| byte == 0).next().is_some_and(|text| text.contains(&b'_')) =>
             {

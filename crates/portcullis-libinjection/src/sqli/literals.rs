@@ -8,8 +8,8 @@ use super::words;
 
 /// Strings.
 impl<'a> Tokenizer<'a> {
-    /// A string whose content begins at `start`. A delimiter after an odd number of backslashes, or a doubled one, belongs
-    /// to the content.
+    /// A string whose content begins at `start`. A delimiter after an odd number of backslashes, or a doubled
+    /// one, belongs to the content.
     pub(super) fn quoted(&mut self, start: usize, delimiter: u8, open: Option<u8>) -> Token<'a> {
         let content = &self.input[start..];
         let mut from = 0;
@@ -28,7 +28,8 @@ impl<'a> Tokenizer<'a> {
         self.string(start, end, 1, open, end.map(|_| delimiter))
     }
 
-    /// A string token of the input from `start` on: up to the offset `end` in it and the closing bytes, or all of it.
+    /// A string token of the input from `start` on: up to the offset `end` in it and the closing bytes, or
+    /// all of it.
     fn string(
         &mut self,
         start: usize,
@@ -132,7 +133,8 @@ impl<'a> Tokenizer<'a> {
 
 /// Names.
 impl<'a> Tokenizer<'a> {
-    /// A word, which may hold dots and back-ticks; it is cut before one of them where a known word ends there.
+    /// A word, which may hold dots and back-ticks; it is cut before one of them where a known word ends
+    /// there.
     pub(super) fn word(&mut self) -> Token<'a> {
         let rest = self.rest();
         let mut roles = 0;

@@ -1,9 +1,9 @@
 //! The SQL injection detector.
 //!
-//! An input is read as if it stood in a statement in up to five [`Context`]s: as it is, after `'`, after `"`, each by
-//! standard or by MySQL rules where that makes a difference. In each, the [`Tokenizer`] cuts it into tokens, [`fold`]
-//! leaves at most five, and their kinds are the [`Fingerprint`]. It is an attack if the fingerprint is one of a list and
-//! the tokens of a short one do not look harmless.
+//! An input is read as if it stood in a statement in up to five [`Context`]s: as it is, after `'`, after `"`,
+//! each by standard or by MySQL rules where that makes a difference. In each, the [`Tokenizer`] cuts it into
+//! tokens, [`fold`] leaves at most five, and their kinds are the [`Fingerprint`]. It is an attack if the
+//! fingerprint is one of a list and the tokens of a short one do not look harmless.
 
 mod bytes;
 mod fingerprint;

@@ -101,12 +101,13 @@ pub struct Token<'a> {
     pub open: Option<u8>,
     /// What closed it; `None` where the input ended first.
     pub close: Option<u8>,
-    /// The first [`VALUE_BYTES_MAX`] bytes of the token, without quotes and `@`. A phrase folded from several words has
-    /// the phrase's upper-case spelling here instead.
+    /// The first [`VALUE_BYTES_MAX`] bytes of the token, without quotes and `@`. A phrase folded from several
+    /// words has the phrase's upper-case spelling here instead.
     pub value: &'a [u8],
 }
 
-/// The most bytes of a token that count; longer ones are cut, as libinjection does, so no decision depends on the rest.
+/// The most bytes of a token that count; longer ones are cut, as libinjection does, so no decision depends on
+/// the rest.
 pub const VALUE_BYTES_MAX: usize = 31;
 
 impl<'a> Token<'a> {

@@ -7,8 +7,8 @@ use super::{Context, Dialect};
 
 /// An iterator over the tokens of an input in one context.
 ///
-/// The tokens are found in order and do not overlap; every call moves on by at least a byte, and no byte is read more
-/// than a constant number of times, so reading all tokens is linear in the input.
+/// The tokens are found in order and do not overlap; every call moves on by at least a byte, and no byte is
+/// read more than a constant number of times, so reading all tokens is linear in the input.
 #[derive(Clone, Debug)]
 pub struct Tokenizer<'a> {
     pub(super) input: &'a [u8],
@@ -134,7 +134,8 @@ impl<'a> Tokenizer<'a> {
             return self.take(TokenKind::Operator, 1);
         }
         let end = find_pair(&rest[2..], *b"*/").map(|at| at + 2);
-        // PostgreSQL nests comments, others do not, and MySQL runs what stands in `/*! */`: no telling what is meant.
+        // PostgreSQL nests comments, others do not, and MySQL runs what stands in `/*! */`: no telling what
+        // is meant.
         let nested = end.is_some_and(|end| find_pair(&rest[2..=end], *b"/*").is_some());
         let kind = if nested || rest.get(2) == Some(&b'!') { TokenKind::Evil } else { TokenKind::Comment };
         self.take(kind, end.map_or(rest.len(), |end| end + 2))

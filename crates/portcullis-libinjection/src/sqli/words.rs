@@ -1,7 +1,7 @@
 //! Looks words and phrases up, in any case of ASCII letters.
 //!
-//! A hash table made at compile time: the hash reads only the first and last eight bytes and the length, so it costs the
-//! same for any word; what it finds is compared in full.
+//! A hash table made at compile time: the hash reads only the first and last eight bytes and the length, so
+//! it costs the same for any word; what it finds is compared in full.
 
 use super::token::{TokenKind, VALUE_BYTES_MAX};
 use super::words_data::WORDS;
@@ -86,7 +86,8 @@ const fn hash(word: &[u8]) -> u64 {
         len @ 4.. => (four(word, 0), four(word, len - 4)),
         len => (word[0] as u64, (word[len - 1] as u64) << 8 | word[1] as u64),
     };
-    // Clearing bit 5 folds the case of letters; that it folds a few other bytes too only makes equal hashes likelier.
+    // Clearing bit 5 folds the case of letters; that it folds a few other bytes too only makes equal hashes
+    // likelier.
     const FOLD: u64 = 0xdfdf_dfdf_dfdf_dfdf;
     let mixed = (head & FOLD).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (tail & FOLD).wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(32)

@@ -1,7 +1,8 @@
 //! The words of SQL dialects and what each is to the tokenizer, sorted.
 //!
-//! These are facts taken from libinjection, commit 85e252a (after 3.9.2), file `src/libinjection_sqli_data.h`, without the
-//! fingerprints that share its table there: see `LICENSE-libinjection` for the notice.
+//! These are facts taken from libinjection, commit 85e252a (after 3.9.2), file
+//! `src/libinjection_sqli_data.h`, without the fingerprints that share its table there: see
+//! `LICENSE-libinjection` for the notice.
 
 use super::token::TokenKind::{self, *};
 

@@ -1,8 +1,8 @@
 //! Cuts an input into the tokens of HTML, as forgiving browsers do.
 //!
-//! The states are those of the HTML standard's tokenizer, fewer and with the habits of old browsers: NUL is a blank, back-ticks
-//! quote values, `<% %>` is a comment. Each state reads forward only; comment ends are searched from where the last
-//! candidate was, so reading all tokens is linear in the input.
+//! The states are those of the HTML standard's tokenizer, fewer and with the habits of old browsers: NUL is a
+//! blank, back-ticks quote values, `<% %>` is a comment. Each state reads forward only; comment ends are
+//! searched from where the last candidate was, so reading all tokens is linear in the input.
 
 use memchr::memchr;
 
@@ -321,7 +321,8 @@ impl<'a> HtmlTokenizer<'a> {
         self.input.get(self.at).copied()
     }
 
-    /// Skips blanks. As in the original on machines where C's characters are signed, 0xff is the end of the input.
+    /// Skips blanks. As in the original on machines where C's characters are signed, 0xff is the end of the
+    /// input.
     fn next_visible(&mut self) -> Option<u8> {
         let rest = self.rest();
         self.at += rest.iter().position(|&byte| !is_blank(byte)).unwrap_or(rest.len());

@@ -1,7 +1,8 @@
 //! The XSS detector.
 //!
-//! An input is read as HTML in up to five [`HtmlContext`]s: as text, in a tag, and inside each kind of quoted value. It is an
-//! attack if the [`HtmlTokenizer`] finds a tag, attribute, URL or comment that can make a browser run a script.
+//! An input is read as HTML in up to five [`HtmlContext`]s: as text, in a tag, and inside each kind of quoted
+//! value. It is an attack if the [`HtmlTokenizer`] finds a tag, attribute, URL or comment that can make a
+//! browser run a script.
 
 mod html;
 mod names;

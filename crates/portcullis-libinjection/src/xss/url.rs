@@ -10,7 +10,8 @@ pub(super) fn is_script_url(url: &[u8]) -> bool {
 /// `JAVA` also begins `JAVASCRIPT`.
 const SCHEMES: [&str; 4] = ["DATA", "VIEW-SOURCE", "JAVA", "VBSCRIPT"];
 
-/// Compares decoded characters, in any case, without blanks before them and without NULs and line feeds among them.
+/// Compares decoded characters, in any case, without blanks before them and without NULs and line feeds among
+/// them.
 fn begins_with(url: &[u8], scheme: &str) -> bool {
     let mut expected = scheme.bytes();
     let mut next = expected.next();

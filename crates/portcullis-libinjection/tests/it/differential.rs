@@ -1,11 +1,13 @@
 //! The same answers as libinjection: over the corpora, and over random rows of SQL and HTML pieces.
 //!
-//! Two oracles. The digests below were made once from the answers of libinjection itself, built from C at commit 85e252a, on
-//! x86-64, with a NUL after each input; they stand for every verdict and fingerprint. The crate `libinjectionrs` answers
-//! beside us in each run; where it differs from us, it differs from the original too, and how often is written down, so that
-//! a new difference is noticed either way. The kinds of them are in `libinjectionrs_differs_here`.
+//! Two oracles. The digests below were made once from the answers of libinjection itself, built from C at
+//! commit 85e252a, on x86-64, with a NUL after each input; they stand for every verdict and fingerprint. The
+//! crate `libinjectionrs` answers beside us in each run; where it differs from us, it differs from the
+//! original too, and how often is written down, so that a new difference is noticed either way. The kinds of
+//! them are in `libinjectionrs_differs_here`.
 //!
-//! When a corpus file changes its row must be made anew, from C: a failure prints the row that our own answers would give.
+//! When a corpus file changes its row must be made anew, from C: a failure prints the row that our own
+//! answers would give.
 
 use crate::support;
 use crate::support::{Answers, HTML_PIECES, Random, SQL_PIECES};

@@ -77,8 +77,8 @@ fn offset(input: &[u8], part: &[u8]) -> usize {
     part.as_ptr() as usize - input.as_ptr() as usize
 }
 
-/// Pieces in long rows after openings that are never closed: nothing may take more than linear time. A quadratic search
-/// would need minutes here.
+/// Pieces in long rows after openings that are never closed: nothing may take more than linear time. A
+/// quadratic search would need minutes here.
 #[test]
 fn hostile_inputs_are_quick() {
     const BYTES: usize = 1 << 18;

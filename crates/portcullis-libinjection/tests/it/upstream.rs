@@ -1,4 +1,5 @@
-//! libinjection's own tests: an input and the tokens, the folded tokens, the fingerprint or the HTML tokens expected.
+//! libinjection's own tests: an input and the tokens, the folded tokens, the fingerprint or the HTML tokens
+//! expected.
 
 use crate::support;
 use portcullis_libinjection::sqli::{self, Context, Token, TokenKind, Tokenizer, fold};

@@ -6,7 +6,8 @@
 //! lists:     count, then each: words, gates
 //! ```
 //!
-//! Numbers are 32 bits, little endian; texts have their length in front. No count is believed before as many bytes are there.
+//! Numbers are 32 bits, little endian; texts have their length in front. No count is believed before as many
+//! bytes are there.
 
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 //!   └────> superset ──> automaton: "no match anywhere" without the machine
 //! ```
 //!
-//! A machine that tries and takes back needs time without bound in the worst case, so each search has a [`Budget`]. When it
-//! is spent, the search ends with [`Exhausted`], which is neither a match nor none; the caller says so where operators look.
-//! Values that no form of the pattern can match never get to the machine: the automaton of a superset of the pattern refuses
-//! them in linear time.
+//! A machine that tries and takes back needs time without bound in the worst case, so each search has a
+//! [`Budget`]. When it is spent, the search ends with [`Exhausted`], which is neither a match nor none; the
+//! caller says so where operators look. Values that no form of the pattern can match never get to the
+//! machine: the automaton of a superset of the pattern refuses them in linear time.
 
 mod machine;
 mod program;
@@ -87,7 +87,8 @@ impl Backtracker {
         self.program.memory_bytes() + self.superset.as_ref().map_or(0, meta::Regex::memory_usage)
     }
 
-    /// Searches from `from` on. True, and `out` filled, at the leftmost match; false and `out` cleared without one.
+    /// Searches from `from` on. True, and `out` filled, at the leftmost match; false and `out` cleared
+    /// without one.
     pub(super) fn search(
         &self,
         hay: &[u8],

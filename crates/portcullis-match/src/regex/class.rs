@@ -31,8 +31,8 @@ pub(super) fn both_cases(letter: u8) -> ClassBytes {
     ranges(&[(upper, upper), (lower, lower)])
 }
 
-/// The class of `\d`, `\D` and so on, as PCRE has them in the C locale and without UTF mode. `\s` has the vertical
-/// tab, as since PCRE 8.34.
+/// The class of `\d`, `\D` and so on, as PCRE has them in the C locale and without UTF mode. `\s` has the
+/// vertical tab, as since PCRE 8.34.
 pub(super) fn of_escape(letter: u8) -> Option<ClassBytes> {
     let class = match letter.to_ascii_lowercase() {
         b'd' => ranges(&[(b'0', b'9')]),
@@ -56,8 +56,8 @@ pub(super) struct Options {
 
 /// Reads `[...]`; the cursor is behind the opening bracket, which was at `start`.
 ///
-/// `[`, `&&`, `--` and `~~` are plain bytes here; a `]` that comes first is literal; a hyphen is literal at either
-/// end and next to a class such as `\w`.
+/// `[`, `&&`, `--` and `~~` are plain bytes here; a `]` that comes first is literal; a hyphen is literal at
+/// either end and next to a class such as `\w`.
 pub(super) fn bracketed(
     cursor: &mut Cursor<'_>,
     start: usize,

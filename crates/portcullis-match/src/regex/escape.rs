@@ -31,8 +31,8 @@ pub(super) enum Escape {
     QuoteEnd,
 }
 
-/// Reads an escape; the cursor is behind the backslash, which was at `start`. `groups` counts the capture groups
-/// opened so far: it decides whether `\12` is a back reference or an octal byte, as in PCRE.
+/// Reads an escape; the cursor is behind the backslash, which was at `start`. `groups` counts the capture
+/// groups opened so far: it decides whether `\12` is a back reference or an octal byte, as in PCRE.
 pub(super) fn outside_class(
     cursor: &mut Cursor<'_>,
     start: usize,

@@ -1,7 +1,8 @@
 //! An automaton that is built when it is first asked.
 //!
-//! Building is most of what loading rules costs, and many rules never see a value that passes their [`Gate`](crate::Gate).
-//! Whatever could be wrong with a pattern is found before, while there is somebody to tell.
+//! Building is most of what loading rules costs, and many rules never see a value that passes their
+//! [`Gate`](crate::Gate). Whatever could be wrong with a pattern is found before, while there is somebody to
+//! tell.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 

@@ -18,8 +18,8 @@ pub(super) fn lower(parsed: &Parsed) -> Result<Hir, RegexError> {
     }
 }
 
-/// As [`lower`], after what is only written as if it needed backtracking has been written otherwise; `None` if that is not
-/// all of it.
+/// As [`lower`], after what is only written as if it needed backtracking has been written otherwise; `None`
+/// if that is not all of it.
 pub(super) fn lower_exactly(parsed: &Parsed) -> Option<Hir> {
     if parsed.backtracks.is_none() {
         return node(&parsed.node).ok().map(|(hir, _)| hir);
@@ -44,8 +44,9 @@ fn is_regular(node: &Node) -> bool {
     }
 }
 
-/// Replaces possessive repetitions of single bytes by greedy ones where both match the same: what follows begins with none of
-/// the bytes that the repetition takes, so giving some back never helps; or nothing follows that could want them.
+/// Replaces possessive repetitions of single bytes by greedy ones where both match the same: what follows
+/// begins with none of the bytes that the repetition takes, so giving some back never helps; or nothing
+/// follows that could want them.
 fn simplify_possessive(tree: &mut Node, is_last: bool) {
     match tree {
         Node::Repeat { node, greed, .. } => {
@@ -90,8 +91,8 @@ fn begins_without(node: &Node, taken: &ClassBytes) -> bool {
 
 /// The form, and where a `\Z` stands that ends it.
 ///
-/// `\Z` is rendered as "the end, or one newline and the end", which consumes what PCRE only looks at: the same verdict as long
-/// as nothing behind it wants that newline.
+/// `\Z` is rendered as "the end, or one newline and the end", which consumes what PCRE only looks at: the
+/// same verdict as long as nothing behind it wants that newline.
 fn node(tree: &Node) -> Result<(Hir, Option<usize>), RegexError> {
     let plain = |hir| Ok((hir, None));
     match tree {

@@ -1,7 +1,8 @@
 //! Reads a PCRE pattern into a tree.
 //!
-//! One pass, with an explicit stack of open groups: no recursion. The first construct that needs backtracking is noted with
-//! its place; what no engine here can do is refused where it stands, so that a rule author learns about it at load time.
+//! One pass, with an explicit stack of open groups: no recursion. The first construct that needs backtracking
+//! is noted with its place; what no engine here can do is refused where it stands, so that a rule author
+//! learns about it at load time.
 
 use super::cursor::{Cursor, error, number, unsupported};
 use super::escape::{self, Escape, looks_like_count, looks_like_count_tail};
@@ -63,7 +64,8 @@ struct Modifiers {
 enum Group {
     Plain,
     Capture(u32),
-    /// `(?|a(b)|c(d))`: every alternative numbers its groups from `first` on; `highest` is the most any reached.
+    /// `(?|a(b)|c(d))`: every alternative numbers its groups from `first` on; `highest` is the most any
+    /// reached.
     BranchReset {
         first: u32,
         highest: u32,
@@ -228,7 +230,8 @@ impl Parser<'_> {
         self.back_reference(start, NAMED + self.references.len() as u32 - 1)
     }
 
-    /// `\Q...\E`; a quantifier behind it belongs to the last byte. Without `\E` it lasts to the pattern's end.
+    /// `\Q...\E`; a quantifier behind it belongs to the last byte. Without `\E` it lasts to the pattern's
+    /// end.
     fn quoted(&mut self) -> Result<(), RegexError> {
         let mut any = false;
         while !self.cursor.eat(b"\\E") {

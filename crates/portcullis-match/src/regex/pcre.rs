@@ -11,7 +11,8 @@ use crate::{Facts, Gate, Gates};
 
 use super::{Captures, Regex, RegexError, RegexFlags, SMALL_NFA_BYTES_MAX, linear, parser};
 
-/// A pattern on the engine that it needs: automata where they can run it, or else a backtracking machine under a [`Budget`].
+/// A pattern on the engine that it needs: automata where they can run it, or else a backtracking machine
+/// under a [`Budget`].
 ///
 /// ```
 /// use portcullis_match::{Budget, Pcre, RegexFlags};
@@ -65,7 +66,8 @@ impl Pcre {
         let engine = match linear::lower_exactly(&parsed) {
             Some(hir) => match Lazy::new(pattern, hir) {
                 Ok(lazy) => Engine::Linear(lazy),
-                // Counted repetitions inside counted repetitions: the program of the other machine may be small.
+                // Counted repetitions inside counted repetitions: the program of the other machine may be
+                // small.
                 Err(too_large) => match Backtracker::new(&parsed) {
                     Ok(machine) => Engine::Backtracking(Box::new(machine)),
                     Err(_) => return Err(too_large),
@@ -76,7 +78,8 @@ impl Pcre {
         Ok(Pcre::with_engine(engine, pattern, flags, GatesCell::default()))
     }
 
-    /// As [`Pcre::new`], for patterns that are made while a request waits: with a smaller limit of what they compile to.
+    /// As [`Pcre::new`], for patterns that are made while a request waits: with a smaller limit of what they
+    /// compile to.
     pub fn small(pattern: &[u8], flags: RegexFlags) -> Result<Pcre, RegexError> {
         let parsed = parser::parse(pattern, flags)?;
         let engine = match linear::lower_exactly(&parsed) {
@@ -91,8 +94,8 @@ impl Pcre {
         Pcre { engine, pattern: pattern.into(), flags, gates, shape, after_start: OnceLock::new() }
     }
 
-    /// A pattern of which [`Pcre::facts`] were kept, without reading it. They must be those of this pattern and these flags,
-    /// derived by the code of the same [`FACTS_VERSION`](crate::FACTS_VERSION).
+    /// A pattern of which [`Pcre::facts`] were kept, without reading it. They must be those of this pattern
+    /// and these flags, derived by the code of the same [`FACTS_VERSION`](crate::FACTS_VERSION).
     pub fn with_facts(pattern: &[u8], flags: RegexFlags, facts: Facts) -> Pcre {
         let engine = Engine::Linear(Lazy::known(usize::from(facts.group_count)));
         Pcre::with_engine(engine, pattern, flags, GatesCell::new(facts.gates))
@@ -129,8 +132,8 @@ impl Pcre {
         })
     }
 
-    /// What a text of these bytes must have before a match can begin behind its first byte; `None` if that cannot be, or is not known.
-    /// Worked out anew each time.
+    /// What a text of these bytes must have before a match can begin behind its first byte; `None` if that
+    /// cannot be, or is not known. Worked out anew each time.
     pub fn gate_behind_start(&self, alphabet: &ByteSet) -> Option<Gate> {
         let Engine::Linear(lazy) = &self.engine else { return None };
         lazy.with_hir(&self.pattern, self.flags, |hir| Gate::of_hir_behind_start(hir, alphabet)).flatten()
@@ -165,8 +168,8 @@ impl Pcre {
         }
     }
 
-    /// Finds the leftmost match that begins at `from` or behind it, and writes where it and its groups are; all of `out` is
-    /// overwritten. What stands before `from` still counts for `^`, `\b` and lookbehinds.
+    /// Finds the leftmost match that begins at `from` or behind it, and writes where it and its groups are;
+    /// all of `out` is overwritten. What stands before `from` still counts for `^`, `\b` and lookbehinds.
     pub fn search(
         &self,
         hay: &[u8],

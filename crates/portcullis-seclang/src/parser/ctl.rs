@@ -10,7 +10,8 @@ use crate::settings::{AuditEngine, BodyProcessor, RuleEngine, XmlArgs};
 use crate::standing::{self, Standing};
 use crate::suggest;
 
-/// What the argument of one `ctl` says: more than one entry if it takes several targets away. Empty if it is wrong.
+/// What the argument of one `ctl` says: more than one entry if it takes several targets away. Empty if it is
+/// wrong.
 pub(super) fn read(view: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
     let Some((name, value)) = view.split_once(b'=') else {
         sink.error_hint(view.span(), "ctl takes OPTION=VALUE", "for example ctl:ruleEngine=Off");

@@ -53,8 +53,8 @@ const WEB_SERVER: &[&str] = &[
     "UnsetEnv",
 ];
 
-/// Reads the directive on `line`, which is not blank, and says what the loader has to do. `ends`: what follows in the file
-/// cannot be the rest of it.
+/// Reads the directive on `line`, which is not blank, and says what the loader has to do. `ends`: what
+/// follows in the file cannot be the rest of it.
 pub(super) fn read(line: View<'_>, ends: bool, document: &mut Document, sink: &mut Sink) -> Next {
     let span = line.span();
     if line.bytes.len() > limits::DIRECTIVE_BYTES_MAX {

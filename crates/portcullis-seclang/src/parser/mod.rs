@@ -1,7 +1,7 @@
 //! Text to tree.
 //!
-//! One pass over all files. A mistake makes a diagnostic and the reading goes on with the next action, target or directive,
-//! so that one run shows all of them. A directive with a mistake in it is left out of the tree.
+//! One pass over all files. A mistake makes a diagnostic and the reading goes on with the next action, target
+//! or directive, so that one run shows all of them. A directive with a mistake in it is left out of the tree.
 
 mod action;
 mod action_list;
@@ -123,7 +123,8 @@ impl Sink {
         self.push(Diagnostic::warning(span, message).with_hint(hint));
     }
 
-    /// Reads what ModSecurity 2.9.7 loads though it cannot work: mistakes in it are warnings that end in `so`.
+    /// Reads what ModSecurity 2.9.7 loads though it cannot work: mistakes in it are warnings that end in
+    /// `so`.
     pub(crate) fn leniently<T>(&mut self, so: &str, read: impl FnOnce(&mut Sink) -> T) -> T {
         let before = self.diagnostics.len();
         let out = read(self);

@@ -127,8 +127,8 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Index of the slash that closes the one at index 0: the first one, not escaped, that the target ends after. So the regex
-/// may hold `|`, `,`, blanks and slashes.
+/// Index of the slash that closes the one at index 0: the first one, not escaped, that the target ends after.
+/// So the regex may hold `|`, `,`, blanks and slashes.
 fn closing_slash(bytes: &[u8]) -> Option<usize> {
     let mut i = 1;
     while i < bytes.len() {

@@ -1,7 +1,7 @@
 //! Tree to text.
 //!
-//! What is printed reads back as the same tree: one directive a line, quoted so that Apache, ModSecurity and this crate cut
-//! it in the same places. Comments, line breaks and `Include`s of the original are not kept.
+//! What is printed reads back as the same tree: one directive a line, quoted so that Apache, ModSecurity and
+//! this crate cut it in the same places. Comments, line breaks and `Include`s of the original are not kept.
 
 pub(crate) mod action;
 pub(crate) mod setting;
@@ -12,8 +12,8 @@ use crate::ast::{
 use crate::lexer::is_blank;
 use crate::operators::OperatorName;
 
-/// The text of a document. Every tree that [`crate::parse`] made reads back as itself; a tree made otherwise may hold what
-/// no text can say, such as a line break inside a message, which reads back as a blank.
+/// The text of a document. Every tree that [`crate::parse`] made reads back as itself; a tree made otherwise
+/// may hold what no text can say, such as a line break inside a message, which reads back as a blank.
 pub fn print(document: &Document) -> Vec<u8> {
     let mut out = Vec::new();
     for directive in &document.directives {

@@ -284,7 +284,8 @@ impl Program {
                 let Node::LookAround { behind, negated, node, offset } = look.as_ref() else {
                     return error(0, "a condition must be a lookahead or lookbehind");
                 };
-                // `(?:(?=x)yes|(?!x)no)`: an assertion takes the same time twice, and is decided the same both times.
+                // `(?:(?=x)yes|(?!x)no)`: an assertion takes the same time twice, and is decided the same
+                // both times.
                 let with = |negated: bool| Node::LookAround {
                     behind: *behind,
                     negated,
