@@ -57,11 +57,6 @@ impl Exchange<'_> {
         pause::rest(self.connection, self.generation, &mut self.transaction).await;
     }
 
-    /// The request is over: its account is closed and told of.
-    pub(crate) async fn finish(&mut self) {
-        self.transaction.finish(self.connection, self.generation, self.head, self.route).await;
-    }
-
     /// A control refuses the request. `reusable`: nothing of it is left to read.
     pub(crate) fn denied(&self, denial: Denial, reusable: bool) -> Answer {
         let reason = self.transaction.noted.as_ref().map_or("", |noted| &noted.reason).to_string();

@@ -28,7 +28,7 @@ use crate::route::{Changed, Route, Target};
 use crate::site::Routed;
 use crate::template::{self, Source};
 use crate::transaction::Transaction;
-use crate::{agents, client, https, response, rewrite};
+use crate::{agents, client, https, report, response, rewrite};
 
 /// Handles one request to its end. `refused` is why, and with which status, it is not acceptable HTTP.
 pub(crate) async fn run(
@@ -43,7 +43,7 @@ pub(crate) async fn run(
         Ok(next) => next,
         Err(answer) => answer::send(&mut exchange, answer).await,
     };
-    exchange.finish().await;
+    report::close(&mut exchange).await;
     next
 }
 

@@ -95,6 +95,7 @@ mod network;
 mod overload;
 mod pause;
 mod pump;
+mod report;
 mod request_body;
 mod request_id;
 mod response;

@@ -4,32 +4,26 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use portcullis_access::{Code, Key, Whereabouts};
+use portcullis_access::{Key, Whereabouts};
 use portcullis_config::OpenOrClosed;
-use portcullis_event::{
-    AccessRecord, Action, AgentWord, Client, Coverage, EngineMode, Event, Exception, ExceptionCause,
-    ExceptionPolicy, NotInspected, Timestamp, UpstreamError, limits, text,
-};
+use portcullis_event::{Action, AgentWord, Exception, ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::message::{Refusal, RequestHead, Version};
-use portcullis_inspect::{BodyPlan, Connection as Inspected, Inspector, Outcome, Rejection, Report, Step};
-use portcullis_metrics::Protocol;
+use portcullis_inspect::{BodyPlan, Connection as Inspected, Inspector, Rejection, Step};
 
-use crate::access::{Deed, Entry, Noted, Visitor, is_echo};
+use crate::access::{Entry, Noted, Visitor};
 use crate::access_log::AccessLog;
 use crate::agents;
 use crate::beside::{Asker, LARGE_BYTES_MIN};
 use crate::budget::{Full, Held};
-use crate::client;
 use crate::compress::{Compression, Recoded};
 use crate::connection::{Began, Connection};
 use crate::generation::Generation;
 use crate::guard::{Guarded, Health};
 use crate::https::{self, Https};
-use crate::lookups;
 use crate::route::{Changed, Route};
 use crate::state::Shared;
 use crate::tls::ClientCertificate;
-use crate::trace::{Told, Traced};
+use crate::trace::Traced;
 use crate::upstream::Group;
 
 /// Inspection that is on a network's account before the request has its answer.
@@ -87,7 +81,7 @@ pub(crate) struct Transaction {
     pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
     /// The account of the client's network, and how much of the inspection is on it.
-    account: Key,
+    pub(crate) account: Key,
     charged_time: Duration,
     place: Whereabouts,
     /// That which the client was known by, if it has one.
@@ -95,14 +89,14 @@ pub(crate) struct Transaction {
     /// What would have refused the client, or has.
     pub(crate) noted: Option<Noted>,
     /// Whether the request is inspected.
-    entry: Entry,
+    pub(crate) entry: Entry,
     /// Where its line goes.
-    access_log: Option<AccessLog>,
+    pub(crate) access_log: Option<AccessLog>,
     /// The endpoint that was asked last.
     endpoint: Option<(Arc<Group>, usize)>,
-    rejection: Option<Rejection>,
-    exceptions: Vec<Exception>,
-    began: Began,
+    pub(crate) rejection: Option<Rejection>,
+    pub(crate) exceptions: Vec<Exception>,
+    pub(crate) began: Began,
 }
 
 impl Transaction {
@@ -269,7 +263,7 @@ impl Transaction {
         }
     }
 
-    fn uncharged_time(&self) -> Duration {
+    pub(crate) fn uncharged_time(&self) -> Duration {
         self.inspection.spent().saturating_sub(self.charged_time)
     }
 
@@ -330,7 +324,7 @@ impl Transaction {
     }
 
     /// The name of the endpoint that was asked last.
-    fn endpoint(&self) -> Option<&str> {
+    pub(crate) fn endpoint(&self) -> Option<&str> {
         let (group, endpoint) = self.endpoint.as_ref()?;
         group.endpoints.members().get(*endpoint).map(|member| member.name.as_str())
     }
@@ -350,287 +344,9 @@ impl Transaction {
         self.entry == Entry::Bypassed
     }
 
-    /// Closes the account: phase 5, metrics, and the event if there is something to tell.
-    pub(crate) async fn finish(
-        &mut self,
-        connection: &Connection,
-        generation: &Generation,
-        head: &RequestHead,
-        route: Option<&Route>,
-    ) {
-        let shared = &connection.worker.shared;
-        let now = Instant::now();
-        shared.overload.charge_request(self.account, self.uncharged_time(), shared.clock(now));
-        let duration = now.saturating_duration_since(self.began.instant);
-        let step = self.inspection.logging(now, duration);
-        // The answer is on its way: nothing can be refused any more.
-        self.lookup_failure = OpenOrClosed::Open;
-        lookups::settle(&connection.worker, generation, self, step).await;
-        if self.inspection.health() == Health::Broken {
-            let open = route.is_some_and(|route| route.failure.engine_error == OpenOrClosed::Open);
-            let policy = if open { ExceptionPolicy::Open } else { ExceptionPolicy::Closed };
-            self.exception(ExceptionCause::EngineError, policy);
-        }
-        // In the response, or where a rule had refused the request by then.
-        let is_told = self.exceptions.iter().any(|known| known.cause == ExceptionCause::BudgetSpent);
-        if !is_told && self.inspection.is_pattern_exhausted() {
-            let policy = match self.action {
-                Action::Pass | Action::Detect => ExceptionPolicy::Open,
-                _ => ExceptionPolicy::Closed,
-            };
-            self.exception(ExceptionCause::BudgetSpent, policy);
-        }
-        let outcome = Outcome {
-            status: self.status,
-            request_body_bytes: self.request_body_bytes,
-            response_body_bytes: self.passed_body_bytes,
-            own_body_bytes: self.own_body_bytes,
-            own_headers: self.own_headers.take(),
-            upgraded_bytes: self.upgraded_bytes,
-            duration,
-            upstream_error: self.upstream_error,
-            rejection: self.rejection.clone(),
-            agents: std::mem::take(&mut self.agent_words),
-            exceptions: std::mem::take(&mut self.exceptions),
-            no_event: shared.services.on_event.is_none(),
-        };
-        let phases = self.inspection.take_phases();
-        let (mut action, mut event, coverage) = match self.inspection.finish(&outcome) {
-            Some(report) => {
-                let Report { action, event, matched_rules, coverage, kept_files, scratch, .. } = report;
-                for file in kept_files {
-                    (shared.services.on_file)(file);
-                }
-                connection.worker.keep_scratch(scratch);
-                let counters = &shared.services.metrics;
-                counters.patterns_exhausted.add(report.patterns_exhausted);
-                counters.patterns_unusable.add(report.patterns_unusable);
-                counters.scores_withheld.add(report.score_withheld.into());
-                for ambiguity in report.ambiguities.iter() {
-                    counters.ambiguous_bodies.inc(ambiguity as usize);
-                }
-                for (class, outcome) in report.findings {
-                    if let Some(of_class) = counters.semantic_findings.get(class as usize) {
-                        of_class.inc(outcome as usize);
-                    }
-                }
-                for rule in matched_rules {
-                    generation.rule_matches.inc(rule.0);
-                }
-                (action, event, coverage)
-            }
-            None => self.uninspected(connection, generation, head, route, &outcome),
-        };
-        let control = self.noted.as_ref().map(|noted| noted.control.clone());
-        if let Some(jail) = route.and_then(|route| route.access.as_ref()?.jail.as_ref()) {
-            let deed = Deed {
-                action,
-                is_verdict: self.action != Action::Pass && self.is_verdict(),
-                control: control.as_ref().map(|control| control.by),
-                anomaly: event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
-            };
-            if !event.as_ref().is_some_and(|event| is_echo(event, head)) {
-                jail.judge(self.client.ip(), &deed, shared.clock(now));
-            }
-        }
-        if let Some(noted) = self.noted.take() {
-            if action == Action::Pass {
-                action = Action::Detect;
-            }
-            if !outcome.no_event && (noted.tell || event.is_some()) {
-                let make =
-                    || self.describe(connection, generation, head, route, &outcome, (action, &coverage));
-                let event = event.get_or_insert_with(make);
-                event.verdict.action = action;
-                event.verdict.control = Some(noted.control);
-                if event.verdict.reason.is_empty() {
-                    event.verdict.reason = noted.reason;
-                }
-            }
-        }
-        let protocol = match head.version() {
-            Version::Http3 => Protocol::Http3,
-            Version::Http2 => Protocol::Http2,
-            Version::Http11 => Protocol::Http11,
-            _ => Protocol::Http10,
-        };
-        shared.services.metrics.protocols.inc(protocol as usize);
-        let metrics = route.map_or(&shared.unrouted, |route| &route.metrics);
-        metrics.requests.inc(self.status.unwrap_or(0), action as usize);
-        metrics.request_duration.observe(duration);
-        if self.entry == Entry::Inspected && route.is_some_and(|route| route.inspector.is_some()) {
-            metrics.inspection_duration.observe(self.inspection.spent());
-        }
-        for Exception { cause, policy, .. } in &outcome.exceptions {
-            shared.exceptions[*cause as usize].inc(*policy as usize);
-        }
-        let counters = &shared.services.metrics;
-        counters.bytes_inspected.add(coverage.bytes_inspected);
-        for (reason, bytes) in coverage.bytes_not_inspected.iter() {
-            counters.bytes_not_inspected.add(reason as usize, bytes);
-            counters.exchanges_not_inspected.inc(reason as usize);
-        }
-        if let Some(refusal) = self.refusal {
-            counters.refused_requests.inc(refusal as usize);
-        }
-        counters.request_trailers.add(self.trailers_dropped.into());
-        if self.client_aborted {
-            counters.client_aborts.inc();
-        }
-        if let Some(error) = self.upstream_error {
-            counters.upstream_errors.inc(error as usize);
-        }
-        let trace_id = self.trace.as_ref().map(|trace| trace.id());
-        if let Some(trace) = self.trace.take() {
-            trace.finish(Told {
-                head,
-                route,
-                request_id: &self.request_id,
-                client: self.client.ip(),
-                tls: connection.tls,
-                status: self.status,
-                action,
-                phases,
-                duration,
-            });
-        }
-        if let Some(log) = self.access_log {
-            let names = route.map_or(&shared.unrouted_names, |route| &route.names);
-            let record = AccessRecord {
-                time: Timestamp::from_epoch_millis(self.began.epoch_millis()),
-                request_id: &self.request_id,
-                client: self.client.ip(),
-                country: self.place.country.as_ref().map(Code::as_str),
-                asn: self.place.asn,
-                site: &names.site,
-                route: &names.route,
-                method: head.method(),
-                host: head.host(),
-                target: head.target(),
-                protocol: head.version_bytes(),
-                status: self.status,
-                request_body_bytes: self.request_body_bytes,
-                body_bytes: self.coded_body_bytes.unwrap_or(self.passed_body_bytes + self.own_body_bytes),
-                duration_us: duration.as_micros().try_into().unwrap_or(u64::MAX),
-                upstream: self.endpoint(),
-                trace_id: trace_id.as_deref(),
-                verdict: action,
-                control: control.as_ref(),
-                referer: head.header("referer").next(),
-                user_agent: head.header("user-agent").next(),
-            };
-            log.write(&record, &generation.redactor, &shared.services);
-        }
-        let event = event.filter(|event| agents::is_told(self.failed_agent.as_deref(), event));
-        if let (Some(mut event), Some(on_event)) = (event, &shared.services.on_event) {
-            event.request.trailers_dropped = self.trailers_dropped;
-            event.response.body_bytes = self.passed_body_bytes + self.own_body_bytes;
-            event.client = self.describe_client(connection, generation, head);
-            event.upstream = self.endpoint().map(str::to_string);
-            event.trace_id = trace_id;
-            on_event(*event);
-        }
-    }
-
     /// What was done was decided by rules or the semantic detector, and not by a limit or a fault of ours.
-    fn is_verdict(&self) -> bool {
+    pub(crate) fn is_verdict(&self) -> bool {
         self.rejection.is_none() && self.inspection.health() != Health::Broken
-    }
-
-    /// What there is to say of a transaction that no inspection saw to its end.
-    fn uninspected(
-        &self,
-        connection: &Connection,
-        generation: &Generation,
-        head: &RequestHead,
-        route: Option<&Route>,
-        outcome: &Outcome,
-    ) -> (Action, Option<Box<Event>>, Coverage) {
-        let reason = match self.inspection.health() {
-            Health::Broken => NotInspected::EngineError,
-            _ if self.entry == Entry::Refused => NotInspected::AfterVerdict,
-            _ if self.entry == Entry::Bypassed => NotInspected::Bypassed,
-            Health::Off | Health::Well => NotInspected::EngineOff,
-        };
-        let mut coverage = Coverage::default();
-        let bodies = outcome.request_body_bytes + outcome.response_body_bytes;
-        coverage.not_inspected(reason, bodies + head.received_len() as u64);
-        coverage.not_inspected(NotInspected::Upgraded, outcome.upgraded_bytes);
-        let action = match (self.refusal, &self.rejection) {
-            (Some(_), _) => Action::Refuse,
-            (None, Some(rejection)) => rejection.action,
-            (None, None)
-                if self.action == Action::Pass && outcome.agents.iter().any(AgentWord::is_finding) =>
-            {
-                Action::Detect
-            }
-            (None, None) => self.action,
-        };
-        let silent = action == Action::Pass && self.upstream_error.is_none() && outcome.exceptions.is_empty();
-        // Whether a refused client makes an event is decided where he was refused.
-        if silent || outcome.no_event || self.entry == Entry::Refused {
-            return (action, None, coverage);
-        }
-        let event = self.describe(connection, generation, head, route, outcome, (action, &coverage));
-        (action, Some(event), coverage)
-    }
-
-    /// An event about what no inspection has told.
-    fn describe(
-        &self,
-        connection: &Connection,
-        generation: &Generation,
-        head: &RequestHead,
-        route: Option<&Route>,
-        outcome: &Outcome,
-        (action, coverage): (Action, &Coverage),
-    ) -> Box<Event> {
-        let names = route.map_or(&connection.worker.shared.unrouted_names, |route| &route.names);
-        let time = Timestamp::from_epoch_millis(self.began.epoch_millis());
-        let mut event = Box::new(Event::new(self.request_id.clone(), time));
-        event.site = names.site.clone();
-        event.route = names.route.clone();
-        event.policy_generation = generation.number;
-        event.engine = self.inspector.as_ref().map_or(EngineMode::Off, |inspector| inspector.engine_mode());
-        if let Some(inspector) = &self.inspector {
-            event.mode = inspector.mode();
-        }
-        event.server.addr = connection.local.ip().to_string();
-        event.server.port = connection.local.port();
-        event.server.host = text(head.host(), limits::REQUEST_TOKEN_BYTES_MAX);
-        event.server.tls = connection.tls;
-        event.request.method = text(head.method(), limits::REQUEST_TOKEN_BYTES_MAX);
-        event.request.target = text(head.target(), limits::REQUEST_TARGET_BYTES_MAX);
-        event.request.protocol = text(head.version_bytes(), limits::REQUEST_TOKEN_BYTES_MAX);
-        event.request.head_bytes = head.received_len() as u64;
-        event.request.body_bytes = self.request_body_bytes;
-        event.response.status = self.status;
-        event.duration_us = outcome.duration.as_micros().try_into().unwrap_or(u64::MAX);
-        event.verdict.action = action;
-        if action != Action::Pass {
-            event.verdict.status = self.status;
-        }
-        if let Some(refusal) = self.refusal {
-            event.refusal = Some(refusal.name().into());
-            event.verdict.reason = refusal.explanation().to_string();
-        } else if let Some(rejection) = &self.rejection {
-            event.verdict.reason.clone_from(&rejection.reason);
-        }
-        event.upstream_error = self.upstream_error;
-        event.exceptions.clone_from(&outcome.exceptions);
-        event.agents.clone_from(&outcome.agents);
-        event.coverage = coverage.clone();
-        generation.redactor.redact(&mut event);
-        event
-    }
-
-    fn describe_client(
-        &self,
-        connection: &Connection,
-        generation: &Generation,
-        head: &RequestHead,
-    ) -> Client {
-        client::describe(&generation.client_address, (self.client, self.place), connection.peer, head)
     }
 }
 
