@@ -6,7 +6,7 @@ use portcullis_config::AccessLogFormat;
 use portcullis_event::{AccessRecord, Redactor};
 
 use crate::StartError;
-use crate::state::Services;
+use crate::services::Services;
 
 /// An access log of a site.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use portcullis_config::{Config, Upstream};
 use portcullis_inspect::{Inspector, Origin};
 
 use crate::StartError;
-use crate::state::Services;
+use crate::services::Services;
 use crate::upstream::{Origin as GroupOrigin, Slot};
 
 /// A group of one endpoint for each server that rules name. `groups` are those of the upstreams, by index.

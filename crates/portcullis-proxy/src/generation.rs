@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_config::{ClientAddress, Config, Timeouts};
+use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
 use portcullis_metrics::{RouteMetrics, RuleCounters};
 
-use crate::access::{Access, Gate, Geo, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
+use crate::access::{Access, Controls, ControlsBuilder, Geo};
 use crate::access_log::AccessLog;
 use crate::agents::Agent;
 use crate::block_page::BlockPage;
@@ -19,8 +19,8 @@ use crate::https::Https;
 use crate::linger::Linger;
 use crate::local_time::LocalTime;
 use crate::route::{Matcher, Route, Target};
+use crate::services::{Services, redactor};
 use crate::site::{Hosts, Site};
-use crate::state::{Services, redactor};
 use crate::tls::ListenerTls;
 use crate::upstream::{Origin as GroupOrigin, Slot};
 use crate::{StartError, acme, lookups};
@@ -33,16 +33,10 @@ pub(crate) struct Generation {
     pub(crate) sites: Vec<Site>,
     pub(crate) groups: Vec<Arc<Slot>>,
     pub(crate) agents: Vec<Arc<Agent>>,
-    /// The rate limits of all sites and routes.
-    limits: Vec<Arc<Limit>>,
-    /// To the store of shared rate limits.
-    limit_link: Option<LimitLink>,
     /// Where clients are.
     pub(crate) geo: Geo,
-    /// The bans of all sites and routes.
-    pub(crate) jails: Jails,
-    /// The address lists of all sites and routes.
-    pub(crate) lists: ListFiles,
+    /// Rate limits, bans and address lists of all sites and routes.
+    pub(crate) controls: Controls,
     /// Of requests that no route serves.
     pub(crate) access_log: Option<AccessLog>,
     /// Where `proxy` actions send requests.
@@ -77,142 +71,39 @@ pub(crate) struct ListenerState {
     pub(crate) hosts: Hosts,
 }
 
+/// What a generation is built from.
+#[derive(Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub(crate) config: &'a Config,
+    /// Those of the policies, by index.
+    pub(crate) inspectors: &'a [Arc<Inspector>],
+    pub(crate) number: u64,
+    pub(crate) services: &'a Services,
+    pub(crate) origin: &'a GroupOrigin,
+    /// What serves at present. What it has learnt goes on in what has not changed: connections, buckets, bans, tickets.
+    pub(crate) old: Option<&'a Generation>,
+}
+
 impl Generation {
     /// How long, and how much, is read after the last answer of a connection.
     pub(crate) fn linger(&self) -> Linger {
         Linger { time_max: self.timeouts.linger, bytes_max: self.caps.linger_bytes_max }
     }
 
-    /// Builds everything `config` says. `inspectors` belong to its policies, by index.
-    pub(crate) fn build(
-        config: &Config,
-        inspectors: &[Arc<Inspector>],
-        number: u64,
-        services: &Services,
-        origin: &GroupOrigin,
-        old: Option<&Generation>,
-    ) -> Result<Self, StartError> {
+    /// Builds everything the configuration says.
+    pub(crate) fn build(sources: Sources<'_>) -> Result<Self, StartError> {
+        let Sources { config, inspectors, number, services, origin, old } = sources;
         if inspectors.len() != config.policies.len() {
             return Err(StartError::new("a policy without its compiled rules".to_string()));
         }
-        let groups = config
-            .upstreams
-            .iter()
-            .map(|upstream| Slot::build(upstream, services, origin, old.map_or(&[], |old| &old.groups)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let groups = groups(&sources)?;
         let acme = acme::Settings::build(config)?;
-        let listeners = config
-            .listeners
-            .iter()
-            .map(|listener| {
-                let mut hosts = Hosts::default();
-                for site in &listener.sites {
-                    hosts.add(&config.sites[*site].hosts, *site);
-                }
-                Ok(ListenerState {
-                    tls: {
-                        let old = old.and_then(|old| {
-                            let same = |known: &&ListenerState| known.name == listener.name;
-                            old.listeners.iter().find(same)?.tls.as_deref()
-                        });
-                        let build = |tls| {
-                            ListenerTls::build(
-                                tls,
-                                &listener.name,
-                                listener.http2.enabled,
-                                acme.as_deref(),
-                                &services.registry,
-                                old,
-                            )
-                        };
-                        listener.tls.as_ref().map(build).transpose()?.map(Arc::new)
-                    },
-                    name: listener.name.clone(),
-                    proxy_protocol: listener.proxy_protocol,
-                    half_close: listener.half_close,
-                    compat: match listener.compat {
-                        portcullis_config::Compat::Strict => portcullis_http::h1::Compat::Strict,
-                        portcullis_config::Compat::Apache => portcullis_http::h1::Compat::Apache,
-                    },
-                    http2: listener.http2,
-                    http3: listener.http3,
-                    hosts,
-                })
-            })
-            .collect::<Result<Vec<_>, StartError>>()?;
+        let listeners = listeners(&sources, acme.as_deref())?;
         let agents = Agent::build(&config.agents, services, old.map_or(&[], |old| &old.agents))?;
-        let mut limits = Vec::new();
-        let known = old.and_then(|old| old.limit_link.as_ref());
-        let limit_link = LimitLink::build(config.limit_store.as_ref(), services, origin.started(), known)?;
-        let mut jails = Jails::new();
-        let mut lists = Lists {
-            registry: &services.registry,
-            old: old.map(|old| &old.lists),
-            files: ListFiles::default(),
-        };
-        let old_generation = old;
-        let mut access = |site: &portcullis_config::Site| {
-            let name = site.name.as_str().into();
-            let old = old.map_or(&[][..], |old| &old.limits);
-            let mut build = |settings: &[_], lists: &mut Lists<'_>| {
-                let built =
-                    Limit::build(&services.registry, &name, settings, old, lists, limit_link.as_ref())?;
-                limits.extend_from_slice(&built);
-                Ok::<_, StartError>(built)
-            };
-            let of_site = build(&site.rate_limits, &mut lists)?;
-            let of_route = |route: &portcullis_config::Route| {
-                let limits: Vec<_> =
-                    of_site.iter().cloned().chain(build(&route.rate_limits, &mut lists)?).collect();
-                let gate = route.access.as_ref();
-                let gate = gate
-                    .map(|gate| Gate::build(&services.registry, &site.name, gate, &mut lists))
-                    .transpose()?;
-                let old = old_generation.map(|old| &old.jails);
-                let jail = route.ban.as_ref();
-                let jail =
-                    jail.map(|ban| Jail::build(&services.registry, ban, &mut jails, old, &services.say));
-                let any = gate.is_some() || jail.is_some() || !limits.is_empty();
-                Ok(any.then(|| Box::new(Access { gate, jail, limits })))
-            };
-            site.routes.iter().map(of_route).collect::<Result<Vec<_>, StartError>>()
-        };
-        let route = |site: &portcullis_config::Site,
-                     (route, access): (&portcullis_config::Route, Option<Box<Access>>),
-                     https: &Arc<Https>,
-                     access_log: Option<AccessLog>| {
-            Ok(Route {
-                https: Arc::clone(https),
-                names: PolicyNames {
-                    site: site.name.as_str().into(),
-                    route: route.name.as_str().into(),
-                    generation: number,
-                },
-                matcher: Matcher::new(route)?,
-                target: Target::new(&route.target, &groups),
-                request_headers: route.request_headers.clone(),
-                response_headers: route.response_headers.clone(),
-                inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
-                failure: route.failure,
-                access,
-                access_log,
-                compression: route
-                    .compression
-                    .as_ref()
-                    .map(|settings| Arc::new(Compression::new(&services.registry, &site.name, settings))),
-                agents: Agent::uses(&agents, &route.agents),
-                request_trailers: route.request_trailers.clone().into(),
-                metrics: RouteMetrics::new(&services.registry, &site.name, &route.name, Action::NAMES),
-            })
-        };
-        let mut site = |site: &portcullis_config::Site| {
-            let log = AccessLog::build(site.access_log.as_ref(), &services.access_logs)?;
-            let https = Arc::new(Https::new(&site.https, &services.registry, &site.name));
-            let routes = site.routes.iter().zip(access(site)?);
-            let routes = routes.map(|each| route(site, each, &https, log));
-            Ok(Site { routes: routes.collect::<Result<Vec<_>, StartError>>()? })
-        };
-        let sites = config.sites.iter().map(&mut site).collect::<Result<Vec<_>, StartError>>()?;
+        let (store, known) = (config.limit_store.as_ref(), old.map(|old| &old.controls));
+        let mut controls = ControlsBuilder::new(store, services, origin.started(), known)?;
+        let sites = sites(&sources, &groups, &agents, &mut controls)?;
+        let rule_ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
         Ok(Generation {
             number,
             listeners,
@@ -221,11 +112,8 @@ impl Generation {
             groups,
             acme,
             agents,
-            limits,
-            jails,
-            limit_link,
+            controls: controls.finish(),
             geo: Geo::build(&services.registry, &config.geo_files, old.map(|old| &old.geo))?,
-            lists: lists.files,
             access_log: AccessLog::build(config.access_log.as_ref(), &services.access_logs)?,
             client_address: config.client_address.clone(),
             tracing: config.tracing.clone(),
@@ -237,10 +125,117 @@ impl Generation {
             block_page: BlockPage::load(config.block_page.as_deref())?,
             redactor: redactor(config),
             local_time: LocalTime::of_process(),
-            rule_matches: {
-                let ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
-                RuleCounters::new(&services.registry, ids.map(|id| id.0))
+            rule_matches: RuleCounters::new(&services.registry, rule_ids.map(|id| id.0)),
+        })
+    }
+}
+
+/// The groups of endpoints, by upstream.
+fn groups(sources: &Sources<'_>) -> Result<Vec<Arc<Slot>>, StartError> {
+    let Sources { config, services, origin, old, .. } = *sources;
+    let old = old.map_or(&[][..], |old| &old.groups);
+    config.upstreams.iter().map(|upstream| Slot::build(upstream, services, origin, old)).collect()
+}
+
+fn listeners(sources: &Sources<'_>, acme: Option<&acme::Settings>) -> Result<Vec<ListenerState>, StartError> {
+    sources.config.listeners.iter().map(|listener| ListenerState::build(sources, listener, acme)).collect()
+}
+
+impl ListenerState {
+    fn build(
+        sources: &Sources<'_>,
+        settings: &Listener,
+        acme: Option<&acme::Settings>,
+    ) -> Result<ListenerState, StartError> {
+        let Sources { config, services, old, .. } = *sources;
+        let known = old.map_or(&[][..], |old| &old.listeners).iter().find(|old| old.name == settings.name);
+        let tls = |tls| {
+            let (name, http2) = (&settings.name, settings.http2.enabled);
+            let known = known.and_then(|known| known.tls.as_deref());
+            ListenerTls::build(tls, name, http2, acme, &services.registry, known).map(Arc::new)
+        };
+        let mut hosts = Hosts::default();
+        for site in &settings.sites {
+            hosts.add(&config.sites[*site].hosts, *site);
+        }
+        Ok(ListenerState {
+            tls: settings.tls.as_ref().map(tls).transpose()?,
+            name: settings.name.clone(),
+            proxy_protocol: settings.proxy_protocol,
+            half_close: settings.half_close,
+            compat: match settings.compat {
+                portcullis_config::Compat::Strict => portcullis_http::h1::Compat::Strict,
+                portcullis_config::Compat::Apache => portcullis_http::h1::Compat::Apache,
             },
+            http2: settings.http2,
+            http3: settings.http3,
+            hosts,
+        })
+    }
+}
+
+/// The sites with their routes.
+fn sites(
+    sources: &Sources<'_>,
+    groups: &[Arc<Slot>],
+    agents: &[Arc<Agent>],
+    controls: &mut ControlsBuilder<'_>,
+) -> Result<Vec<Site>, StartError> {
+    let mut sites = Vec::with_capacity(sources.config.sites.len());
+    for site in &sources.config.sites {
+        let builder = RouteBuilder {
+            sources,
+            groups,
+            agents,
+            site,
+            https: Arc::new(Https::new(&site.https, &sources.services.registry, &site.name)),
+            access_log: AccessLog::build(site.access_log.as_ref(), &sources.services.access_logs)?,
+        };
+        let access = controls.site(site)?;
+        let routes = site.routes.iter().zip(access).map(|(route, access)| builder.build(route, access));
+        sites.push(Site { routes: routes.collect::<Result<_, _>>()? });
+    }
+    Ok(sites)
+}
+
+/// Builds the routes of a site.
+struct RouteBuilder<'a> {
+    sources: &'a Sources<'a>,
+    groups: &'a [Arc<Slot>],
+    agents: &'a [Arc<Agent>],
+    site: &'a portcullis_config::Site,
+    https: Arc<Https>,
+    access_log: Option<AccessLog>,
+}
+
+impl RouteBuilder<'_> {
+    fn build(
+        &self,
+        route: &portcullis_config::Route,
+        access: Option<Box<Access>>,
+    ) -> Result<Route, StartError> {
+        let Sources { inspectors, number, services, .. } = *self.sources;
+        let (registry, site) = (&services.registry, &self.site.name);
+        let compression = |settings| Arc::new(Compression::new(registry, site, settings));
+        Ok(Route {
+            https: Arc::clone(&self.https),
+            names: PolicyNames {
+                site: site.as_str().into(),
+                route: route.name.as_str().into(),
+                generation: number,
+            },
+            matcher: Matcher::new(route)?,
+            target: Target::new(&route.target, self.groups),
+            request_headers: route.request_headers.clone(),
+            response_headers: route.response_headers.clone(),
+            inspector: route.policy.map(|policy| Arc::clone(&inspectors[policy])),
+            failure: route.failure,
+            access,
+            access_log: self.access_log,
+            compression: route.compression.as_ref().map(compression),
+            agents: Agent::uses(self.agents, &route.agents),
+            request_trailers: route.request_trailers.clone().into(),
+            metrics: RouteMetrics::new(registry, site, &route.name, Action::NAMES),
         })
     }
 }

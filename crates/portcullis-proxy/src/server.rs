@@ -18,12 +18,13 @@ use crate::access::{BanFile, BanList};
 use crate::beside::Beside;
 use crate::budget::Budget;
 use crate::descriptors::Descriptors;
-use crate::generation::Generation;
+use crate::generation::{Generation, Sources};
 #[cfg(feature = "http3")]
 use crate::listener::bind_udp;
 use crate::listener::{Inherited, Sharing, Sockets, WorkerSockets, cannot_listen};
 use crate::overload::Overload;
-use crate::state::{Services, Shared};
+use crate::services::Services;
+use crate::state::Shared;
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
 use crate::{StartError, acme, affinity, lookups, state};
@@ -63,7 +64,14 @@ impl Proxy {
         inherited: Inherited,
     ) -> Result<Proxy, StartError> {
         let origin = Origin::default();
-        let generation = Generation::build(config, inspectors, 1, &services, &origin, None)?;
+        let generation = Generation::build(Sources {
+            config,
+            inspectors,
+            number: 1,
+            services: &services,
+            origin: &origin,
+            old: None,
+        })?;
         let cores = config.worker_affinity.then(|| affinity::cores_of(config.workers)).transpose()?;
         let Inherited { sockets: mut inherited, takes_over } = inherited;
         let sharing = if takes_over { Sharing::Shared } else { Sharing::Exclusive };
@@ -97,7 +105,7 @@ impl Proxy {
         let lookups = lookups::Metrics::new(&services.registry);
         let challenges = acme::Challenges::new(&services.registry);
         let ban_file = config.ban_file.as_deref().map(|path| {
-            let jails = &current.load().jails;
+            let jails = &current.load().controls.jails;
             BanFile::open(path, &services.registry, jails, 1, &*services.say)
         });
         let budget = Arc::new(Budget::new(&current.load().caps, &services.registry));
@@ -187,9 +195,9 @@ impl Proxy {
         }
         let old = self.shared.current.load_full();
         let number = old.number + 1;
-        let services = &self.shared.services;
-        let new = Generation::build(config, inspectors, number, services, &self.shared.origin, Some(&old))?;
-        self.shared.current.store(Arc::new(new));
+        let (services, origin) = (&self.shared.services, &self.shared.origin);
+        let sources = Sources { config, inspectors, number, services, origin, old: Some(&old) };
+        self.shared.current.store(Arc::new(Generation::build(sources)?));
         Ok(number)
     }
 
@@ -228,7 +236,7 @@ impl Proxy {
         for worker in self.workers {
             let _ = worker.join();
         }
-        let (shared, jails) = (&self.shared, &self.shared.current.load().jails);
+        let (shared, jails) = (&self.shared, &self.shared.current.load().controls.jails);
         if let Some(file) = &shared.ban_file {
             file.close(jails, shared.clock(Instant::now()), &*shared.services.say);
         }
@@ -293,7 +301,7 @@ fn worker_sockets(
 fn watch(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
     while unwatched.recv_timeout(LOOK_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
         let (generation, say) = (shared.current.load_full(), &*shared.services.say);
-        for list in generation.lists.values() {
+        for list in generation.controls.lists.values() {
             list.refresh(say);
         }
         generation.geo.refresh(say);
@@ -309,11 +317,11 @@ fn watch(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
             tls.refresh(say);
         }
         let now = shared.clock(Instant::now());
-        for cells in generation.jails.values() {
+        for cells in generation.controls.jails.values() {
             cells.measure(now);
         }
         if let Some(file) = &shared.ban_file {
-            file.keep(&generation.jails, now, say);
+            file.keep(&generation.controls.jails, now, say);
         }
     }
 }

@@ -212,7 +212,7 @@ impl BanList {
         let now = self.shared.clock(Instant::now());
         let generation = self.shared.current.load();
         let mut found = Vec::new();
-        for (name, cells) in &generation.jails {
+        for (name, cells) in &generation.controls.jails {
             let bans = cells.bans.list(now).into_iter().filter(|ban| !ban.left.is_zero());
             found.extend(bans.map(|ban| Banned {
                 ban: Arc::clone(name),
@@ -229,7 +229,8 @@ impl BanList {
     pub fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
         let now = self.shared.clock(Instant::now());
         let generation = self.shared.current.load();
-        let named = generation.jails.iter().filter(|(name, _)| ban.is_none_or(|ban| ban == &***name));
+        let named =
+            generation.controls.jails.iter().filter(|(name, _)| ban.is_none_or(|ban| ban == &***name));
         named.filter(|(_, cells)| cells.lift(client, now)).count()
     }
 }

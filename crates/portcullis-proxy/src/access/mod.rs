@@ -2,6 +2,7 @@
 
 mod ban;
 mod ban_file;
+mod controls;
 mod echo;
 mod gate;
 mod geo;
@@ -25,6 +26,7 @@ use gate::Listed;
 pub use ban::{BanList, Banned};
 pub(crate) use ban::{Deed, Jail, Jails};
 pub(crate) use ban_file::BanFile;
+pub(crate) use controls::{Controls, ControlsBuilder};
 pub(crate) use echo::is_echo;
 pub(crate) use gate::Gate;
 pub(crate) use geo::Geo;

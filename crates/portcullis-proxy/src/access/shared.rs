@@ -9,7 +9,7 @@ use portcullis_metrics::{Counter, Registry, catalogue};
 use portcullis_share::{Link, ShareMetrics, Shared};
 
 use crate::StartError;
-use crate::state::Services;
+use crate::services::Services;
 
 /// How long a request is to wait that is refused because nobody can be asked.
 const WAIT: Duration = Duration::from_secs(1);

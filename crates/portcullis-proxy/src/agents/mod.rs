@@ -26,7 +26,7 @@ use portcullis_config::{AgentAddress, OpenOrClosed, UpstreamProtocol};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::StartError;
-use crate::state::Services;
+use crate::services::Services;
 use crate::tls::UpstreamTls;
 
 pub(crate) use ask::{Asked, Headers, begin, body, request_plan, response, response_plan, verdict};

@@ -8,7 +8,7 @@ use portcullis_metrics::{Counter, EnumCounters, Gauge, Histogram, catalogue};
 
 use super::Failed;
 use crate::access::Teller;
-use crate::state::Services;
+use crate::services::Services;
 
 /// Metrics of one agent, and the way of its lines.
 pub(super) struct Report {

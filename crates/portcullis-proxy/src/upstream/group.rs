@@ -13,7 +13,7 @@ use super::queue::Queue;
 use super::report::Reporter;
 use super::sticky::Sticky;
 use crate::StartError;
-use crate::state::Services;
+use crate::services::Services;
 use crate::tls::UpstreamTls;
 
 /// What groups get from the process: numbers that are never given twice, and a clock that outlives a reload.

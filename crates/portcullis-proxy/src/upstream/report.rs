@@ -6,7 +6,7 @@ use std::sync::Arc;
 use portcullis_balance::{BreakerState, Changes, Endpoints, Moment};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, catalogue};
 
-use crate::state::Services;
+use crate::services::Services;
 
 /// What became of a request at an endpoint.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use portcullis_config::Upstream;
 use super::Group;
 use super::group::Origin;
 use crate::StartError;
-use crate::state::Services;
+use crate::services::Services;
 
 /// Where the group of an upstream is.
 pub(crate) struct Slot {

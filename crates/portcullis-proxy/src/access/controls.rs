@@ -1,0 +1,99 @@
+//! The controls of all sites and routes of a configuration.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use portcullis_config::{LimitStore, RateLimit, Route, Site};
+use portcullis_metrics::Registry;
+
+use super::{Access, Gate, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
+use crate::StartError;
+use crate::services::Services;
+
+/// What the controls of sites and routes share, and what goes on over a reload.
+pub(crate) struct Controls {
+    limits: Vec<Arc<Limit>>,
+    /// To the store of shared rate limits.
+    limit_link: Option<LimitLink>,
+    pub(crate) jails: Jails,
+    /// The address lists.
+    pub(crate) lists: ListFiles,
+}
+
+/// Builds them, site by site.
+pub(crate) struct ControlsBuilder<'a> {
+    services: &'a Services,
+    /// Those that serve at present.
+    old: Option<&'a Controls>,
+    limits: Vec<Arc<Limit>>,
+    limit_link: Option<LimitLink>,
+    jails: Jails,
+    lists: Lists<'a>,
+}
+
+impl<'a> ControlsBuilder<'a> {
+    /// `started`: where the clock of rate limits begins.
+    pub(crate) fn new(
+        store: Option<&LimitStore>,
+        services: &'a Services,
+        started: Instant,
+        old: Option<&'a Controls>,
+    ) -> Result<Self, StartError> {
+        let known = old.and_then(|old| old.limit_link.as_ref());
+        Ok(ControlsBuilder {
+            services,
+            old,
+            limits: Vec::new(),
+            limit_link: LimitLink::build(store, services, started, known)?,
+            jails: Jails::new(),
+            lists: Lists {
+                registry: &services.registry,
+                old: old.map(|old| &old.lists),
+                files: ListFiles::default(),
+            },
+        })
+    }
+
+    /// What each route of a site asks of its clients.
+    pub(crate) fn site(&mut self, site: &Site) -> Result<Vec<Option<Box<Access>>>, StartError> {
+        let name: Arc<str> = site.name.as_str().into();
+        let of_site = self.limits(&name, &site.rate_limits)?;
+        site.routes.iter().map(|route| self.route(&name, &of_site, route)).collect()
+    }
+
+    fn route(
+        &mut self,
+        site: &Arc<str>,
+        of_site: &[Arc<Limit>],
+        route: &Route,
+    ) -> Result<Option<Box<Access>>, StartError> {
+        let mut limits = of_site.to_vec();
+        limits.extend(self.limits(site, &route.rate_limits)?);
+        let registry: &Registry = &self.services.registry;
+        let gate = match &route.access {
+            Some(gate) => Some(Gate::build(registry, site, gate, &mut self.lists)?),
+            None => None,
+        };
+        let old = self.old.map(|old| &old.jails);
+        let jail = route
+            .ban
+            .as_ref()
+            .map(|ban| Jail::build(registry, ban, &mut self.jails, old, &self.services.say));
+        let any = gate.is_some() || jail.is_some() || !limits.is_empty();
+        Ok(any.then(|| Box::new(Access { gate, jail, limits })))
+    }
+
+    fn limits(&mut self, site: &Arc<str>, settings: &[RateLimit]) -> Result<Vec<Arc<Limit>>, StartError> {
+        let old = self.old.map_or(&[][..], |old| &old.limits);
+        let (lists, link) = (&mut self.lists, self.limit_link.as_ref());
+        let built = Limit::build(&self.services.registry, site, settings, old, lists, link)?;
+        self.limits.extend_from_slice(&built);
+        Ok(built)
+    }
+
+    /// All of them.
+    pub(crate) fn finish(self) -> Controls {
+        let ControlsBuilder { limits, limit_link, jails, lists, .. } = self;
+        Controls { limits, limit_link, jails, lists: lists.files }
+    }
+}

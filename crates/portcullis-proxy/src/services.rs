@@ -1,0 +1,40 @@
+//! What the rest of the process lends to the proxy.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use portcullis_config::Config;
+use portcullis_event::{Event, Redactor, RedactorNames};
+use portcullis_inspect::KeptFile;
+use portcullis_metrics::{DataPlane, Registry};
+
+/// What the proxy needs from the rest of the process. Two proxies in one process share nothing through it unless their
+/// handles do.
+#[derive(Clone)]
+pub struct Services {
+    /// Where routes register their series.
+    pub registry: Arc<Registry>,
+    /// Counters without regard to the route.
+    pub metrics: DataPlane,
+    /// Takes a finished event. Called on the worker, so it must not wait. None: no events are made.
+    pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
+    /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
+    pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
+    /// The files of access logs that are open.
+    pub access_logs: Vec<PathBuf>,
+    /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
+    pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
+    /// Where traces go, if they do.
+    pub traces: Option<portcullis_trace::Sender>,
+    /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The redactor of a configuration: the built-in names, and the configured ones wherever a name can stand.
+pub fn redactor(config: &Config) -> Redactor {
+    let mut names = RedactorNames::default();
+    for name in &config.redact_names {
+        names.add_everywhere(name);
+    }
+    Redactor::new(&names)
+}
