@@ -9,7 +9,6 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 
 use crate::buffer::Buffer;
-use crate::connection::Connection;
 use crate::stream::Stream;
 
 /// Bytes of later requests that are read ahead, so that the end behind them is seen.
@@ -52,13 +51,5 @@ impl Client<'_> {
             }
         }
         Poll::Pending
-    }
-}
-
-impl Connection {
-    /// Its client, and the timer beside it.
-    pub(crate) fn client(&mut self) -> (Client<'_>, &crate::timer::Timer) {
-        let Connection { stream, input, timer, half_close, .. } = self;
-        (Client { stream, input, half_close: *half_close }, timer)
     }
 }

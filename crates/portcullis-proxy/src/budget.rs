@@ -67,6 +67,10 @@ impl Full {
     }
 }
 
+/// There is not enough memory for a body that rules made.
+#[derive(Debug)]
+pub(crate) struct NoMemory;
+
 /// Bytes taken from a [`Budget`]; they go back when it is dropped.
 pub(crate) struct Held {
     budget: Arc<Budget>,

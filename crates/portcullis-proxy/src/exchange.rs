@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use portcullis_config::OpenOrClosed;
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::message::RequestHead;
-use portcullis_inspect::Step;
+use portcullis_inspect::Answer::Unknown;
+use portcullis_inspect::{Interruption, Step};
+use portcullis_metrics::Pause;
 
 use crate::access::Denial;
 use crate::answer::Answer;
 use crate::budget::Full;
 use crate::connection::Connection;
 use crate::generation::Generation;
+use crate::lookups;
 use crate::route::Route;
 use crate::state::Shared;
 use crate::transaction::Transaction;
-use crate::{lookups, pause};
 
 /// What becomes of the client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +52,49 @@ impl Exchange<'_> {
 
     /// Has the questions of a step answered, and goes on with the phase, until it asks no more.
     pub(crate) async fn settle(&mut self, step: Step) -> Step {
-        lookups::settle(&self.connection.worker, self.generation, &mut self.transaction, step).await
+        let (worker, transaction) = (&self.connection.worker, &mut self.transaction);
+        let settings = &self.generation.lookups;
+        let mut step = step;
+        while step == Step::Ask {
+            let answers = match transaction.inspection.running() {
+                Some(inspection) => {
+                    let ask = |(id, question)| async move {
+                        (id, worker.lookups.ask(&worker.shared.lookups, settings, question).await)
+                    };
+                    lookups::all(inspection.questions().map(ask).collect()).await
+                }
+                None => Vec::new(),
+            };
+            let unknown = answers.iter().any(|(_, answer)| *answer == Unknown);
+            transaction.inspection.answer(answers);
+            if unknown || transaction.inspection.running().is_some_and(|i| i.questions_not_asked() > 0) {
+                if transaction.lookup_failure == OpenOrClosed::Closed {
+                    transaction.exception(ExceptionCause::LookupFailed, ExceptionPolicy::Closed);
+                    transaction.reject(503, "A lookup that the rules ask for failed.");
+                    return Step::Interrupt(Interruption::Deny { status: 503 });
+                }
+                transaction.exception_once(ExceptionCause::LookupFailed, ExceptionPolicy::Open);
+            }
+            step = transaction.inspection.resume();
+        }
+        step
     }
 
     /// Waits as long as the rules that have just run asked for.
     pub(crate) async fn pause(&mut self) {
-        pause::rest(self.connection, self.generation, &mut self.transaction).await;
+        let asked = self.transaction.inspection.take_pause();
+        if asked.is_zero() {
+            return;
+        }
+        let (worker, generation) = (&self.connection.worker, self.generation);
+        let counters = &worker.shared.services.metrics.pauses;
+        let Some(_permit) = worker.pauses.take(generation.pauses_max) else {
+            return counters.inc(Pause::Skipped as usize);
+        };
+        let kind = if asked > generation.pause_max { Pause::Shortened } else { Pause::Full };
+        counters.inc(kind as usize);
+        self.connection.timer.arm(asked.min(generation.pause_max));
+        let _ = self.connection.timer.run(std::future::pending::<()>()).await;
     }
 
     /// A control refuses the request. `reusable`: nothing of it is left to read.

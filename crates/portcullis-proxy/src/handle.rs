@@ -17,18 +17,19 @@ use portcullis_metrics::StreamedUpload;
 
 use crate::access::{Admission, Entry, Visitor};
 use crate::answer::{self, Answer};
+use crate::budget::NoMemory;
 use crate::compress::Compression;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Next, RETRY_AFTER_SECONDS};
 use crate::forward::{self, Destination, Fault};
 use crate::generation::Generation;
+use crate::header_changes::Changed;
 use crate::request_body::{self, Body, Obstacle};
-use crate::rewrite::NoMemory;
-use crate::route::{Changed, Route, Target};
+use crate::route::{Route, Target};
 use crate::site::Routed;
 use crate::template::{self, Source};
 use crate::transaction::Transaction;
-use crate::{agents, client, https, report, response, rewrite};
+use crate::{agents, client, facts, report, response, rewrite};
 
 /// Handles one request to its end. `refused` is why, and with which status, it is not acceptable HTTP.
 pub(crate) async fn run(
@@ -72,7 +73,7 @@ fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestH
     {
         return Found::Challenge(proof);
     }
-    let host = template::host(head);
+    let host = facts::host(head);
     let hosts = &generation.listeners[connection.listener].hosts;
     let Some(site) = hosts.find(host).map(|index| &generation.sites[index]) else { return Found::NoSite };
     match site.route(head) {
@@ -275,10 +276,11 @@ fn diverted(step: Step, reusable: bool) -> Result<Option<Diversion>, Answer> {
 /// Does what the route says with a request that was let through.
 async fn arrive(exchange: &mut Exchange<'_>, route: &Route, body: Body) -> Result<Next, Answer> {
     let Exchange { connection, generation, head, transaction, .. } = &mut *exchange;
+    let facts = transaction.facts(head);
     let groups = route.matcher.groups(head);
-    let source = Source { head, transaction, groups: &groups };
+    let source = Source { facts: &facts, groups: &groups };
     if let Some((to, counter)) = &route.https.redirect
-        && !https::is_secure(connection, &generation.client_address, head)
+        && !facts::is_secure(connection.tls, connection.peer.ip(), &generation.client_address, head)
     {
         counter.inc();
         return Err(Answer::redirect(308, template::fill(to, &source)).reusable(body.is_read()));
@@ -288,7 +290,7 @@ async fn arrive(exchange: &mut Exchange<'_>, route: &Route, body: Body) -> Resul
         Target::Forward { slot, rewrite, idempotent } => {
             let group = &slot.group();
             let mut request_headers = Changed::new(&route.request_headers, &source);
-            let target = rewrite.as_ref().map(|rewrite| route.matcher.rewritten(rewrite, head, transaction));
+            let target = rewrite.as_ref().map(|rewrite| route.matcher.rewritten(rewrite, &facts));
             if transaction.compression.is_some()
                 && let Some(tags) = Compression::if_match(head)
             {

@@ -1,10 +1,8 @@
 //! That clients should come by TLS: the redirect, and `Strict-Transport-Security`.
 
-use portcullis_config::{ClientAddress, Https as Settings, Part, Template};
+use portcullis_config::{Https as Settings, Part, Template};
 use portcullis_http::message::RequestHead;
 use portcullis_metrics::{Counter, Registry, catalogue};
-
-use crate::connection::Connection;
 
 /// What a site asks of clients.
 pub(crate) struct Https {
@@ -37,14 +35,4 @@ pub(crate) fn alt_svc(head: &RequestHead) -> String {
     let host = String::from_utf8_lossy(head.host());
     let port = host.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(443);
     format!("h3=\":{port}\"; ma=86400")
-}
-
-/// The client came by TLS: to us, or to a trusted proxy that says so.
-pub(crate) fn is_secure(connection: &Connection, settings: &ClientAddress, head: &RequestHead) -> bool {
-    let by_proxy = || {
-        let mut said = head.header("x-forwarded-proto");
-        said.next().is_some_and(|proto| proto.eq_ignore_ascii_case(b"https"))
-            && settings.trusts(connection.peer.ip())
-    };
-    connection.tls || by_proxy()
 }

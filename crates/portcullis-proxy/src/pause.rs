@@ -1,4 +1,4 @@
-//! `pause` of a rule: a request that waits, within limits.
+//! How many requests wait because a rule says `pause`.
 //!
 //! A waiting request costs a connection and what it holds, so how long one waits and how many wait at a time are
 //! limited: whoever could make a rule pause could otherwise make us run out of both.
@@ -6,49 +6,28 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use portcullis_metrics::Pause;
-
-use crate::connection::Connection;
-use crate::generation::Generation;
-use crate::transaction::Transaction;
-
 /// The requests of one worker that wait at present.
 #[derive(Default)]
 pub(crate) struct Pauses(Rc<Cell<usize>>);
 
-/// A place among them, given back when dropped.
-struct Place(Rc<Cell<usize>>);
+/// Counts one that waits, until it is dropped.
+pub(crate) struct PausePermit(Rc<Cell<usize>>);
 
 impl Pauses {
-    fn take(&self, max: usize) -> Option<Place> {
+    /// Counts one more, unless there are `max`.
+    pub(crate) fn take(&self, max: usize) -> Option<PausePermit> {
         let waiting = self.0.get();
         (waiting < max).then(|| {
             self.0.set(waiting + 1);
-            Place(Rc::clone(&self.0))
+            PausePermit(Rc::clone(&self.0))
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for PausePermit {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
-}
-
-/// Waits as long as the rules that have just run asked for.
-pub(crate) async fn rest(connection: &Connection, generation: &Generation, transaction: &mut Transaction) {
-    let asked = transaction.inspection.take_pause();
-    if asked.is_zero() {
-        return;
-    }
-    let counters = &connection.worker.shared.services.metrics.pauses;
-    let Some(_place) = connection.worker.pauses.take(generation.pauses_max) else {
-        return counters.inc(Pause::Skipped as usize);
-    };
-    let kind = if asked > generation.pause_max { Pause::Shortened } else { Pause::Full };
-    counters.inc(kind as usize);
-    connection.timer.arm(asked.min(generation.pause_max));
-    let _ = connection.timer.run(std::future::pending::<()>()).await;
 }
 
 #[cfg(test)]
@@ -56,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_limited_and_come_back() {
+    fn permits_are_limited_and_come_back() {
         let pauses = Pauses::default();
         let first = pauses.take(2);
         let second = pauses.take(2);

@@ -8,10 +8,9 @@ use portcullis_http::message::BodyFraming;
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
 
 use crate::agents;
-use crate::budget::{Full, Held};
+use crate::budget::{Full, Held, NoMemory};
 use crate::connection::Connection;
 use crate::exchange::Exchange;
-use crate::rewrite::NoMemory;
 use crate::sink;
 use crate::state::Shared;
 use crate::trailers::Trailers;
@@ -209,7 +208,7 @@ async fn hold(
                     }
                 }
                 let trailers = match decoder.is_done() {
-                    true => Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?,
+                    true => Trailers::of(&connection.stream, &decoder).map_err(Obstacle::Malformed)?,
                     false => Trailers::default(),
                 };
                 let beyond = &step.data[fits..];
@@ -227,7 +226,7 @@ async fn hold(
         // A body that never ends has cost what it has.
         transaction.charge_time(&connection.worker.shared, Instant::now());
         if decoder.is_done() {
-            let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
+            let trailers = Trailers::of(&connection.stream, &decoder).map_err(Obstacle::Malformed)?;
             return Ok(Body::whole(held, trailers, share));
         }
         if unfinished.is_none() {
@@ -249,7 +248,7 @@ async fn hold(
             // A client that ends its side within the body may still read an answer.
             Ok(Some(Ok(0))) => {
                 decoder.close().map_err(Obstacle::Malformed)?;
-                let trailers = Trailers::of(connection, &decoder).map_err(Obstacle::Malformed)?;
+                let trailers = Trailers::of(&connection.stream, &decoder).map_err(Obstacle::Malformed)?;
                 return Ok(Body::whole(held, trailers, share));
             }
             Ok(Some(Ok(_))) => {}

@@ -6,6 +6,7 @@
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::message::{BodyFraming, ResponseHead};
 
+use crate::budget::NoMemory;
 use crate::exchange::Exchange;
 use crate::request_body::Body;
 use crate::response::Held;
@@ -25,10 +26,6 @@ pub(crate) const STALE_RESPONSE_FIELDS: &[&str] = &[
     "content-digest",
     "repr-digest",
 ];
-
-/// There is not enough memory for the changed body.
-#[derive(Debug)]
-pub(crate) struct NoMemory;
 
 /// Puts the body that rules made in the place of the one that came.
 pub(crate) fn request(transaction: &mut Transaction, body: &mut Body) -> Result<(), NoMemory> {

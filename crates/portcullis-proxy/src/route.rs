@@ -14,9 +14,9 @@ use crate::access::Access;
 use crate::access_log::AccessLog;
 use crate::agents::AgentUse;
 use crate::compress::Compression;
+use crate::facts::Facts;
 use crate::https::Https;
 use crate::template::{Source, fill, query};
-use crate::transaction::Transaction;
 use crate::upstream::Slot;
 
 /// A route, ready to serve.
@@ -124,13 +124,9 @@ impl Matcher {
     }
 
     /// The request target with the path that `rewrite` makes of the request's.
-    pub(crate) fn rewritten(
-        &self,
-        rewrite: &Template,
-        head: &RequestHead,
-        transaction: &Transaction,
-    ) -> Vec<u8> {
-        let source = Source { head, transaction, groups: &self.groups(head) };
+    pub(crate) fn rewritten(&self, rewrite: &Template, facts: &Facts<'_>) -> Vec<u8> {
+        let head = facts.head;
+        let source = Source { facts, groups: &self.groups(head) };
         let mut target = fill(rewrite, &source);
         let rest = match &self.path {
             Path::Root => head.path().strip_prefix(b"/").unwrap_or_default(),
@@ -143,46 +139,4 @@ impl Matcher {
         query(head, &mut target);
         target
     }
-}
-
-/// Changes of headers, filled in for one request.
-#[derive(Default)]
-pub(crate) struct Changed {
-    pub(crate) remove: Vec<String>,
-    pub(crate) set: Vec<(String, Vec<u8>)>,
-    pub(crate) add: Vec<(String, Vec<u8>)>,
-}
-
-impl Changed {
-    /// None if there is nothing to change, which is usual.
-    pub(crate) fn new(changes: &HeaderChanges, source: &Source<'_>) -> Option<Box<Changed>> {
-        if *changes == HeaderChanges::default() {
-            return None;
-        }
-        let filled = |fields: &[(String, Template)]| {
-            fields.iter().map(|(name, value)| (name.clone(), fill(value, source))).collect()
-        };
-        let (set, add) = (filled(&changes.set), filled(&changes.add));
-        Some(Box::new(Changed { remove: changes.remove.clone(), set, add }))
-    }
-
-    /// A field of this name does not stay as it was.
-    pub(crate) fn replaces(&self, field: &str) -> bool {
-        let is_it = |name: &String| name.eq_ignore_ascii_case(field);
-        self.remove.iter().any(is_it) || self.set.iter().any(|(name, _)| is_it(name))
-    }
-
-    /// The value of a field that is set.
-    pub(crate) fn value(&self, name: &str) -> Option<&[u8]> {
-        self.set.iter().find(|(set, _)| set == name).map(|(_, value)| &value[..])
-    }
-}
-
-/// Fields as they are handed to a writer, but for `except`.
-pub(crate) fn fields<'c>(
-    fields: &'c [(String, Vec<u8>)],
-    except: &'c str,
-) -> impl Iterator<Item = (&'c str, &'c [u8])> {
-    let named = fields.iter().map(|(name, value)| (name.as_str(), &value[..]));
-    named.filter(move |(name, _)| *name != except)
 }

@@ -14,7 +14,8 @@ use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_metrics::{RouteMetrics, catalogue};
 use tokio::sync::watch;
 
-use crate::access::{BanFile, BanList};
+use crate::access::BanFile;
+use crate::ban_list::BanList;
 use crate::beside::Beside;
 use crate::budget::Budget;
 use crate::descriptors::Descriptors;

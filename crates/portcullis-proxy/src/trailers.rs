@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use http::HeaderMap;
 use portcullis_http::h1::{BodyDecoder, BodyError, LAST_CHUNK, Limits, Trailers as Assembled};
 
-use crate::connection::Connection;
+use crate::header_changes::Changed;
 use crate::http2;
-use crate::route::Changed;
 use crate::stream::Stream;
 
 /// Those of a request whose body has been held. They go on as far as the route names them.
@@ -16,9 +15,9 @@ pub(crate) struct Trailers(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Trailers {
     /// Those behind a body that `decoder` has read to its end, checked.
-    pub(crate) fn of(connection: &Connection, decoder: &BodyDecoder) -> Result<Trailers, BodyError> {
+    pub(crate) fn of(stream: &Stream, decoder: &BodyDecoder) -> Result<Trailers, BodyError> {
         let owned = |(name, value): (&[u8], &[u8])| (name.to_vec(), value.to_vec());
-        let Stream::Http2(pipe) = &connection.stream else {
+        let Stream::Http2(pipe) = stream else {
             return Ok(Trailers(decoder.trailers().map(owned).collect()));
         };
         let Some(came) = pipe.trailers() else { return Ok(Trailers::default()) };

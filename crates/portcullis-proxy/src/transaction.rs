@@ -17,10 +17,12 @@ use crate::beside::{Asker, LARGE_BYTES_MIN};
 use crate::budget::{Full, Held};
 use crate::compress::{Compression, Recoded};
 use crate::connection::{Began, Connection};
+use crate::facts::{self, Facts};
 use crate::generation::Generation;
 use crate::guard::{Guarded, Health};
+use crate::header_changes::Changed;
 use crate::https::{self, Https};
-use crate::route::{Changed, Route};
+use crate::route::Route;
 use crate::state::Shared;
 use crate::tls::ClientCertificate;
 use crate::trace::Traced;
@@ -85,7 +87,7 @@ pub(crate) struct Transaction {
     charged_time: Duration,
     place: Whereabouts,
     /// That which the client was known by, if it has one.
-    pub(crate) client_certificate: Option<Arc<ClientCertificate>>,
+    client_certificate: Option<Arc<ClientCertificate>>,
     /// What would have refused the client, or has.
     pub(crate) noted: Option<Noted>,
     /// Whether the request is inspected.
@@ -162,7 +164,10 @@ impl Transaction {
             recoded: Recoded::default(),
             hsts: {
                 let https = route.map(|route| &route.https).filter(|https| https.field().is_some());
-                https.filter(|_| https::is_secure(connection, &generation.client_address, head)).cloned()
+                let peer = connection.peer.ip();
+                https
+                    .filter(|_| facts::is_secure(connection.tls, peer, &generation.client_address, head))
+                    .cloned()
             },
             alt_svc: {
                 let offered = generation.listeners[connection.listener].http3;
@@ -183,6 +188,17 @@ impl Transaction {
             rejection: None,
             exceptions: Vec::new(),
             began,
+        }
+    }
+
+    /// What was known of the request before its inspection.
+    pub(crate) fn facts<'a>(&'a self, head: &'a RequestHead) -> Facts<'a> {
+        Facts {
+            head,
+            request_id: &self.request_id,
+            client: self.client,
+            place: &self.place,
+            certificate: self.client_certificate.as_deref(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::http3;
 use crate::listener::{BACKLOG, WorkerSockets};
 use crate::state::{Shared, Worker};
 use crate::timer::TICK;
-use crate::{affinity, clock, connection};
+use crate::{affinity, clock, http1};
 
 /// Old upstream connections are looked for every this many ticks.
 const SWEEP_TICKS: u32 = 20;
@@ -171,7 +171,7 @@ async fn accept(
                 }
                 // Counted here, since the task runs later and the limit is looked at before that.
                 let counted = worker.count(network);
-                tokio::task::spawn_local(connection::serve(Rc::clone(&worker), counted, listener, tcp, peer));
+                tokio::task::spawn_local(http1::serve(Rc::clone(&worker), counted, listener, tcp, peer));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {

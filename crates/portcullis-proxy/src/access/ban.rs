@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use portcullis_access::{Ban, BanPolicy, Bans};
 use portcullis_config::{Ban as Settings, Prefixes, RefuseAction};
@@ -14,7 +13,6 @@ use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 use super::gate::set_of;
 use super::teller::Teller;
 use super::{Denial, Noted};
-use crate::state::Shared;
 
 /// The bans of all sites and routes, by their names.
 pub(crate) type Jails = BTreeMap<Arc<str>, Arc<Cells>>;
@@ -168,7 +166,7 @@ impl Cells {
 
     /// Brings the gauge up to date.
     pub(crate) fn measure(&self, now: u64) {
-        let banned = self.bans.list(now).iter().filter(|ban| !ban.left.is_zero()).count();
+        let banned = self.list(now).len();
         self.banned.set(i64::try_from(banned).unwrap_or(i64::MAX));
     }
 
@@ -177,60 +175,19 @@ impl Cells {
         self.bans.restore(&Ban { client: self.prefixes.network(ban.client), ..*ban }, now);
     }
 
-    fn lift(&self, client: IpAddr, now: u64) -> bool {
+    /// Those who are banned, as they are shown.
+    pub(crate) fn list(&self, now: u64) -> Vec<(String, Ban)> {
+        let banned = self.bans.list(now).into_iter().filter(|ban| !ban.left.is_zero());
+        banned.map(|ban| (self.prefixes.show(ban.client), ban)).collect()
+    }
+
+    /// Lets a client in again; true if it was banned.
+    pub(crate) fn lift(&self, client: IpAddr, now: u64) -> bool {
         let lifted = self.bans.lift(self.prefixes.network(client), now);
         if lifted {
             self.lifted.inc();
             self.measure(now);
         }
         lifted
-    }
-}
-
-/// The bans of a running proxy, for those who look after it.
-#[derive(Clone)]
-pub struct BanList {
-    pub(crate) shared: Arc<Shared>,
-}
-
-/// A client that is banned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Banned {
-    /// Where: `all`, a site, or `SITE/ROUTE`.
-    pub ban: Arc<str>,
-    /// An address, or a network.
-    pub client: String,
-    /// How much longer.
-    pub left: Duration,
-    /// Bans in a row.
-    pub count: u32,
-}
-
-impl BanList {
-    /// All who are banned now, those whose bans end last first.
-    pub fn list(&self) -> Vec<Banned> {
-        let now = self.shared.clock(Instant::now());
-        let generation = self.shared.current.load();
-        let mut found = Vec::new();
-        for (name, cells) in &generation.controls.jails {
-            let bans = cells.bans.list(now).into_iter().filter(|ban| !ban.left.is_zero());
-            found.extend(bans.map(|ban| Banned {
-                ban: Arc::clone(name),
-                client: cells.prefixes.show(ban.client),
-                left: ban.left,
-                count: ban.count,
-            }));
-        }
-        found.sort_by_key(|banned| std::cmp::Reverse(banned.left));
-        found
-    }
-
-    /// Lets a client in again, and forgets what it did: where `ban` says, or everywhere. How many bans that ends.
-    pub fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
-        let now = self.shared.clock(Instant::now());
-        let generation = self.shared.current.load();
-        let named =
-            generation.controls.jails.iter().filter(|(name, _)| ban.is_none_or(|ban| ban == &***name));
-        named.filter(|(_, cells)| cells.lift(client, now)).count()
     }
 }

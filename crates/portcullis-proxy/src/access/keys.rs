@@ -9,7 +9,7 @@ use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_http::message::RequestHead;
 
 use super::Visitor;
-use crate::site;
+use crate::path;
 
 /// Buckets that one request is counted in. Who sends so many different values that there would be more shares a bucket with
 /// all others who do.
@@ -39,7 +39,7 @@ impl Keys {
                     IpAddr::V6(v6) => keys.add(&v6.octets()),
                 },
                 KeyPart::Rule => keys.add(rule?),
-                KeyPart::Path => keys.add(&site::as_servers_see(head.path())),
+                KeyPart::Path => keys.add(&path::as_servers_see(head.path())),
                 KeyPart::Country => keys.add(text(&client.place.country)),
                 KeyPart::Continent => keys.add(text(&client.place.continent)),
                 // Clients of which nothing is known are counted together.

@@ -1,5 +1,6 @@
 //! Whether a client may ask at all: looked at before anything is inspected, with the address and the head of the request.
 
+mod admission;
 mod ban;
 mod ban_file;
 mod controls;
@@ -13,17 +14,14 @@ mod shared;
 mod teller;
 mod watched;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use portcullis_access::Whereabouts;
-use portcullis_event::Control;
 use portcullis_http::message::RequestHead;
 use portcullis_inspect::Charge;
 
 use gate::Listed;
 
-pub use ban::{BanList, Banned};
+pub(crate) use admission::{Admission, Denial, Entry, Noted, Visitor};
 pub(crate) use ban::{Deed, Jail, Jails};
 pub(crate) use ban_file::BanFile;
 pub(crate) use controls::{Controls, ControlsBuilder};
@@ -45,53 +43,6 @@ pub(crate) struct Access {
     pub(crate) jail: Option<Jail>,
     /// Those of the site, then its own.
     pub(crate) limits: Vec<Arc<Limit>>,
-}
-
-/// Who asks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Visitor {
-    pub(crate) address: IpAddr,
-    pub(crate) place: Whereabouts,
-}
-
-/// What came of it.
-#[derive(Default)]
-pub(crate) struct Admission {
-    /// What that means for the inspection.
-    pub(crate) entry: Entry,
-    /// What an event is to say.
-    pub(crate) noted: Option<Noted>,
-    /// The request is refused.
-    pub(crate) denial: Option<Denial>,
-}
-
-/// Whether a request is inspected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Entry {
-    /// It is, if its route has it inspected.
-    #[default]
-    Inspected,
-    /// It is not: the client is trusted.
-    Bypassed,
-    /// It is not: the client is refused.
-    Refused,
-}
-
-/// A control that refused a request, or would have.
-pub(crate) struct Noted {
-    pub(crate) control: Control,
-    pub(crate) reason: String,
-    /// There is to be an event. Of a flood only the beginning makes events; all of it is counted.
-    pub(crate) tell: bool,
-}
-
-/// How a request is refused.
-#[derive(Debug)]
-pub(crate) struct Denial {
-    pub(crate) status: u16,
-    /// None: the block page.
-    pub(crate) text: Option<&'static str>,
-    pub(crate) fields: Vec<(&'static str, String)>,
 }
 
 impl Access {
@@ -142,16 +93,5 @@ impl Access {
             }
         }
         last.map(|noted| (noted, refused))
-    }
-}
-
-impl Admission {
-    /// A control refuses the request, or would have.
-    pub(crate) fn note(&mut self, noted: Noted, denial: Option<Denial>) {
-        if denial.is_some() {
-            self.entry = Entry::Refused;
-        }
-        self.noted = Some(noted);
-        self.denial = denial;
     }
 }

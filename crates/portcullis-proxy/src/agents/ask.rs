@@ -12,12 +12,13 @@ use portcullis_event::{
 use portcullis_http::message::{BodyFraming, ResponseHead};
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Interruption};
 
-use super::Failed;
 use super::conversation::Conversation;
+use super::failed::Failed;
 use crate::access::Noted;
 use crate::exchange::Exchange;
+use crate::header_changes::Changed;
 use crate::lookups::all;
-use crate::route::{Changed, Route};
+use crate::route::Route;
 use crate::transaction::Transaction;
 
 /// How long a response body that only agents see waits for its upstream.

@@ -12,11 +12,13 @@ use portcullis_config::Endpoint;
 use portcullis_types::percent_decode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Failed;
-use super::transport::Ended;
+use super::failed::{Ended, Failed};
 use crate::http2::Pipe;
 use crate::tls::UpstreamTls;
 use crate::upstream;
+
+/// What agents are told of who asks.
+pub(super) const PRODUCT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
 
 /// Bytes of an agent's word on its status that are told.
 const MESSAGE_BYTES_MAX: usize = 200;
@@ -47,7 +49,7 @@ impl Call {
         let request = Request::post(format!("{scheme}://{endpoint}{GRPC_PATH}"))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
-            .header("user-agent", super::PRODUCT)
+            .header("user-agent", PRODUCT)
             .body(())
             .map_err(|error| connect(&error))?;
         let connection = upstream::alone(stream).await.map_err(|_| connect(&"HTTP/2 cannot begin"))?;

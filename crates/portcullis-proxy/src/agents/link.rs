@@ -15,9 +15,11 @@ use portcullis_config::ResponseShown;
 use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 
+use super::call::PRODUCT;
+use super::failed::{Ended, Failed};
 use super::report::Report;
-use super::transport::{Ended, Transport, framing};
-use super::{Agent, Failed, OfAgent, PRODUCT};
+use super::transport::{Transport, framing};
+use super::{Agent, OfAgent};
 use crate::tls::UpstreamTls;
 
 /// Bytes that wait for an agent that does not read, beyond which no more of bodies is sent.

@@ -12,6 +12,7 @@
 mod ask;
 mod call;
 mod conversation;
+mod failed;
 mod link;
 mod report;
 mod told;
@@ -29,13 +30,12 @@ use crate::StartError;
 use crate::services::Services;
 use crate::tls::UpstreamTls;
 
+use failed::Failed;
+
 pub(crate) use ask::{Asked, Headers, begin, body, request_plan, response, response_plan, verdict};
 pub(crate) use link::Links;
 use report::Report;
 pub(crate) use told::is_told;
-
-/// What agents are told of who asks.
-const PRODUCT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
 
 /// An agent, as all workers share it.
 #[derive(Clone)]
@@ -55,27 +55,6 @@ pub(crate) struct Agent {
 pub(crate) struct AgentUse {
     agent: Arc<Agent>,
     failure: OpenOrClosed,
-}
-
-/// Why there is no decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failed {
-    /// No connection could be made.
-    Connect,
-    /// The agent said no Welcome, or one that cannot be.
-    Handshake,
-    /// The connection broke.
-    Closed,
-    /// What it said is not of the protocol, or cannot be carried out.
-    Invalid,
-    /// It ended a call of gRPC with a status other than OK.
-    Status,
-    /// It took too long.
-    Timeout,
-    /// It is not asked at present.
-    CircuitOpen,
-    /// Too many wait for it.
-    Queue,
 }
 
 /// A place among the exchanges that an agent decides on at one time, and the breaker's leave.
@@ -210,21 +189,6 @@ impl Drop for Place {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             self.agent.breaker.cancelled(permit);
-        }
-    }
-}
-
-impl Failed {
-    fn text(self) -> &'static str {
-        match self {
-            Failed::Connect => "no connection can be made",
-            Failed::Handshake => "no welcome came",
-            Failed::Closed => "it closed the connection",
-            Failed::Invalid => "what it says is not valid",
-            Failed::Status => "it ended the call with an error",
-            Failed::Timeout => "no decision came in time",
-            Failed::CircuitOpen => "the circuit breaker is open",
-            Failed::Queue => "too many requests wait for it",
         }
     }
 }

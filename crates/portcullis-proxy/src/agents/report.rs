@@ -6,7 +6,7 @@ use std::time::Duration;
 use portcullis_balance::BreakerState;
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Histogram, catalogue};
 
-use super::Failed;
+use super::failed::Failed;
 use crate::access::Teller;
 use crate::services::Services;
 

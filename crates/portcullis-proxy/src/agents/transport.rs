@@ -8,26 +8,14 @@ use portcullis_config::AgentAddress;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 
-use super::Failed;
 use super::call::Call;
+use super::failed::{Ended, Failed};
 use crate::tls::UpstreamTls;
 
 /// A connection.
 pub(super) enum Transport {
     Unix(UnixStream),
     Grpc(Box<Call>),
-}
-
-/// How a connection ends; with a line for the operator, if there is more to say.
-pub(super) struct Ended {
-    pub(super) why: Failed,
-    pub(super) line: Option<String>,
-}
-
-impl From<Failed> for Ended {
-    fn from(why: Failed) -> Self {
-        Ended { why, line: None }
-    }
 }
 
 /// How messages are told apart at this address.

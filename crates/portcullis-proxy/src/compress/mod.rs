@@ -14,7 +14,7 @@ use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead, Version};
 use portcullis_metrics::{Counter, EnumCounters, Registry, catalogue};
 
 use crate::budget;
-use crate::route::Changed;
+use crate::header_changes::Changed;
 use encoder::Encoder;
 pub(crate) use stream::stream;
 

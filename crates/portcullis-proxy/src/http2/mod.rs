@@ -14,6 +14,7 @@ mod frames;
 mod head;
 mod meter;
 mod pace;
+mod permit;
 mod pipe;
 mod receiver;
 mod sender;
@@ -24,6 +25,7 @@ pub(crate) use head::{fields, outgoing, response};
 pub(crate) use head::{request, websocket_key};
 #[cfg(feature = "http3")]
 pub(crate) use pace::Pace;
+pub(crate) use permit::{SettingsAwaited, StreamPermit};
 pub(crate) use pipe::Pipe;
 pub(crate) use serve::serve;
 #[cfg(feature = "http3")]

@@ -14,11 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::failed;
 use super::pace::Pace;
+use super::permit::StreamPermit;
 use super::receiver::{Receive, Receiver};
 use super::sender::{Send, Sender};
 #[cfg(feature = "http3")]
 use crate::http3;
-use crate::upstream::Place;
 
 /// One stream as a connection of its own. Its end is the end of the stream.
 pub(crate) struct Pipe {
@@ -26,8 +26,8 @@ pub(crate) struct Pipe {
     send: Sender,
     /// How fast a client must be.
     pace: Option<Pace>,
-    /// The stream's place on a connection to an endpoint.
-    place: Option<Place>,
+    /// The stream's count on a connection to an endpoint.
+    permit: Option<StreamPermit>,
     /// Ends with the QUIC connection that the stream belongs to.
     #[cfg(feature = "http3")]
     closed: Option<Pin<Box<dyn Future<Output = ()>>>>,
@@ -41,7 +41,7 @@ impl Pipe {
             receive: Receiver::new(state),
             send: Sender::new(Send::Head(respond)),
             pace: Some(pace),
-            place: None,
+            permit: None,
             #[cfg(feature = "http3")]
             closed: None,
         }
@@ -60,7 +60,7 @@ impl Pipe {
             receive: Receiver::new(if ended { Receive::Ended } else { Receive::Quic(incoming) }),
             send: Sender::new(Send::Quic(outgoing)),
             pace: Some(pace),
-            place: None,
+            permit: None,
             closed: Some(Box::pin(closed)),
         }
     }
@@ -74,13 +74,13 @@ impl Pipe {
         }
     }
 
-    /// A stream for a request to an endpoint; without a place if the connection is its own.
-    pub(crate) fn asking(send: SendRequest<Bytes>, place: Option<Place>) -> Self {
+    /// A stream for a request to an endpoint; without a permit if the connection is its own.
+    pub(crate) fn asking(send: SendRequest<Bytes>, permit: Option<StreamPermit>) -> Self {
         Pipe {
             receive: Receiver::new(Receive::Nothing),
             send: Sender::new(Send::Request(send)),
             pace: None,
-            place,
+            permit,
             #[cfg(feature = "http3")]
             closed: None,
         }
@@ -117,8 +117,8 @@ impl Pipe {
     /// Whether a request on this stream may be an extended CONNECT. Waits until the endpoint has said so or not.
     pub(crate) async fn offers_websocket(&self) -> bool {
         let Send::Request(send) = &self.send.state else { return false };
-        if let (false, Some(place)) = (send.is_extended_connect_protocol_enabled(), &self.place) {
-            place.heard().await;
+        if let (false, Some(permit)) = (send.is_extended_connect_protocol_enabled(), &self.permit) {
+            permit.heard().await;
         }
         send.is_extended_connect_protocol_enabled()
     }
@@ -149,8 +149,8 @@ impl Pipe {
 
     /// No new requests go on this stream's connection to an endpoint.
     pub(crate) fn leave_connection(&self) {
-        if let Some(place) = &self.place {
-            place.leave();
+        if let Some(permit) = &self.permit {
+            permit.leave();
         }
     }
 

@@ -12,79 +12,25 @@ mod cache;
 mod clamd;
 mod dns;
 mod resolver;
+mod settings;
 
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use portcullis_config::OpenOrClosed;
-use portcullis_event::{ExceptionCause, ExceptionPolicy};
-use portcullis_inspect::{Answer, Interruption, Question, QuestionId, Scanner, Step};
+use portcullis_inspect::{Answer, Question, Scanner};
 use portcullis_metrics::{EnumCounters, Histogram, Registry, catalogue};
 use tokio::sync::Semaphore;
 
-use crate::generation::Generation;
-use crate::state::Worker;
-use crate::transaction::Transaction;
-
 use resolver::Resolver;
+use settings::{Ended, RESULTS};
 
 /// Files that one worker has scanned at one time; more wait, within their timeout.
 const SCANS_MAX: usize = 16;
 
-/// Where and how to ask, from the configuration.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// At least one.
-    pub(crate) resolvers: Vec<SocketAddr>,
-    /// The operator named them; else they are those of the system.
-    pub(crate) named: bool,
-    /// For a DNS answer, all tries together.
-    pub(crate) dns_timeout: Duration,
-    /// For a scanner's answer.
-    pub(crate) scan_timeout: Duration,
-    /// DNS answers that a worker remembers.
-    pub(crate) dns_cache_entries_max: usize,
-    /// The number of the settings: answers of earlier ones are forgotten.
-    pub(crate) generation: u64,
-}
-
-impl Settings {
-    /// What `config` says; without resolvers, those of the system.
-    pub(crate) fn new(config: &portcullis_config::Lookups, generation: u64) -> Settings {
-        let mut resolvers = config.resolvers.clone();
-        if resolvers.is_empty() {
-            let system = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-            resolvers = dns::name_servers(&system);
-        }
-        Settings {
-            resolvers,
-            named: !config.resolvers.is_empty(),
-            dns_timeout: config.dns_timeout,
-            scan_timeout: config.scan_timeout,
-            dns_cache_entries_max: config.dns_cache_entries_max,
-            generation,
-        }
-    }
-}
-
 pub(crate) use dns::Family;
 pub(crate) use resolver::exchange;
-
-/// How a lookup ended. The order is that of [`RESULTS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Found,
-    Nothing,
-    Cached,
-    Timeout,
-    Failed,
-    Resting,
-}
-
-/// The values of the label `result`.
-const RESULTS: &[&str] = &["found", "nothing", "cached", "timeout", "failed", "resting"];
+pub(crate) use settings::Settings;
 
 /// What is counted. Shared by all workers.
 pub(crate) struct Metrics {
@@ -117,64 +63,29 @@ impl Default for Lookups {
     }
 }
 
-/// Takes a step that asks to one that does not.
-pub(crate) async fn settle(
-    worker: &Worker,
-    generation: &Generation,
-    transaction: &mut Transaction,
-    mut step: Step,
-) -> Step {
-    while step == Step::Ask {
-        let answers = match transaction.inspection.running() {
-            Some(inspection) => {
-                let asked = inspection.questions();
-                let work =
-                    asked.map(|(id, question)| answer(worker, &generation.lookups, id, question)).collect();
-                all(work).await
+impl Lookups {
+    /// Has a question answered, and counts how that ended.
+    pub(crate) async fn ask(&self, metrics: &Metrics, settings: &Settings, question: Question<'_>) -> Answer {
+        let begin = Instant::now();
+        let (answer, ended) = match question {
+            Question::Address(name) => {
+                let (answer, ended) = self.resolver.ask(name, settings).await;
+                metrics.dns.inc(ended as usize);
+                if !matches!(ended, Ended::Cached | Ended::Resting) {
+                    metrics.dns_duration.observe(begin.elapsed());
+                }
+                (answer, ended)
             }
-            None => Vec::new(),
+            Question::Scan { scanner, content } => {
+                let (answer, ended) = scan(&self.scans, settings, scanner, content).await;
+                metrics.scan.inc(ended as usize);
+                metrics.scan_duration.observe(begin.elapsed());
+                (answer, ended)
+            }
         };
-        let unknown = answers.iter().any(|(_, answer)| *answer == Answer::Unknown);
-        transaction.inspection.answer(answers);
-        if unknown || transaction.inspection.running().is_some_and(|i| i.questions_not_asked() > 0) {
-            if transaction.lookup_failure == OpenOrClosed::Closed {
-                transaction.exception(ExceptionCause::LookupFailed, ExceptionPolicy::Closed);
-                transaction.reject(503, "A lookup that the rules ask for failed.");
-                return Step::Interrupt(Interruption::Deny { status: 503 });
-            }
-            transaction.exception_once(ExceptionCause::LookupFailed, ExceptionPolicy::Open);
-        }
-        step = transaction.inspection.resume();
+        debug_assert_eq!(answer == Answer::Unknown, ended as usize >= Ended::Timeout as usize);
+        answer
     }
-    step
-}
-
-async fn answer(
-    worker: &Worker,
-    settings: &Settings,
-    id: QuestionId,
-    question: Question<'_>,
-) -> (QuestionId, Answer) {
-    let metrics = &worker.shared.lookups;
-    let begin = Instant::now();
-    let (answer, ended) = match question {
-        Question::Address(name) => {
-            let (answer, ended) = worker.lookups.resolver.ask(name, settings).await;
-            metrics.dns.inc(ended as usize);
-            if !matches!(ended, Ended::Cached | Ended::Resting) {
-                metrics.dns_duration.observe(begin.elapsed());
-            }
-            (answer, ended)
-        }
-        Question::Scan { scanner, content } => {
-            let (answer, ended) = scan(&worker.lookups.scans, settings, scanner, content).await;
-            metrics.scan.inc(ended as usize);
-            metrics.scan_duration.observe(begin.elapsed());
-            (answer, ended)
-        }
-    };
-    debug_assert_eq!(answer == Answer::Unknown, ended as usize >= Ended::Timeout as usize);
-    (id, answer)
 }
 
 async fn scan(places: &Semaphore, settings: &Settings, scanner: &Scanner, content: &[u8]) -> (Answer, Ended) {

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::cache::Cache;
 use super::dns::{self, Family, Reply};
-use super::{Ended, Settings};
+use super::settings::{Ended, Settings};
 
 /// Questions that one worker has open at one time; more wait, within their timeout.
 const QUESTIONS_MAX: usize = 128;

@@ -7,8 +7,8 @@ use portcullis_http::h1::BodyDecoder;
 use portcullis_inspect::BodyLimitAction;
 
 use crate::abort::Aborted;
+use crate::budget::NoMemory;
 use crate::exchange::Exchange;
-use crate::rewrite::NoMemory;
 use crate::upstream::UpstreamConnection;
 
 /// A response body, or its beginning.

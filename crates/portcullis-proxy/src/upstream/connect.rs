@@ -15,7 +15,7 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::{Group, Sessions, session};
+use super::{Failed, Group, Sessions, session};
 use crate::buffer::{Buffer, Spares};
 use crate::http2::Pipe;
 use crate::stream::Stream;
@@ -28,10 +28,6 @@ pub(crate) struct UpstreamConnection {
     pub(crate) input: Buffer,
     pub(crate) parser: ResponseParser,
 }
-
-/// What failed, for events and metrics. Nothing of the request has been sent.
-#[derive(Debug)]
-pub(crate) struct Failed(pub(crate) UpstreamError);
 
 impl UpstreamConnection {
     pub(super) fn new(stream: Stream, spares: Rc<Spares>) -> Self {

@@ -20,11 +20,11 @@ mod slot;
 mod sticky;
 mod tries;
 
-pub(crate) use connect::{Failed, UpstreamConnection, connect, dial};
+pub(crate) use connect::{UpstreamConnection, connect, dial};
 pub(crate) use group::{Group, Origin};
 pub(crate) use lease::Lease;
 pub(crate) use pool::Pool;
 pub(crate) use report::Retried;
-pub(crate) use session::{Place, Sessions, alone};
+pub(crate) use session::{Failed, Sessions, alone};
 pub(crate) use slot::Slot;
 pub(crate) use tries::Tries;

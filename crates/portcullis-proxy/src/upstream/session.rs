@@ -2,18 +2,17 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use h2::PingPong;
 use h2::client::{Builder, SendRequest};
-use h2::{Ping, PingPong};
 use portcullis_event::UpstreamError;
 use portcullis_metrics::Gauge;
 
-use super::{Failed, Group};
-use crate::http2::Pipe;
+use super::Group;
+use crate::http2::{Pipe, SettingsAwaited, StreamPermit};
 use crate::stream::Stream;
 
 /// Requests on one connection at one time, if the endpoint allows as many; then there is another connection.
@@ -38,53 +37,21 @@ struct Session {
     active: Rc<Cell<usize>>,
     /// The connection has ended, or takes no new requests.
     ended: Rc<Cell<bool>>,
-    greeting: Rc<Greeting>,
+    settings: Rc<SettingsAwaited>,
     used: Instant,
     idle_timeout: Duration,
 }
 
-/// Whether the endpoint's settings have come. A ping tells, since they are the first that it says; none is sent until somebody
-/// asks.
-struct Greeting(tokio::sync::Mutex<Option<PingPong>>);
-
-/// A request's place on a connection.
-pub(crate) struct Place {
-    active: Rc<Cell<usize>>,
-    ended: Rc<Cell<bool>>,
-    greeting: Rc<Greeting>,
-}
-
-impl Place {
-    /// No new requests go on this connection; it ends with its last one.
-    pub(crate) fn leave(&self) {
-        self.ended.set(true);
-    }
-
-    /// Waits for the settings of the endpoint.
-    pub(crate) async fn heard(&self) {
-        let mut ping = self.greeting.0.lock().await;
-        if let Some(ping) = &mut *ping {
-            // One that is under way already was sent for somebody who did not wait for its answer.
-            let _ = ping.send_ping(Ping::opaque());
-            let _ = poll_fn(|context| ping.poll_pong(context)).await;
-        }
-        *ping = None;
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.active.set(self.active.get() - 1);
-    }
-}
+/// Why there is no connection, for events and metrics. Nothing of the request has been sent.
+#[derive(Debug)]
+pub(crate) struct Failed(pub(crate) UpstreamError);
 
 impl Session {
     /// A stream for one more request.
     fn pipe(&self) -> Pipe {
-        self.active.set(self.active.get() + 1);
         let (active, ended) = (Rc::clone(&self.active), Rc::clone(&self.ended));
-        let place = Place { active, ended, greeting: Rc::clone(&self.greeting) };
-        Pipe::asking(self.send.clone(), Some(place))
+        let permit = StreamPermit::new(active, ended, Rc::clone(&self.settings));
+        Pipe::asking(self.send.clone(), Some(permit))
     }
 }
 
@@ -141,9 +108,9 @@ pub(crate) async fn begin(
 ) -> Result<Pipe, Failed> {
     let (send, ended, ping) = handshake(stream, group.report.sessions(endpoint)).await?;
     let idle_timeout = group.settings.idle_timeout;
-    let greeting = Rc::new(Greeting(tokio::sync::Mutex::new(ping)));
+    let settings = Rc::new(SettingsAwaited::new(ping));
     let session =
-        Session { send, active: Rc::default(), ended, greeting, used: Instant::now(), idle_timeout };
+        Session { send, active: Rc::default(), ended, settings, used: Instant::now(), idle_timeout };
     Ok(sessions.borrow_mut().keep(group.connections[endpoint], session))
 }
 
