@@ -6,7 +6,7 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::error::StartError;
+use crate::StartError;
 
 /// The core of each worker: the first ones that this process may use.
 pub(crate) fn cores_of(workers: usize) -> Result<Vec<usize>, StartError> {

@@ -8,7 +8,7 @@ use portcullis_trust::Authorities;
 
 use crate::access::check_lists;
 use crate::block_page::BlockPage;
-use crate::tls::{Life, ListenerTls, UpstreamTls, life_of};
+use portcullis_tls::{Life, ListenerTls, UpstreamTls, life_of};
 
 /// A certificate that is valid for less than this is warned of.
 const EXPIRES_SOON: i64 = 14 * 86_400;

@@ -8,17 +8,19 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use portcullis_http::h1::{BodyDecoder, Limits};
 use portcullis_http::message::BodyFraming;
 use portcullis_http::proxy_protocol::{self, Command};
-use tokio::io::AsyncReadExt;
+use portcullis_tls::{ClientCertificate, ListenerTls};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use crate::abort::Client;
 use crate::budget::Held;
 use crate::buffer::Buffer;
+use crate::linger::{Linger, linger};
 use crate::network::Member;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
-use crate::timer::Timer;
-use crate::tls::ClientCertificate;
+use crate::timer::{Elapsed, Timer};
 
 /// Version 2 of the PROXY header may carry extensions; nobody needs more of them.
 const PROXY_HEADER_BYTES_MAX: usize = 4096;
@@ -80,7 +82,7 @@ impl Connection {
                 if let Some(network) = counted.network() {
                     overload.charge_handshake(overload.key(network), worker.shared.clock(Instant::now()));
                 }
-                let stream = tls.accept(tcp, &timer, generation.linger()).await?;
+                let stream = accept_tls(tls, tcp, &timer, generation.linger()).await?;
                 if tls.asks_clients() {
                     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
                     client_certificate = Some(ClientCertificate::new(chain).map(Arc::new));
@@ -146,6 +148,34 @@ impl Connection {
         let Connection { stream, input, timer, half_close, .. } = self;
         (Client { stream, input, half_close: *half_close }, timer)
     }
+}
+
+/// Does the handshake before the timer's deadline. A client that speaks HTTP in clear text is told so.
+async fn accept_tls(
+    tls: &ListenerTls,
+    mut tcp: TcpStream,
+    timer: &Timer,
+    limits: Linger,
+) -> Option<TlsStream<TcpStream>> {
+    match timer.run(tls.is_clear_text(&tcp)).await {
+        Ok(false) => {}
+        Ok(true) => {
+            let answer = ListenerTls::clear_text_answer();
+            if let Ok(Ok(())) = timer.run(tcp.write_all(answer.as_bytes())).await {
+                linger(&mut tcp, timer, limits).await;
+            }
+            return None;
+        }
+        Err(Elapsed) => {
+            tls.late();
+            return None;
+        }
+    }
+    let accepted = timer.run(tls.accept(tcp)).await;
+    accepted.unwrap_or_else(|Elapsed| {
+        tls.late();
+        None
+    })
 }
 
 /// Reads exactly a PROXY header; what follows may be TLS. The inner option is none where it names no client, as in the

@@ -6,7 +6,7 @@ use portcullis_access::Whereabouts;
 use portcullis_config::ClientAddress;
 use portcullis_http::message::{RequestHead, TargetForm};
 
-use crate::tls::ClientCertificate;
+use portcullis_tls::ClientCertificate;
 
 /// A request, and who sent it.
 pub(crate) struct Facts<'a> {

@@ -8,6 +8,7 @@ use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
 use portcullis_metrics::{RouteMetrics, RuleCounters};
+use portcullis_tls::{ListenerTls, acme};
 
 use crate::access::{Access, Controls, ControlsBuilder, Geo};
 use crate::access_log::AccessLog;
@@ -21,9 +22,8 @@ use crate::local_time::LocalTime;
 use crate::route::{Matcher, Route, Target};
 use crate::services::{Services, redactor};
 use crate::site::{Hosts, Site};
-use crate::tls::ListenerTls;
 use crate::upstream::{Origin as GroupOrigin, Slot};
-use crate::{StartError, acme, lookups};
+use crate::{StartError, lookups};
 
 /// All settings that a reload replaces, built whole before the first request sees them.
 pub(crate) struct Generation {

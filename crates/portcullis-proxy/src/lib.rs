@@ -54,12 +54,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate does not know SecLang, does not decide, and writes no files but that of bans and those of ACME. It waits, and it gives every wait a limit.
+//! The crate does not know SecLang, does not decide, and writes no file but that of bans. It waits, and it gives every wait a limit.
 
 mod abort;
 mod access;
 mod access_log;
-mod acme;
 mod affinity;
 mod agents;
 mod allocator;
@@ -76,7 +75,6 @@ mod compress;
 mod connection;
 mod descriptors;
 mod divert;
-mod error;
 mod exchange;
 mod facts;
 mod forward;
@@ -114,22 +112,19 @@ mod state;
 mod stream;
 mod template;
 mod timer;
-mod tls;
 mod trace;
 mod trailers;
 mod transaction;
 mod tunnel;
 mod upload;
 mod upstream;
-mod watch;
 mod websocket;
 mod worker;
 
 pub use ban_list::{BanList, Banned};
 pub use check::{check_certificates, check_files};
-pub use error::StartError;
 pub use listener::{Inherited, cannot_listen};
 pub use local_time::LocalTime;
+pub use portcullis_tls::{StartError, Watch};
 pub use server::Proxy;
 pub use services::{Services, redactor};
-pub use watch::Watch;

@@ -12,6 +12,7 @@ use portcullis_config::{Config, Listener};
 use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_metrics::{RouteMetrics, catalogue};
+use portcullis_tls::acme::Challenges;
 use tokio::sync::watch;
 
 use crate::access::BanFile;
@@ -28,7 +29,7 @@ use crate::services::Services;
 use crate::state::Shared;
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
-use crate::{StartError, acme, affinity, lookups, state};
+use crate::{StartError, affinity, lookups, state};
 
 /// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts after one or two.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -104,7 +105,7 @@ impl Proxy {
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);
         let lookups = lookups::Metrics::new(&services.registry);
-        let challenges = acme::Challenges::new(&services.registry);
+        let challenges = Arc::new(Challenges::new(&services.registry));
         let ban_file = config.ban_file.as_deref().map(|path| {
             let jails = &current.load().controls.jails;
             BanFile::open(path, &services.registry, jails, 1, &*services.say)

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use portcullis_inspect::{Memo, PolicyNames, Scratch};
 use portcullis_metrics::{Counter, EnumCounters, RouteMetrics, catalogue};
+use portcullis_tls::acme::Challenges;
 use tokio::sync::Notify;
 
 use crate::access::BanFile;
-use crate::acme;
 use crate::agents::Links;
 use crate::allocator;
 use crate::beside::Beside;
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) exceptions: Vec<EnumCounters>,
     pub(crate) lookups: lookups::Metrics,
     /// What ACME authorities come for.
-    pub(crate) challenges: acme::Challenges,
+    pub(crate) challenges: Arc<Challenges>,
     /// What bans outlive the process in.
     pub(crate) ban_file: Option<BanFile>,
     /// Where the clock of rate limits and bans begins.

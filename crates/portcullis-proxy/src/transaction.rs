@@ -24,9 +24,9 @@ use crate::header_changes::Changed;
 use crate::https::{self, Https};
 use crate::route::Route;
 use crate::state::Shared;
-use crate::tls::ClientCertificate;
 use crate::trace::Traced;
 use crate::upstream::Group;
+use portcullis_tls::ClientCertificate;
 
 /// Inspection that is on a network's account before the request has its answer.
 const CHARGED_AT_ONCE: Duration = Duration::from_micros(500);

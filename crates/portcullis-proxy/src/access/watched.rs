@@ -7,7 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 use portcullis_metrics::EnumCounters;
 
 use crate::StartError;
-use crate::watch::Watch;
+use portcullis_tls::Watch;
 
 /// Label values of what counts readings.
 pub(crate) const RESULTS: [&str; 2] = ["ok", "failed"];

@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::failed::{Ended, Failed};
 use crate::http2::Pipe;
-use crate::tls::UpstreamTls;
 use crate::upstream;
+use portcullis_tls::UpstreamTls;
 
 /// What agents are told of who asks.
 pub(super) const PRODUCT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));

@@ -20,7 +20,7 @@ use super::failed::{Ended, Failed};
 use super::report::Report;
 use super::transport::{Transport, framing};
 use super::{Agent, OfAgent};
-use crate::tls::UpstreamTls;
+use portcullis_tls::UpstreamTls;
 
 /// Bytes that wait for an agent that does not read, beyond which no more of bodies is sent.
 const OUTPUT_BYTES_FULL: usize = 256 << 10;

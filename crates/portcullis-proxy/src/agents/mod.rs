@@ -28,7 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::StartError;
 use crate::services::Services;
-use crate::tls::UpstreamTls;
+use portcullis_tls::UpstreamTls;
 
 use failed::Failed;
 

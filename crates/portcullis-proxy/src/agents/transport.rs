@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 
 use super::call::Call;
 use super::failed::{Ended, Failed};
-use crate::tls::UpstreamTls;
+use portcullis_tls::UpstreamTls;
 
 /// A connection.
 pub(super) enum Transport {

@@ -28,8 +28,8 @@ use crate::handle;
 use crate::http2::{self, Active, InFlight, Pace, Pipe};
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
-use crate::tls::{ClientCertificate, ListenerTls};
 use crate::worker::Stop;
+use portcullis_tls::{ClientCertificate, ListenerTls};
 
 /// How long a connection that is done may take to hear of it.
 const GOODBYE: Duration = Duration::from_secs(2);

@@ -20,7 +20,7 @@ use crate::buffer::{Buffer, Spares};
 use crate::http2::Pipe;
 use crate::stream::Stream;
 use crate::timer::Timer;
-use crate::tls::UpstreamTls;
+use portcullis_tls::UpstreamTls;
 
 /// A connection to an endpoint, between two requests or in one.
 pub(crate) struct UpstreamConnection {

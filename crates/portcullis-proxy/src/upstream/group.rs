@@ -14,7 +14,7 @@ use super::report::Reporter;
 use super::sticky::Sticky;
 use crate::StartError;
 use crate::services::Services;
-use crate::tls::UpstreamTls;
+use portcullis_tls::UpstreamTls;
 
 /// What groups get from the process: numbers that are never given twice, and a clock that outlives a reload.
 pub(crate) struct Origin {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_config::Upstream;
+use portcullis_tls::acme;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 
@@ -16,7 +17,6 @@ use super::checks::Checkers;
 use super::names::{self, Schedule};
 use super::report::Resolved;
 use super::{Group, Slot};
-use crate::acme;
 use crate::agents::Agent;
 use crate::generation::Generation;
 use crate::state::Shared;
@@ -37,7 +37,13 @@ pub(crate) fn run(shared: &Arc<Shared>, stopped: watch::Receiver<Option<Stop>>) 
 }
 
 async fn keep(shared: &Arc<Shared>, mut stopped: watch::Receiver<Option<Stop>>) {
-    tokio::task::spawn_local(acme::run(Arc::clone(shared)));
+    let of_settings = Arc::clone(shared);
+    tokio::task::spawn_local(acme::run(acme::Host {
+        registry: Arc::clone(&shared.services.registry),
+        challenges: Arc::clone(&shared.challenges),
+        say: Arc::clone(&shared.services.say),
+        settings: Box::new(move || of_settings.current.load().acme.clone()),
+    }));
     let mut keeper = Keeper::default();
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -11,20 +11,21 @@ use portcullis_metrics::{Counter, Registry, catalogue};
 const PATH: &[u8] = b"/.well-known/acme-challenge/";
 
 /// The proofs that authorities may come for at present.
-pub(crate) struct Challenges {
+pub struct Challenges {
     /// By token.
     pending: ArcSwap<HashMap<String, Arc<str>>>,
     answered: Counter,
 }
 
 impl Challenges {
-    pub(crate) fn new(registry: &Registry) -> Self {
+    /// None is pending yet.
+    pub fn new(registry: &Registry) -> Self {
         let answered = registry.counter(&catalogue::ACME_CHALLENGES, &[]);
         Challenges { pending: ArcSwap::default(), answered }
     }
 
     /// The proof that a request asks for, if it is a plain one for a token that is pending.
-    pub(crate) fn proof(&self, head: &RequestHead) -> Option<Arc<str>> {
+    pub fn proof(&self, head: &RequestHead) -> Option<Arc<str>> {
         let token = head.target().strip_prefix(PATH)?;
         if !matches!(head.method(), b"GET" | b"HEAD") || head.framing() != BodyFraming::None {
             return None;

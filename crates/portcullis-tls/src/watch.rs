@@ -33,7 +33,7 @@ impl fmt::Debug for Watch {
 
 impl Watch {
     /// Call it before the files are read, so that no change between is missed.
-    pub(crate) fn new(files: Vec<PathBuf>) -> Self {
+    pub fn new(files: Vec<PathBuf>) -> Self {
         Watch::listing(move || files.clone())
     }
 
@@ -44,7 +44,7 @@ impl Watch {
     }
 
     /// What was read last is what the files say now.
-    pub(crate) fn is_current(&self) -> bool {
+    pub fn is_current(&self) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         !seen.failed && seen.read == stamps((self.files)())
     }

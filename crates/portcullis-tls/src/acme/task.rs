@@ -1,18 +1,18 @@
 //! What the keeper does about certificates: one order after the other, for as long as the proxy runs.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use instant_acme::Account;
-use portcullis_metrics::{EnumCounters, Gauge, catalogue};
+use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
 
 use super::client::RetryAfter;
 use super::order::{self, Issued};
 use super::schedule::{Moment, Schedule};
-use super::{Failure, Kind, Settings};
-use crate::state::Shared;
-use crate::tls::Life;
+use super::{Challenges, Failure, Kind, Settings};
+use crate::Life;
 
 /// How often it looks for something to do.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -22,19 +22,32 @@ const ORDER_MAX: Duration = Duration::from_secs(300);
 /// Label values of `portcullis_acme_orders_total`: success, then by [`Kind`].
 const RESULTS: [&str; 6] = ["ok", "unreachable", "rate_limited", "challenge", "refused", "unusable"];
 
+/// What the process lends to the orders.
+pub struct Host {
+    /// Where series are registered.
+    pub registry: Arc<Registry>,
+    /// Where authorities find the proofs.
+    pub challenges: Arc<Challenges>,
+    /// Takes a line for the operator.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// The settings that hold at present; none if nothing is ordered.
+    pub settings: Box<dyn Fn() -> Option<Arc<Settings>>>,
+}
+
 /// Orders certificates until it is dropped.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub async fn run(host: Host) {
+    let host = Rc::new(host);
     let mut interval = tokio::time::interval(LOOK_EVERY);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut desk: Option<Desk> = None;
     loop {
         interval.tick().await;
-        let Some(settings) = shared.current.load().acme.clone() else {
+        let Some(settings) = (host.settings)() else {
             desk = None;
             continue;
         };
         let kept = desk.take().filter(|desk| desk.settings.account == settings.account);
-        let desk = desk.insert(kept.unwrap_or_else(|| Desk::new(&shared, &settings)));
+        let desk = desk.insert(kept.unwrap_or_else(|| Desk::new(&host, &settings)));
         if !Arc::ptr_eq(&desk.settings, &settings) {
             desk.follow(settings);
         }
@@ -44,7 +57,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// What goes on at one authority.
 struct Desk {
-    shared: Arc<Shared>,
+    host: Rc<Host>,
+    started: Instant,
     settings: Arc<Settings>,
     schedule: Schedule,
     account: Option<Account>,
@@ -54,10 +68,11 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(shared: &Arc<Shared>, settings: &Arc<Settings>) -> Self {
-        let registry = &shared.services.registry;
+    fn new(host: &Rc<Host>, settings: &Arc<Settings>) -> Self {
+        let registry = &host.registry;
         let mut desk = Desk {
-            shared: Arc::clone(shared),
+            host: Rc::clone(host),
+            started: Instant::now(),
             settings: Arc::clone(settings),
             schedule: Schedule::default(),
             account: None,
@@ -91,7 +106,7 @@ impl Desk {
     }
 
     fn measure(&mut self) {
-        let registry = &self.shared.services.registry;
+        let registry = &self.host.registry;
         self.next.retain(|name, gauge| {
             let stays = self.settings.names.contains(name);
             if !stays {
@@ -135,7 +150,7 @@ impl Desk {
                 self.account.insert(account).clone()
             }
         };
-        let Issued { key, chain } = order::run(&account, name, &self.shared.challenges).await?;
+        let Issued { key, chain } = order::run(&account, name, &self.host.challenges).await?;
         let kept = self.settings.folder.keep_certificate(name, &key, &chain);
         kept.map_err(|error| Failure::new(Kind::Unusable, error))
     }
@@ -170,14 +185,11 @@ impl Desk {
 
     fn now(&self) -> Moment {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Moment {
-            wall: i64::try_from(wall).unwrap_or(i64::MAX),
-            running: Instant::now() - self.shared.started,
-        }
+        Moment { wall: i64::try_from(wall).unwrap_or(i64::MAX), running: Instant::now() - self.started }
     }
 
     fn say(&self, line: &str) {
-        (self.shared.services.say)(&format!("ACME: {line}"));
+        (self.host.say)(&format!("ACME: {line}"));
     }
 }
 

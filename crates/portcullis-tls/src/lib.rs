@@ -2,13 +2,31 @@
 //!
 //! Files of certificates are looked at each second and read again when they have changed, without a reload of settings.
 
+//!
+//! ```text
+//!  listener ──> ListenerTls ──> BySni ──> Certificate: files, or what acme::run has ordered
+//!  upstream ──> UpstreamTls ──> Authorities (portcullis-trust)
+//! ```
+//!
+//! The crate does handshakes; how long one may take and what follows it is the proxy's. It writes the files of ACME, and no others.
+//!
+//! ```
+//! use portcullis_tls::Watch;
+//!
+//! let mut watch = Watch::listing(|| vec!["/nowhere/shop.pem".into()]);
+//! assert!(watch.refresh(|| Ok::<_, ()>(())).is_none(), "nothing has changed");
+//! ```
+
+pub mod acme;
 mod certificate;
 mod clear_text;
+mod error;
 mod handshakes;
 mod listener;
 mod resolver;
 mod subject;
 mod upstream;
+mod watch;
 
 use std::sync::Arc;
 
@@ -16,10 +34,12 @@ use portcullis_config::TlsVersion;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
-pub(crate) use certificate::{Life, kept, life_of};
-pub(crate) use listener::ListenerTls;
-pub(crate) use subject::ClientCertificate;
-pub(crate) use upstream::UpstreamTls;
+pub use certificate::{Life, life_of};
+pub use error::StartError;
+pub use listener::ListenerTls;
+pub use subject::ClientCertificate;
+pub use upstream::UpstreamTls;
+pub use watch::Watch;
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())

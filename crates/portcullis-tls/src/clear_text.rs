@@ -1,29 +1,22 @@
 //! A request in clear text at a listener with TLS. It gets an answer that says so: a connection that is closed without a word looks like a
 //! fault of the server.
 
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-
-use crate::linger::{Linger, linger};
-use crate::timer::Timer;
 
 const TEXT: &str = "This port speaks HTTPS, and the request came in clear text (HTTP).\n\
                     Ask again with https:// in place of http://.\n";
 
 /// Whether what the client begins with is a method, not a TLS record, which begins with 22. Nothing is taken from the stream.
-pub(super) async fn is_http(tcp: &TcpStream) -> bool {
+pub(crate) async fn is_http(tcp: &TcpStream) -> bool {
     let mut first = [0; 1];
     matches!(tcp.peek(&mut first).await, Ok(1) if first[0].is_ascii_alphabetic())
 }
 
-/// Answers, and closes so that the client can read it.
-pub(super) async fn refuse(mut tcp: TcpStream, timer: &Timer, limits: Linger) {
-    let answer = format!(
+/// The whole answer.
+pub(crate) fn answer() -> String {
+    format!(
         "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{TEXT}",
         TEXT.len()
-    );
-    if let Ok(Ok(())) = timer.run(tcp.write_all(answer.as_bytes())).await {
-        linger(&mut tcp, timer, limits).await;
-    }
+    )
 }

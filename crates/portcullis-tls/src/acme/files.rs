@@ -10,7 +10,7 @@ use portcullis_config::Acme;
 use serde::{Deserialize, Serialize};
 
 use crate::StartError;
-use crate::tls::{self, Life};
+use crate::certificate::{self, Life};
 
 const ACCOUNT: &str = "account.json";
 
@@ -91,7 +91,7 @@ impl Folder {
 }
 
 fn life(path: &Path, name: &str) -> Result<Life, StartError> {
-    let (names, life) = tls::kept(path)?;
+    let (names, life) = certificate::kept(path)?;
     match names.iter().any(|known| known == name) {
         true => Ok(life),
         false => Err(StartError::file(path, format!("the certificate does not bear the name `{name}`"))),

@@ -7,20 +7,20 @@ use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
 
 /// A client's certificate, which was verified.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ClientCertificate {
+pub struct ClientCertificate {
     /// Its subject, as RFC 4514 writes it.
-    pub(crate) subject: String,
+    pub subject: String,
     /// Who signed it.
-    pub(crate) issuer: String,
+    pub issuer: String,
     /// Its serial number, hexadecimal.
-    pub(crate) serial: String,
+    pub serial: String,
     /// The SHA-256 of all of it, hexadecimal.
-    pub(crate) fingerprint: String,
+    pub fingerprint: String,
 }
 
 impl ClientCertificate {
     /// Reads the leaf of a chain. One that was verified can be read; if not, it says nothing.
-    pub(crate) fn new(chain: &[CertificateDer<'_>]) -> Option<Self> {
+    pub fn new(chain: &[CertificateDer<'_>]) -> Option<Self> {
         let der = chain.first()?;
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         Some(ClientCertificate {
@@ -32,7 +32,7 @@ impl ClientCertificate {
     }
 
     /// As mod_ssl has it in the environment of a request, where ModSecurity finds it.
-    pub(crate) fn environment(certificate: Option<&Self>) -> Vec<(&'static str, String)> {
+    pub fn environment(certificate: Option<&Self>) -> Vec<(&'static str, String)> {
         let Some(certificate) = certificate else { return vec![("SSL_CLIENT_VERIFY", "NONE".to_string())] };
         vec![
             ("SSL_CLIENT_VERIFY", "SUCCESS".to_string()),

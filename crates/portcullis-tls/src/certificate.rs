@@ -13,16 +13,16 @@ use rustls::sign::CertifiedKey;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::provider;
 use crate::StartError;
-use crate::watch::Watch;
+use crate::Watch;
+use crate::provider;
 
 /// Label values of `portcullis_tls_reloads_total`.
 const RESULTS: [&str; 2] = ["ok", "failed"];
 
 /// A certificate with its key, read again when its files change.
 #[derive(Debug)]
-pub(super) struct Certificate {
+pub(crate) struct Certificate {
     files: CertificateFiles,
     watch: Watch,
     /// None as long as it has not been issued yet.
@@ -33,29 +33,31 @@ pub(super) struct Certificate {
 
 /// What the files held when they were read last.
 #[derive(Debug)]
-pub(super) struct Loaded {
-    pub(super) key: Arc<CertifiedKey>,
+pub(crate) struct Loaded {
+    pub(crate) key: Arc<CertifiedKey>,
     /// The DNS names that it bears, lower case.
-    pub(super) names: Vec<String>,
-    pub(super) life: Life,
+    pub(crate) names: Vec<String>,
+    pub(crate) life: Life,
 }
 
 /// From when until when a certificate is valid, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Life {
-    pub(crate) from: i64,
-    pub(crate) until: i64,
+pub struct Life {
+    /// The first second of it.
+    pub from: i64,
+    /// The last second of it.
+    pub until: i64,
 }
 
 impl Certificate {
-    pub(super) fn open(files: &CertificateFiles, registry: &Arc<Registry>) -> Result<Self, StartError> {
+    pub(crate) fn open(files: &CertificateFiles, registry: &Arc<Registry>) -> Result<Self, StartError> {
         let certificate = Certificate::unread(files, registry);
         certificate.take(load(files)?);
         Ok(certificate)
     }
 
     /// One that comes by itself, with its key in the same file: without it, or if it is of no use, there is none.
-    pub(super) fn awaited(path: &Path, registry: &Arc<Registry>) -> Self {
+    pub(crate) fn awaited(path: &Path, registry: &Arc<Registry>) -> Self {
         let files = in_one_file(path);
         let certificate = Certificate::unread(&files, registry);
         if let Ok(loaded) = load(&files) {
@@ -77,12 +79,12 @@ impl Certificate {
         self.current.store(Some(Arc::new(loaded)));
     }
 
-    pub(super) fn loaded(&self) -> Option<Arc<Loaded>> {
+    pub(crate) fn loaded(&self) -> Option<Arc<Loaded>> {
         self.current.load_full()
     }
 
     /// Reads the files again if they have changed; true if there is another certificate now.
-    pub(super) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) -> bool {
+    pub(crate) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) -> bool {
         match self.watch.refresh(|| load(&self.files)) {
             Some(Ok(loaded)) => {
                 let again = if self.current.load().is_some() { " again" } else { "" };
@@ -102,17 +104,17 @@ impl Certificate {
 }
 
 /// The counters of files that were read again.
-pub(super) fn reloads(registry: &Registry) -> EnumCounters {
+pub(crate) fn reloads(registry: &Registry) -> EnumCounters {
     registry.enum_counters(&catalogue::TLS_RELOADS, &[], &RESULTS)
 }
 
 /// The names and the life of a certificate that is in one file with its key, if it can be used.
-pub(crate) fn kept(path: &Path) -> Result<(Vec<String>, Life), StartError> {
+pub fn kept(path: &Path) -> Result<(Vec<String>, Life), StartError> {
     load(&in_one_file(path)).map(|loaded| (loaded.names, loaded.life))
 }
 
 /// From when until when the certificate of a file is valid.
-pub(crate) fn life_of(path: &Path) -> Result<Life, StartError> {
+pub fn life_of(path: &Path) -> Result<Life, StartError> {
     let chain = certificates(path).map_err(StartError::new)?;
     let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| StartError::file(path, error))?;
     Ok(Life { from: leaf.validity().not_before.timestamp(), until: leaf.validity().not_after.timestamp() })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Failure;
-use crate::tls::Life;
+use crate::Life;
 
 /// After a failure of one name. With [`FACTOR`] there are five tries in the first hour, which is what Let's Encrypt grants.
 const FIRST: Duration = Duration::from_secs(60);

@@ -17,18 +17,16 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::certificate::{self, Certificate};
-use super::clear_text;
-use super::handshakes::Handshakes;
-use super::resolver::BySni;
-use super::{provider, versions};
-use crate::linger::Linger;
-use crate::timer::Timer;
-use crate::watch::Watch;
+use crate::Watch;
+use crate::certificate::{self, Certificate};
+use crate::clear_text;
+use crate::handshakes::Handshakes;
+use crate::resolver::BySni;
 use crate::{StartError, acme};
+use crate::{provider, versions};
 
 /// What a listener offers, as its files are at present.
-pub(crate) struct ListenerTls {
+pub struct ListenerTls {
     settings: Settings,
     /// HTTP/2 is offered.
     http2: bool,
@@ -43,7 +41,7 @@ pub(crate) struct ListenerTls {
 impl ListenerTls {
     /// Reads all files. `old` is the same listener before a reload; `acme` says where the certificates are that come by
     /// themselves.
-    pub(crate) fn build(
+    pub fn build(
         settings: &Settings,
         listener: &str,
         http2: bool,
@@ -82,14 +80,14 @@ impl ListenerTls {
     }
 
     /// What is wrong with its files: each certificate, and what clients are verified by.
-    pub(crate) fn check(settings: &Settings, registry: &Arc<Registry>) -> Vec<StartError> {
+    pub fn check(settings: &Settings, registry: &Arc<Registry>) -> Vec<StartError> {
         let certificates = settings.certificates.iter().map(|files| Certificate::open(files, registry).err());
         let clients = settings.client_auth.as_ref().map(|auth| verifier(auth).err());
         certificates.chain(clients).flatten().collect()
     }
 
     /// Takes changed files into use. Whatever is wrong with them, those of before go on.
-    pub(crate) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
+    pub fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
         self.resolver.refresh(say);
         let Some(watch) = &self.clients else { return };
         let read = || config(&self.settings, self.http2, &self.resolver, ticketer(&self.settings)?);
@@ -108,59 +106,58 @@ impl ListenerTls {
     }
 
     /// Clients are asked for a certificate.
-    pub(crate) fn asks_clients(&self) -> bool {
+    pub fn asks_clients(&self) -> bool {
         self.clients.is_some()
     }
 
     /// What connections are accepted with now.
     #[cfg(feature = "http3")]
-    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+    pub fn current(&self) -> Arc<ServerConfig> {
         self.current.load_full()
     }
 
     /// Counts a handshake that QUIC has done, or failed to do.
     #[cfg(feature = "http3")]
-    pub(crate) fn quic_handshake(&self, error: Option<&quinn::ConnectionError>) {
+    pub fn quic_handshake(&self, error: Option<&quinn::ConnectionError>) {
         match error {
             None => self.handshakes.done(None),
             Some(error) => self.handshakes.quic_failed(error, self.resolver.is_empty()),
         }
     }
 
-    /// Does the handshake, before the timer's deadline. A client that speaks HTTP in clear text is told so.
-    pub(crate) async fn accept(
-        &self,
-        tcp: TcpStream,
-        timer: &Timer,
-        linger: Linger,
-    ) -> Option<TlsStream<TcpStream>> {
-        match timer.run(clear_text::is_http(&tcp)).await {
-            Ok(false) => {}
-            Ok(true) => {
-                self.handshakes.clear_text();
-                clear_text::refuse(tcp, timer, linger).await;
-                return None;
-            }
-            Err(_) => {
-                self.handshakes.late();
-                return None;
-            }
+    /// Whether what the client begins with is HTTP in clear text. Nothing is taken from the stream.
+    pub async fn is_clear_text(&self, tcp: &TcpStream) -> bool {
+        let is_clear_text = clear_text::is_http(tcp).await;
+        if is_clear_text {
+            self.handshakes.clear_text();
         }
+        is_clear_text
+    }
+
+    /// The answer to a request in clear text, after which the connection is closed: a connection that is closed without a word looks
+    /// like a fault of the server.
+    pub fn clear_text_answer() -> String {
+        clear_text::answer()
+    }
+
+    /// Does the handshake; none if it fails, which is counted.
+    pub async fn accept(&self, tcp: TcpStream) -> Option<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(self.current.load_full());
-        match timer.run(acceptor.accept(tcp)).await {
-            Ok(Ok(stream)) => {
+        match acceptor.accept(tcp).await {
+            Ok(stream) => {
                 self.handshakes.done(stream.get_ref().1.handshake_kind());
                 Some(stream)
             }
-            Ok(Err(error)) => {
+            Err(error) => {
                 self.handshakes.failed(&error, self.resolver.is_empty());
                 None
             }
-            Err(_) => {
-                self.handshakes.late();
-                None
-            }
         }
+    }
+
+    /// Counts a handshake that was given up: it took too long.
+    pub fn late(&self) {
+        self.handshakes.late();
     }
 }
 

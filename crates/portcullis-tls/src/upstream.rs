@@ -10,13 +10,14 @@ use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, SignatureScheme};
 
-use super::certificate::Certificate;
-use super::{provider, versions};
 use crate::StartError;
+use crate::certificate::Certificate;
+use crate::{provider, versions};
 
 /// What is spoken with the endpoints of a group, or with an agent.
-pub(crate) struct UpstreamTls {
-    pub(crate) config: Arc<ClientConfig>,
+pub struct UpstreamTls {
+    /// The settings of connections.
+    pub config: Arc<ClientConfig>,
     /// The name to ask for and to find in certificates, if it is not the endpoint's host.
     name: Option<String>,
     shown: Option<Arc<Shown>>,
@@ -24,7 +25,7 @@ pub(crate) struct UpstreamTls {
 
 impl UpstreamTls {
     /// Reads all files: the authorities that the settings name, else those of the system.
-    pub(crate) fn build(
+    pub fn build(
         settings: &Settings,
         protocol: UpstreamProtocol,
         registry: &Arc<Registry>,
@@ -50,14 +51,14 @@ impl UpstreamTls {
     }
 
     /// The name to ask an endpoint for and to find in its certificate.
-    pub(crate) fn server_name(&self, endpoint: &Endpoint) -> Result<ServerName<'static>, StartError> {
+    pub fn server_name(&self, endpoint: &Endpoint) -> Result<ServerName<'static>, StartError> {
         let name = self.name.as_ref().unwrap_or(&endpoint.host);
         ServerName::try_from(name.clone())
             .map_err(|_| StartError::new(format!("`{name}` is not a name a certificate can bear")))
     }
 
     /// Takes a changed certificate into use, for new connections.
-    pub(crate) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
+    pub fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
         if let Some(shown) = &self.shown {
             shown.0.refresh(say);
         }

@@ -1,4 +1,4 @@
-//! Why the proxy cannot start, or cannot take new settings.
+//! An error that keeps a process from starting, or from taking new settings.
 
 use std::path::Path;
 
@@ -9,11 +9,13 @@ pub struct StartError {
 }
 
 impl StartError {
-    pub(crate) fn new(message: String) -> Self {
+    /// An error that says this.
+    pub fn new(message: String) -> Self {
         StartError { message }
     }
 
-    pub(crate) fn file(path: &Path, error: impl std::fmt::Display) -> Self {
+    /// An error about a file.
+    pub fn file(path: &Path, error: impl std::fmt::Display) -> Self {
         StartError { message: format!("{}: {error}", path.display()) }
     }
 }

@@ -8,12 +8,12 @@ use rustls::SignatureScheme;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use super::certificate::{Certificate, Loaded};
+use crate::certificate::{Certificate, Loaded};
 
 /// Takes a certificate that bears the name the client asks for: one with the very name before one with a wildcard, one
 /// whose key the client can verify before others, then by their order. For all other names the first of all.
 #[derive(Debug)]
-pub(super) struct BySni {
+pub(crate) struct BySni {
     /// At least one, of which some may not have been issued yet.
     certificates: Vec<Certificate>,
     table: ArcSwap<Table>,
@@ -27,18 +27,18 @@ struct Table {
 }
 
 impl BySni {
-    pub(super) fn new(certificates: Vec<Certificate>) -> Self {
+    pub(crate) fn new(certificates: Vec<Certificate>) -> Self {
         let table = ArcSwap::from_pointee(Table::new(&certificates));
         BySni { certificates, table }
     }
 
     /// There is no certificate for anybody yet.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.table.load().keys.is_empty()
     }
 
     /// Takes changed files into use.
-    pub(super) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
+    pub(crate) fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
         let changed = self.certificates.iter().filter(|certificate| certificate.refresh(say)).count();
         if changed > 0 {
             self.table.store(Arc::new(Table::new(&self.certificates)));

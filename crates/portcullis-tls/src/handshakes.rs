@@ -10,7 +10,7 @@ const KINDS: [&str; 2] = ["full", "resumed"];
 
 /// Why a handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     /// It took longer than a request head may.
     Timeout,
     /// The client left, or the connection broke.
@@ -75,25 +75,25 @@ impl Reason {
 }
 
 /// Counters of one listener.
-pub(super) struct Handshakes {
+pub(crate) struct Handshakes {
     done: EnumCounters,
     failed: EnumCounters,
 }
 
 impl Handshakes {
-    pub(super) fn new(registry: &Registry, listener: &str) -> Self {
+    pub(crate) fn new(registry: &Registry, listener: &str) -> Self {
         Handshakes {
             done: registry.enum_counters(&catalogue::TLS_HANDSHAKES, &[listener], &KINDS),
             failed: registry.enum_counters(&catalogue::TLS_HANDSHAKE_FAILURES, &[listener], &Reason::NAMES),
         }
     }
 
-    pub(super) fn done(&self, kind: Option<HandshakeKind>) {
+    pub(crate) fn done(&self, kind: Option<HandshakeKind>) {
         self.done.inc(usize::from(kind == Some(HandshakeKind::Resumed)));
     }
 
     /// `unissued`: there is no certificate of ours yet, which rustls has no error of its own for.
-    pub(super) fn failed(&self, error: &io::Error, unissued: bool) {
+    pub(crate) fn failed(&self, error: &io::Error, unissued: bool) {
         let reason = match Reason::of(error) {
             Reason::Other if unissued => Reason::NotIssued,
             reason => reason,
@@ -103,7 +103,7 @@ impl Handshakes {
 
     /// As [`failed`](Handshakes::failed), of a handshake over QUIC, which does not say more.
     #[cfg(feature = "http3")]
-    pub(super) fn quic_failed(&self, error: &quinn::ConnectionError, unissued: bool) {
+    pub(crate) fn quic_failed(&self, error: &quinn::ConnectionError, unissued: bool) {
         use quinn::ConnectionError::{ConnectionClosed, TimedOut, TransportError, VersionMismatch};
         let reason = match error {
             TimedOut => Reason::Timeout,
@@ -116,11 +116,11 @@ impl Handshakes {
         self.failed.inc(reason as usize);
     }
 
-    pub(super) fn clear_text(&self) {
+    pub(crate) fn clear_text(&self) {
         self.failed.inc(Reason::NotTls as usize);
     }
 
-    pub(super) fn late(&self) {
+    pub(crate) fn late(&self) {
         self.failed.inc(Reason::Timeout as usize);
     }
 }

@@ -26,14 +26,14 @@ use portcullis_trust::Authorities;
 
 use crate::StartError;
 
-pub(crate) use challenges::Challenges;
-pub(crate) use task::run;
+pub use challenges::Challenges;
+pub use task::{Host, run};
 
 use files::Folder;
 
 /// The account and the names of all listeners.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     account: Acme,
     /// They may have signed the certificate of the directory.
     authorities: Authorities,
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// None if nothing is ordered.
-    pub(crate) fn build(config: &Config) -> Result<Option<Arc<Self>>, StartError> {
+    pub fn build(config: &Config) -> Result<Option<Arc<Self>>, StartError> {
         let Some(account) = &config.acme else { return Ok(None) };
         let of_listeners = config.listeners.iter().filter_map(|listener| listener.tls.as_ref());
         let mut names: Vec<String> = of_listeners.flat_map(|tls| &tls.acme).cloned().collect();
@@ -59,7 +59,7 @@ impl Settings {
     }
 
     /// Where the certificate of a name is, with its key.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.folder.certificate(name)
     }
 }
