@@ -1,8 +1,8 @@
-//! Clients that go away while their request is at work. What is done for them is given up: an upstream hears of it by the end
-//! of its connection, or of its stream.
+//! Clients that go away while their request is at work. What is done for them is given up: an upstream hears
+//! of it by the end of its connection, or of its stream.
 //!
-//! Over HTTP/2 a reset says so. Over HTTP/1 it is the end of what the client sends; whether it still reads cannot be
-//! known, and few that half-close do. A listener with `half_close = true` takes them for readers.
+//! Over HTTP/2 a reset says so. Over HTTP/1 it is the end of what the client sends; whether it still reads
+//! cannot be known, and few that half-close do. A listener with `half_close = true` takes them for readers.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,7 +21,7 @@ pub(crate) struct Aborted;
 /// A client that may go away.
 pub(crate) struct Client<'c> {
     pub(crate) stream: &'c mut Stream,
-    /// What came behind the request.
+    /// Bytes behind the request.
     pub(crate) input: &'c mut Buffer,
     /// It may end its side and still read.
     pub(crate) half_close: bool,

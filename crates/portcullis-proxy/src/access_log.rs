@@ -1,4 +1,4 @@
-//! Which access log a request goes to, and what its line says.
+//! Access logs: one of the files that are open, and the form of its lines.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::services::Services;
 /// An access log of a site.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccessLog {
-    /// Which of the files that were opened at the start.
+    /// The index of the file among those that were opened at the start.
     file: usize,
     format: AccessLogFormat,
 }
@@ -24,7 +24,7 @@ impl AccessLog {
         let Some(settings) = settings else { return Ok(None) };
         let file = files.iter().position(|file| *file == settings.file).ok_or_else(|| {
             let file = settings.file.display();
-            StartError::new(format!("the access log {file} is new, which takes a restart"))
+            StartError::new(format!("the access log {file} is new: restart to open it"))
         })?;
         Ok(Some(AccessLog { file, format: settings.format }))
     }

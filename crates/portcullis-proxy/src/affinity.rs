@@ -1,4 +1,5 @@
-//! Workers that keep to a core each. Connections follow them where the kernel knows how: see [`Sockets::steer`].
+//! Workers that keep to a core each. Connections follow them where the kernel knows how: see
+//! [`Sockets::steer`].
 //!
 //! [`Sockets::steer`]: crate::listener::Sockets::steer
 
@@ -10,8 +11,9 @@ use crate::StartError;
 
 /// The core of each worker: the first ones that this process may use.
 pub(crate) fn cores_of(workers: usize) -> Result<Vec<usize>, StartError> {
-    let usable = sched_getaffinity(None)
-        .map_err(|error| StartError::new(format!("cannot find out which cores may be used: {error}")))?;
+    let usable = sched_getaffinity(None).map_err(|error| {
+        StartError::new(format!("cannot read the cores that this process may use: {error}"))
+    })?;
     let mut cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| usable.is_set(*core)).collect();
     if cores.len() < workers {
         let message = format!(

@@ -1,5 +1,5 @@
-//! Memory that is given back. mimalloc, which the program uses, returns memory to the system when it is asked for some,
-//! thread by thread; so an idle process would keep what a flood has taken.
+//! Memory that is given back. mimalloc, which the program uses, returns memory to the system when it is asked
+//! for some, thread by thread; so an idle process would keep what a flood has taken.
 
 /// Asks the allocator for blocks of all sizes and gives them back. None of them is written to.
 pub(crate) fn touch() {

@@ -1,7 +1,7 @@
 //! Answers of the proxy itself: block pages, redirects, refusals, gateway errors.
 //!
-//! An [`Answer`] is data. Whatever finds that a request does not go on returns one as an error, with `?`, and [`send`] is the only
-//! place that writes it to the client and notes in the transaction why there is one.
+//! An [`Answer`] is data. Whatever finds that a request does not go on returns one as an error, with `?`, and
+//! [`send`] is the only place that writes it to the client and notes in the transaction why there is one.
 
 mod send;
 
@@ -16,7 +16,7 @@ use crate::transaction::Transaction;
 
 pub(crate) use send::send;
 
-/// What the proxy itself says to a request.
+/// An answer of the proxy itself to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// None: the connection is closed without a word.
@@ -45,7 +45,8 @@ enum Content {
 /// Why there is an answer of the proxy, for events and metrics.
 #[derive(Debug)]
 enum Cause {
-    /// The request cannot be forwarded, whatever it asks for; the transaction knows its refusal, if it has one.
+    /// The request cannot be forwarded, whatever it asks for; the transaction knows its refusal, if it has
+    /// one.
     Protocol,
     /// A limit or a policy of the proxy.
     Rejected { reason: Cow<'static, str> },
@@ -90,14 +91,15 @@ impl Answer {
         Answer { fields, ..Answer::new(denial.status, content, cause) }
     }
 
-    /// What rules, the detector or an agent ask for.
+    /// The verdict of rules, the detector or an agent.
     pub(crate) fn verdict(what: Interruption) -> Answer {
         match what {
             Interruption::Drop => Answer::silence(Cause::Verdict(Action::Drop)),
             Interruption::Deny { status } => {
                 Answer::new(status, Content::Blocked, Cause::Verdict(Action::Deny))
             }
-            // The compiler lets no rule divert a request that is on its way already; if one did, it is a fault of ours.
+            // The compiler lets no rule divert a request that is on its way already; if one did, it is a
+            // fault of ours.
             Interruption::Proxy { .. } => Answer::new(500, Content::Blocked, Cause::Verdict(Action::Deny)),
             Interruption::Redirect { status, location } => {
                 let text = "The request was redirected by the web application firewall.";

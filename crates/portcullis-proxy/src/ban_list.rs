@@ -19,7 +19,7 @@ pub struct Banned {
     pub ban: Arc<str>,
     /// An address, or a network.
     pub client: String,
-    /// How much longer.
+    /// The time that is left.
     pub left: Duration,
     /// Bans in a row.
     pub count: u32,
@@ -31,8 +31,8 @@ impl BanList {
         let now = self.shared.clock(Instant::now());
         let generation = self.shared.current.load();
         let mut found = Vec::new();
-        for (name, cells) in &generation.controls.jails {
-            found.extend(cells.list(now).into_iter().map(|(client, ban)| Banned {
+        for (name, table) in &generation.controls.jails {
+            found.extend(table.list(now).into_iter().map(|(client, ban)| Banned {
                 ban: Arc::clone(name),
                 client,
                 left: ban.left,
@@ -43,12 +43,13 @@ impl BanList {
         found
     }
 
-    /// Lets a client in again, and forgets what it did: where `ban` says, or everywhere. How many bans that ends.
+    /// Lets a client in again, and forgets what it did: where `ban` says, or everywhere. How many bans that
+    /// ends.
     pub fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
         let now = self.shared.clock(Instant::now());
         let generation = self.shared.current.load();
         let named =
             generation.controls.jails.iter().filter(|(name, _)| ban.is_none_or(|ban| ban == &***name));
-        named.filter(|(_, cells)| cells.lift(client, now)).count()
+        named.filter(|(_, table)| table.lift(client, now)).count()
     }
 }

@@ -1,12 +1,13 @@
-//! Inspection of large bodies and heads beside the workers, on threads of its own: no request waits for the inspection of another's body.
+//! Inspection of large bodies and heads beside the workers, on threads of its own: no request waits for the
+//! inspection of another's body.
 //!
 //! ```text
 //! worker ──inspection, what to do──> queue, lightest network first ──> thread "inspect-n" ──inspection, step──> worker
 //! ```
 //!
-//! The queue is bounded and sorted: whose network has cost least lately comes first, and where there is no room the one whose network
-//! has cost most is told to come again. One thread is left to what is small and of a network that costs little, so that it does not
-//! wait for long work that has begun.
+//! The queue is bounded and sorted: whose network has cost least lately comes first, and where there is no
+//! room the one whose network has cost most is told to come again. One thread is left to what is small and of
+//! a network that costs little, so that it does not wait for long work that has begun.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +20,8 @@ use tokio::sync::oneshot;
 use crate::allocator;
 use crate::network::{self, Member};
 
-/// Heads and bodies from this size on, decoded, are inspected beside the worker: what is smaller takes less than 20 ms, whatever it is.
+/// Heads and bodies from this size on, decoded, are inspected beside the worker: what is smaller takes less
+/// than 20 ms, whatever it is.
 pub(crate) const LARGE_BYTES_MIN: u64 = 8 << 10;
 /// Inspections that wait for each thread.
 const QUEUE: usize = 32;
@@ -27,9 +29,10 @@ const QUEUE: usize = 32;
 const NICE: i32 = 5;
 /// More bytes than this may take long.
 const LONG_BYTES_MIN: u64 = 256 << 10;
-/// So may whatever comes of a network that has taken more than this part of a core lately, in microseconds of its account.
+/// So may whatever comes of a network that has taken more than this part of a core lately, in microseconds of
+/// its account.
 pub(crate) const HEAVY_ACCOUNT_MIN: u64 = 200_000;
-/// What one more inspection of the same network in the queue counts for, in microseconds.
+/// The weight of one more inspection of the same network in the queue, in microseconds.
 const QUEUED_US: u64 = 5_000;
 /// Longer nothing waits in the queue.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -37,7 +40,7 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 /// A thread without work for so long gives memory back.
 const REST: Duration = Duration::from_secs(1);
 
-/// What is to be done with an inspection.
+/// The work to be done with an inspection.
 type Work = Box<dyn FnOnce(&mut Inspection) -> Step + Send>;
 
 struct Job {
@@ -49,14 +52,14 @@ struct Job {
     since: Instant,
 }
 
-/// What came of it.
+/// The outcome of the controls of clients.
 pub(crate) struct Done {
     /// None if a bug was caught.
     pub(crate) ended: Option<(Box<Inspection>, Step)>,
     pub(crate) took: Duration,
 }
 
-/// What of it tells when it is its turn.
+/// The properties of a job that decide its turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Weight {
     /// Bytes that are looked at.
@@ -70,7 +73,7 @@ pub(crate) struct Beside {
     shared: Arc<Shared>,
 }
 
-/// Who has something inspected.
+/// The request that has something inspected.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) pool: &'a Beside,
@@ -149,7 +152,7 @@ impl Drop for Beside {
     }
 }
 
-/// What a network has cost and what is to come of it.
+/// The cost of a network, and that of its jobs to come.
 fn rank(part: &network::Job, weight: Weight) -> u64 {
     weight.account.saturating_add(u64::from(part.count() - 1) * QUEUED_US)
 }

@@ -1,4 +1,4 @@
-//! What a client reads when we answer instead of the application.
+//! Pages that clients read when the proxy answers instead of the application.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,8 +13,10 @@ const PAGE_BYTES_MAX: u64 = 256 * 1024;
 
 const PAGE: &str = include_str!("block_page.html");
 
-/// What the page may load: its own style sheet, by its hash, and nothing else. No other page may show it in a frame.
-const PAGE_POLICY: &str = "default-src 'none'; style-src 'sha256-Ad+MNNTZuOhukI/XgriodNq+L7+2UV7r2OMiR2q5pO4='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The content security policy: the page loads its own style sheet, by its hash, and nothing else. No other
+/// page may show it in a frame.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'sha256-Ad+MNNTZuOhukI/XgriodNq+L7+2UV7r2OMiR2q5pO4='; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The template of our answers.
 pub(crate) struct BlockPage {
@@ -36,8 +38,8 @@ impl Page {
         Page { media_type: media_type.into(), body, fields: Vec::new() }
     }
 
-    /// What takes its place where the request is a call of gRPC.
-    pub(crate) fn told(self, head: &RequestHead, status: u16, request_id: &str) -> Self {
+    /// This page, or what a client of gRPC gets in its place.
+    pub(crate) fn or_grpc(self, head: &RequestHead, status: u16, request_id: &str) -> Self {
         match grpc::media_type(head) {
             Some(media_type) => Page {
                 media_type: media_type.into(),
@@ -74,21 +76,22 @@ impl BlockPage {
     fn own(&self, status: u16, request_id: &str, form: Form, words: Words<'_>) -> Page {
         match &self.own {
             Some(own) if form == Form::Html => Page::new(HTML, filled(own, status, request_id, words)),
-            _ => told(status, request_id, form, words),
+            _ => ours(status, request_id, form, words),
         }
     }
 }
 
-/// What a page says.
+/// The words of a page.
 #[derive(Clone, Copy)]
 struct Words<'a> {
     title: &'a str,
     text: &'a str,
-    /// What the visitor can do, a line each.
+    /// Advice for the visitor, a line each.
     advice: &'a [&'a str],
 }
 
-const TELL: &str = "If it happens again and you meant no harm, tell the people who run this site, with the request id below.";
+const TELL: &str = "If it happens again and you meant no harm, tell the people who run this site, with the \
+    request id below.";
 const BLOCKED: Words<'_> = Words {
     title: "This request was blocked",
     text: "Something in it looks like an attack to the protection of this website, which did not pass it on.",
@@ -115,10 +118,10 @@ pub(crate) fn page(status: u16, text: &str, request_id: &str, form: Form) -> Pag
         400.. => CHECK,
         _ => &[],
     };
-    told(status, request_id, form, Words { title: reason_phrase(status), text, advice })
+    ours(status, request_id, form, Words { title: reason_phrase(status), text, advice })
 }
 
-fn told(status: u16, request_id: &str, form: Form, words: Words<'_>) -> Page {
+fn ours(status: u16, request_id: &str, form: Form, words: Words<'_>) -> Page {
     let mut page = match form {
         Form::Html => {
             let mut page = Page::new(HTML, filled(PAGE, status, request_id, words));
@@ -185,7 +188,7 @@ fn fill(template: &str, fields: &[(&str, &str)]) -> String {
     body
 }
 
-/// How a client wants to be told.
+/// The form of page that a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A page for a person.
@@ -195,7 +198,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// What `Accept` prefers. Where it takes both alike, programs get JSON: what sends JSON, and what asks on behalf of a script.
+    /// The form that `Accept` prefers. Where it takes both alike, programs get JSON: clients that send JSON
+    /// or ask on behalf of a script.
     pub(crate) fn of(head: &RequestHead) -> Form {
         let accept: Vec<u8> = head.header("accept").collect::<Vec<_>>().join(&b',');
         match preferred(&accept) {
@@ -221,7 +225,8 @@ fn is_json(media_type: &[u8]) -> bool {
     kind.eq_ignore_ascii_case(b"application/") && (subtype == b"json" || subtype.ends_with(b"+json"))
 }
 
-/// The form that a list of media ranges (RFC 9110, 12.5.1) names with the higher quality, or names first; none if it names neither.
+/// The form that a list of media ranges (RFC 9110, 12.5.1) names with the higher quality, or names first;
+/// none if it names neither.
 fn preferred(accept: &[u8]) -> Option<Form> {
     let mut best: Option<(Form, f32)> = None;
     for range in accept.split(|byte| *byte == b',') {

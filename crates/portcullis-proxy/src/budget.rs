@@ -1,7 +1,8 @@
-//! Memory for bodies: one budget of the process, with a share for each client network, so that many bodies cannot take the machine
-//! and no network can take what others need.
+//! Memory for bodies: one budget of the process, with a share for each client network, so that many bodies
+//! cannot take the machine and no network can take what others need.
 //!
-//! What is held is charged after it was taken, piece by piece; so the budget can be exceeded by one piece of each worker.
+//! What is held is charged after it was taken, piece by piece; so the budget can be exceeded by one piece of
+//! each worker.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::network::{Member, NetworkKey, Networks, Prefixes, Unfinished};
 
 /// A network that holds less finds room in the last eighth of the budget.
 const LITTLE_BYTES: u64 = 1 << 20;
-/// How often one who waits for memory looks again.
+/// The time between two looks of a request that waits for memory.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The bytes that all bodies may take at one time.
@@ -130,8 +131,8 @@ impl Budget {
         self.refused.inc(full as usize);
     }
 
-    /// Whether a network that holds `bytes` finds no room. The last eighth is for those that hold little: what heavy ones give back
-    /// would else be taken by each other.
+    /// True if a network that holds `bytes` finds no room. The last eighth is for those that hold little:
+    /// what heavy ones give back would else be taken by each other.
     fn is_full(&self, bytes: u64) -> bool {
         let max = self.max.load(Ordering::Relaxed);
         let most = if bytes >= (max / 16).min(LITTLE_BYTES) { max - max / 8 } else { max };
@@ -172,17 +173,17 @@ impl Held {
         self.bytes = bytes;
     }
 
-    /// Whose it is.
+    /// The member of a network that holds it.
     pub(crate) fn member(&self) -> &Member {
         &self.member
     }
 
-    /// What is charged.
+    /// The bytes that are charged.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether more may be taken.
+    /// An error if no more may be taken.
     pub(crate) fn room(&self) -> Result<(), Full> {
         let network_max = self.budget.network_max.load(Ordering::Relaxed);
         if self.member.network().bytes() >= network_max {
@@ -287,7 +288,8 @@ mod tests {
         assert_eq!(other.room(), Err(Full::Process));
     }
 
-    /// Heavy networks that wait take nothing of what others of them give back, as long as a light one could need it.
+    /// Heavy networks that wait take nothing of what others of them give back, as long as a light one could
+    /// need it.
     #[test]
     fn what_is_given_back_is_for_light_networks_first() {
         let budget = budget(1_600, 1_600);

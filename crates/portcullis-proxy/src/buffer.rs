@@ -14,8 +14,8 @@ const READ_BYTES: usize = 16 * 1024;
 /// Room offered to the reads after one that was filled: a large body is coming.
 const READ_MORE_BYTES: usize = 64 * 1024;
 
-/// Buffers of a worker that nothing uses at the moment. A connection takes one when bytes come and gives it back when it
-/// has used them, so what waits holds none.
+/// Buffers of a worker that nothing uses at the moment. A connection takes one when bytes come and gives it
+/// back when it has used them, so what waits holds none.
 #[derive(Default)]
 pub(crate) struct Spares(RefCell<Vec<Vec<u8>>>);
 
@@ -51,7 +51,7 @@ impl Buffer {
         Buffer { bytes: Vec::new(), start: 0, filled: false, spares }
     }
 
-    /// What has been received and not used.
+    /// Bytes that were received and not used.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
@@ -93,7 +93,8 @@ impl Buffer {
             self.bytes = self.spares.take();
         }
         self.bytes.reserve(room);
-        // `read_buf` keeps no state between polls, so a fresh future each time is the same as one that is kept.
+        // `read_buf` keeps no state between polls, so a fresh future each time is the same as one that is
+        // kept.
         let polled = pin!(stream.read_buf(&mut self.bytes)).poll(context);
         match polled.is_ready() {
             true => self.filled = self.bytes.len() == self.bytes.capacity(),

@@ -1,4 +1,5 @@
-//! What a start or a reload would find wrong with the files that a configuration names, without taking them into use.
+//! A check of the files that a configuration names, as a start or a reload would read them, without using
+//! them.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use portcullis_tls::{Life, ListenerTls, UpstreamTls, life_of};
 /// A certificate that is valid for less than this is warned of.
 const EXPIRES_SOON: i64 = 14 * 86_400;
 
-/// The mistakes of address lists, databases of places, certificates, keys, revocation lists and authorities, as they are now, a
-/// line each.
+/// The mistakes of address lists, databases of places, certificates, keys, revocation lists and authorities,
+/// as they are now, a line each.
 pub fn check_files(config: &Config) -> Vec<String> {
     let mut mistakes = check_lists(config);
     // Nobody reads what is counted there.
@@ -45,7 +46,8 @@ pub fn check_files(config: &Config) -> Vec<String> {
     mistakes
 }
 
-/// What a start takes and clients do not, or soon will not: certificates that are not valid at `now`, in seconds since 1970. A line each.
+/// Certificates that a start accepts and clients do not, or soon will not: not valid at `now`, in seconds
+/// since 1970. A line each.
 pub fn check_certificates(config: &Config, now: i64) -> Vec<String> {
     let tls = config.listeners.iter().filter_map(|listener| Some((listener, listener.tls.as_ref()?)));
     let files = tls.flat_map(|(listener, tls)| tls.certificates.iter().map(move |files| (listener, files)));

@@ -1,4 +1,4 @@
-//! Who the client is: the peer of the socket, unless a trusted proxy says otherwise.
+//! The address of the client: the peer of the socket, unless a trusted proxy says otherwise.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! The time to within some milliseconds, for deadlines and ages: reading it costs a fifth of what [`Instant::now`] does, and
-//! an exchange asks ten times. What is measured and shown takes the exact time.
+//! The time to within some milliseconds, for deadlines and ages: reading it costs a fifth of what
+//! [`Instant::now`] does, and an exchange asks ten times. What is measured and shown takes the exact time.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

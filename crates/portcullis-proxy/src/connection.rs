@@ -38,7 +38,7 @@ pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
     pub(crate) tls: bool,
-    /// Where clients are asked for a certificate: that which was verified, if there was one.
+    /// The certificate that was verified, if there was one; none of it where clients are not asked.
     pub(crate) client_certificate: Option<Option<Arc<ClientCertificate>>>,
     /// The client may end its side and still read the answer.
     pub(crate) half_close: bool,
@@ -134,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// How many fields came behind a request body that `decoder` has read to its end.
+    /// The number of trailers behind a request body that `decoder` has read to its end.
     pub(crate) fn trailers(&self, decoder: &BodyDecoder) -> u32 {
         let count = match &self.stream {
             Stream::Http2(pipe) => pipe.trailers().map_or(0, http::HeaderMap::len),
@@ -178,12 +178,13 @@ async fn accept_tls(
     })
 }
 
-/// Reads exactly a PROXY header; what follows may be TLS. The inner option is none where it names no client, as in the
-/// health checks of load balancers.
+/// Reads exactly a PROXY header; what follows may be TLS. The inner option is none where it names no client,
+/// as in the health checks of load balancers.
 async fn read_proxy_header(tcp: &mut TcpStream) -> Option<Option<(SocketAddr, SocketAddr)>> {
     let mut bytes = Vec::with_capacity(128);
     loop {
-        // A byte at a time, since what follows the header belongs to another reader. It is short and read once.
+        // A byte at a time, since what follows the header belongs to another reader. It is short and read
+        // once.
         bytes.push(tcp.read_u8().await.ok()?);
         if let Some(header) = proxy_protocol::parse(&bytes, PROXY_HEADER_BYTES_MAX).ok()? {
             return Some(match header.command {

@@ -1,4 +1,4 @@
-//! What is said when the system has no descriptors or memory left for connections.
+//! Lines for the operator when the system has no descriptors or memory left for connections.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 /// Between two lines of it.
 const SAY_EVERY: Duration = Duration::from_secs(30);
 
-/// What ran out.
+/// The resource that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     /// Open files of this process.
@@ -38,7 +38,8 @@ impl Lack {
     fn way_out(self) -> &'static str {
         match self {
             Lack::OfProcess => {
-                "this process may not open more files: raise LimitNOFILE= of the service (ulimit -n), or lower limits.connections"
+                "this process may not open more files: raise LimitNOFILE= of the service (ulimit -n), or lower \
+                 limits.connections"
             }
             Lack::OfSystem => "the system has too many open files: raise fs.file-max (sysctl)",
             Lack::Memory => "the system has no memory for more connections",

@@ -1,6 +1,7 @@
 //! `proxy` of a rule: a request that goes to another server than its route's.
 //!
-//! Only endpoints of the configured upstreams can be such servers, so rules cannot reach what the operator did not name.
+//! Only endpoints of the configured upstreams can be such servers, so rules cannot reach what the operator
+//! did not name.
 
 use std::collections::HashMap;
 use std::sync::Arc;

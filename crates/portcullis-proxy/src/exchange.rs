@@ -19,7 +19,7 @@ use crate::route::Route;
 use crate::state::Shared;
 use crate::transaction::Transaction;
 
-/// What becomes of the client connection.
+/// The future of the client connection after an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It may carry another request.
@@ -45,7 +45,7 @@ pub(crate) struct Exchange<'a> {
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 2;
 
 impl Exchange<'_> {
-    /// What all workers share.
+    /// State that all workers share.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.connection.worker.shared
     }
@@ -99,7 +99,7 @@ impl Exchange<'_> {
 
     /// A control refuses the request. `reusable`: nothing of it is left to read.
     pub(crate) fn denied(&self, denial: Denial, reusable: bool) -> Answer {
-        let reason = self.transaction.noted.as_ref().map_or("", |noted| &noted.reason).to_string();
+        let reason = self.transaction.decision.as_ref().map_or("", |decision| &decision.reason).to_string();
         Answer::denied(denial, reason).reusable(reusable)
     }
 

@@ -1,4 +1,5 @@
-//! What is known of a request before anything of it is inspected. Routes, templates and redirects decide by this alone.
+//! Facts of a request that are known before it is inspected. Routes, templates and redirects decide by these
+//! alone.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -25,7 +25,7 @@ use crate::upload;
 use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
 use crate::websocket;
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Destination<'a> {
     pub(crate) group: &'a Arc<Group>,
@@ -33,7 +33,7 @@ pub(crate) struct Destination<'a> {
     pub(crate) idempotent: bool,
     /// The request target there; as it came, unless a rule or the route says otherwise.
     pub(crate) target: Option<&'a [u8]>,
-    /// What the route changes of the headers.
+    /// The changes of headers by the route.
     pub(crate) headers: Option<&'a Changed>,
 }
 
@@ -115,7 +115,8 @@ pub(crate) async fn run<'g>(
             Err(upload::Stopped::Client) => return Err(Fault::Client),
             Err(upload::Stopped::Verdict(what)) => return Err(Fault::Verdict(what)),
             Err(upload::Stopped::RequestBody(status, text)) => return Err(Fault::RequestBody(status, text)),
-            // Many servers answer and close without reading a large body; their answer is what the client should see.
+            // Many servers answer and close without reading a large body; their answer is what the client
+            // should see.
             Err(upload::Stopped::Upstream) => Sent { whole: false, pump: None },
         };
         tries.arm(&exchange.connection.timer, group.settings.try_timeout);
@@ -136,7 +137,8 @@ pub(crate) async fn run<'g>(
             Err(Lost::Upstream { error, untouched }) => (error, untouched),
         };
         if untouched && body.rest.is_none() && !std::mem::replace(&mut was_refused, true) {
-            // The endpoint says that it has not looked at the request, so it may have it again, whatever its method.
+            // The endpoint says that it has not looked at the request, so it may have it again, whatever its
+            // method.
             upstream.leave();
             group.report.retried(Retried::Refused);
             fresh_only = true;
@@ -235,7 +237,7 @@ fn is_idempotent(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
 }
 
-/// What has been sent of a request.
+/// The part of a request that has been sent.
 struct Sent {
     /// All of it.
     whole: bool,
@@ -325,8 +327,8 @@ impl From<h2::Error> for Lost {
     }
 }
 
-/// Waits for the head of the final answer, as long as the timer is armed for. Of interim answers early hints are passed on: we
-/// have sent our own 100 if one was due.
+/// Waits for the head of the final answer, as long as the timer is armed for. Of interim answers early hints
+/// are passed on: we have sent our own 100 if one was due.
 async fn response_head(
     exchange: &mut Exchange<'_>,
     upstream: &mut UpstreamConnection,
@@ -373,7 +375,8 @@ async fn response_head(
 /// Early hints that are passed on for one request.
 const HINTS_MAX: usize = 4;
 
-/// Passes early hints on to a client that knows interim answers. If they cannot be sent, neither can the answer.
+/// Passes early hints on to a client that knows interim answers. If they cannot be sent, neither can the
+/// answer.
 async fn pass_hints(exchange: &mut Exchange<'_>, head: &ResponseHead, left: &mut usize) {
     let has_links = head.status() == 103 && head.header("link").next().is_some();
     if has_links && *left > 0 && exchange.head.version() >= Version::Http11 {

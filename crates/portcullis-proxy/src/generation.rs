@@ -33,13 +33,13 @@ pub(crate) struct Generation {
     pub(crate) sites: Vec<Site>,
     pub(crate) groups: Vec<Arc<Slot>>,
     pub(crate) agents: Vec<Arc<Agent>>,
-    /// Where clients are.
+    /// Countries and networks of clients.
     pub(crate) geo: Geo,
     /// Rate limits, bans and address lists of all sites and routes.
     pub(crate) controls: Controls,
     /// Of requests that no route serves.
     pub(crate) access_log: Option<AccessLog>,
-    /// Where `proxy` actions send requests.
+    /// The groups to which `proxy` actions send requests.
     pub(crate) diverted: HashMap<Origin, Arc<Slot>>,
     /// The certificates that are ordered.
     pub(crate) acme: Option<Arc<acme::Settings>>,
@@ -71,7 +71,7 @@ pub(crate) struct ListenerState {
     pub(crate) hosts: Hosts,
 }
 
-/// What a generation is built from.
+/// The sources that a generation is built from.
 #[derive(Clone, Copy)]
 pub(crate) struct Sources<'a> {
     pub(crate) config: &'a Config,
@@ -80,12 +80,13 @@ pub(crate) struct Sources<'a> {
     pub(crate) number: u64,
     pub(crate) services: &'a Services,
     pub(crate) origin: &'a GroupOrigin,
-    /// What serves at present. What it has learnt goes on in what has not changed: connections, buckets, bans, tickets.
+    /// The generation that serves at present. Parts that have not changed go on with its state: connections,
+    /// buckets, bans, tickets.
     pub(crate) old: Option<&'a Generation>,
 }
 
 impl Generation {
-    /// How long, and how much, is read after the last answer of a connection.
+    /// The limits of reading after the last answer of a connection.
     pub(crate) fn linger(&self) -> Linger {
         Linger { time_max: self.timeouts.linger, bytes_max: self.caps.linger_bytes_max }
     }
@@ -94,7 +95,7 @@ impl Generation {
     pub(crate) fn build(sources: Sources<'_>) -> Result<Self, StartError> {
         let Sources { config, inspectors, number, services, origin, old } = sources;
         if inspectors.len() != config.policies.len() {
-            return Err(StartError::new("a policy without its compiled rules".to_string()));
+            return Err(StartError::new("a policy has no compiled rules".to_string()));
         }
         let groups = groups(&sources)?;
         let acme = acme::Settings::build(config)?;

@@ -3,8 +3,8 @@
 use portcullis_http::message::RequestHead;
 use portcullis_types::reason_phrase;
 
-/// The media type in which a call of gRPC is answered; none if `head` is no such call. gRPC-Web, which comes over HTTP/1 too,
-/// reads the same fields from the head of an answer without a body.
+/// The media type in which a call of gRPC is answered; none if `head` is no such call. gRPC-Web, which comes
+/// over HTTP/1 too, reads the same fields from the head of an answer without a body.
 pub(crate) fn media_type(head: &RequestHead) -> Option<&'static str> {
     let sent = head.header("content-type").next()?.to_ascii_lowercase();
     ["application/grpc", "application/grpc-web", "application/grpc-web-text"].into_iter().find(|known| {
@@ -13,8 +13,8 @@ pub(crate) fn media_type(head: &RequestHead) -> Option<&'static str> {
     })
 }
 
-/// The fields that tell a call what an HTTP status means: the table of "HTTP to gRPC status code mapping" in gRPC's
-/// documentation, and RESOURCE_EXHAUSTED for a message that is too large.
+/// The fields that tell a call what an HTTP status means: the table of "HTTP to gRPC status code mapping" in
+/// gRPC's documentation, and RESOURCE_EXHAUSTED for a message that is too large.
 pub(crate) fn fields(status: u16, request_id: &str) -> [(&'static str, String); 2] {
     let code = match status {
         400 => 13,

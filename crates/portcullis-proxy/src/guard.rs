@@ -1,5 +1,5 @@
-//! The inspection of one transaction, as the proxy uses it: a panic inside stays inside, time is measured, and a
-//! transaction without inspection looks the same.
+//! The inspection of one transaction, as the proxy uses it: a panic inside stays inside, time is measured,
+//! and a transaction without inspection looks the same.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -42,7 +42,7 @@ enum State {
     Broken,
 }
 
-/// Whether inspection takes place.
+/// The state of an inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     /// It does.
@@ -94,7 +94,7 @@ impl Guarded {
         self.phase("inspection phase 1", |inspection| inspection.request_head(head, refusal))
     }
 
-    /// What to do with the request body.
+    /// The plan for the request body.
     pub(crate) fn request_body_plan(&mut self) -> BodyPlan {
         self.call(|inspection| inspection.request_body_plan()).unwrap_or(BodyPlan::Skip)
     }
@@ -109,8 +109,9 @@ impl Guarded {
         self.call(|inspection| inspection.patterns_exhausted() > 0).unwrap_or(false)
     }
 
-    /// Bytes of memory, about, that it took for this exchange. What the worker lent is not the client's: buffers that a large body
-    /// has left behind would make the next request, however small, one that holds a lot.
+    /// Bytes of memory, about, that it took for this exchange. What the worker lent is not the client's:
+    /// buffers that a large body has left behind would make the next request, however small, one that holds a
+    /// lot.
     pub(crate) fn held_bytes(&mut self) -> usize {
         let held = self.call(|inspection| inspection.held_bytes()).unwrap_or(0);
         held.saturating_sub(self.lent_bytes)
@@ -138,12 +139,12 @@ impl Guarded {
         self.phase("inspection phase 2", |inspection| inspection.request_end(truncated))
     }
 
-    /// How long an upload may be that goes on while it is inspected, if the body may be one.
+    /// The longest upload that may go on while it is inspected, if the body may be one.
     pub(crate) fn upload_limit(&mut self) -> Option<u64> {
         self.call(|inspection| inspection.upload_limit()).flatten()
     }
 
-    /// What is held is the beginning of an upload.
+    /// The held part is the beginning of an upload.
     pub(crate) fn begin_upload(&mut self) {
         self.call(|inspection| inspection.begin_upload());
     }
@@ -186,8 +187,8 @@ impl Guarded {
         self.response_end(truncated)
     }
 
-    /// A piece of an upload behind phase 2, the last one or not, beside the worker if there is room: with however little of it a long
-    /// field may come to its end.
+    /// A piece of an upload behind phase 2, the last one or not, beside the worker if there is room: with
+    /// however little of it a long field may come to its end.
     pub(crate) async fn upload_beside(&mut self, piece: &[u8], is_last: bool, by: Asker<'_>) -> Step {
         let (copy, bytes) = (piece.to_vec(), piece.len() as u64);
         let work = move |inspection: &mut Inspection| upload(inspection, &copy, is_last);
@@ -197,7 +198,8 @@ impl Guarded {
         }
     }
 
-    /// Does `work`, a phase or a part of one, on a thread beside the workers, and waits for it. An error leaves the inspection as it was.
+    /// Does `work`, a phase or a part of one, on a thread beside the workers, and waits for it. An error
+    /// leaves the inspection as it was.
     async fn phase_beside(
         &mut self,
         phase: Option<&'static str>,
@@ -234,7 +236,7 @@ impl Guarded {
         }
     }
 
-    /// How long a response body may wait for its upstream.
+    /// The longest wait of a response body for its upstream.
     pub(crate) fn response_wait_max(&mut self) -> Option<Duration> {
         self.call(|inspection| inspection.response_wait_max()).flatten()
     }
@@ -254,12 +256,12 @@ impl Guarded {
         self.call(|inspection| inspection.add_agent_score(points));
     }
 
-    /// How long the rules that have run want the transaction to wait.
+    /// The pause that the rules that have run want.
     pub(crate) fn take_pause(&mut self) -> Duration {
         self.call(|inspection| inspection.take_pause()).unwrap_or_default()
     }
 
-    /// What rules want to be counted in rate limits.
+    /// The charges to rate limits that rules want.
     pub(crate) fn take_charges(&mut self) -> Vec<Charge> {
         self.call(|inspection| inspection.take_charges()).unwrap_or_default()
     }
@@ -274,7 +276,7 @@ impl Guarded {
         self.call(|inspection| inspection.rewritten_request_body()).flatten()
     }
 
-    /// What becomes of the response body.
+    /// The edits of the response body.
     pub(crate) fn response_edits(&mut self) -> ResponseEdits {
         self.call(|inspection| inspection.response_edits()).unwrap_or_default()
     }
@@ -294,7 +296,7 @@ impl Guarded {
         self.call(|inspection| inspection.disables_compression()).unwrap_or(false)
     }
 
-    /// What to do with the response body.
+    /// The plan for the response body.
     pub(crate) fn response_body_plan(&mut self) -> BodyPlan {
         self.call(|inspection| inspection.response_body_plan()).unwrap_or(BodyPlan::Skip)
     }
@@ -349,7 +351,7 @@ impl Guarded {
         report.ok()
     }
 
-    /// Whether the transaction is inspected.
+    /// The state of the inspection.
     pub(crate) fn health(&self) -> Health {
         match self.state {
             State::Running(_) => Health::Well,
@@ -394,7 +396,7 @@ impl Guarded {
         self.after(step)
     }
 
-    /// What comes of a step; none where no inspection made one.
+    /// The consequence of a step; `step` is none where no inspection made one.
     fn after(&self, step: Option<Step>) -> Step {
         match step {
             Some(step) => step,
@@ -406,7 +408,7 @@ impl Guarded {
         }
     }
 
-    /// What takes time, counted as time spent.
+    /// Runs work whose time is counted.
     fn timed<T>(&mut self, work: impl FnOnce(&mut Inspection) -> T) -> Option<T> {
         self.timed_from(None, work)
     }
@@ -432,7 +434,7 @@ impl Guarded {
         self.last = Some(now);
     }
 
-    /// What only looks something up: reading the clock would cost more.
+    /// Runs work that only looks something up: reading the clock would cost more.
     fn call<T>(&mut self, work: impl FnOnce(&mut Inspection) -> T) -> Option<T> {
         let State::Running(inspection) = &mut self.state else { return None };
         let result = catch_unwind(AssertUnwindSafe(|| work(inspection)));

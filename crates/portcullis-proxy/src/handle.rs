@@ -104,13 +104,13 @@ fn admit<'a>(
     if admission.entry == Entry::Inspected && shared.overload.is_overloaded() {
         let now = shared.clock(Instant::now());
         if shared.overload.is_too_much(account, now) {
-            let (noted, denial) = shared.overload.refuse(RETRY_AFTER_SECONDS, now);
-            admission.note(noted, Some(denial));
+            let (decision, denial) = shared.overload.refuse(RETRY_AFTER_SECONDS, now);
+            admission.note(decision, Some(denial));
         }
     }
     let mut transaction =
         Transaction::begin(connection, generation, head, route, (client, place), (admission.entry, account));
-    transaction.noted = admission.noted.take();
+    transaction.decision = admission.decision.take();
     (Exchange { connection, generation, head, route, transaction }, admission)
 }
 
@@ -168,7 +168,7 @@ fn unless_dropped(step: Step, answer: Answer) -> Answer {
     }
 }
 
-/// Where a rule sends a request, and with which target.
+/// The server to which a rule sends a request, and the target there.
 type Diversion = (Arc<Origin>, Vec<u8>);
 
 /// A request that may go on.
@@ -191,7 +191,8 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
         return Ok(Ready::Diverted(to, None));
     }
     if exchange.head.target_form() == TargetForm::Authority {
-        // Only the Apache profile lets CONNECT come this far. It is answered as Apache does, and no tunnel is opened.
+        // Only the Apache profile lets CONNECT come this far. It is answered as Apache does, and no tunnel is
+        // opened.
         return Err(Answer::protocol(200, "No tunnel is opened."));
     }
     if !bodiless && let Some(answer) = undecodable(&mut exchange.transaction, route, false) {
@@ -239,8 +240,8 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
     }
 }
 
-/// Counts the request where the rules of a phase want it counted, and waits as long as they want. The answer, if it comes too early
-/// and the rules would let it pass.
+/// Counts the request where the rules of a phase want it counted, and waits as long as they want. The answer,
+/// if it comes too early and the rules would let it pass.
 async fn count(
     exchange: &mut Exchange<'_>,
     route: &Route,
@@ -252,8 +253,8 @@ async fn count(
     if let Some(access) = route.access.as_deref().filter(|_| !charges.is_empty()) {
         let now = exchange.shared().clock(exchange.connection.began.instant);
         let transaction = &mut exchange.transaction;
-        if let Some((noted, refused)) = access.charge(transaction.visitor(), exchange.head, charges, now) {
-            transaction.noted = Some(noted);
+        if let Some((decision, refused)) = access.charge(transaction.visitor(), exchange.head, charges, now) {
+            transaction.decision = Some(decision);
             denial = refused.filter(|_| transaction.inspection.is_blocking());
         }
     }
@@ -264,7 +265,7 @@ async fn count(
     }
 }
 
-/// Where a phase sends the request, if a rule diverts it; an error if the phase has it answered.
+/// The diversion, if a rule of the phase asks for one; an error if the phase has the request answered.
 fn diverted(step: Step, reusable: bool) -> Result<Option<Diversion>, Answer> {
     match step {
         Step::Continue | Step::Ask => Ok(None),
@@ -305,7 +306,8 @@ async fn arrive(exchange: &mut Exchange<'_>, route: &Route, body: Body) -> Resul
         }
         Target::Redirect { status, to } => {
             let mut to = template::fill(to, &source);
-            // `//host` is another host to browsers, and what comes after the first slash may be the client's choice.
+            // `//host` is another host to browsers, and what comes after the first slash may be the client's
+            // choice.
             while to.starts_with(b"//") || to.starts_with(b"/\\") {
                 to.remove(1);
             }
@@ -368,8 +370,8 @@ async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> R
     }
 }
 
-/// A content coding hides the body from the rules, as far as it has come: the refusal, if that is the policy. `complete`: the whole
-/// body has come.
+/// A content coding hides the body from the rules, as far as it has come: the refusal, if that is the policy.
+/// `complete`: the whole body has come.
 fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> Option<Answer> {
     if transaction.inspection.request_body_plan() == BodyPlan::Skip {
         return None;
@@ -392,8 +394,8 @@ fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> 
     (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(status, text))
 }
 
-/// A pattern used up its steps, so that it is not known whether a rule matches: the refusal, if that is the policy (rule 200005 of the
-/// recommended ModSecurity configuration).
+/// A pattern used up its steps, so that it is not known whether a rule matches: the refusal, if that is the
+/// policy (rule 200005 of the recommended ModSecurity configuration).
 fn exhausted(transaction: &mut Transaction, route: &Route) -> Option<Answer> {
     if !transaction.inspection.is_pattern_exhausted() {
         return None;
@@ -404,7 +406,7 @@ fn exhausted(transaction: &mut Transaction, route: &Route) -> Option<Answer> {
     (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(403, text))
 }
 
-/// What a failure of inspection means where the settings say `setting`.
+/// The policy for a failure of inspection where the settings say `setting`.
 fn policy(setting: OpenOrClosed, transaction: &mut Transaction) -> ExceptionPolicy {
     match setting {
         OpenOrClosed::Open => ExceptionPolicy::Open,

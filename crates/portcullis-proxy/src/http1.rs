@@ -30,7 +30,7 @@ pub(crate) async fn serve(
     connection.run().await;
 }
 
-/// What came instead of, or as, the next request.
+/// The next request, or the event in its place.
 enum Incoming {
     Request(Box<RequestHead>),
     /// Not to be forwarded; `status` is what to answer.
@@ -83,7 +83,8 @@ impl Connection {
             self.input.consume(head.received_len());
             self.input.rest();
             self.timer.busy();
-            // Boxed, so that a connection that waits for its next request does not hold the room of one in flight.
+            // Boxed, so that a connection that waits for its next request does not hold the room of one in
+            // flight.
             match Box::pin(handle::run(self, &generation, head, refused)).await {
                 Next::Request => {}
                 Next::Close => return self.linger().await,
@@ -119,7 +120,8 @@ impl Connection {
                     self.output = Vec::new();
                     self.timer.arm_idle(timeouts.idle);
                 } else {
-                    // From the first byte on there is one deadline for the whole head: a drip does not move it.
+                    // From the first byte on there is one deadline for the whole head: a drip does not move
+                    // it.
                     in_head = true;
                     self.timer.arm(timeouts.header);
                 }

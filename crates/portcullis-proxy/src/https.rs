@@ -1,12 +1,12 @@
-//! That clients should come by TLS: the redirect, and `Strict-Transport-Security`.
+//! HTTPS of a site: the redirect of requests in clear text, and `Strict-Transport-Security`.
 
 use portcullis_config::{Https as Settings, Part, Template};
 use portcullis_http::message::RequestHead;
 use portcullis_metrics::{Counter, Registry, catalogue};
 
-/// What a site asks of clients.
+/// The HTTPS settings of a site.
 pub(crate) struct Https {
-    /// Where requests in clear text are sent.
+    /// The target of requests in clear text, and their counter.
     pub(crate) redirect: Option<(Template, Counter)>,
     hsts: Option<String>,
 }
@@ -30,7 +30,8 @@ impl Https {
     }
 }
 
-/// `Alt-Svc` for a listener with HTTP/3 (RFC 9114, section 3.1.1). The port is the one that the client used, whatever it is on our side.
+/// `Alt-Svc` for a listener with HTTP/3 (RFC 9114, section 3.1.1). The port is the one that the client used,
+/// whatever it is on our side.
 pub(crate) fn alt_svc(head: &RequestHead) -> String {
     let host = String::from_utf8_lossy(head.host());
     let port = host.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(443);

@@ -10,10 +10,11 @@
 //!                                   └── guard: portcullis-inspect, panics contained ──> transaction: event, metrics
 //! ```
 //!
-//! A connection is one task; with HTTP/2 (`http2/`) or HTTP/3 (`http3/`, a feature) it has one more for each request, and a stream takes
-//! the place of the connection. Settings are a generation (`generation.rs`) behind one atomic pointer: a reload builds a new one
-//! aside and swaps it in; requests in flight keep theirs. Bytes are parsed and framed by `portcullis-http`; what goes
-//! upstream is written anew from what was inspected, so nothing ambiguous is passed on.
+//! A connection is one task; with HTTP/2 (`http2/`) or HTTP/3 (`http3/`, a feature) it has one more for each
+//! request, and a stream takes the place of the connection. Settings are a generation (`generation.rs`)
+//! behind one atomic pointer: a reload builds a new one aside and swaps it in; requests in flight keep
+//! theirs. Bytes are parsed and framed by `portcullis-http`; what goes upstream is written anew from what was
+//! inspected, so nothing ambiguous is passed on.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -54,7 +55,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate does not know SecLang, does not decide, and writes no file but that of bans. It waits, and it gives every wait a limit.
+//! The crate does not know SecLang, does not decide, and writes no file but that of bans. It waits, and it
+//! gives every wait a limit.
 
 mod abort;
 mod access;

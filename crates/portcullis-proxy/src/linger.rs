@@ -1,5 +1,5 @@
-//! Closing so that a client that still sends can read our last answer: closing a socket with unread bytes resets it, and the answer
-//! would be lost.
+//! Closing so that a client that still sends can read our last answer: closing a socket with unread bytes
+//! resets it, and the answer would be lost.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::timer::Timer;
 
-/// How long, and how much, is read after the last answer.
+/// The limits of reading after the last answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Linger {
     pub(crate) time_max: Duration,

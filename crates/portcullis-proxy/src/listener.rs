@@ -1,10 +1,13 @@
-//! Listening sockets: each worker has its own for every address (SO_REUSEPORT), and the kernel spreads connections.
+//! Listening sockets: each worker has its own for every address (SO_REUSEPORT), and the kernel spreads
+//! connections.
 //!
-//! Only our own workers share an address. The first socket is bound and listens without SO_REUSEPORT, which fails if
-//! another process has the address, even one that would share it; the option is set afterwards, for the other workers.
+//! Only our own workers share an address. The first socket is bound and listens without SO_REUSEPORT, which
+//! fails if another process has the address, even one that would share it; the option is set afterwards, for
+//! the other workers.
 //!
-//! Sockets may also come from elsewhere: from systemd, which bound one for each address, or from the process that this one
-//! takes over from. A socket that is shared is never closed while a connection waits in it, so none is lost.
+//! Sockets may also come from elsewhere: from systemd, which bound one for each address, or from the process
+//! that this one takes over from. A socket that is shared is never closed while a connection waits in it, so
+//! none is lost.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +17,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 /// Connections that wait to be accepted.
 pub(crate) const BACKLOG: i32 = 4096;
 
-/// What SO_INCOMING_CPU says of a socket that takes connections of all cores: -1.
+/// The value of SO_INCOMING_CPU for a socket that takes connections of all cores.
 const ANY_CORE: usize = usize::MAX;
 
 /// Listening sockets that were passed to this process.
@@ -41,7 +44,7 @@ pub fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
     format!("cannot listen on {address}: {why}")
 }
 
-/// Who may have the address beside a socket that is bound to it.
+/// The other sockets that may be bound to the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
     /// Nobody: that another process has it is an error.
@@ -58,8 +61,9 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Those of `inherited` that are bound to `address`; if there are none, one is bound for each worker. Port 0 is
-    /// settled by the first, so that all share it. `sharing` is whether sockets of others may be on the address already.
+    /// Those of `inherited` that are bound to `address`; if there are none, one is bound for each worker.
+    /// Port 0 is settled by the first, so that all share it. `sharing` is whether sockets of others may be on
+    /// the address already.
     pub(crate) fn open(
         address: SocketAddr,
         workers: usize,
@@ -82,9 +86,10 @@ impl Sockets {
         Ok(Sockets { address: all[0].local_addr()?, all, by_worker })
     }
 
-    /// Has each worker get the connections whose packets come to its core (SO_INCOMING_CPU, socket(7)); those of cores without a
-    /// worker go to any. Linux before 6.2 spreads connections as without it. Without `cores`, which are by worker, or if workers
-    /// share sockets, every socket takes all. Tells whether workers get their own.
+    /// Has each worker get the connections whose packets come to its core (SO_INCOMING_CPU, socket(7)); those
+    /// of cores without a worker go to any. Linux before 6.2 spreads connections as without it. Without
+    /// `cores`, which are by worker, or if workers share sockets, every socket takes all. Tells whether
+    /// workers get their own.
     pub(crate) fn steer(&self, cores: Option<&[usize]>) -> io::Result<bool> {
         let cores = cores.filter(|cores| cores.len() <= self.all.len());
         for (index, socket) in self.all.iter().enumerate() {
@@ -107,7 +112,7 @@ impl Sockets {
     }
 }
 
-/// What one worker serves of a listener.
+/// The sockets of one listener that one worker serves.
 pub(crate) struct WorkerSockets {
     pub(crate) tcp: Vec<TcpListener>,
     /// For HTTP/3.
@@ -115,7 +120,8 @@ pub(crate) struct WorkerSockets {
     pub(crate) udp: Option<std::net::UdpSocket>,
 }
 
-/// A socket for HTTP/3 of one worker. The kernel gives all datagrams of a client to the same one, as long as its address stays.
+/// A socket for HTTP/3 of one worker. The kernel gives all datagrams of a client to the same one, as long as
+/// its address stays.
 #[cfg(feature = "http3")]
 pub(crate) fn bind_udp(address: SocketAddr, sharing: Sharing) -> io::Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;

@@ -14,7 +14,7 @@ const SHARDS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NetworkKey(u128);
 
-/// How long the prefixes are that make a network.
+/// The lengths of the prefixes that make a network.
 pub(crate) struct Prefixes {
     v4: AtomicU8,
     v6: AtomicU8,
@@ -48,7 +48,7 @@ impl Prefixes {
     }
 }
 
-/// What clients of one network hold of the process.
+/// Resources of the process that clients of one network hold.
 pub(crate) struct Network {
     key: NetworkKey,
     members: AtomicUsize,
@@ -211,7 +211,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// How many there were of the network when it began, with it.
+    /// The number of jobs of the network when this one began, with it.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }

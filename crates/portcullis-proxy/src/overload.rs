@@ -1,20 +1,22 @@
-//! What each client network costs of the processor, and whose requests are refused while workers come late.
+//! Accounts of processor time by client network, and the refusal of the most expensive ones while workers are
+//! late.
 //!
-//! A network's account is what its requests have cost lately, in microseconds; it decays by half in 1.4 seconds. Kept
-//! in a [`Table`] as the time at which the account will have decayed to nothing, so a full set of the table forgets the
-//! network that costs least, and no account needs to be looked after.
+//! A network's account is what its requests have cost lately, in microseconds; it decays by half in 1.4
+//! seconds. Kept in a [`Table`] as the time at which the account will have decayed to nothing, so a full set
+//! of the table forgets the network that costs least, and no account needs to be looked after.
 //!
-//! A worker is late if it comes to its chores after their time, for work of its own: what it waits for other programs
-//! does not count. While one is later than `limits.overload_lag` time after time, the networks together are to cost
-//! less by the same part, and each of them may cost as much as any other: those that cost less than that fair share
-//! keep all of it, and requests of those beyond it are refused before anything is inspected. So neither one attacker
-//! nor many small ones can take from a network what they have themselves.
+//! A worker is late if it comes to its chores after their time, for work of its own: what it waits for other
+//! programs does not count. While one is later than `limits.overload_lag` time after time, the networks
+//! together are to cost less by the same part, and each of them may cost as much as any other: those that
+//! cost less than that fair share keep all of it, and requests of those beyond it are refused before anything
+//! is inspected. So neither one attacker nor many small ones can take from a network what they have
+//! themselves.
 //!
-//! Nobody is refused for what nobody is charged with: if all accounts together make less than a quarter of a core,
-//! something else keeps the workers, and refusing those who have the largest of small accounts would not help. A
-//! network that takes less than a hundredth of a core is never refused, nor is one that takes less than a quarter of it
-//! with requests that are all cheap: many visitors behind one address are not what an overload of a hundred networks
-//! with a few expensive messages each is about.
+//! Nobody is refused for what nobody is charged with: if all accounts together make less than a quarter of a
+//! core, something else keeps the workers, and refusing those who have the largest of small accounts would
+//! not help. A network that takes less than a hundredth of a core is never refused, nor is one that takes
+//! less than a quarter of it with requests that are all cheap: many visitors behind one address are not what
+//! an overload of a hundred networks with a few expensive messages each is about.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,7 +27,7 @@ use portcullis_config::Limits;
 use portcullis_event::{Control, ControlKind};
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
-use crate::access::{Denial, Noted, Teller};
+use crate::access::{ControlDecision, Denial, EventLimit};
 use crate::beside::{HEAVY_ACCOUNT_MIN, LARGE_BYTES_MIN};
 use crate::network::NetworkKey;
 use crate::timer::TICK;
@@ -36,12 +38,12 @@ const DECAY_NS: f64 = 2e9;
 const NETWORKS_MAX: usize = 16 << 10;
 /// Beside its inspection: what reading, forwarding and answering a request costs, about.
 const REQUEST_US: f64 = 20.0;
-/// What a TLS handshake costs, about.
+/// The approximate cost of a TLS handshake.
 const HANDSHAKE_US: f64 = 300.0;
 /// Networks that cost less than this part of a core are never refused.
 const SHARE_MIN: f64 = 0.01;
-/// Nor those that cost less than this part of a core if all their requests are cheap: each that is refused costs about
-/// as much as it saves.
+/// Nor those that cost less than this part of a core if all their requests are cheap: each that is refused
+/// costs about as much as it saves.
 const CHEAP_SHARE_MIN: f64 = 0.25;
 /// If all networks together cost less than this part of a core, it is not for them that workers are late.
 const EXPLAINED_MIN: f64 = 0.25;
@@ -70,13 +72,13 @@ pub(crate) struct Overload {
     account_max: AtomicU64,
     /// Beyond it there is no limit: all cores.
     account_top: f64,
-    /// How late a worker may be, in nanoseconds.
+    /// The largest lag of a worker, in nanoseconds.
     lag_max: AtomicU64,
     /// By worker: how late it was, in nanoseconds.
     lags: Vec<AtomicU64>,
     /// When `account_max` may change next.
     next: AtomicU64,
-    teller: Teller,
+    events: EventLimit,
     refused: Counter,
     overloaded: Gauge,
 }
@@ -92,7 +94,7 @@ impl Overload {
             lag_max: AtomicU64::new(0),
             lags: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             next: AtomicU64::new(0),
-            teller: Teller::new(registry),
+            events: EventLimit::new(registry),
             refused: registry.counter(&catalogue::OVERLOAD_REFUSED, &[]),
             overloaded: registry.gauge(&catalogue::OVERLOADED, &[]),
         };
@@ -140,7 +142,7 @@ impl Overload {
         self.accounts.update(key, now, |time| Some(time_of(account_at(time, now) + micros, now)));
     }
 
-    /// What the network has cost lately, in microseconds.
+    /// The recent cost of the network, in microseconds.
     pub(crate) fn account(&self, key: Key, now: u64) -> u64 {
         self.accounts.get(key, now).map_or(0, |time| account_at(time, now) as u64)
     }
@@ -189,8 +191,8 @@ impl Overload {
         self.set_account_max(before, after)
     }
 
-    /// What each network may cost so that all together, now up to `known` each, cost `part` of what they do. None if
-    /// that is too little to be why a worker is late.
+    /// The cost allowed to each network so that all together, now up to `known` each, cost `part` of what
+    /// they do. None if that is too little to be why a worker is late.
     fn fair_share(&self, known: f64, part: f64, now: u64) -> Option<f64> {
         let mut steps = [(0_usize, 0.0_f64); STEPS];
         let (mut networks, mut total) = (0, 0.0);
@@ -228,7 +230,7 @@ impl Overload {
         self.account_max.load(Relaxed) != UNLIMITED
     }
 
-    /// Whether the network has cost too much lately for more of it to be taken.
+    /// True if the network has cost too much lately for more of it to be taken.
     pub(crate) fn is_too_much(&self, key: Key, now: u64) -> bool {
         let most = self.account_max.load(Relaxed);
         if most == UNLIMITED {
@@ -248,20 +250,20 @@ impl Overload {
         self.refused.inc();
     }
 
-    /// How a request is refused, and what is to be told of it.
-    pub(crate) fn refuse(&self, retry_after_seconds: u32, now: u64) -> (Noted, Denial) {
+    /// The refusal of a request, and the decision for its event.
+    pub(crate) fn refuse(&self, retry_after_seconds: u32, now: u64) -> (ControlDecision, Denial) {
         self.count_refused();
-        let noted = Noted {
+        let decision = ControlDecision {
             control: Control { by: ControlKind::Overload, name: Arc::from("limits.overload_lag") },
             reason: "The process has too much to do, and this client network takes the most of it".to_owned(),
-            tell: self.teller.tells(now),
+            in_event: self.events.admits(now),
         };
         let denial = Denial {
             status: 503,
             text: Some("There is too much to do at this moment. Please try again later."),
             fields: vec![("Retry-After", retry_after_seconds.to_string())],
         };
-        (noted, denial)
+        (decision, denial)
     }
 }
 
@@ -382,8 +384,8 @@ mod tests {
         }
     }
 
-    /// Many networks of an attacker that cost less than one that is honest take from it no more than what they have
-    /// themselves.
+    /// Many networks of an attacker that cost less than one that is honest take from it no more than what
+    /// they have themselves.
     #[test]
     fn many_light_networks_leave_others_their_share() {
         let overload = overload(50 * MILLI);

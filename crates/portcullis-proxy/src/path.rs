@@ -14,8 +14,8 @@ pub(crate) fn is_unusual(path: &[u8]) -> bool {
         || path.iter().any(|byte| b"%\\;".contains(byte))
 }
 
-/// The path as a server may see it: percent-decoded twice, backslashes turned, path parameters cut, dot segments and
-/// empty segments taken out.
+/// The path as a server may see it: percent-decoded twice, backslashes turned, path parameters cut, dot
+/// segments and empty segments taken out.
 pub(crate) fn resolved(path: &[u8]) -> Vec<u8> {
     let decoded = percent_decode(&percent_decode(path, false), false);
     let mut segments: Vec<&[u8]> = Vec::new();

@@ -1,5 +1,5 @@
-//! A request body that streams on by itself, from a client's stream to an endpoint's, while the answer streams back: calls
-//! of gRPC may go on in both directions as long as they like.
+//! A request body that streams on by itself, from a client's stream to an endpoint's, while the answer
+//! streams back: calls of gRPC may go on in both directions as long as they like.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(crate) struct Pump {
     task: AbortHandle,
 }
 
-/// What the task has done.
+/// The progress of the task.
 #[derive(Default)]
 struct Moved {
     bytes: Cell<u64>,

@@ -1,4 +1,5 @@
-//! The end of a request: its account is closed in one record, which bans, metrics, traces, the access log and events each read.
+//! The end of a request: its account is closed in one record, which bans, metrics, traces, the access log and
+//! events each read.
 
 use std::time::Instant;
 
@@ -12,26 +13,26 @@ use portcullis_http::message::Version;
 use portcullis_inspect::{Outcome, Report};
 use portcullis_metrics::Protocol;
 
-use crate::access::{Deed, Entry, Noted, is_echo};
+use crate::access::{Conduct, ControlDecision, Entry, is_echo};
 use crate::exchange::Exchange;
 use crate::guard::{Health, Phase};
-use crate::trace::Told;
+use crate::trace::RequestSummary;
 use crate::{agents, client};
 
-/// What is known of a request that is over.
+/// The record of a request that is over.
 struct Record<'a> {
     exchange: &'a Exchange<'a>,
     /// When it ended.
     now: Instant,
     outcome: Outcome,
-    /// What inspection and the proxy did with it.
+    /// The verdict of inspection and proxy.
     verdict: Action,
     /// The same as it is told: what a control would have refused is told of as detected.
     action: Action,
     control: Option<Control>,
     coverage: Coverage,
     trace_id: Option<String>,
-    /// What there is to tell of it, if there is.
+    /// The event, if there is one.
     event: Option<Box<Event>>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
     let transaction = &mut exchange.transaction;
     let phases = transaction.inspection.take_phases();
     let report = transaction.inspection.finish(&outcome);
-    let (noted, trace) = (transaction.noted.take(), transaction.trace.take());
+    let (decision, trace) = (transaction.decision.take(), transaction.trace.take());
     let (verdict, event, coverage) = match report {
         Some(report) => count_report(exchange, report),
         None => uninspected(exchange, &outcome),
@@ -53,18 +54,18 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
         outcome,
         verdict,
         action: verdict,
-        control: noted.as_ref().map(|noted| noted.control.clone()),
+        control: decision.as_ref().map(|decision| decision.control.clone()),
         coverage,
         trace_id: trace.as_ref().map(|trace| trace.id()),
         event,
     };
-    if let Some(noted) = noted {
-        record.note(noted);
+    if let Some(decision) = decision {
+        record.note(decision);
     }
     record.judge();
     record.count();
     if let Some(trace) = trace {
-        trace.finish(record.told(phases));
+        trace.finish(record.summary(phases));
     }
     record.log();
     record.tell();
@@ -211,19 +212,19 @@ fn describe(exchange: &Exchange<'_>, outcome: &Outcome, action: Action, coverage
 
 impl Record<'_> {
     /// A control refused the request, or would have.
-    fn note(&mut self, noted: Noted) {
+    fn note(&mut self, decision: ControlDecision) {
         if self.action == Action::Pass {
             self.action = Action::Detect;
         }
-        if self.outcome.no_event || !(noted.tell || self.event.is_some()) {
+        if self.outcome.no_event || !(decision.in_event || self.event.is_some()) {
             return;
         }
         let describe = || describe(self.exchange, &self.outcome, self.action, &self.coverage);
         let event = self.event.get_or_insert_with(describe);
         event.verdict.action = self.action;
-        event.verdict.control = Some(noted.control);
+        event.verdict.control = Some(decision.control);
         if event.verdict.reason.is_empty() {
-            event.verdict.reason = noted.reason;
+            event.verdict.reason = decision.reason;
         }
     }
 
@@ -234,13 +235,13 @@ impl Record<'_> {
         if self.event.as_ref().is_some_and(|event| is_echo(event, head)) {
             return;
         }
-        let deed = Deed {
+        let conduct = Conduct {
             action: self.verdict,
             is_verdict: transaction.action != Action::Pass && transaction.is_verdict(),
             control: self.control.as_ref().map(|control| control.by),
             anomaly: self.event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
         };
-        jail.judge(transaction.client().ip(), &deed, self.exchange.shared().clock(self.now));
+        jail.judge(transaction.client().ip(), &conduct, self.exchange.shared().clock(self.now));
     }
 
     /// Metrics.
@@ -282,9 +283,9 @@ impl Record<'_> {
     }
 
     /// Traces.
-    fn told(&self, phases: Vec<Phase>) -> Told<'_> {
+    fn summary(&self, phases: Vec<Phase>) -> RequestSummary<'_> {
         let Exchange { connection, head, route, transaction, .. } = self.exchange;
-        Told {
+        RequestSummary {
             head,
             route: *route,
             request_id: &transaction.request_id,
@@ -337,7 +338,7 @@ impl Record<'_> {
         else {
             return;
         };
-        if !agents::is_told(transaction.failed_agent.as_deref(), &event) {
+        if !agents::is_kept(transaction.failed_agent.as_deref(), &event) {
             return;
         }
         event.request.trailers_dropped = transaction.trailers_dropped;

@@ -19,9 +19,9 @@ use crate::transaction::Transaction;
 /// A request body after its inspection.
 #[derive(Default)]
 pub(crate) struct Body {
-    /// What was held.
+    /// The part that is held.
     pub(crate) held: Vec<u8>,
-    /// What is still to come from the client.
+    /// The decoder of the part that is still to come from the client.
     pub(crate) rest: Option<BodyDecoder>,
     /// There is a body, perhaps an empty one.
     pub(crate) present: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Body {
     truncated: bool,
     /// It goes on while it is inspected.
     pub(crate) upload: Option<Upload>,
-    /// What came behind a body that was held to its end.
+    /// The trailers of a body that was held to its end.
     pub(crate) trailers: Trailers,
     /// The memory of `held`, as the budget sees it.
     share: Option<Held>,
@@ -88,13 +88,13 @@ impl Body {
         Ok(())
     }
 
-    /// What is held of an upload behind what phase 2 saw is inspected, too, and its end, if it has come.
+    /// Inspects the held part of an upload that phase 2 did not see, and its end, if it has come.
     pub(crate) async fn inspect_upload(&self, transaction: &mut Transaction, shared: &Shared) -> Step {
         let Some(upload) = self.upload else { return Step::Continue };
         transaction.upload(&self.held[upload.shown..], self.rest.is_none(), shared).await
     }
 
-    /// What was held has been sent, and cannot be sent again.
+    /// Releases the held part of an upload: it has been sent, and cannot be sent again.
     pub(crate) fn let_go(&mut self) {
         if self.upload.is_some() && self.rest.is_some() {
             (self.held, self.share) = (Vec::new(), None);
@@ -107,7 +107,8 @@ impl Body {
     }
 }
 
-/// Reads as much of the body as the rules want to see. What comes behind it may go on if it is one of `trailers`, in lower case.
+/// Reads as much of the body as the rules want to see. What comes behind it may go on if it is one of
+/// `trailers`, in lower case.
 pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Result<Body, Obstacle> {
     let framing = exchange.head.framing();
     if framing == BodyFraming::None {
@@ -150,10 +151,10 @@ pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Re
     Ok(body)
 }
 
-/// How much of a body is held.
+/// The limits within which a body is held.
 struct Bounds {
     limit: u64,
-    /// What to do with a longer one.
+    /// The policy for a longer one.
     over: BodyLimitAction,
     /// Bytes that an upload may have which goes on while it is inspected, if the body may be one.
     uploads: Option<u64>,

@@ -1,5 +1,5 @@
-//! Request ids: 128 bits as 32 hex digits. The first 48 bits are the time in milliseconds, so ids sort by time; the rest
-//! is random, so that they cannot be guessed and workers need not agree.
+//! Request ids: 128 bits as 32 hex digits. The first 48 bits are the time in milliseconds, so ids sort by
+//! time; the rest is random, so that they cannot be guessed and workers need not agree.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -53,7 +53,8 @@ impl RequestIds {
         if self.stock.len() < RANDOM_BYTES {
             self.stock.resize(STOCK_BYTES, 0);
             if getrandom::fill(&mut self.stock).is_err() {
-                // No system we run on gets here; an id that can be guessed costs nothing that a lost request would not.
+                // No system we run on gets here; an id that can be guessed costs nothing that a lost request
+                // would not.
                 self.stock.clear();
             }
         }

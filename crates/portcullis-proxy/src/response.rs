@@ -29,7 +29,8 @@ pub(crate) use flow::{Cut, Flow};
 pub(crate) use held::Held;
 use held::{Bounds, Unheld, hold};
 
-/// Passes the answer on, or blocks it. What few answers need is boxed, so that the others do not hold the room for it.
+/// Passes the answer on, or blocks it. What few answers need is boxed, so that the others do not hold the
+/// room for it.
 pub(crate) async fn pass_on(
     exchange: &mut Exchange<'_>,
     group: &Arc<Group>,
@@ -133,7 +134,8 @@ pub(crate) async fn pass_on(
             return Ok(Next::Gone);
         }
         Err(Cut::Upstream) => {
-            // The client has a head that promised more; closing without an end is the only honest way to say so.
+            // The client has a head that promised more; closing without an end is the only honest way to say
+            // so.
             exchange.transaction.upstream_error = Some(UpstreamError::BodyTruncated);
             lease.failed(UpstreamError::BodyTruncated);
             return Ok(Next::Gone);
@@ -142,7 +144,7 @@ pub(crate) async fn pass_on(
     Ok(if keep { Next::Request } else { Next::Close })
 }
 
-/// How much of the body is held for inspection; none if nothing of it is.
+/// The limits within which the body is held for inspection; none if it is not held.
 fn bounds(
     exchange: &mut Exchange<'_>,
     head: &ResponseHead,

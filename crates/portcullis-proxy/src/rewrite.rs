@@ -1,7 +1,7 @@
 //! Bodies that rules change on their way: what is sent instead, and what has to go as it is.
 //!
-//! A body in a content coding, a part of a body, and one that was not read to its end cannot be changed; it goes as it
-//! is, and that is counted and in the event (`body_not_rewritten`).
+//! A body in a content coding, a part of a body, and one that was not read to its end cannot be changed; it
+//! goes as it is, and that is counted and in the event (`body_not_rewritten`).
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::message::{BodyFraming, ResponseHead};
@@ -40,7 +40,7 @@ pub(crate) fn request(transaction: &mut Transaction, body: &mut Body) -> Result<
     body.replace(changed)
 }
 
-/// What goes before and behind a response body, and whether anything of it is not as it came.
+/// Additions before and behind a response body, and whether anything of it is not as it came.
 #[derive(Default)]
 pub(crate) struct Edited {
     pub(crate) before: Vec<u8>,

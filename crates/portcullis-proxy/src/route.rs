@@ -31,18 +31,18 @@ pub(crate) struct Route {
     pub(crate) response_headers: HeaderChanges,
     pub(crate) inspector: Option<Arc<Inspector>>,
     pub(crate) failure: Failure,
-    /// What it asks of clients; none if it lets all of them ask.
+    /// Its controls of clients; none if it has none.
     pub(crate) access: Option<Box<Access>>,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) compression: Option<Arc<Compression>>,
-    /// Who is asked, in the order in which decisions count.
+    /// The agents that are asked, in the order in which decisions count.
     pub(crate) agents: Box<[AgentUse]>,
     /// Names of trailers that go on.
     pub(crate) request_trailers: Box<[String]>,
     pub(crate) metrics: RouteMetrics,
 }
 
-/// What happens to the requests of a route.
+/// The target of the requests of a route.
 pub(crate) enum Target {
     Forward { slot: Arc<Slot>, rewrite: Option<Template>, idempotent: bool },
     Redirect { status: u16, to: Template },
@@ -62,7 +62,7 @@ impl Target {
     }
 }
 
-/// Which requests a route is for.
+/// The conditions for the requests of a route.
 pub(crate) struct Matcher {
     path: Path,
     methods: Vec<String>,
@@ -114,7 +114,7 @@ impl Matcher {
             })
     }
 
-    /// What the groups of its pattern matched in the request's path.
+    /// The captures of its pattern in the request's path.
     pub(crate) fn groups(&self, head: &RequestHead) -> Captures {
         let mut groups = [None; 10];
         if let Path::Pattern(regex) = &self.path {

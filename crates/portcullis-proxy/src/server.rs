@@ -31,14 +31,15 @@ use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
 use crate::{StartError, affinity, lookups, state};
 
-/// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts after one or two.
+/// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts
+/// after one or two.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A running proxy. Dropping it lets the workers run on; [`drain`](Proxy::drain) ends them.
 pub struct Proxy {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
-    /// What a reload cannot change.
+    /// The settings that a reload cannot change.
     fixed: Vec<(String, SocketAddr, bool)>,
     /// For a process that takes over.
     sockets: Vec<TcpListener>,
@@ -49,7 +50,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Binds every listener and starts the workers. `inspectors` belong to the policies of `config`, by index.
+    /// Binds every listener and starts the workers. `inspectors` belong to the policies of `config`, by
+    /// index.
     pub fn start(
         config: &Config,
         inspectors: &[Arc<Inspector>],
@@ -85,13 +87,14 @@ impl Proxy {
             let steered = steered.map_err(|error| StartError::new(cannot_listen(address, &error)))?;
             if cores.is_some() && !steered {
                 (services.say)(&format!(
-                    "workers share the socket that was passed to us for {address}: its connections do not keep to cores"
+                    "workers share the inherited socket for {address}: its connections are not steered to \
+                     cores"
                 ));
             }
             sockets.push(opened);
         }
         for unused in inherited.iter().filter_map(|socket| socket.local_addr().ok()) {
-            (services.say)(&format!("a socket on {unused} was passed to us, which no listener serves"));
+            (services.say)(&format!("an inherited socket on {unused} is not used by any listener"));
         }
         let addresses = sockets.iter().map(|sockets| sockets.address).collect();
         services.metrics.policy_generation.set(1);
@@ -165,13 +168,13 @@ impl Proxy {
         Ok(Proxy { shared, addresses, fixed, sockets, workers, stop, _watching: watching })
     }
 
-    /// Where it listens, by listener; a port 0 of the settings is the port the system chose.
+    /// The addresses that it listens on, by listener; a port 0 of the settings is the port the system chose.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Takes new settings. Requests in flight end with the old ones. On an error nothing has changed. Addresses of
-    /// listeners stay what they are for the life of the process.
+    /// Takes new settings. Requests in flight end with the old ones. On an error nothing has changed.
+    /// Addresses of listeners stay what they are for the life of the process.
     pub fn reload(&self, config: &Config, inspectors: &[Arc<Inspector>]) -> Result<(), StartError> {
         let result = self.try_reload(config, inspectors);
         match &result {
@@ -192,7 +195,7 @@ impl Proxy {
     fn try_reload(&self, config: &Config, inspectors: &[Arc<Inspector>]) -> Result<u64, StartError> {
         if fixed(config) != self.fixed {
             let message =
-                "listeners were added, removed, renamed, moved or changed in `http3`, which takes a restart";
+                "listeners were added, removed, renamed, moved or changed in `http3`: restart to apply this";
             return Err(StartError::new(message.to_string()));
         }
         let old = self.shared.current.load_full();
@@ -208,25 +211,27 @@ impl Proxy {
         self.shared.current.load().number
     }
 
-    /// Its listening sockets, for a process that takes over. They are to be served by it before this one drains.
+    /// Its listening sockets, for a process that takes over. They are to be served by it before this one
+    /// drains.
     pub fn sockets(&self) -> io::Result<Vec<TcpListener>> {
         self.sockets.iter().map(TcpListener::try_clone).collect()
     }
 
-    /// How often each worker has looked after its chores: a number that does not rise is that of a worker which hangs.
+    /// A counter for each worker that rises as long as the worker does not hang.
     pub fn beats(&self) -> impl Fn() -> Vec<u64> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.beats.iter().map(|beats| beats.load(Ordering::Relaxed)).collect()
     }
 
-    /// Stops accepting, lets requests in flight end within the `drain` timeout of the settings, and returns when all
-    /// workers have ended.
+    /// Stops accepting, lets requests in flight end within the `drain` timeout of the settings, and returns
+    /// when all workers have ended.
     pub fn drain(self) {
         self.end(false);
     }
 
-    /// As [`drain`](Proxy::drain), after another process has taken over. What waits to be accepted is left to it, and
-    /// clients that keep their connection are told with the next answer, not in the middle of a request.
+    /// As [`drain`](Proxy::drain), after another process has taken over. What waits to be accepted is left to
+    /// it, and clients that keep their connection are told with the next answer, not in the middle of a
+    /// request.
     pub fn hand_over(self) {
         self.end(true);
     }
@@ -244,7 +249,7 @@ impl Proxy {
         }
     }
 
-    /// Who is banned.
+    /// The clients that are banned.
     pub fn bans(&self) -> BanList {
         BanList { shared: Arc::clone(&self.shared) }
     }
@@ -255,8 +260,9 @@ fn fixed(config: &Config) -> Vec<(String, SocketAddr, bool)> {
     config.listeners.iter().map(fixed).collect()
 }
 
-/// The sockets of all listeners, in their order. An address that another process has is an error. Those of one document may
-/// overlap, as `0.0.0.0:80` and `127.0.0.1:80` do: the wider one is bound first, which tells whether anybody else is there.
+/// The sockets of all listeners, in their order. An address that another process has is an error. Those of
+/// one document may overlap, as `0.0.0.0:80` and `127.0.0.1:80` do: the wider one is bound first, which tells
+/// whether anybody else is there.
 fn open_all(config: &Config, inherited: &mut Vec<TcpListener>) -> Result<Vec<Sockets>, StartError> {
     let mut order: Vec<usize> = (0..config.listeners.len()).collect();
     order.sort_by_key(|&index| !config.listeners[index].address.ip().is_unspecified());
@@ -276,7 +282,7 @@ fn open_all(config: &Config, inherited: &mut Vec<TcpListener>) -> Result<Vec<Soc
     Ok(opened.into_iter().map(|(_, sockets)| sockets).collect())
 }
 
-/// What a worker serves of a listener. `sharing` is that of the first worker's socket for HTTP/3.
+/// The sockets of a listener that a worker serves. `sharing` is that of the first worker's socket for HTTP/3.
 fn worker_sockets(
     listener: &Listener,
     sockets: &mut Sockets,
@@ -319,8 +325,8 @@ fn watch(shared: &Shared, unwatched: &mpsc::Receiver<()>) {
             tls.refresh(say);
         }
         let now = shared.clock(Instant::now());
-        for cells in generation.controls.jails.values() {
-            cells.measure(now);
+        for table in generation.controls.jails.values() {
+            table.measure(now);
         }
         if let Some(file) = &shared.ban_file {
             file.keep(&generation.controls.jails, now, say);

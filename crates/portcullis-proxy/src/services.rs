@@ -1,4 +1,4 @@
-//! What the rest of the process lends to the proxy.
+//! Services of the process that the proxy uses: metrics, events, logs, traces.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use portcullis_event::{Event, Redactor, RedactorNames};
 use portcullis_inspect::KeptFile;
 use portcullis_metrics::{DataPlane, Registry};
 
-/// What the proxy needs from the rest of the process. Two proxies in one process share nothing through it unless their
-/// handles do.
+/// Services of the process that the proxy uses. Two proxies in one process share nothing through them unless
+/// their handles do.
 #[derive(Clone)]
 pub struct Services {
-    /// Where routes register their series.
+    /// The registry of metrics for routes.
     pub registry: Arc<Registry>,
     /// Counters without regard to the route.
     pub metrics: DataPlane,
@@ -24,7 +24,7 @@ pub struct Services {
     pub access_logs: Vec<PathBuf>,
     /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
     pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
-    /// Where traces go, if they do.
+    /// The sender of traces, if there are any.
     pub traces: Option<portcullis_trace::Sender>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,

@@ -1,4 +1,5 @@
-//! How answers go to the client: framed as HTTP/1, or as a stream of HTTP/2. The head has been composed, as HTTP/1.
+//! Writing an answer to the client, framed as HTTP/1 or as a stream of HTTP/2. The head has been composed, as
+//! HTTP/1.
 
 use std::borrow::Cow;
 use std::io::IoSlice;
@@ -15,10 +16,11 @@ use crate::stream::Stream;
 use crate::timer::{Elapsed, Timer};
 use crate::trailers::last_chunk;
 
-/// So much of a body is put behind its head, since the kernel takes a single buffer more cheaply than several.
+/// So much of a body is put behind its head, since the kernel takes a single buffer more cheaply than
+/// several.
 const COPIED_BYTES_MAX: usize = 1024;
 
-/// Where one answer goes.
+/// The client's end of one answer.
 pub(crate) struct Sink<'c> {
     client: Client<'c>,
     timer: &'c Timer,
@@ -54,8 +56,8 @@ impl<'c> Sink<'c> {
         !self.head.is_empty()
     }
 
-    /// Sends what is there in one go: the head, if it has not gone, these pieces of the body, and with `end` the end of the
-    /// body and its trailers.
+    /// Sends what is there in one go: the head, if it has not gone, these pieces of the body, and with `end`
+    /// the end of the body and its trailers.
     pub(crate) async fn send(&mut self, pieces: [&[u8]; 3], end: Option<Fields<'_>>) -> Result<(), Broken> {
         let length = pieces.iter().map(|piece| piece.len()).sum();
         if let Stream::Http2(_) = self.client.stream {
@@ -138,8 +140,8 @@ pub(crate) async fn send_continue(connection: &mut Connection, patience: Duratio
     send_interim(connection, patience, CONTINUE).await
 }
 
-/// Passes early hints on, as far as they are links: these are what clients act upon. Other interim answers say nothing that
-/// a client waits for, and no rule sees them.
+/// Passes early hints on, as far as they are links: these are what clients act upon. Other interim answers
+/// say nothing that a client waits for, and no rule sees them.
 pub(crate) async fn send_hints(
     connection: &mut Connection,
     patience: Duration,

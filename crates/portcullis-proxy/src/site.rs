@@ -1,4 +1,4 @@
-//! From host and request to the route that serves a request.
+//! Sites of a listener by host, and the choice of a route.
 
 use std::collections::HashMap;
 
@@ -58,8 +58,8 @@ pub(crate) enum Routed {
     To(usize),
     /// No route fits.
     Nowhere,
-    /// The path as written and the path as servers resolve it lead to different routes: a request that asks for one
-    /// route's inspection and another route's application. It is refused.
+    /// The path as written and the path as servers resolve it lead to different routes: a request that asks
+    /// for one route's inspection and another route's application. It is refused.
     Ambiguous,
 }
 

@@ -1,4 +1,4 @@
-//! What connections look up beside the settings: what the process shares, what a worker owns.
+//! State beside the settings: shared by all workers, and owned by one of them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ use crate::upstream::{Origin as GroupOrigin, Pool, Sessions};
 /// Buffers a worker keeps for later inspections.
 const SCRATCH_MAX: usize = 32;
 
-/// What all workers share.
+/// State that all workers share.
 pub(crate) struct Shared {
     pub(crate) current: ArcSwap<Generation>,
     pub(crate) services: Services,
@@ -45,19 +45,19 @@ pub(crate) struct Shared {
     /// By cause, then by policy.
     pub(crate) exceptions: Vec<EnumCounters>,
     pub(crate) lookups: lookups::Metrics,
-    /// What ACME authorities come for.
+    /// The proofs for ACME authorities.
     pub(crate) challenges: Arc<Challenges>,
-    /// What bans outlive the process in.
+    /// The file that keeps bans over a restart.
     pub(crate) ban_file: Option<BanFile>,
-    /// Where the clock of rate limits and bans begins.
+    /// The instant at which the clock of rate limits and bans begins.
     pub(crate) started: Instant,
-    /// What groups of endpoints are made from.
+    /// The source of numbers and clocks for groups of endpoints.
     pub(crate) origin: GroupOrigin,
     /// Memory for bodies.
     pub(crate) budget: Arc<Budget>,
-    /// What client networks cost of the processor.
+    /// The accounts of processor time by client network.
     pub(crate) overload: Overload,
-    /// Where large bodies are inspected.
+    /// The threads that inspect large bodies.
     pub(crate) beside: Beside,
     /// Connections that were closed, or not taken, for want of room.
     pub(crate) connections_shed: EnumCounters,
@@ -75,7 +75,7 @@ impl Shared {
     }
 }
 
-/// What one worker owns. Connections of other workers never see it, so nothing in it is locked.
+/// State that one worker owns. Connections of other workers never see it, so nothing in it is locked.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timers: Timers,
@@ -93,9 +93,9 @@ pub(crate) struct Worker {
     /// Buffers of finished inspections, for the next ones.
     #[expect(clippy::vec_box, reason = "they are large, and handed in and out")]
     scratch: RefCell<Vec<Box<Scratch>>>,
-    /// How many of them were there all the time since they were last looked through.
+    /// The number of them that were not used since they were last looked through.
     scratch_unused: Cell<usize>,
-    /// What they remember together.
+    /// The prefilter results that they share.
     memo: Memo,
     connections: Cell<usize>,
     /// Connections of each client network.
@@ -148,7 +148,8 @@ impl Worker {
         (!trusted).then(|| self.shared.budget.network_of(peer))
     }
 
-    /// Whether a client network may have one more connection; if it has its share, its oldest ones without a request make room.
+    /// True if a client network may have one more connection; if it has its share, its oldest ones without a
+    /// request make room.
     pub(crate) fn admits(&self, network: Option<NetworkKey>) -> bool {
         let Some(key) = network else { return true };
         let overload = &self.shared.overload;
@@ -207,7 +208,8 @@ impl Worker {
         scratch
     }
 
-    /// Gives up half of the buffers that were not needed since the last time: large bodies have made them large.
+    /// Gives up half of the buffers that were not needed since the last time: large bodies have made them
+    /// large.
     fn drop_unused_scratch(&self) {
         let mut kept = self.scratch.borrow_mut();
         let unused = self.scratch_unused.get().min(kept.len());

@@ -7,7 +7,7 @@ use portcullis_match::regex::Captures;
 
 use crate::facts::{Facts, host, without_port};
 
-/// What the parts of a text come from.
+/// The sources of the parts of a text.
 pub(crate) struct Source<'a> {
     pub(crate) facts: &'a Facts<'a>,
     /// Of the route's pattern.

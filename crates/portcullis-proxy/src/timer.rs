@@ -1,8 +1,8 @@
 //! One timer for each connection, cheap to re-arm.
 //!
-//! A connection changes its deadline several times for each request, and almost none of them expires. So arming is a
-//! store to a cell; a single task of the worker looks at all cells every [`TICK`] and wakes what has expired. A timeout
-//! is late by up to one tick, which no setting cares about.
+//! A connection changes its deadline several times for each request, and almost none of them expires. So
+//! arming is a store to a cell; a single task of the worker looks at all cells every [`TICK`] and wakes what
+//! has expired. A timeout is late by up to one tick, which no setting cares about.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::clock;
 use crate::network::NetworkKey;
 
-/// How often deadlines are looked at.
+/// The time between two looks at deadlines.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// All timers of a worker.
@@ -32,7 +32,7 @@ struct Slot {
     spare: Cell<Option<Instant>>,
     /// The connection is to end at once: others need its place.
     evicted: Cell<bool>,
-    /// Whose connection it is, unless it is a trusted proxy's.
+    /// The client network of the connection, unless it is a trusted proxy's.
     network: Cell<Option<NetworkKey>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -61,8 +61,8 @@ impl Timers {
         timer
     }
 
-    /// Ends up to `most` connections that carry no request, those that have waited longest first, of one client network: `network`,
-    /// or that for which `weight` gives most. Tells how many.
+    /// Ends up to `most` connections that carry no request, those that have waited longest first, of one
+    /// client network: `network`, or that for which `weight` gives most. Tells how many.
     pub(crate) fn evict(
         &self,
         network: Option<NetworkKey>,

@@ -1,6 +1,8 @@
-//! The trace of one request: its context goes on to the upstream, its spans to the collector if it is sampled.
+//! The trace of one request: its context goes on to the upstream, its spans to the collector if it is
+//! sampled.
 //!
-//! Names of spans and attributes are those of OpenTelemetry's semantic conventions for HTTP, version 1; ours begin with `portcullis.`.
+//! Names of spans and attributes are those of OpenTelemetry's semantic conventions for HTTP, version 1; ours
+//! begin with `portcullis.`.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -16,14 +18,15 @@ use crate::guard::Phase;
 use crate::route::Route;
 use crate::upstream::Group;
 
-/// Bytes of `tracestate` that are told on to the collector: W3C Trace Context, section 3.3.1.5, asks for as many at least.
+/// Bytes of `tracestate` that go on to the collector: W3C Trace Context, section 3.3.1.5, asks for as many at
+/// least.
 const STATE_BYTES_MAX: usize = 512;
 /// Spans of one request. Tries, phases and agents are fewer; this is for what nobody has thought of.
 const SPANS_MAX: usize = 64;
 /// Methods that spans are named after. What else clients send would make names without end.
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/// What is kept of a request that has a trace.
+/// The trace of one request.
 pub(crate) struct Traced {
     trace: Trace,
     /// The try that is under way.
@@ -33,8 +36,8 @@ pub(crate) struct Traced {
     sender: Sender,
 }
 
-/// What there is to say of a request that is over.
-pub(crate) struct Told<'a> {
+/// What a span says of a request that is over.
+pub(crate) struct RequestSummary<'a> {
     pub(crate) head: &'a RequestHead,
     pub(crate) route: Option<&'a Route>,
     pub(crate) request_id: &'a str,
@@ -154,17 +157,17 @@ impl Traced {
     }
 
     /// The request is over: its own span, those of its phases, and off they go.
-    pub(crate) fn finish(mut self: Box<Self>, told: Told<'_>) {
+    pub(crate) fn finish(mut self: Box<Self>, summary: RequestSummary<'_>) {
         self.answered(None);
         if !self.is_sampled() {
             return;
         }
-        for &(name, begin, duration) in &told.phases {
+        for &(name, begin, duration) in &summary.phases {
             let (kind, failed, attributes) = (Kind::Internal, false, Vec::new());
             self.add(Span { name: name.into(), kind, begin, duration, failed, attributes });
         }
         self.trace.spans.sort_by_key(|span| span.begin);
-        let whole = told.span(self.trace.at.0);
+        let whole = summary.span(self.trace.at.0);
         self.trace.spans.insert(0, whole);
         let Traced { trace, sender, .. } = *self;
         sender.submit(trace);
@@ -182,7 +185,7 @@ fn server(text: &str) -> impl Iterator<Item = (&'static str, Value)> {
     [("server.address", Value::from(host))].into_iter().chain(port)
 }
 
-impl Told<'_> {
+impl RequestSummary<'_> {
     /// The span of the whole request.
     fn span(&self, begin: Instant) -> Span {
         let method = METHODS.iter().find(|method| method.as_bytes() == self.head.method());

@@ -58,7 +58,7 @@ impl Trailers {
     }
 }
 
-/// What ends a chunked body.
+/// The end of a chunked body.
 pub(crate) fn last_chunk<'f>(trailers: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Cow<'static, [u8]> {
     let mut trailers = trailers.peekable();
     if trailers.peek().is_none() {

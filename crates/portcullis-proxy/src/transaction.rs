@@ -10,7 +10,7 @@ use portcullis_event::{Action, AgentWord, Exception, ExceptionCause, ExceptionPo
 use portcullis_http::message::{Refusal, RequestHead, Version};
 use portcullis_inspect::{BodyPlan, Connection as Inspected, Inspector, Rejection, Step};
 
-use crate::access::{Entry, Noted, Visitor};
+use crate::access::{ControlDecision, Entry, Visitor};
 use crate::access_log::AccessLog;
 use crate::agents;
 use crate::beside::{Asker, LARGE_BYTES_MIN};
@@ -40,10 +40,10 @@ pub(crate) struct Transaction {
     inspector: Option<Arc<Inspector>>,
     /// Status sent; none while there was no answer.
     pub(crate) status: Option<u16>,
-    /// What the rules asked for, where that was carried out.
+    /// The action of the rules, where it was carried out.
     pub(crate) action: Action,
     pub(crate) refusal: Option<Refusal>,
-    /// What a lookup without an answer means.
+    /// The policy for a lookup without an answer.
     pub(crate) lookup_failure: OpenOrClosed,
     pub(crate) upstream_error: Option<UpstreamError>,
     pub(crate) trace: Option<Box<Traced>>,
@@ -65,11 +65,11 @@ pub(crate) struct Transaction {
     pub(crate) own_body_bytes: u64,
     /// Headers of an answer of our own.
     pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
-    /// What the route changes of the headers of the answer.
+    /// The changes of the answer's headers by the route.
     pub(crate) response_headers: Option<Box<Changed>>,
-    /// How the route has answers compressed.
+    /// The compression of answers, if the route has it.
     pub(crate) compression: Option<Arc<Compression>>,
-    /// What the head of the answer says of it.
+    /// The changes of the answer's head for its compression.
     pub(crate) recoded: Recoded,
     /// `Strict-Transport-Security`, if answers are to have it.
     pub(crate) hsts: Option<Arc<Https>>,
@@ -88,11 +88,11 @@ pub(crate) struct Transaction {
     place: Whereabouts,
     /// That which the client was known by, if it has one.
     client_certificate: Option<Arc<ClientCertificate>>,
-    /// What would have refused the client, or has.
-    pub(crate) noted: Option<Noted>,
+    /// The control that refused the client, or would have.
+    pub(crate) decision: Option<ControlDecision>,
     /// Whether the request is inspected.
     pub(crate) entry: Entry,
-    /// Where its line goes.
+    /// The access log that its line goes to.
     pub(crate) access_log: Option<AccessLog>,
     /// The endpoint that was asked last.
     endpoint: Option<(Arc<Group>, usize)>,
@@ -102,12 +102,13 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Who sent it.
+    /// The client that sent it.
     pub(crate) fn visitor(&self) -> Visitor {
         Visitor { address: self.client.ip(), place: self.place }
     }
 
-    /// Begins the account of a request that `route` serves; without a route, or if it is not to, nothing inspects it.
+    /// Begins the account of a request that `route` serves; without a route, or if it is not to, nothing
+    /// inspects it.
     pub(crate) fn begin(
         connection: &Connection,
         generation: &Generation,
@@ -181,7 +182,7 @@ impl Transaction {
             charged_time: Duration::ZERO,
             place,
             client_certificate: connection.client_certificate.clone().flatten(),
-            noted: None,
+            decision: None,
             entry,
             access_log: route.map_or(generation.access_log, |route| route.access_log),
             endpoint: None,
@@ -191,7 +192,7 @@ impl Transaction {
         }
     }
 
-    /// What was known of the request before its inspection.
+    /// The facts of the request that were known before its inspection.
     pub(crate) fn facts<'a>(&'a self, head: &'a RequestHead) -> Facts<'a> {
         Facts {
             head,
@@ -295,7 +296,7 @@ impl Transaction {
         self.memory.as_ref().map_or(0, Held::bytes)
     }
 
-    /// Where the client is.
+    /// The place of the client.
     pub(crate) fn place(&self) -> &Whereabouts {
         &self.place
     }
@@ -305,7 +306,7 @@ impl Transaction {
         self.inspector.as_ref().is_some_and(|inspector| inspector.keeps_records())
     }
 
-    /// What the `Server` header of answers is to say, if the rules say so; empty if there shall be none.
+    /// The `Server` header of answers, if the rules set it; empty if there shall be none.
     pub(crate) fn server_signature(&self) -> Option<&[u8]> {
         self.inspector.as_ref()?.server_signature()
     }
@@ -360,13 +361,13 @@ impl Transaction {
         self.entry == Entry::Bypassed
     }
 
-    /// What was done was decided by rules or the semantic detector, and not by a limit or a fault of ours.
+    /// True if rules or the semantic detector decided, and not a limit or a fault of ours.
     pub(crate) fn is_verdict(&self) -> bool {
         self.rejection.is_none() && self.inspection.health() != Health::Broken
     }
 }
 
-/// Who asks for an inspection beside the workers.
+/// The request for an inspection beside the workers.
 fn asker<'a>(shared: &'a Shared, memory: &'a Held, account: Key) -> Asker<'a> {
     let now = shared.clock(Instant::now());
     Asker {

@@ -1,7 +1,7 @@
 //! Sending a request body to an upstream while reading what the upstream already says.
 //!
-//! An upstream may answer before it has read everything. If nobody read its answer, both sides could wait for the other
-//! to read; so what comes early is buffered up to a limit.
+//! An upstream may answer before it has read everything. If nobody read its answer, both sides could wait for
+//! the other to read; so what comes early is buffered up to a limit.
 
 use std::future::poll_fn;
 use std::io::IoSlice;
@@ -26,8 +26,8 @@ use crate::upstream::UpstreamConnection;
 /// Bytes of an early answer that are kept while the request is still being sent.
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
-/// Pieces of a body are gathered up to this size before they are written, so that a peer that sends a byte in each chunk
-/// does not cost a system call for each.
+/// Pieces of a body are gathered up to this size before they are written, so that a peer that sends a byte in
+/// each chunk does not cost a system call for each.
 pub(crate) const SMALL_BYTES: usize = 4096;
 
 /// Why sending stopped.
@@ -43,7 +43,7 @@ pub(crate) enum Stopped {
     Verdict(Interruption),
 }
 
-/// What was sent of the rest of a body.
+/// The part of the rest of a body that was sent.
 pub(crate) struct Uploaded {
     pub(crate) bytes: u64,
     /// All of it; otherwise the upstream answered and closed first.
@@ -69,14 +69,15 @@ async fn inspect(
     }
 }
 
-/// What was sent is not all of it, and the upstream shall know.
+/// Tells the upstream that the body is incomplete.
 fn give_up(upstream: &mut UpstreamConnection) {
     if let Stream::Http2(pipe) = &mut upstream.stream {
         pipe.give_up(h2::Reason::CANCEL);
     }
 }
 
-/// Streams what is left of the body from the client. `inspected`: it is an upload that is inspected as it goes on.
+/// Streams what is left of the body from the client. `inspected`: it is an upload that is inspected as it
+/// goes on.
 pub(crate) async fn upload(
     exchange: &mut Exchange<'_>,
     upstream: &mut UpstreamConnection,

@@ -17,13 +17,13 @@ use crate::{affinity, clock, http1};
 
 /// Old upstream connections are looked for every this many ticks.
 const SWEEP_TICKS: u32 = 20;
-/// How long accepting rests when the system is out of file descriptors or memory.
+/// The pause in accepting when the system is out of file descriptors or memory.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// How a worker ends.
+/// The manner in which a worker ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop {
-    /// How long requests in flight may take.
+    /// The time that requests in flight have.
     pub(crate) drain: Duration,
     /// Another process serves the same sockets.
     pub(crate) handed_over: bool,
@@ -41,7 +41,7 @@ pub(crate) fn run(
         && let Err(error) = affinity::keep_to(core)
     {
         // It serves as well elsewhere.
-        (shared.services.say)(&format!("worker {number} cannot keep to core {core}: {error}"));
+        (shared.services.say)(&format!("worker {number} cannot be pinned to core {core}: {error}"));
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -125,15 +125,15 @@ async fn tick(worker: Rc<Worker>) {
     }
 }
 
-/// How much of the time by which a tick is late goes to the account of the worker, which `worked` for so long since the last one. The
-/// rest is other programs' doing: sending clients away would not help.
+/// The part of a tick's delay that the worker itself caused, which `worked` for so long since the last one.
+/// The rest is other programs' doing: sending clients away would not help.
 fn own_part(late: Duration, worked: Duration) -> Duration {
     let share = worked.as_secs_f64() / (TICK + late).as_secs_f64();
     late.mul_f64(share.min(1.0))
 }
 
-/// Accepts until told to stop; then takes what already waits in the backlog, so that no client that was let in by the
-/// kernel is turned away. What another process can accept is left to it.
+/// Accepts until told to stop; then takes what already waits in the backlog, so that no client that was let
+/// in by the kernel is turned away. What another process can accept is left to it.
 async fn accept(
     worker: Rc<Worker>,
     listener: usize,
@@ -183,7 +183,7 @@ async fn accept(
     }
 }
 
-/// What a client hears whose network has its share of connections, where there is no TLS to say it in.
+/// The answer to a client whose network has its share of connections, where there is no TLS to send it in.
 const TURNED_AWAY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\
     Connection: close\r\n\r\n";
 

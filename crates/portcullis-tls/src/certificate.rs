@@ -31,7 +31,7 @@ pub(crate) struct Certificate {
     reloads: EnumCounters,
 }
 
-/// What the files held when they were read last.
+/// The contents of the files when they were read last.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) key: Arc<CertifiedKey>,
@@ -56,7 +56,8 @@ impl Certificate {
         Ok(certificate)
     }
 
-    /// One that comes by itself, with its key in the same file: without it, or if it is of no use, there is none.
+    /// One that comes by itself, with its key in the same file: without it, or if it is of no use, there is
+    /// none.
     pub(crate) fn awaited(path: &Path, registry: &Arc<Registry>) -> Self {
         let files = in_one_file(path);
         let certificate = Certificate::unread(&files, registry);
@@ -95,7 +96,7 @@ impl Certificate {
             }
             Some(Err(error)) => {
                 self.reloads.inc(1);
-                say(&format!("{error}; the certificate of before goes on"));
+                say(&format!("{error}; keeping the previous certificate"));
                 false
             }
             None => false,

@@ -1,4 +1,4 @@
-//! What becomes of handshakes with clients.
+//! Counts of TLS handshakes with clients, by outcome.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub(crate) enum Reason {
     Timeout,
     /// The client left, or the connection broke.
     Closed,
-    /// What came is not TLS.
+    /// The client does not speak TLS.
     NotTls,
     /// No common version.
     Version,

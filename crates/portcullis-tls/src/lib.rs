@@ -1,6 +1,8 @@
-//! TLS on both sides: certificates selected by SNI and, if they are asked for, of clients; verification towards upstreams.
+//! TLS on both sides: certificates selected by SNI and, if they are asked for, of clients; verification
+//! towards upstreams.
 //!
-//! Files of certificates are looked at each second and read again when they have changed, without a reload of settings.
+//! Files of certificates are looked at each second and read again when they have changed, without a reload of
+//! settings.
 
 //!
 //! ```text
@@ -8,7 +10,8 @@
 //!  upstream ──> UpstreamTls ──> Authorities (portcullis-trust)
 //! ```
 //!
-//! The crate does handshakes; how long one may take and what follows it is the proxy's. It writes the files of ACME, and no others.
+//! The crate does handshakes; how long one may take and what follows it is the proxy's. It writes the files
+//! of ACME, and no others.
 //!
 //! ```
 //! use portcullis_tls::Watch;

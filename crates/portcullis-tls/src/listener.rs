@@ -25,7 +25,7 @@ use crate::resolver::BySni;
 use crate::{StartError, acme};
 use crate::{provider, versions};
 
-/// What a listener offers, as its files are at present.
+/// TLS of a listener, as its files are at present.
 pub struct ListenerTls {
     settings: Settings,
     /// HTTP/2 is offered.
@@ -39,8 +39,8 @@ pub struct ListenerTls {
 }
 
 impl ListenerTls {
-    /// Reads all files. `old` is the same listener before a reload; `acme` says where the certificates are that come by
-    /// themselves.
+    /// Reads all files. `old` is the same listener before a reload; `acme` says where the certificates are
+    /// that come by themselves.
     pub fn build(
         settings: &Settings,
         listener: &str,
@@ -56,8 +56,8 @@ impl ListenerTls {
         let resolver = Arc::new(BySni::new(certificates));
         let watched = |auth: &ClientAuth| std::iter::once(&auth.ca).chain(&auth.crl).cloned().collect();
         let clients = settings.client_auth.as_ref().map(|auth| Watch::new(watched(auth)));
-        // Whoever resumes a session is not asked for a certificate again, so tickets do not outlive what is asked of
-        // clients; without that a reload leaves them valid.
+        // Whoever resumes a session is not asked for a certificate again, so tickets do not outlive what is
+        // asked of clients; without that a reload leaves them valid.
         let kept = old.filter(|old| {
             let (old, new) = (&old.settings, settings);
             old.client_auth.is_none()
@@ -79,7 +79,7 @@ impl ListenerTls {
         })
     }
 
-    /// What is wrong with its files: each certificate, and what clients are verified by.
+    /// The mistakes of its files: each certificate, and those by which clients are verified.
     pub fn check(settings: &Settings, registry: &Arc<Registry>) -> Vec<StartError> {
         let certificates = settings.certificates.iter().map(|files| Certificate::open(files, registry).err());
         let clients = settings.client_auth.as_ref().map(|auth| verifier(auth).err());
@@ -99,7 +99,7 @@ impl ListenerTls {
             }
             Some(Err(error)) => {
                 self.reloads.inc(1);
-                say(&format!("{error}; clients are verified as before"));
+                say(&format!("{error}; keeping the previous authorities and revocation lists of clients"));
             }
             None => {}
         }
@@ -110,7 +110,7 @@ impl ListenerTls {
         self.clients.is_some()
     }
 
-    /// What connections are accepted with now.
+    /// The settings by which connections are accepted now.
     #[cfg(feature = "http3")]
     pub fn current(&self) -> Arc<ServerConfig> {
         self.current.load_full()
@@ -125,7 +125,7 @@ impl ListenerTls {
         }
     }
 
-    /// Whether what the client begins with is HTTP in clear text. Nothing is taken from the stream.
+    /// True if the client begins with HTTP in clear text. Nothing is taken from the stream.
     pub async fn is_clear_text(&self, tcp: &TcpStream) -> bool {
         let is_clear_text = clear_text::is_http(tcp).await;
         if is_clear_text {
@@ -134,8 +134,8 @@ impl ListenerTls {
         is_clear_text
     }
 
-    /// The answer to a request in clear text, after which the connection is closed: a connection that is closed without a word looks
-    /// like a fault of the server.
+    /// The answer to a request in clear text, after which the connection is closed: a connection that is
+    /// closed without a word looks like a fault of the server.
     pub fn clear_text_answer() -> String {
         clear_text::answer()
     }

@@ -1,4 +1,4 @@
-//! Which certificate a client gets.
+//! Selection of the certificate that a client gets, by SNI.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use rustls::sign::CertifiedKey;
 
 use crate::certificate::{Certificate, Loaded};
 
-/// Takes a certificate that bears the name the client asks for: one with the very name before one with a wildcard, one
-/// whose key the client can verify before others, then by their order. For all other names the first of all.
+/// Takes a certificate that bears the name the client asks for: one with the very name before one with a
+/// wildcard, one whose key the client can verify before others, then by their order. For all other names the
+/// first of all.
 #[derive(Debug)]
 pub(crate) struct BySni {
     /// At least one, of which some may not have been issued yet.

@@ -1,4 +1,4 @@
-//! What a client's certificate says.
+//! Fields of a client's certificate.
 
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
 pub struct ClientCertificate {
     /// Its subject, as RFC 4514 writes it.
     pub subject: String,
-    /// Who signed it.
+    /// The issuer.
     pub issuer: String,
     /// Its serial number, hexadecimal.
     pub serial: String,
@@ -80,8 +80,8 @@ fn abbreviation(oid: &str) -> Option<&'static str> {
     })
 }
 
-/// RFC 4514, 2.4. What is not printable ASCII is written as the hexadecimal digits of its UTF-8 bytes, so that it may stand in a
-/// header.
+/// RFC 4514, 2.4. What is not printable ASCII is written as the hexadecimal digits of its UTF-8 bytes, so
+/// that it may stand in a header.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     let last = text.len().wrapping_sub(1);

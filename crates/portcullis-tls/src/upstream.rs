@@ -14,7 +14,7 @@ use crate::StartError;
 use crate::certificate::Certificate;
 use crate::{provider, versions};
 
-/// What is spoken with the endpoints of a group, or with an agent.
+/// TLS towards the endpoints of a group, or an agent.
 pub struct UpstreamTls {
     /// The settings of connections.
     pub config: Arc<ClientConfig>,

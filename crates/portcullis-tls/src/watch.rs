@@ -11,7 +11,7 @@ pub struct Watch {
     seen: Mutex<Seen>,
 }
 
-/// What a file's change is known by; none while it cannot be found. Symbolic links are followed.
+/// The mark by which a change of a file is known; none while it cannot be found. Symbolic links are followed.
 type Stamp = Option<(SystemTime, u64, u64)>;
 
 type Stamps = Vec<(PathBuf, Stamp)>;
@@ -19,7 +19,7 @@ type Stamps = Vec<(PathBuf, Stamp)>;
 struct Seen {
     /// Those of the files that were read last.
     read: Stamps,
-    /// What was read then could not be used.
+    /// The contents that were read then could not be used.
     failed: bool,
     /// Those of files that may still be written to.
     unread: Option<Stamps>,
@@ -43,13 +43,14 @@ impl Watch {
         Watch { files: Box::new(files), seen: Mutex::new(Seen { read, failed: false, unread: None }) }
     }
 
-    /// What was read last is what the files say now.
+    /// True if the files have not changed since they were read.
     pub fn is_current(&self) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         !seen.failed && seen.read == stamps((self.files)())
     }
 
-    /// Reads the files again if they have changed since, and not since the last look: who writes them may not be done.
+    /// Reads the files again if they have changed since, and not since the last look: who writes them may not
+    /// be done.
     pub fn refresh<T, E>(&self, read: impl FnOnce() -> Result<T, E>) -> Option<Result<T, E>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps = stamps((self.files)());

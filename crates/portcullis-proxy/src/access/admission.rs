@@ -1,29 +1,29 @@
-//! What came of looking at a client before its request is inspected.
+//! The outcome of the controls of clients for one request.
 
 use std::net::IpAddr;
 
 use portcullis_access::Whereabouts;
 use portcullis_event::Control;
 
-/// Who asks.
+/// A client that sends a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visitor {
     pub(crate) address: IpAddr,
     pub(crate) place: Whereabouts,
 }
 
-/// What came of it.
+/// The outcome of the controls of clients.
 #[derive(Default)]
 pub(crate) struct Admission {
-    /// What that means for the inspection.
+    /// Its consequence for the inspection.
     pub(crate) entry: Entry,
-    /// What an event is to say.
-    pub(crate) noted: Option<Noted>,
+    /// The decision, for an event.
+    pub(crate) decision: Option<ControlDecision>,
     /// The request is refused.
     pub(crate) denial: Option<Denial>,
 }
 
-/// Whether a request is inspected.
+/// The consequence of the controls for the inspection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// It is, if its route has it inspected.
@@ -36,14 +36,14 @@ pub(crate) enum Entry {
 }
 
 /// A control that refused a request, or would have.
-pub(crate) struct Noted {
+pub(crate) struct ControlDecision {
     pub(crate) control: Control,
     pub(crate) reason: String,
     /// There is to be an event. Of a flood only the beginning makes events; all of it is counted.
-    pub(crate) tell: bool,
+    pub(crate) in_event: bool,
 }
 
-/// How a request is refused.
+/// The refusal of a request.
 #[derive(Debug)]
 pub(crate) struct Denial {
     pub(crate) status: u16,
@@ -54,11 +54,11 @@ pub(crate) struct Denial {
 
 impl Admission {
     /// A control refuses the request, or would have.
-    pub(crate) fn note(&mut self, noted: Noted, denial: Option<Denial>) {
+    pub(crate) fn note(&mut self, decision: ControlDecision, denial: Option<Denial>) {
         if denial.is_some() {
             self.entry = Entry::Refused;
         }
-        self.noted = Some(noted);
+        self.decision = Some(decision);
         self.denial = denial;
     }
 }

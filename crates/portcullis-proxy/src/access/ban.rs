@@ -1,4 +1,4 @@
-//! Bans: who is refused for what he did before, and what adds to that.
+//! Bans: clients that are refused for what they did before, and what adds points to that.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,44 +10,44 @@ use portcullis_event::{Action, Control, ControlKind};
 use portcullis_match::IpSet;
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
+use super::event_limit::EventLimit;
 use super::gate::set_of;
-use super::teller::Teller;
-use super::{Denial, Noted};
+use super::{ControlDecision, Denial};
 
 /// The bans of all sites and routes, by their names.
-pub(crate) type Jails = BTreeMap<Arc<str>, Arc<Cells>>;
+pub(crate) type Jails = BTreeMap<Arc<str>, Arc<BanTable>>;
 
 /// The bans that sites and routes share, kept over reloads.
-pub(crate) struct Cells {
+pub(crate) struct BanTable {
     pub(crate) bans: Bans,
     clients_max: usize,
     prefixes: Prefixes,
     /// Lines for the operator.
-    teller: Teller,
+    lines: EventLimit,
     begun: Counter,
     lifted: Counter,
     evicted: Counter,
     banned: Gauge,
 }
 
-/// What a route does about clients that attack.
+/// The bans of a route.
 pub(crate) struct Jail {
     settings: Settings,
     policy: BanPolicy,
-    cells: Arc<Cells>,
+    table: Arc<BanTable>,
     except: IpSet,
     control: Control,
-    teller: Teller,
+    events: EventLimit,
     requests: Counter,
     say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// What came of a request, as far as a ban cares.
-pub(crate) struct Deed {
+/// The outcome of a request, as far as it counts towards a ban.
+pub(crate) struct Conduct {
     pub(crate) action: Action,
     /// The rules or the semantic detector decided, and not a limit or fault of ours.
     pub(crate) is_verdict: bool,
-    /// What refused or noted the client before.
+    /// The control that refused the client, or would have.
     pub(crate) control: Option<ControlKind>,
     /// The inbound anomaly score.
     pub(crate) anomaly: i64,
@@ -63,12 +63,12 @@ impl Jail {
         say: &Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Jail {
         let name: Arc<str> = settings.name.as_str().into();
-        let fits = |cells: &&Arc<Cells>| {
-            cells.clients_max == settings.clients_max && cells.prefixes == settings.prefixes
+        let fits = |table: &&Arc<BanTable>| {
+            table.clients_max == settings.clients_max && table.prefixes == settings.prefixes
         };
-        let cells = known.entry(Arc::clone(&name)).or_insert_with(|| {
+        let table = known.entry(Arc::clone(&name)).or_insert_with(|| {
             let kept = old.and_then(|old| old.get(&name)).filter(fits);
-            kept.map_or_else(|| Arc::new(Cells::new(registry, settings)), Arc::clone)
+            kept.map_or_else(|| Arc::new(BanTable::new(registry, settings)), Arc::clone)
         });
         let action = match settings.action {
             RefuseAction::Block => "block",
@@ -77,9 +77,9 @@ impl Jail {
         let Settings { score, window, duration, duration_max, memory, .. } = *settings;
         Jail {
             policy: BanPolicy::new(score, window, duration, duration_max, memory),
-            cells: Arc::clone(cells),
+            table: Arc::clone(table),
             except: set_of(&settings.except),
-            teller: Teller::new(registry),
+            events: EventLimit::new(registry),
             requests: registry.counter(&catalogue::BAN_REQUESTS, &[&name, action]),
             control: Control { by: ControlKind::Ban, name },
             say: Arc::clone(say),
@@ -87,37 +87,37 @@ impl Jail {
         }
     }
 
-    /// What is to be told of a request, and how it is answered, if its client is banned.
-    pub(crate) fn look(&self, client: IpAddr, now: u64) -> Option<(Noted, Option<Denial>)> {
-        let left = self.cells.bans.left(self.settings.prefixes.network(client), now)?;
+    /// The decision, and the refusal of the request, if its client is banned.
+    pub(crate) fn look(&self, client: IpAddr, now: u64) -> Option<(ControlDecision, Option<Denial>)> {
+        let left = self.table.bans.left(self.settings.prefixes.network(client), now)?;
         if self.except.contains(client) {
             return None;
         }
         self.requests.inc();
-        let noted = Noted {
+        let decision = ControlDecision {
             control: self.control.clone(),
             reason: format!("The client is banned for another {} s", left.as_secs() + 1),
-            tell: self.teller.tells(now),
+            in_event: self.events.admits(now),
         };
         let status = self.settings.status;
         let blocks = self.settings.action == RefuseAction::Block;
-        Some((noted, blocks.then(|| Denial { status, text: None, fields: Vec::new() })))
+        Some((decision, blocks.then(|| Denial { status, text: None, fields: Vec::new() })))
     }
 
     /// Takes note of what a client did.
-    pub(crate) fn judge(&self, client: IpAddr, deed: &Deed, now: u64) {
-        let points = self.points(deed);
+    pub(crate) fn judge(&self, client: IpAddr, conduct: &Conduct, now: u64) {
+        let points = self.points(conduct);
         if points == 0 || self.except.contains(client) {
             return;
         }
         let offence =
-            self.cells.bans.offend(&self.policy, self.settings.prefixes.network(client), points, now);
+            self.table.bans.offend(&self.policy, self.settings.prefixes.network(client), points, now);
         if offence.evicted {
-            self.cells.evicted.inc();
+            self.table.evicted.inc();
         }
         let Some(time) = offence.banned else { return };
-        self.cells.begun.inc();
-        if self.cells.teller.tells(now) {
+        self.table.begun.inc();
+        if self.table.lines.admits(now) {
             let (name, seconds) = (&self.control.name, time.as_secs());
             let shown = self.settings.prefixes.show(client);
             let again = match offence.count {
@@ -129,34 +129,34 @@ impl Jail {
         }
     }
 
-    fn points(&self, deed: &Deed) -> u32 {
+    fn points(&self, conduct: &Conduct) -> u32 {
         let points = &self.settings.points;
-        let of_verdict = match (deed.control, deed.action) {
-            // Who is refused already does not make it worse for himself.
+        let of_verdict = match (conduct.control, conduct.action) {
+            // A client that is refused already gets no more points for it.
             (Some(ControlKind::DenyList | ControlKind::Ban | ControlKind::Overload), _)
-                if !deed.is_verdict =>
+                if !conduct.is_verdict =>
             {
                 return 0;
             }
-            (Some(ControlKind::RateLimit), _) if !deed.is_verdict => points.limited,
+            (Some(ControlKind::RateLimit), _) if !conduct.is_verdict => points.limited,
             (_, Action::Refuse) => points.refused,
-            (_, Action::Deny | Action::Redirect | Action::Drop) if deed.is_verdict => points.blocked,
+            (_, Action::Deny | Action::Redirect | Action::Drop) if conduct.is_verdict => points.blocked,
             (_, Action::Detect) => points.detected,
             _ => 0,
         };
-        let anomaly = if points.anomaly { deed.anomaly.clamp(0, i64::from(u16::MAX)) as u32 } else { 0 };
+        let anomaly = if points.anomaly { conduct.anomaly.clamp(0, i64::from(u16::MAX)) as u32 } else { 0 };
         of_verdict.saturating_add(anomaly)
     }
 }
 
-impl Cells {
-    fn new(registry: &Registry, settings: &Settings) -> Cells {
+impl BanTable {
+    fn new(registry: &Registry, settings: &Settings) -> BanTable {
         let name = &settings.name;
-        Cells {
+        BanTable {
             bans: Bans::new(settings.clients_max),
             clients_max: settings.clients_max,
             prefixes: settings.prefixes,
-            teller: Teller::new(registry),
+            lines: EventLimit::new(registry),
             begun: registry.counter(&catalogue::BANS, &[name]),
             lifted: registry.counter(&catalogue::BANS_LIFTED, &[name]),
             evicted: registry.counter(&catalogue::BAN_EVICTED, &[name]),

@@ -1,4 +1,5 @@
-//! The file that bans outlive the process in: a JSON object in each line, written anew when bans have changed.
+//! The file that bans outlive the process in: a JSON object in each line, written anew when bans have
+//! changed.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -18,7 +19,7 @@ use super::ban::Jails;
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Of the time, writing takes a tenth at most.
 const REST: u32 = 10;
-/// What is longer is no file of ours: 64 bytes for the largest tables, with room.
+/// The longest file that is read: 64 bytes for each ban of the largest tables, with room.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// Reads the file once, and writes it from one thread; no request waits for it.
@@ -30,7 +31,7 @@ pub(crate) struct BanFile {
 
 #[derive(Default)]
 struct State {
-    /// What the tables had changed when it was written.
+    /// The changes of the tables when it was written.
     written: Vec<u64>,
     /// Not before.
     next: Option<Instant>,
@@ -61,12 +62,12 @@ impl BanFile {
             Ok(0) => {}
             Ok(wrong) => {
                 errors.inc();
-                say(&format!("{}: {wrong} lines are no bans and are left out", path.display()));
+                say(&format!("{}: skipped {wrong} lines that are not bans", path.display()));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 errors.inc();
-                say(&format!("{}: bans of before are not known: {error}", path.display()));
+                say(&format!("{}: cannot restore saved bans: {error}", path.display()));
             }
         }
         let state = Mutex::new(State { written: changes(jails), ..State::default() });
@@ -105,7 +106,7 @@ impl BanFile {
                 self.errors.inc();
                 if state.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
                     state.told = Some(Instant::now());
-                    say(&format!("{}: bans are not kept: {error}", self.path.display()));
+                    say(&format!("{}: cannot save bans: {error}", self.path.display()));
                 }
             }
         }
@@ -113,7 +114,7 @@ impl BanFile {
 }
 
 fn changes(jails: &Jails) -> Vec<u64> {
-    jails.values().map(|cells| cells.bans.changes()).collect()
+    jails.values().map(|table| table.bans.changes()).collect()
 }
 
 /// Takes over the bans that are not forgotten yet. How many lines are none.
@@ -129,7 +130,7 @@ fn read(path: &Path, jails: &Jails, now: u64) -> io::Result<usize> {
             wrong += 1;
             continue;
         };
-        let Some(cells) = jails.get(line.ban.as_str()) else { continue };
+        let Some(table) = jails.get(line.ban.as_str()) else { continue };
         let left = |until: u64| Duration::from_secs(until.saturating_sub(clock));
         let ban = Ban {
             client: line.client,
@@ -138,7 +139,7 @@ fn read(path: &Path, jails: &Jails, now: u64) -> io::Result<usize> {
             remembered: left(line.remembered),
         };
         if !ban.remembered.is_zero() {
-            cells.restore(&ban, now);
+            table.restore(&ban, now);
         }
     }
     Ok(wrong)
@@ -152,8 +153,8 @@ fn write(path: &Path, jails: &Jails, now: u64) -> io::Result<()> {
     let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     let mut out = io::BufWriter::new(file);
     let clock = seconds_since_1970();
-    for (name, cells) in jails {
-        for ban in cells.bans.list(now) {
+    for (name, table) in jails {
+        for ban in table.bans.list(now) {
             let at = |left: Duration| clock + left.as_secs() + u64::from(left.subsec_nanos() > 0);
             let line = Line {
                 ban: name.to_string(),

@@ -10,7 +10,7 @@ use super::{Access, Gate, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
 use crate::StartError;
 use crate::services::Services;
 
-/// What the controls of sites and routes share, and what goes on over a reload.
+/// The controls that sites and routes share, and that go on over a reload.
 pub(crate) struct Controls {
     limits: Vec<Arc<Limit>>,
     /// To the store of shared rate limits.
@@ -54,7 +54,7 @@ impl<'a> ControlsBuilder<'a> {
         })
     }
 
-    /// What each route of a site asks of its clients.
+    /// The controls of each route of a site.
     pub(crate) fn site(&mut self, site: &Site) -> Result<Vec<Option<Box<Access>>>, StartError> {
         let name: Arc<str> = site.name.as_str().into();
         let of_site = self.limits(&name, &site.rate_limits)?;

@@ -1,11 +1,12 @@
-//! A Referer that repeats an attack: the browser of a visitor sends the address of the page with each picture and style of it.
+//! A Referer that repeats an attack: the browser of a visitor sends the address of the page with each picture
+//! and style of it.
 
 use portcullis_event::Event;
 use portcullis_http::message::RequestHead;
 use portcullis_types::Place;
 
-/// Nothing but the Referer told of an attack, and it names a page of the host that is asked: the request of that page was judged by
-/// itself, and one attack makes one offence.
+/// Nothing but the Referer told of an attack, and it names a page of the host that is asked: the request of
+/// that page was judged by itself, and one attack makes one offence.
 pub(crate) fn is_echo(event: &Event, head: &RequestHead) -> bool {
     let mut referers = head.header("referer");
     let (Some(referer), None) = (referers.next(), referers.next()) else { return false };

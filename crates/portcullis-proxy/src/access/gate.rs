@@ -1,4 +1,4 @@
-//! Who is let in by address.
+//! Lists of clients that are allowed, denied or not inspected.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use portcullis_event::{Control, ControlKind};
 use portcullis_match::IpSet;
 use portcullis_metrics::{EnumCounters, Registry, catalogue};
 
+use super::event_limit::EventLimit;
 use super::list::{ListFile, Lists};
-use super::teller::Teller;
-use super::{Denial, Noted, Visitor};
+use super::{ControlDecision, Denial, Visitor};
 use crate::StartError;
 
 /// The lists of a route.
@@ -18,24 +18,24 @@ pub(crate) struct Gate {
     bypass: ClientSet,
     allow: ClientSet,
     deny: ClientSet,
-    /// Who is refused because no list allows him.
+    /// The name of the refusal of clients that no list allows.
     others: Option<Arc<str>>,
     blocks: bool,
     status: u16,
-    teller: Teller,
+    events: EventLimit,
     decisions: EnumCounters,
 }
 
-/// What the lists say of a client.
+/// The result of looking a client up in the lists.
 pub(crate) enum Listed {
-    /// He is let in without inspection.
+    /// The client is let in without inspection.
     Bypass,
-    /// He is let in whatever else says otherwise.
+    /// The client is let in, whatever else says otherwise.
     Allowed,
     /// Nothing.
     Nowhere,
-    /// He is refused, or would be if this did not only log.
-    Denied(Noted, Option<Denial>),
+    /// The client is refused, or would be if this did not only log.
+    Denied(ControlDecision, Option<Denial>),
 }
 
 /// Label values of `portcullis_access_decisions_total`.
@@ -63,7 +63,7 @@ impl Gate {
             others: settings.deny_others.then(|| "others".into()),
             blocks: settings.action == RefuseAction::Block,
             status: settings.status,
-            teller: Teller::new(registry),
+            events: EventLimit::new(registry),
             decisions: registry.enum_counters(&catalogue::ACCESS_DECISIONS, &[site], &DECISIONS),
         })
     }
@@ -84,9 +84,9 @@ impl Gate {
         };
         self.decisions.inc(if self.blocks { 2 } else { 3 });
         let control = Control { by: ControlKind::DenyList, name: Arc::clone(name) };
-        let noted = Noted { control, reason, tell: self.teller.tells(now) };
+        let decision = ControlDecision { control, reason, in_event: self.events.admits(now) };
         let denial = Denial { status: self.status, text: None, fields: Vec::new() };
-        Listed::Denied(noted, self.blocks.then_some(denial))
+        Listed::Denied(decision, self.blocks.then_some(denial))
     }
 }
 
@@ -103,7 +103,7 @@ impl ClientSet {
         })
     }
 
-    /// What has the client, by name.
+    /// The name of the list that has the client.
     pub(super) fn find(&self, Visitor { address, place }: Visitor) -> Option<&Arc<str>> {
         let networks = self.networks.iter().filter(|(_, set)| set.contains(address)).map(|(name, _)| name);
         let files = self.files.iter().filter(|(_, file)| file.contains(address)).map(|(name, _)| name);
@@ -116,7 +116,7 @@ impl ClientSet {
     }
 }
 
-/// What events call a country and the like.
+/// Names for events of countries and the like.
 fn named<T: Copy + std::fmt::Display>(some: &[T], what: &str) -> Vec<(Arc<str>, T)> {
     some.iter().map(|one| (format!("{what} {one}").into(), *one)).collect()
 }

@@ -1,4 +1,4 @@
-//! Where clients are, by databases that are read again when they change.
+//! Countries and networks of clients, from databases that are read again when they change.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Geo {
         })
     }
 
-    /// What the databases know of a client.
+    /// The place of a client, as far as the databases know it.
     pub(crate) fn find(&self, client: IpAddr) -> Whereabouts {
         if self.files.is_empty() {
             return Whereabouts::default();

@@ -1,4 +1,4 @@
-//! Which buckets of a rate limit a request belongs to.
+//! Buckets of a rate limit that a request belongs to.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -11,19 +11,20 @@ use portcullis_http::message::RequestHead;
 use super::Visitor;
 use crate::path;
 
-/// Buckets that one request is counted in. Who sends so many different values that there would be more shares a bucket with
-/// all others who do.
+/// Buckets that one request is counted in. Who sends so many different values that there would be more shares
+/// a bucket with all others who do.
 const BUCKETS_MAX: usize = 4;
 
-/// The buckets of a request. There are several where a header or cookie has several values, for nobody knows which of them the
-/// application goes by.
+/// The buckets of a request. There are several where a header or cookie has several values, for nobody knows
+/// which of them the application goes by.
 pub(super) struct Keys {
     first: Keying,
     others: Vec<Keying>,
 }
 
 impl Keys {
-    /// None if the request lacks what the key is made of. `empty` is a key without parts, `rule` what a rule says.
+    /// None if the request lacks what the key is made of. `empty` is a key without parts, `rule` what a rule
+    /// says.
     pub(super) fn of(
         settings: &RateLimit,
         empty: Keying,

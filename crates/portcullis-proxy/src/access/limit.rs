@@ -10,11 +10,11 @@ use portcullis_http::message::RequestHead;
 use portcullis_match::IpSet;
 use portcullis_metrics::{Counter, Registry, catalogue};
 
+use super::event_limit::EventLimit;
 use super::gate::{ClientSet, set_of};
 use super::keys::Keys;
 use super::shared::{LimitLink, SharedLimit};
-use super::teller::Teller;
-use super::{Denial, Lists, Noted, Visitor};
+use super::{ControlDecision, Denial, Lists, Visitor};
 use crate::StartError;
 
 /// A rate limit, ready to count.
@@ -28,7 +28,7 @@ pub(crate) struct Limit {
     only: Option<ClientSet>,
     except: IpSet,
     control: Control,
-    teller: Teller,
+    events: EventLimit,
     limited: Counter,
     evicted: Counter,
 }
@@ -65,7 +65,7 @@ impl Limit {
                 limiter,
                 except: set_of(&settings.except),
                 control: Control { by: ControlKind::RateLimit, name: name.as_str().into() },
-                teller: Teller::new(registry),
+                events: EventLimit::new(registry),
                 limited: registry.counter(&catalogue::RATE_LIMITED, &[site, name, action]),
                 evicted: registry.counter(&catalogue::RATE_LIMIT_EVICTED, &[site, name]),
                 settings: settings.clone(),
@@ -85,14 +85,15 @@ impl Limit {
         &self.settings.name
     }
 
-    /// Counts a request; `rule` is what a rule says of it. What is to be told of it, and how it is answered, if it comes too early.
+    /// Counts a request; `rule` is what a rule says of it. What is to be told of it, and how it is answered,
+    /// if it comes too early.
     pub(crate) fn check(
         &self,
         client: Visitor,
         head: &RequestHead,
         rule: Option<&[u8]>,
         now: u64,
-    ) -> Option<(Noted, Option<Denial>)> {
+    ) -> Option<(ControlDecision, Option<Denial>)> {
         let methods = &self.settings.methods;
         if !methods.is_empty() && !methods.iter().any(|method| method.as_bytes() == head.method()) {
             return None;
@@ -118,16 +119,16 @@ impl Limit {
         }
         let wait = wait?;
         self.limited.inc();
-        let noted = Noted {
+        let decision = ControlDecision {
             control: self.control.clone(),
             reason: format!("The rate limit `{}` was exceeded", self.settings.name),
-            tell: self.teller.tells(now),
+            in_event: self.events.admits(now),
         };
         let denial = (self.settings.action == RefuseAction::Block).then(|| self.denial(wait));
-        Some((noted, denial))
+        Some((decision, denial))
     }
 
-    /// How much too early a request comes, by what this node has counted.
+    /// The time by which a request comes too early, by the count of this node.
     fn wait(&self, key: Key, now: u64) -> Option<Duration> {
         let checked = self.limiter.check(key, now);
         if checked.evicted {

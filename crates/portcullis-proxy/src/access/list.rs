@@ -71,7 +71,7 @@ impl ListFile {
     }
 }
 
-/// What is wrong with the address lists and databases of a configuration, as they are now.
+/// The mistakes of the address lists and databases of a configuration, as they are now.
 pub(crate) fn check_lists(config: &Config) -> Vec<String> {
     let routes = config.sites.iter().flat_map(|site| &site.routes);
     let limits = config.sites.iter().flat_map(|site| {

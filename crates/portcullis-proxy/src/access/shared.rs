@@ -11,7 +11,7 @@ use portcullis_share::{Link, ShareMetrics, Shared};
 use crate::StartError;
 use crate::services::Services;
 
-/// How long a request is to wait that is refused because nobody can be asked.
+/// The wait that is told to a request which is refused because the store cannot be asked.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// The way to where nodes share rate limits.
@@ -82,7 +82,7 @@ impl SharedLimit {
         self.limit.leases().table().keying().keep()
     }
 
-    /// How much too early a request comes. `local` says what this node alone has counted.
+    /// The time by which a request comes too early. `local` goes by the count of this node alone.
     pub(super) fn wait(
         &self,
         key: &mut Keying,

@@ -12,7 +12,7 @@ use portcullis_tls::Watch;
 /// Label values of what counts readings.
 pub(crate) const RESULTS: [&str; 2] = ["ok", "failed"];
 
-/// What a file says. Its error says where it is wrong.
+/// Reads a file. The error says where it is wrong.
 pub(crate) type Read<T> = fn(&Path) -> Result<T, String>;
 
 /// A file, and what it said when it was last read.
@@ -31,7 +31,7 @@ impl<T> Watched<T> {
         Ok(Watched { path: path.to_path_buf(), read, value: ArcSwap::from_pointee(value), watch, reloads })
     }
 
-    /// What the file says.
+    /// The value that was read from the file.
     pub(crate) fn get(&self) -> Guard<Arc<T>> {
         self.value.load()
     }
@@ -40,13 +40,13 @@ impl<T> Watched<T> {
         &self.path
     }
 
-    /// What it says now is what it was read with.
+    /// True if the file has not changed since it was read.
     pub(crate) fn is_current(&self) -> bool {
         self.watch.is_current()
     }
 
-    /// Reads the file again if it has changed since, and not since the last look: who writes it may not be done. Whatever is wrong
-    /// with it, what was there before stays. True if there is something new.
+    /// Reads the file again if it has changed since, and not since the last look: who writes it may not be
+    /// done. Whatever is wrong with it, what was there before stays. True if there is something new.
     pub(crate) fn refresh(&self, what: &str, say: &(dyn Fn(&str) + Send + Sync)) -> bool {
         let Some(read) = self.watch.refresh(|| (self.read)(&self.path)) else { return false };
         self.reloads.inc(usize::from(read.is_err()));
@@ -56,7 +56,7 @@ impl<T> Watched<T> {
                 true
             }
             Err(message) => {
-                say(&format!("{message}; the {what} stays as it was"));
+                say(&format!("{message}; keeping the previous {what}"));
                 false
             }
         }

@@ -1,4 +1,4 @@
-//! What a transaction asks its agents, and what is done with their answers.
+//! A transaction's questions to its agents, and what their decisions change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use portcullis_inspect::{BodyLimitAction, BodyPlan, Interruption};
 
 use super::conversation::Conversation;
 use super::failed::Failed;
-use crate::access::Noted;
+use crate::access::ControlDecision;
 use crate::exchange::Exchange;
 use crate::header_changes::Changed;
 use crate::lookups::all;
 use crate::route::Route;
 use crate::transaction::Transaction;
 
-/// How long a response body that only agents see waits for its upstream.
+/// The longest wait for the upstream of a response body that only agents see.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
-/// What the agents of a transaction were asked.
+/// The conversations of a transaction with its agents.
 pub(crate) struct Asked {
     conversations: Vec<Conversation>,
-    /// What they say is carried out.
+    /// Their decisions are carried out.
     enforced: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn begin(exchange: &mut Exchange<'_>, route: &Route) {
     transaction.agents = Some(Box::new(Asked { conversations, enforced }));
 }
 
-/// How the request body is to be held, where `plan` is what inspection wants.
+/// The plan for the request body, where `plan` is that of the inspection.
 pub(crate) fn request_plan(transaction: &Transaction, plan: BodyPlan) -> BodyPlan {
     match &transaction.agents {
         Some(asked) => asked.plan(plan, |agent| agent.request_body),
@@ -82,8 +82,8 @@ pub(crate) async fn body(transaction: &mut Transaction, data: &[u8]) {
     all(asked.conversations.iter_mut().map(|each| each.body(data)).collect()).await;
 }
 
-/// Waits for the decisions on the request; what is to be done instead of going on, if so. `truncated`: there is more body than
-/// was shown.
+/// Waits for the decisions on the request; what is to be done instead of going on, if so. `truncated`: there
+/// is more body than was shown.
 pub(crate) async fn verdict(transaction: &mut Transaction, truncated: bool) -> Option<Interruption> {
     let mut asked = transaction.agents.take()?;
     all(asked.conversations.iter_mut().map(|each| each.request_end(truncated)).collect()).await;
@@ -95,8 +95,8 @@ pub(crate) async fn verdict(transaction: &mut Transaction, truncated: bool) -> O
     interruption
 }
 
-/// How the response body is to be held, where `plan` is what inspection wants; and how long it may wait for its upstream if only
-/// agents want it.
+/// The plan for the response body, where `plan` is that of the inspection; and how long it may wait for its
+/// upstream if only agents want it.
 pub(crate) fn response_plan(transaction: &Transaction, plan: BodyPlan) -> (BodyPlan, Option<Duration>) {
     let Some(asked) = &transaction.agents else { return (plan, None) };
     let wants = asked.conversations.iter().any(Conversation::wants_response_body);
@@ -177,7 +177,7 @@ impl Asked {
                 && let Some((interruption, reason)) = found
             {
                 let control = Control { by: ControlKind::Agent, name };
-                transaction.noted = Some(Noted { control, reason, tell: true });
+                transaction.decision = Some(ControlDecision { control, reason, in_event: true });
                 stop = Some(interruption).filter(|_| self.enforced);
             }
         }
@@ -186,7 +186,7 @@ impl Asked {
             Interruption::Redirect { status, .. } => (*status, Action::Redirect),
             _ => return stop,
         };
-        let reason = transaction.noted.as_ref().map_or(String::new(), |noted| noted.reason.clone());
+        let reason = transaction.decision.as_ref().map_or(String::new(), |decision| decision.reason.clone());
         transaction.reject_as(status, reason, action);
         stop
     }

@@ -17,7 +17,7 @@ use crate::http2::Pipe;
 use crate::upstream;
 use portcullis_tls::UpstreamTls;
 
-/// What agents are told of who asks.
+/// The name of this product, as agents are told.
 pub(super) const PRODUCT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
 
 /// Bytes of an agent's word on its status that are told.
@@ -129,7 +129,7 @@ fn is_grpc(headers: &HeaderMap) -> bool {
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
-/// What a status says of the call, if there is one.
+/// The status of the call in words, if there is one.
 fn status(fields: &HeaderMap) -> Option<Result<(), Ended>> {
     let status = fields.get("grpc-status")?.as_bytes();
     if status == b"0" {

@@ -10,19 +10,19 @@ use portcullis_agent::{Checked, PIECE_BYTES_MAX, Verdict};
 use portcullis_config::{OpenOrClosed, ResponseShown};
 
 use super::link::{Link, Links};
-use super::{Agent, AgentUse, Failed, Place};
+use super::{Agent, AgentPermit, AgentUse, Failed};
 
-/// What an agent is told of an exchange, and what it says.
+/// The conversation with one agent about one exchange.
 pub(super) struct Conversation {
     pub(super) agent: Arc<Agent>,
     pub(super) failure: OpenOrClosed,
-    /// Where it takes place, until the agent needs to hear no more.
+    /// The connection, until the agent needs to hear no more.
     at: Option<(Rc<Link>, u64)>,
     /// Held while a decision is awaited.
-    place: Option<Place>,
-    /// What came of the request, or then of the response.
+    permit: Option<AgentPermit>,
+    /// The decision on the request, or then on the response.
     pub(super) result: Option<Result<Checked, Failed>>,
-    /// How long the exchange may still wait.
+    /// The time for which the exchange may still wait.
     left: Duration,
     pub(super) began: Instant,
     pub(super) took: Duration,
@@ -44,7 +44,7 @@ impl Conversation {
             agent,
             failure: of.failure,
             at: None,
-            place: None,
+            permit: None,
             result: None,
             began: Instant::now(),
             took: Duration::ZERO,
@@ -125,8 +125,8 @@ impl Conversation {
         let entered = agent.enter(self.left).await;
         self.spend(begin);
         match entered {
-            Ok(place) => {
-                self.place = Some(place);
+            Ok(permit) => {
+                self.permit = Some(permit);
                 true
             }
             Err(why) => {
@@ -191,8 +191,8 @@ impl Conversation {
                         Verdict::Redirect { .. } => 2,
                     };
                     self.agent.report.decided(verdict);
-                    if let Some(place) = self.place.take() {
-                        place.succeeded();
+                    if let Some(permit) = self.permit.take() {
+                        permit.succeeded();
                     }
                     self.result = Some(Ok(decision));
                 }
@@ -209,11 +209,12 @@ impl Conversation {
     }
 
     fn fail(&mut self, why: Failed, detail: &str) {
-        if let Some(place) = self.place.take() {
-            place.failed(why, detail);
+        if let Some(permit) = self.permit.take() {
+            permit.failed(why, detail);
         }
         if let Some((link, exchange)) = self.at.take() {
-            // An agent that has said nothing since the exchange began may be gone for good; the next one tries anew.
+            // An agent that has said nothing since the exchange began may be gone for good; the next one
+            // tries anew.
             let is_silent = link.heard().is_none_or(|heard| heard.elapsed() > self.waited);
             if why == Failed::Timeout && is_silent {
                 link.retire();

@@ -9,7 +9,7 @@ pub(super) enum Failed {
     Handshake,
     /// The connection broke.
     Closed,
-    /// What it said is not of the protocol, or cannot be carried out.
+    /// A message of it breaks the protocol, or cannot be carried out.
     Invalid,
     /// It ended a call of gRPC with a status other than OK.
     Status,
@@ -21,7 +21,7 @@ pub(super) enum Failed {
     Queue,
 }
 
-/// How a connection ends; with a line for the operator, if there is more to say.
+/// The end of a connection, with a line for the operator if there is more to say.
 pub(super) struct Ended {
     pub(super) why: Failed,
     pub(super) line: Option<String>,

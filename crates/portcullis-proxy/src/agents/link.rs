@@ -87,7 +87,7 @@ pub(super) struct Link {
     framing: Framing,
     /// While it is open. Never borrowed while others run.
     transport: RefCell<Option<Transport>>,
-    /// What could not be written at once.
+    /// Bytes that could not be written at once.
     output: RefCell<Vec<u8>>,
     /// There is output, or the connection is to end.
     stirred: Notify,
@@ -185,8 +185,8 @@ impl Link {
         }
     }
 
-    /// How many of `bytes` of a body may be sent, once some may; 0 if the agent has decided already. Those that it gave credit
-    /// for wait, too, while it does not read.
+    /// The number of `bytes` of a body that may be sent, once some may; 0 if the agent has decided already.
+    /// Those that it gave credit for wait, too, while it does not read.
     pub(super) async fn credit(&self, exchange: u64, bytes: usize) -> Result<usize, Failed> {
         self.until(exchange, |session| match session.has_decided(exchange) {
             true => Some(0),

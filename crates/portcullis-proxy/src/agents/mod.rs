@@ -12,10 +12,10 @@
 mod ask;
 mod call;
 mod conversation;
+mod events;
 mod failed;
 mod link;
 mod report;
-mod told;
 mod transport;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -33,9 +33,9 @@ use portcullis_tls::UpstreamTls;
 use failed::Failed;
 
 pub(crate) use ask::{Asked, Headers, begin, body, request_plan, response, response_plan, verdict};
+pub(crate) use events::is_kept;
 pub(crate) use link::Links;
 use report::Report;
-pub(crate) use told::is_told;
 
 /// An agent, as all workers share it.
 #[derive(Clone)]
@@ -57,8 +57,8 @@ pub(crate) struct AgentUse {
     failure: OpenOrClosed,
 }
 
-/// A place among the exchanges that an agent decides on at one time, and the breaker's leave.
-struct Place {
+/// Counts one of the exchanges that an agent decides on at one time, with the leave of its breaker.
+struct AgentPermit {
     agent: Arc<Agent>,
     /// None once the outcome was reported.
     permit: Option<Permit>,
@@ -66,8 +66,8 @@ struct Place {
 }
 
 impl Agent {
-    /// The agents of a configuration. One of `old` with the same settings is kept, with its connections and its breaker; over TLS
-    /// only the latter, since behind the same path there may be other authorities now.
+    /// The agents of a configuration. One of `old` with the same settings is kept, with its connections and
+    /// its breaker; over TLS only the latter, since behind the same path there may be other authorities now.
     pub(crate) fn build(
         settings: &[portcullis_config::Agent],
         services: &Services,
@@ -126,7 +126,7 @@ impl Agent {
     }
 
     /// A place, waited for as long as `patience` at most.
-    async fn enter(self: &Arc<Self>, patience: Duration) -> Result<Place, Failed> {
+    async fn enter(self: &Arc<Self>, patience: Duration) -> Result<AgentPermit, Failed> {
         // Nobody waits for an agent that is not asked.
         if !self.breaker.admits(&self.settings.breaker, self.now()) {
             return Err(Failed::CircuitOpen);
@@ -141,7 +141,7 @@ impl Agent {
         if let Some(state) = change {
             self.report.breaker(state, "its time is up, probing");
         }
-        Ok(Place { agent: Arc::clone(self), permit: Some(permit), _place: place })
+        Ok(AgentPermit { agent: Arc::clone(self), permit: Some(permit), _place: place })
     }
 
     async fn wait(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Failed> {
@@ -167,7 +167,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Place {
+impl AgentPermit {
     fn succeeded(mut self) {
         let Some(permit) = self.permit.take() else { return };
         if let Some(state) = self.agent.breaker.succeeded(permit, &self.agent.settings.breaker) {
@@ -185,7 +185,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AgentPermit {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             self.agent.breaker.cancelled(permit);

@@ -1,4 +1,4 @@
-//! What the operator gets to know of an agent: metrics, and a line for each change.
+//! Metrics of an agent, and a line for the operator at each change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use portcullis_balance::BreakerState;
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Histogram, catalogue};
 
 use super::failed::Failed;
-use crate::access::Teller;
+use crate::access::EventLimit;
 use crate::services::Services;
 
 /// Metrics of one agent, and the way of its lines.
@@ -24,7 +24,7 @@ pub(super) struct Report {
     active: Gauge,
     breaker: Gauge,
     connections: Gauge,
-    teller: Teller,
+    events: EventLimit,
 }
 
 /// The values of the label `reason` of failures.
@@ -50,7 +50,7 @@ impl Report {
             active: registry.gauge(&catalogue::AGENT_ACTIVE, &label),
             breaker: registry.gauge(&catalogue::AGENT_BREAKER, &label),
             connections: registry.gauge(&catalogue::AGENT_CONNECTIONS, &label),
-            teller: Teller::counting(registry.counter(&catalogue::AGENT_EVENTS_OMITTED, &label)),
+            events: EventLimit::counting(registry.counter(&catalogue::AGENT_EVENTS_OMITTED, &label)),
         }
     }
 
@@ -87,8 +87,8 @@ impl Report {
     }
 
     /// True if there is to be an event that only says that the agent failed, `since` its start.
-    pub(super) fn tells(&self, since: Duration) -> bool {
-        self.teller.tells(1 + since.as_nanos() as u64)
+    pub(super) fn admits_event(&self, since: Duration) -> bool {
+        self.events.admits(1 + since.as_nanos() as u64)
     }
 
     /// Counts a connection, or its end.

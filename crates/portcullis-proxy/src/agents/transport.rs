@@ -1,4 +1,5 @@
-//! The bytes between Portcullis and an agent: those of a Unix socket, or of a call of gRPC. What they say is the same.
+//! The bytes between Portcullis and an agent: those of a Unix socket, or of a call of gRPC. What they say is
+//! the same.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,7 +19,7 @@ pub(super) enum Transport {
     Grpc(Box<Call>),
 }
 
-/// How messages are told apart at this address.
+/// The framing of messages at this address.
 pub(super) fn framing(address: &AgentAddress) -> Framing {
     match address {
         AgentAddress::Unix(_) => Framing::Length,
@@ -40,7 +41,7 @@ impl Transport {
         }
     }
 
-    /// Whether new exchanges may begin on it.
+    /// True if new exchanges may begin on it.
     pub(super) fn takes_more(&mut self) -> bool {
         match self {
             Transport::Unix(_) => true,
@@ -48,7 +49,8 @@ impl Transport {
         }
     }
 
-    /// Writes what there is room for at once. Only while nobody waits in [`poll_write`](Transport::poll_write).
+    /// Writes what there is room for at once. Only while nobody waits in
+    /// [`poll_write`](Transport::poll_write).
     pub(super) fn write_now(&mut self, bytes: &[u8]) -> usize {
         match self {
             Transport::Unix(stream) => stream.try_write(bytes).unwrap_or(0),

@@ -30,7 +30,7 @@ pub(crate) async fn send(exchange: &mut Exchange<'_>, answer: Answer) -> Next {
     let page = answer.content.page(status, exchange);
     let page = match answer.cause {
         Cause::Route => page,
-        _ => page.told(exchange.head, status, &exchange.transaction.request_id),
+        _ => page.or_grpc(exchange.head, status, &exchange.transaction.request_id),
     };
     write(exchange, status, &answer.fields, &page, keep);
     match Sink::new(exchange.connection, exchange.generation.timeouts.write, false).send_composed().await {

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 
 use portcullis_config::{Coding, CompressionLevel};
 
-/// The window of brotli and of zstd, as a power of two: memory for each response is bounded, and clients can be sure to have room
-/// (RFC 8878 asks for 8 MiB, RFC 9659 for no more).
+/// The window of brotli and of zstd, as a power of two: memory for each response is bounded, and clients can
+/// be sure to have room (RFC 8878 asks for 8 MiB, RFC 9659 for no more).
 const WINDOW_BITS: u32 = 18;
 const BROTLI_BUFFER_BYTES: usize = 4096;
 
@@ -107,7 +107,7 @@ impl Encoder {
         }
     }
 
-    /// What has come out and was not taken yet.
+    /// The number of coded bytes that were not taken yet.
     pub(crate) fn out(&mut self) -> Option<&mut Vec<u8>> {
         match self {
             Encoder::Gzip(writer) => Some(writer.get_mut()),

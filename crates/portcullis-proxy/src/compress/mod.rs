@@ -1,7 +1,7 @@
 //! Compression of responses: which ones, in which coding, and what their heads say then.
 //!
-//! What a client can choose and what it must not know never share a compressed body unless the operator says so: lengths would tell
-//! the one by the other (BREACH, CVE-2013-3587).
+//! What a client can choose and what it must not know never share a compressed body unless the operator says
+//! so: lengths would tell the one by the other (BREACH, CVE-2013-3587).
 
 mod encoder;
 mod negotiate;
@@ -18,7 +18,7 @@ use crate::header_changes::Changed;
 use encoder::Encoder;
 pub(crate) use stream::stream;
 
-/// What a site or route says of it, ready to use.
+/// The compression of a site or route, ready to use.
 pub(crate) struct Compression {
     settings: Settings,
     /// By reason.
@@ -66,7 +66,7 @@ const NEVER: [&str; 3] = ["text/event-stream", "multipart/x-mixed-replace", "app
 /// Fields about the bytes of a body that goes out as others.
 const STALE: [&str; 6] = ["etag", "accept-ranges", "content-md5", "digest", "content-digest", "repr-digest"];
 
-/// What the head of a response is to say.
+/// The changes of a response's head.
 #[derive(Default)]
 pub(crate) struct Recoded {
     coding: Option<Coding>,
@@ -129,8 +129,8 @@ impl Compression {
         (recoded, Some(Coder { encoder, counters, _share: share }))
     }
 
-    /// What the answer to HEAD says: the same as that to GET, whose length nobody knows before it is compressed (RFC 9110,
-    /// sections 8.6 and 9.3.2).
+    /// The head of an answer to HEAD: the same as to GET, whose length is not known before it is compressed
+    /// (RFC 9110, sections 8.6 and 9.3.2).
     pub(crate) fn without_body(
         &self,
         request: &RequestHead,
@@ -148,8 +148,8 @@ impl Compression {
         self.recoded(request, head, changed, length).unwrap_or_default()
     }
 
-    /// What a 304 says: as the 200 that the client has (RFC 9110, section 15.4.5). Which one that is the client tells by the tag
-    /// that it has.
+    /// The head of a 304: as the 200 that the client has (RFC 9110, section 15.4.5). Which one that is the
+    /// client tells by the tag that it has.
     fn not_modified(&self, request: &RequestHead, head: &ResponseHead) -> Recoded {
         let media_type = head.header("content-type").next().map(media_type);
         let fits = |known: &String| self.settings.types.iter().any(|own| takes(own, known));
@@ -167,8 +167,8 @@ impl Compression {
         Recoded { coding: None, etag: weak.filter(|_| is_weak), vary }
     }
 
-    /// The `If-Match` field that the upstream is to see: a tag that we made weak is as strong there as it was (RFC 9110, section
-    /// 13.1.1, compares strongly, and a weak one would never match).
+    /// The `If-Match` field that the upstream is to see: a tag that we made weak is as strong there as it was
+    /// (RFC 9110, section 13.1.1, compares strongly, and a weak one would never match).
     pub(crate) fn if_match(request: &RequestHead) -> Option<Vec<u8>> {
         let fields: Vec<&[u8]> = request.header("if-match").collect();
         let weak = |field: &&[u8]| field.windows(3).any(|three| three == b"W/\"");
@@ -189,7 +189,8 @@ impl Compression {
         Some(strong)
     }
 
-    /// What the head of a response says that fits: for a client that knows no coding, at least that it varies.
+    /// The changes of the head of a response that fits: for a client that knows no coding, at least that it
+    /// varies.
     fn recoded(
         &self,
         request: &RequestHead,
@@ -204,7 +205,7 @@ impl Compression {
         Ok(Recoded { coding, etag, vary: !head.header("vary").any(names_accept_encoding) })
     }
 
-    /// Whether a client that knows a coding may have it.
+    /// An error if a client that knows a coding may not have it.
     fn fits(
         &self,
         request: &RequestHead,
@@ -278,7 +279,7 @@ impl Coder {
         self.encoder.out().map_or(0, |out| out.len())
     }
 
-    /// What has come out.
+    /// The coded bytes so far.
     fn take(&mut self) -> Vec<u8> {
         let out = self.encoder.out().map(std::mem::take).unwrap_or_default();
         self.counters.bytes_out.add(out.len() as u64);
@@ -292,7 +293,7 @@ impl Coder {
     }
 }
 
-/// How long a body is, if that is known before it has come.
+/// The length of a body, if that is known before it has come.
 pub(crate) fn known_length(framing: BodyFraming, held: Option<usize>) -> Option<u64> {
     match (framing, held) {
         (_, Some(length)) => Some(length as u64),

@@ -1,12 +1,12 @@
-//! Which content coding a client wants (RFC 9110, section 12.5.3).
+//! The content coding that a client prefers (RFC 9110, section 12.5.3).
 
 use portcullis_config::Coding;
 
 /// Weights in thousandths.
 const FULL: u16 = 1000;
 
-/// The coding of `offered`, best first, that a client prefers; none if it wants the body as it is. `fields` are its
-/// `Accept-Encoding` fields: without one nobody can say that it knows a coding.
+/// The coding of `offered`, best first, that a client prefers; none if it wants the body as it is. `fields`
+/// are its `Accept-Encoding` fields: without one nobody can say that it knows a coding.
 pub(crate) fn choose<'h>(offered: &[Coding], fields: impl Iterator<Item = &'h [u8]>) -> Option<Coding> {
     let mut weights: [Option<u16>; 3] = [None; 3];
     let (mut any, mut identity) = (None, None);

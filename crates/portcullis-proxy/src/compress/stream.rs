@@ -14,8 +14,8 @@ use crate::upstream::UpstreamConnection;
 /// So much is sent at once.
 const SEND_BYTES: usize = 16 << 10;
 
-/// Sends the composed head, what was held, and the rest as it comes. What the client could wait for does not stay in the encoder
-/// while the upstream is silent.
+/// Sends the composed head, what was held, and the rest as it comes. What the client could wait for does not
+/// stay in the encoder while the upstream is silent.
 pub(crate) async fn stream(flow: Flow<'_>, held: Held, append: &[u8], mut coder: Coder) -> Result<(), Cut> {
     let Flow { sink: mut to, upstream, patience, transaction, mut decoder } = flow;
     // An encoder into memory does not fail; if it did, the body would end short.
@@ -69,7 +69,7 @@ pub(crate) async fn stream(flow: Flow<'_>, held: Held, append: &[u8], mut coder:
     Ok(())
 }
 
-/// What `future` has now; none if it would wait.
+/// The output of `future` if it is ready.
 async fn at_once<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     std::future::poll_fn(|context| match future.as_mut().poll(context) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How many may still come.
+/// The number that may still come.
 pub(super) struct Bucket {
     per_minute: u32,
     left: f64,

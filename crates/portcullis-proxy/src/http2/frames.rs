@@ -1,5 +1,5 @@
-//! The frames in a stream of bytes, cut anywhere: their headers, and the beginning of their payload. What they mean is the
-//! library's; this only tells what kinds come, and how many.
+//! The frames in a stream of bytes, cut anywhere: their headers, and the beginning of their payload. What
+//! they mean is the library's; this only tells what kinds come, and how many.
 
 /// Length of a frame header (RFC 9113, section 4.1).
 const HEADER_BYTES: usize = 9;
@@ -21,7 +21,7 @@ pub(super) struct Frame {
     pub(super) stream: u32,
 }
 
-/// Where in the stream we are.
+/// The position in the stream.
 pub(super) struct Frames {
     /// Bytes before the first frame that are none: the preface of a client.
     skip: usize,
@@ -41,7 +41,8 @@ impl Frames {
         Frames { skip, header: [0; HEADER_BYTES], have: 0, left: 0, keep, payload: Vec::new(), told: true }
     }
 
-    /// Looks at the next `bytes`, and tells of each frame once its header and what is kept of its payload have come.
+    /// Looks at the next `bytes`, and tells of each frame once its header and what is kept of its payload
+    /// have come.
     pub(super) fn scan(&mut self, mut bytes: &[u8], mut tell: impl FnMut(Frame, &[u8])) {
         let skipped = self.skip.min(bytes.len());
         self.skip -= skipped;

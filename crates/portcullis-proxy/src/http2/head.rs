@@ -1,8 +1,8 @@
 //! Heads from and to HTTP/2.
 //!
-//! A request becomes the head that the same request over HTTP/1 would have, by way of the same checks, so whatever is
-//! forwarded as HTTP/1 later cannot be read as something else. An answer is composed once, as HTTP/1, and its head is taken
-//! apart here: what is added, replaced and left out is the same over both.
+//! A request becomes the head that the same request over HTTP/1 would have, by way of the same checks, so
+//! whatever is forwarded as HTTP/1 later cannot be read as something else. An answer is composed once, as
+//! HTTP/1, and its head is taken apart here: what is added, replaced and left out is the same over both.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, request};
 use portcullis_http::h1::{Limits, Parsed, RequestParts, assemble_request};
 use portcullis_http::message::{BodyFraming, Version};
 
-/// The head of a request. `ended`: it has no body. `key`: for the handshake of a WebSocket that is asked for by extended
-/// CONNECT, which has none.
+/// The head of a request. `ended`: it has no body. `key`: for the handshake of a WebSocket that is asked for
+/// by extended CONNECT, which has none.
 pub(crate) fn request(parts: &request::Parts, ended: bool, key: impl FnOnce() -> String) -> Parsed {
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
@@ -100,8 +100,8 @@ fn joined_cookies(headers: &HeaderMap) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(joined))
 }
 
-/// An answer's head that was composed as HTTP/1, as HTTP/2 has it, and where its body begins. 101, which HTTP/2 does not
-/// know, becomes the 200 of extended CONNECT. None if it is no head, which none of ours is.
+/// An answer's head that was composed as HTTP/1, as HTTP/2 has it, and where its body begins. 101, which
+/// HTTP/2 does not know, becomes the 200 of extended CONNECT. None if it is no head, which none of ours is.
 pub(crate) fn response(composed: &[u8]) -> Option<(Response<()>, usize)> {
     let end = composed.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut lines = composed[..end].split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
@@ -120,8 +120,9 @@ pub(crate) fn response(composed: &[u8]) -> Option<(Response<()>, usize)> {
     Some((response, end + 4))
 }
 
-/// A request's head that was composed as HTTP/1, as HTTP/2 has it. `trailers`: they are welcome. `websocket`: it is the
-/// handshake of one, which becomes an extended CONNECT. None if its target is not one that HTTP/2 can carry.
+/// A request's head that was composed as HTTP/1, as HTTP/2 has it. `trailers`: they are welcome. `websocket`:
+/// it is the handshake of one, which becomes an extended CONNECT. None if its target is not one that HTTP/2
+/// can carry.
 pub(crate) fn outgoing(composed: &[u8], https: bool, trailers: bool, websocket: bool) -> Option<Request<()>> {
     let end = composed.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut lines = composed[..end].split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
@@ -156,7 +157,8 @@ pub(crate) fn outgoing(composed: &[u8], https: bool, trailers: bool, websocket: 
     as_written.then_some(request)
 }
 
-/// Fields as HTTP/2 has them: those that belong to an HTTP/1 connection are left out. None if one of them is no field.
+/// Fields as HTTP/2 has them: those that belong to an HTTP/1 connection are left out. None if one of them is
+/// no field.
 pub(crate) fn fields<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields {

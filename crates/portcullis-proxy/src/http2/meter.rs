@@ -1,7 +1,8 @@
-//! Counts the frames of a connection on their way to and from the library, and ends floods before it works on them.
+//! Counts the frames of a connection on their way to and from the library, and ends floods before it works on
+//! them.
 //!
-//! The library keeps its own books and would stop most floods, too; but it does not say which, and it does not know our
-//! limits. So frames are counted where they pass, by their nine bytes of header.
+//! The library keeps its own books and would stop most floods, too; but it does not say which, and it does
+//! not know our limits. So frames are counted where they pass, by their nine bytes of header.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -25,8 +26,8 @@ use crate::stream::Stream;
 
 /// Bytes of a payload that tell what we need: the code of RST_STREAM, code and reason of GOAWAY.
 const PAYLOAD_BYTES: usize = 48;
-/// WINDOW_UPDATE frames that a client may send for each DATA frame of ours: two, one of them for the connection, and some more for those
-/// that read it in pieces. Further ones count as control frames.
+/// WINDOW_UPDATE frames that a client may send for each DATA frame of ours: two, one of them for the
+/// connection, and some more for those that read it in pieces. Further ones count as control frames.
 const UPDATES_EACH: u32 = 8;
 const UPDATES_MAX: u32 = 100_000;
 /// Flag of DATA and HEADERS (RFC 9113, section 6.1).
@@ -35,7 +36,7 @@ const PADDED: u8 = 8;
 const PROTOCOL_ERROR: &[u8] = &[0, 0, 0, 1];
 const REFUSED_STREAM: &[u8] = &[0, 0, 0, 7];
 
-/// What the meter and the task of the connection know of each other.
+/// State that the meter and the task of the connection share.
 #[derive(Default)]
 pub(super) struct Watch {
     /// A limit that the client broke.
@@ -47,7 +48,7 @@ pub(super) struct Watch {
 /// A client connection whose frames are counted.
 pub(super) struct Meter {
     stream: Stream,
-    /// What was read before it was known that this is HTTP/2.
+    /// Bytes that were read before it was known that this is HTTP/2.
     input: Buffer,
     watch: Rc<Watch>,
     metrics: Http2Metrics,

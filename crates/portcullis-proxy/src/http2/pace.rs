@@ -1,10 +1,10 @@
-//! How fast a client must be.
+//! The rate at which a client must read an answer over HTTP/2 or HTTP/3.
 
 use std::time::{Duration, Instant};
 
 use portcullis_metrics::{EnumCounters, Http2Limit};
 
-/// How fast the peer takes what we send, while that is what we wait for.
+/// The rate at which the peer takes the answer, while that is what we wait for.
 pub(crate) struct Pace {
     /// Bytes in each second.
     rate_min: u64,

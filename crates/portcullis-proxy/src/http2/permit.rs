@@ -7,8 +7,8 @@ use std::rc::Rc;
 use h2::{Ping, PingPong};
 use tokio::sync::Mutex;
 
-/// Tells when the endpoint's settings have come. A ping shows it, since they are the first that the endpoint says; none is sent until
-/// somebody asks.
+/// Tells when the endpoint's settings have come. A ping shows it, since they are the first that the endpoint
+/// says; none is sent until somebody asks.
 pub(crate) struct SettingsAwaited(Mutex<Option<PingPong>>);
 
 /// Counts a stream on its connection for as long as it lives.

@@ -1,5 +1,5 @@
-//! The bytes of one stream: those of the peer's body to read, those of ours to write. The peer is a client whose request has
-//! come, or an endpoint that a request goes to.
+//! The bytes of one stream: those of the peer's body to read, those of ours to write. The peer is a client
+//! whose request has come, or an endpoint that a request goes to.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::http3;
 pub(crate) struct Pipe {
     receive: Receiver,
     send: Sender,
-    /// How fast a client must be.
+    /// The rate that a client must keep.
     pace: Option<Pace>,
     /// The stream's count on a connection to an endpoint.
     permit: Option<StreamPermit>,
@@ -86,8 +86,8 @@ impl Pipe {
         }
     }
 
-    /// Sends the head of a request; with `end` it has no body. Not before the connection has room for one more stream. If it
-    /// cannot be sent, the answer says why.
+    /// Sends the head of a request; with `end` it has no body. Not before the connection has room for one
+    /// more stream. If it cannot be sent, the answer says why.
     pub(crate) fn poll_request(
         &mut self,
         context: &mut Context<'_>,
@@ -114,7 +114,8 @@ impl Pipe {
         }
     }
 
-    /// Whether a request on this stream may be an extended CONNECT. Waits until the endpoint has said so or not.
+    /// True if a request on this stream may be an extended CONNECT. Waits until the endpoint has said so or
+    /// not.
     pub(crate) async fn offers_websocket(&self) -> bool {
         let Send::Request(send) = &self.send.state else { return false };
         if let (false, Some(permit)) = (send.is_extended_connect_protocol_enabled(), &self.permit) {
@@ -173,7 +174,7 @@ impl Pipe {
         self.receive.pending.is_empty() && matches!(self.receive.state, Receive::Ended)
     }
 
-    /// What came behind the body.
+    /// The trailers.
     pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
         self.receive.trailers()
     }

@@ -14,7 +14,7 @@ use super::failed;
 #[cfg(feature = "http3")]
 use crate::http3;
 
-/// What comes from the peer.
+/// The receiving half of the stream.
 pub(crate) struct Receiver {
     pub(super) state: Receive,
     pub(super) pending: Bytes,
@@ -38,7 +38,7 @@ pub(super) enum Receive {
 }
 
 impl Receiver {
-    /// What came behind the body.
+    /// The trailers.
     pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
         self.trailers.as_ref()
     }

@@ -18,7 +18,7 @@ use crate::http3;
 /// Bytes handed to the library at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
 
-/// What goes to the peer.
+/// The sending half of the stream.
 pub(crate) struct Sender {
     pub(super) state: Send,
     /// Bytes after which the stream ends, if that is known.

@@ -24,14 +24,14 @@ use crate::handle;
 use crate::state::Counted;
 use crate::stream::Stream;
 
-/// How long a connection that is given up may take to hear of it.
+/// The time that a connection has to close after it is given up.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// While there are requests in flight, these have the deadlines.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Bytes of answers that wait in the library, for each stream.
 const SEND_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// What woke the task.
+/// The event that woke the task.
 enum Event {
     Request(Box<(Request<RecvStream>, SendResponse<Bytes>)>),
     /// A limit was broken.

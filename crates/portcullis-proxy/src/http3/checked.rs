@@ -13,7 +13,8 @@ use quinn::VarInt;
 
 use super::frames::{Broken, Frames, Unfinished};
 
-/// Length of a field section on the wire in proportion to `header_list`: Huffman code may be longer than the text.
+/// Length of a field section on the wire in proportion to `header_list`: Huffman code may be longer than the
+/// text.
 const HEAD_FACTOR: u64 = 2;
 /// Field sections of that length that a connection may have unfinished.
 const UNFINISHED_HEADS: u64 = 4;
@@ -112,7 +113,7 @@ impl quic::OpenStreams<Bytes> for Opener {
     }
 }
 
-/// What we send needs no check.
+/// Our own data needs no check.
 pub(super) type SendHalf = h3_quinn::SendStream<Bytes>;
 
 /// The stream of a request.
@@ -190,7 +191,8 @@ pub(super) struct Receive {
 }
 
 impl Receive {
-    /// Gives up the stream, or the connection where the client is no client of HTTP/3 or wants more than its share.
+    /// Gives up the stream, or the connection where the client is no client of HTTP/3 or wants more than its
+    /// share.
     fn break_off(&mut self, broken: Broken) -> StreamErrorIncoming {
         let (code, closes) = match broken {
             Broken::TooLong => (Code::H3_EXCESSIVE_LOAD, Some("a frame is too long")),

@@ -1,12 +1,12 @@
 //! Checks the frames of a client before the library reads them.
 //!
-//! `h3` trusts more than it should. It collects a frame other than DATA until it is whole, however long it says it is.
-//! Of two pseudo-headers of a name it takes the later one, wherever it stands. A DATA frame without content ends a body
-//! for it, and so does one that is cut off, with a panic behind it. With each look for a frame it reads more of the
-//! stream, and goes through all that it has, so that small frames fill the memory. Here each stream is cut into heads
-//! and payloads of frames, and the library gets one of these at a time, without the frames that mean nothing. Field
-//! sections use no dynamic table (the library offers none), so names can be told from the bytes (RFC 9204, section
-//! 4.5).
+//! `h3` trusts more than it should. It collects a frame other than DATA until it is whole, however long it
+//! says it is. Of two pseudo-headers of a name it takes the later one, wherever it stands. A DATA frame
+//! without content ends a body for it, and so does one that is cut off, with a panic behind it. With each
+//! look for a frame it reads more of the stream, and goes through all that it has, so that small frames fill
+//! the memory. Here each stream is cut into heads and payloads of frames, and the library gets one of these
+//! at a time, without the frames that mean nothing. Field sections use no dynamic table (the library offers
+//! none), so names can be told from the bytes (RFC 9204, section 4.5).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -138,7 +138,7 @@ impl Frames {
         Ok(None)
     }
 
-    /// Whether the stream may end here.
+    /// True if the stream may end here.
     pub(super) fn end(&self) -> Result<(), Broken> {
         match self.at {
             At::Type if self.head.is_empty() => Ok(()),
@@ -158,7 +158,7 @@ impl Frames {
         (self.number_left == 0).then_some(self.number)
     }
 
-    /// What the library gets of a head that is complete.
+    /// The bytes of a complete head that the library gets.
     fn numbered(&mut self, number: u64) -> Result<Option<Bytes>, Broken> {
         let kind = match self.at {
             At::StreamType => {
@@ -221,8 +221,8 @@ impl Drop for Frames {
     }
 }
 
-/// Frames that HTTP/2 and HTTP/3 define (RFC 9114, sections 7.2 and 11.2.1), and that of WebTransport, which has no
-/// length: the library answers them. All others have no meaning.
+/// Frames that HTTP/2 and HTTP/3 define (RFC 9114, sections 7.2 and 11.2.1), and that of WebTransport, which
+/// has no length: the library answers them. All others have no meaning.
 fn is_known(kind: u64) -> bool {
     matches!(kind, 0..=9 | 0xd | 0x41)
 }
@@ -266,8 +266,8 @@ fn check_trailers(block: &[u8]) -> Option<()> {
     names(block, |name| matches!(name, Name::Field).then_some(()))
 }
 
-/// Goes through the names of a head. None if `look` says so, if it is no head without a dynamic table, or if a
-/// pseudo-header is none of requests.
+/// Goes through the names of a head. None if `look` says so, if it is no head without a dynamic table, or if
+/// a pseudo-header is none of requests.
 fn names(block: &[u8], mut look: impl FnMut(Name) -> Option<()>) -> Option<()> {
     let mut rest = block;
     // Required insert count, and base.
@@ -346,7 +346,8 @@ fn integer(bytes: &mut &[u8], bits: u32) -> Option<u64> {
     Some(number)
 }
 
-/// A string whose length begins in the last `bits` of a byte, behind the bit that says whether it is in Huffman code.
+/// A string whose length begins in the last `bits` of a byte, behind the bit that says whether it is in
+/// Huffman code.
 fn string<'b>(bytes: &mut &'b [u8], bits: u32) -> Option<(&'b [u8], bool)> {
     let is_coded = bytes.first()? >> bits & 1 == 1;
     let length = usize::try_from(integer(bytes, bits)?).ok()?;

@@ -31,7 +31,7 @@ use crate::stream::Stream;
 use crate::worker::Stop;
 use portcullis_tls::{ClientCertificate, ListenerTls};
 
-/// How long a connection that is done may take to hear of it.
+/// The time that a connection has to close after its last request.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// While there are requests in flight, these have the deadlines.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -39,7 +39,7 @@ const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 type Library = h3::server::Connection<Checked, Bytes>;
 type Resolver = h3::server::RequestResolver<Checked, Bytes>;
 
-/// What connections are accepted with, and what it was made from.
+/// The settings of QUIC, and those that they were made from.
 struct Made {
     tls: Arc<rustls::ServerConfig>,
     generation: u64,
@@ -109,8 +109,8 @@ pub(crate) async fn accept(
     endpoint.set_server_config(None);
 }
 
-/// Whether a client must show that its address is its own before it gets room. Others could else take all of it, or in
-/// the name of a client network have its connections closed.
+/// True if a client must show that its address is its own before it gets room. Others could else take all of
+/// it, or in the name of a client network have its connections closed.
 fn is_crowded((open, most): (usize, usize), (of_network, most_of_network): (usize, usize)) -> bool {
     open >= most / 2 || of_network >= (most_of_network / 8).max(1)
 }
@@ -165,7 +165,8 @@ async fn serve(
         Err(_) => return tls.quic_handshake(Some(&quinn::ConnectionError::TimedOut)),
     };
     tls.quic_handshake(None);
-    // Not before: until then the address may be that of somebody else, who would be refused for it in an overload.
+    // Not before: until then the address may be that of somebody else, who would be refused for it in an
+    // overload.
     let overload = &worker.shared.overload;
     if let Some(network) = counted.network() {
         overload.charge_handshake(overload.key(network), worker.shared.clock(Instant::now()));
@@ -259,7 +260,7 @@ async fn finish(library: &mut Library, in_flight: &Rc<Cell<usize>>, timer: &crat
     let _ = timer.run(ended).await;
 }
 
-/// Where a request came.
+/// The connection of a request.
 struct Place {
     worker: Rc<Worker>,
     listener: usize,

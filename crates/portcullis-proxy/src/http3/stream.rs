@@ -19,13 +19,14 @@ const WRITE_BYTES_MAX: usize = 64 * 1024;
 pub(super) type SendHalf = RequestStream<checked::SendHalf, Bytes>;
 pub(super) type ReceiveHalf = RequestStream<checked::Receive, Bytes>;
 
-/// What the client sends behind its head.
+/// The body that the client sends.
 pub(crate) struct Incoming {
     /// Boxed, as it brings the reader of its frames.
     stream: Box<ReceiveHalf>,
-    /// What came while we looked whether there is anything.
+    /// Bytes that came while we looked whether there is a body.
     first: Option<Bytes>,
-    /// Bytes that the head has promised and that have not come. The library does not compare them (RFC 9114, 4.1.2).
+    /// Bytes that the head has promised and that have not come. The library does not compare them (RFC 9114,
+    /// 4.1.2).
     promised: Option<u64>,
     ended: bool,
 }
@@ -87,10 +88,10 @@ impl Incoming {
     }
 }
 
-/// What goes to the client.
+/// The answer on its way to the client.
 pub(crate) struct Outgoing {
     state: State,
-    /// What is to be sent after what is being sent; at most one piece of a body.
+    /// The next piece to be sent; at most one piece of a body.
     queue: VecDeque<Piece>,
     /// Nothing may be added.
     finished: bool,

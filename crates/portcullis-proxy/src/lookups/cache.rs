@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-/// Two halves: new answers go into the young one; when that is full it becomes the old one, whose entries are forgotten.
+/// Two halves: new answers go into the young one; when that is full it becomes the old one, whose entries are
+/// forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     young: HashMap<String, Entry>,
@@ -28,7 +29,7 @@ impl Cache {
         }
     }
 
-    /// What is known of `name`, if anything.
+    /// The remembered answer for `name`, if there is one.
     pub(super) fn find(&self, name: &str, now: Instant) -> Option<Option<Ipv4Addr>> {
         let entry = self.young.get(name).or_else(|| self.old.get(name))?;
         (entry.until > now).then_some(entry.address)

@@ -11,7 +11,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// An answer is one short line.
 const REPLY_BYTES_MAX: u64 = 4096;
 
-/// What `scanner` finds in `content`; an error if it gives no verdict.
+/// The finding of `scanner` in `content`; an error if it gives no verdict.
 pub(super) async fn scan(scanner: &Scanner, content: &[u8]) -> io::Result<Option<String>> {
     match scanner {
         Scanner::Unix(path) => exchange(UnixStream::connect(path).await?, content).await,
@@ -36,7 +36,8 @@ async fn exchange(
     verdict(&String::from_utf8_lossy(&reply))
 }
 
-/// Reads `stream: OK` and `stream: NAME FOUND`. Anything else, such as a size limit of clamd's own, is no verdict.
+/// Reads `stream: OK` and `stream: NAME FOUND`. Anything else, such as a size limit of clamd's own, is no
+/// verdict.
 fn verdict(reply: &str) -> io::Result<Option<String>> {
     let line = reply.split(['\0', '\n']).next().unwrap_or_default();
     let said = line.strip_prefix("stream: ").unwrap_or_default();

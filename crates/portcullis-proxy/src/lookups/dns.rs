@@ -7,10 +7,10 @@ use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE
 
 /// Seconds that an answer is good for, whatever its server says: at most an hour, at least one second.
 const TTL_SECONDS_MAX: u32 = 3600;
-/// Where an answer without a name says nothing.
+/// Seconds for which an answer without a name is remembered, if it does not say.
 const NEGATIVE_TTL_SECONDS: u32 = 60;
 
-/// What a server says.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The addresses, if there are any, and for how many seconds.

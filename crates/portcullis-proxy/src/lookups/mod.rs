@@ -6,7 +6,8 @@
 //!                 next step <── resume <───────┴── answers; none in time: as `failure.lookup` of the route says
 //! ```
 //!
-//! Only the request that asks waits. A worker keeps its own cache and its own places in the queue, so nothing is locked.
+//! Only the request that asks waits. A worker keeps its own cache and its own places in the queue, so nothing
+//! is locked.
 
 mod cache;
 mod clamd;
@@ -32,7 +33,7 @@ pub(crate) use dns::Family;
 pub(crate) use resolver::exchange;
 pub(crate) use settings::Settings;
 
-/// What is counted. Shared by all workers.
+/// The metrics of lookups, shared by all workers.
 pub(crate) struct Metrics {
     dns: EnumCounters,
     scan: EnumCounters,
@@ -51,7 +52,7 @@ impl Metrics {
     }
 }
 
-/// What one worker has for lookups.
+/// The resolver and the scans of one worker.
 pub(crate) struct Lookups {
     resolver: Resolver,
     scans: Semaphore,

@@ -1,5 +1,5 @@
-//! Asks DNS servers over UDP, one socket for each question: port and number of a question are both hard to guess. An answer that does
-//! not fit is asked for again over TCP.
+//! Asks DNS servers over UDP, one socket for each question: port and number of a question are both hard to
+//! guess. An answer that does not fit is asked for again over TCP.
 
 use std::cell::{Cell, RefCell};
 use std::io;

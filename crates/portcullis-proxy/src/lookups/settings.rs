@@ -1,11 +1,11 @@
-//! Where and how to ask, and how a lookup can end.
+//! Settings of lookups, and the ways in which one can end.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::dns;
 
-/// Where and how to ask, from the configuration.
+/// The settings of lookups, from the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// At least one.
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What `config` says; without resolvers, those of the system.
+    /// The settings of `config`; without resolvers, those of the system.
     pub(crate) fn new(config: &portcullis_config::Lookups, generation: u64) -> Settings {
         let mut resolvers = config.resolvers.clone();
         if resolvers.is_empty() {
@@ -41,7 +41,7 @@ impl Settings {
     }
 }
 
-/// How a lookup ended. The order is that of [`RESULTS`].
+/// The outcome of a lookup. The order is that of [`RESULTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Found,

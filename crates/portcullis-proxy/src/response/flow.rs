@@ -11,7 +11,7 @@ use crate::transaction::Transaction;
 use crate::upload::SMALL_BYTES;
 use crate::upstream::UpstreamConnection;
 
-/// Whose end broke within the body.
+/// The side that broke within the body.
 pub(crate) enum Cut {
     Client,
     Upstream,
@@ -29,7 +29,8 @@ pub(crate) struct Flow<'f> {
     pub(crate) decoder: BodyDecoder,
 }
 
-/// Sends the composed head, what was held, and the rest as it comes; `append` comes behind the upstream's body.
+/// Sends the composed head, what was held, and the rest as it comes; `append` comes behind the upstream's
+/// body.
 pub(super) async fn stream(flow: Flow<'_>, held: Held, append: &[u8]) -> Result<(), Cut> {
     let Flow { mut sink, upstream, patience, transaction, mut decoder } = flow;
     transaction.passed_body_bytes = held.came;
@@ -46,7 +47,8 @@ pub(super) async fn stream(flow: Flow<'_>, held: Held, append: &[u8]) -> Result<
     }
     drop(held);
     loop {
-        // Everything that is here goes in one write: the head with the first data, the last data with the end.
+        // Everything that is here goes in one write: the head with the first data, the last data with the
+        // end.
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
             let step = decoder.decode(upstream.input.unread()).map_err(|_| Cut::Upstream)?;
             let consumed = step.consumed;
@@ -72,7 +74,8 @@ pub(super) async fn stream(flow: Flow<'_>, held: Held, append: &[u8]) -> Result<
             return Ok(());
         }
         if sink.has_head() {
-            // The head does not wait for the body: the client of an event stream wants to know that it is there.
+            // The head does not wait for the body: the client of an event stream wants to know that it is
+            // there.
             sink.send([b"", b"", b""], None).await.map_err(|_| Cut::Client)?;
         }
         let UpstreamConnection { stream: from, input, .. } = &mut *upstream;

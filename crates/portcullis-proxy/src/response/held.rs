@@ -46,11 +46,12 @@ pub(super) enum Unheld {
     Refused(u16, &'static str),
 }
 
-/// How much of a body is held, and how long.
+/// The limits within which a body is held.
 pub(super) struct Bounds {
     pub(super) bytes: u64,
     pub(super) over: BodyLimitAction,
-    /// The body is let go where it would wait longer for the upstream in all, or where there is no memory for it.
+    /// The body is let go where it would wait longer for the upstream in all, or where there is no memory for
+    /// it.
     pub(super) wait_max: Option<Duration>,
     /// The longest time without progress.
     pub(super) patience: Duration,

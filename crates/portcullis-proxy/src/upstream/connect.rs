@@ -69,8 +69,9 @@ impl UpstreamConnection {
         Ok(room.fields())
     }
 
-    /// True if nothing speaks against another request: the peer has neither closed nor sent anything unasked. What the
-    /// runtime knows of that costs nothing, but may be some microseconds old; with `certain` the socket is asked.
+    /// True if nothing speaks against another request: the peer has neither closed nor sent anything unasked.
+    /// What the runtime knows of that costs nothing, but may be some microseconds old; with `certain` the
+    /// socket is asked.
     pub(crate) fn is_usable(&self, certain: bool) -> bool {
         let Some(tcp) = self.stream.tcp() else { return false };
         if certain {

@@ -16,11 +16,12 @@ use crate::StartError;
 use crate::services::Services;
 use portcullis_tls::UpstreamTls;
 
-/// What groups get from the process: numbers that are never given twice, and a clock that outlives a reload.
+/// The source of what groups get from the process: numbers that are never given twice, and a clock that
+/// outlives a reload.
 pub(crate) struct Origin {
     ids: AtomicU64,
     clock: Clock,
-    /// What host names stand for, as was found out last.
+    /// Addresses by host name, as they were resolved last.
     pub(super) names: Names,
 }
 
@@ -41,7 +42,7 @@ impl Default for Origin {
 }
 
 impl Origin {
-    /// Where the clock begins.
+    /// The instant at which the clock begins.
     pub(crate) fn started(&self) -> Instant {
         self.clock.0
     }
@@ -58,9 +59,10 @@ pub(crate) struct Group {
     pub(crate) tls: Option<Arc<UpstreamTls>>,
     /// The `Host` of requests that bring none, as HTTP/1.0 allows: the first endpoint.
     pub(crate) host: String,
-    /// Who is asked. By the same index as the endpoints of the settings, as is `connections`.
+    /// The endpoints, by the same index as in the settings; so is `connections`.
     pub(crate) endpoints: Endpoints,
-    /// The endpoint and way of connecting that connections belong to: those with the same number are interchangeable.
+    /// The endpoint and way of connecting that connections belong to: those with the same number are
+    /// interchangeable.
     pub(crate) connections: Vec<u64>,
     /// By endpoint: active checks had looked at it before this group was made.
     pub(super) was_checked: Vec<bool>,
@@ -73,8 +75,9 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Makes a group. One of `old` with the same settings is kept; else what is known of the endpoints of the one with
-    /// the same name, its retry budget, and the connections to them; those with TLS only if its settings are `kept_tls`, which are as they were.
+    /// Makes a group. One of `old` with the same settings is kept; else what is known of the endpoints of the
+    /// one with the same name, its retry budget, and the connections to them; those with TLS only if its
+    /// settings are `kept_tls`, which are as they were.
     pub(crate) fn build(
         settings: &Upstream,
         services: &Services,

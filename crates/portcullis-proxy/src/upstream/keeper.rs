@@ -1,5 +1,5 @@
-//! The thread that looks after the endpoints of all groups: it checks their health, resolves their names, takes ejected
-//! ones back in and keeps the gauges. Certificates are ordered on it, too.
+//! The thread that looks after the endpoints of all groups: it checks their health, resolves their names,
+//! takes ejected ones back in and keeps the gauges. Certificates are ordered on it, too.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -22,14 +22,16 @@ use crate::generation::Generation;
 use crate::state::Shared;
 use crate::worker::Stop;
 
-/// How often it looks.
+/// The time between two looks.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs until the proxy stops.
 pub(crate) fn run(shared: &Arc<Shared>, stopped: watch::Receiver<Option<Stop>>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return (shared.services.say)(&format!("endpoints are not looked after: {error}")),
+        Err(error) => {
+            return (shared.services.say)(&format!("endpoint maintenance could not start: {error}"));
+        }
     };
     LocalSet::new().block_on(&runtime, keep(shared, stopped));
     // An authority that does not answer is not waited for.
@@ -73,7 +75,7 @@ struct Keeper {
     agents: Vec<Arc<Agent>>,
     checkers: Checkers,
     schedule: Schedule,
-    /// What was found out of names since the last look.
+    /// Answers about names since the last look.
     answers: Rc<RefCell<Vec<(String, Answer)>>>,
     /// Names that could not be resolved the last time.
     failing: HashSet<String>,
@@ -90,7 +92,8 @@ impl Keeper {
         let is_same = |(old, new): (&Arc<Group>, &Arc<Group>)| old.id == new.id;
         if self.known.len() != groups.len() || !self.known.iter().zip(&groups).all(is_same) {
             let old = std::mem::replace(&mut self.known, groups);
-            // Before the gauges are set, since groups of earlier settings may share series with their successors.
+            // Before the gauges are set, since groups of earlier settings may share series with their
+            // successors.
             for gone in old.iter().filter(|old| !self.known.iter().any(|group| group.id == old.id)) {
                 gone.report.forget();
             }

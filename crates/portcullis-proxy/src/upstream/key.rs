@@ -1,4 +1,4 @@
-//! What a consistent hash goes by.
+//! Keys of consistent hashing: the client's address, a header or a cookie.
 
 use std::net::IpAddr;
 

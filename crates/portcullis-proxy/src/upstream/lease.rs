@@ -26,10 +26,11 @@ impl<'g> Lease<'g> {
         Lease { group, endpoint: grant.endpoint, permit: Some(grant.permit), answered: false }
     }
 
-    /// The head of an answer has come. Success is reported when all of it has, but for a breaker that waits for it: the
-    /// answer may be a stream without end.
+    /// The head of an answer has come. Success is reported when all of it has, but for a breaker that waits
+    /// for it: the answer may be a stream without end.
     pub(crate) fn answered(&mut self, status: u16) {
-        // Not 500: a request can provoke that in a healthy application, and an attacker could turn endpoints off.
+        // Not 500: a request can provoke that in a healthy application, and an attacker could turn endpoints
+        // off.
         if matches!(status, 502..=504) {
             return self.report_failure(format_args!("answered {status}"));
         }

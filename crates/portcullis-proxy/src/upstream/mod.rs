@@ -1,8 +1,8 @@
 //! Upstream groups: which endpoint to ask, connections to it, and the pool of unused ones.
 //!
-//! What is known of an endpoint (health, ejection, breaker, requests in flight) is shared by all workers, in atomic words
-//! (`portcullis-balance`); connections and turns are each worker's own. One thread, the [`keeper`], does what belongs to no
-//! request. See ADR 0008.
+//! What is known of an endpoint (health, ejection, breaker, requests in flight) is shared by all workers, in
+//! atomic words (`portcullis-balance`); connections and turns are each worker's own. One thread, the
+//! [`keeper`], does what belongs to no request. See ADR 0008.
 
 mod ask;
 mod checks;

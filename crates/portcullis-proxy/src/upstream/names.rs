@@ -1,4 +1,4 @@
-//! What the host names of endpoints stand for.
+//! Addresses of endpoints that are configured by host name.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

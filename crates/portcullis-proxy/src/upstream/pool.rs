@@ -7,10 +7,10 @@ use portcullis_balance::Rotation;
 
 use super::{Group, UpstreamConnection};
 
-/// How long a worker remembers a group that nothing uses, at least.
+/// The least time for which a worker remembers a group that nothing uses.
 const REMEMBERED: Duration = Duration::from_secs(30);
 
-/// What a worker knows of all groups.
+/// A worker's part of all groups.
 pub(crate) struct Pool {
     /// Few, so that looking through them is faster than hashing.
     groups: Vec<Local<Box<UpstreamConnection>>>,
@@ -70,7 +70,7 @@ pub(crate) struct Local<C> {
 }
 
 struct Idle<C> {
-    /// What the connections lead to, as [`Group::connections`] has it.
+    /// The endpoints of the connections, as [`Group::connections`] numbers them.
     to: u64,
     /// Oldest first; the newest is used first, so that a quiet group shrinks to what it needs.
     connections: Vec<(C, Instant)>,

@@ -1,4 +1,5 @@
-//! Requests that wait because every endpoint has as many as it may. They are of all workers, and served in their order.
+//! Requests that wait because every endpoint has as many as it may. They are of all workers, and served in
+//! their order.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -28,8 +29,8 @@ impl Queue {
         self.waiting.fetch_update(SeqCst, SeqCst, enter).ok().map(|_| Waiting { queue: self })
     }
 
-    /// An endpoint has a place again. Sequentially consistent like the number in flight: either this sees who waits, or
-    /// who waits sees the place.
+    /// An endpoint has a place again. Sequentially consistent like the number in flight: either this sees who
+    /// waits, or who waits sees the place.
     pub(crate) fn freed(&self) {
         if self.is_awaited() {
             self.freed.notify_one();

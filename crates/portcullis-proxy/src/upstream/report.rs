@@ -1,4 +1,4 @@
-//! What the operator gets to know of a group: metrics, and a line for each change.
+//! Metrics of a group of endpoints, and a line for the operator at each change.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use portcullis_metrics::{Counter, EnumCounters, Gauge, catalogue};
 
 use crate::services::Services;
 
-/// What became of a request at an endpoint.
+/// The outcome of a request at an endpoint.
 #[derive(Clone, Copy)]
 pub(crate) enum Sent {
     Answered,
@@ -32,7 +32,7 @@ pub(crate) enum Retried {
     Closed,
     /// No head of an answer in time.
     Timeout,
-    /// What came is not HTTP.
+    /// The answer is not HTTP.
     Invalid,
     /// An answer of a status that is not to be passed on.
     Status,
@@ -56,7 +56,7 @@ impl QueueRefusal {
     const NAMES: &'static [&'static str] = &["full", "timeout"];
 }
 
-/// What came of resolving a name.
+/// The outcome of resolving a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolved {
     Unchanged,

@@ -17,7 +17,7 @@ use crate::stream::Stream;
 
 /// Requests on one connection at one time, if the endpoint allows as many; then there is another connection.
 const STREAMS_MAX: usize = 100;
-/// What an endpoint may send of one answer, and of all on a connection, before it has been read.
+/// Bytes that an endpoint may send of one answer, and of all on a connection, before they have been read.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// The head of an answer, as RFC 9113 counts it.
@@ -28,7 +28,8 @@ const SEND_BUFFER_BYTES_MAX: usize = 64 * 1024;
 #[derive(Default)]
 pub(crate) struct Sessions {
     open: HashMap<u64, Vec<Session>>,
-    /// Who connects; others wait, so that many requests at once make one connection.
+    /// Locks held by the request that connects; others wait, so that many requests at once make one
+    /// connection.
     opening: HashMap<u64, Rc<tokio::sync::Mutex<()>>>,
 }
 

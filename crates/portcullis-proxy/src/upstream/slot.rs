@@ -1,5 +1,5 @@
-//! A group's place: routes know the place, and the group in it is replaced when the names of its endpoints stand for other
-//! addresses.
+//! A group's place: routes know the place, and the group in it is replaced when the names of its endpoints
+//! stand for other addresses.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::group::Origin;
 use crate::StartError;
 use crate::services::Services;
 
-/// Where the group of an upstream is.
+/// The group of an upstream, as it is at present.
 pub(crate) struct Slot {
     current: ArcSwap<Group>,
     configured: Upstream,
@@ -41,7 +41,8 @@ impl Slot {
         &self.configured
     }
 
-    /// Takes what its names stand for now. Endpoints that are gone get no new requests; those in flight there end.
+    /// Takes what its names stand for now. Endpoints that are gone get no new requests; those in flight there
+    /// end.
     pub(super) fn follow_names(&self, services: &Services, origin: &Origin) -> Result<(), StartError> {
         let (settings, old) = (origin.names.put_into(&self.configured), self.group());
         if settings.endpoints == old.settings.endpoints {

@@ -1,4 +1,5 @@
-//! The tries of one request: which endpoint is next, whether there may be another one, and how long all of it may take.
+//! The tries of one request: which endpoint is next, whether there may be another one, and how long all of it
+//! may take.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -17,7 +18,7 @@ use crate::clock;
 use crate::connection::Connection;
 use crate::timer::Timer;
 
-/// What has been done for a request so far.
+/// The tries of one request so far.
 pub(crate) struct Tries<'g> {
     group: &'g Arc<Group>,
     key: Option<u64>,
@@ -109,8 +110,8 @@ impl<'g> Tries<'g> {
         Ok(Lease::new(group, grant))
     }
 
-    /// A kept connection to the endpoint of a lease, which the flag tells, or a new one. `certain`: the request must not
-    /// meet a connection that is being closed, since it cannot be sent twice.
+    /// A kept connection to the endpoint of a lease, which the flag tells, or a new one. `certain`: the
+    /// request must not meet a connection that is being closed, since it cannot be sent twice.
     pub(crate) async fn open(
         &self,
         connection: &Connection,

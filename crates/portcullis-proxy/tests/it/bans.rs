@@ -148,7 +148,7 @@ fn bans_outlive_a_restart_and_a_reload() {
     std::fs::write(&file, format!("{written}no ban\n")).unwrap();
     let front = Front::start(&text);
     assert_eq!(statuses(&front, &[("/", bad), ("/", kept)]), [200, 403]);
-    assert!(front.lines()[0].contains("1 lines are no bans"), "{:?}", front.lines());
+    assert!(front.lines()[0].contains("skipped 1 lines that are not bans"), "{:?}", front.lines());
     front.counts("portcullis_ban_file_errors_total", 1.0);
     let list = front.proxy.bans().list();
     assert!(list[0].left.as_secs() > 3500, "{list:?}");

@@ -100,7 +100,7 @@ fn a_database_is_read_again_when_it_changes() {
     let failed = "portcullis_geo_reloads_total{result=\"failed\"}";
     until(|| front.metric(failed) == 1.0);
     assert!(
-        front.lines().iter().any(|line| line.ends_with("the database stays as it was")),
+        front.lines().iter().any(|line| line.ends_with("keeping the previous database")),
         "{:?}",
         front.lines()
     );

@@ -1,4 +1,4 @@
-//! What authorities find under `/.well-known/acme-challenge/`.
+//! Proofs that authorities find under `/.well-known/acme-challenge/`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

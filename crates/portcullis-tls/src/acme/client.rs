@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Chains of certificates are the longest.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// How long the authority wants us to wait, as it said last when it refused something.
+/// The wait that the authority asked for when it refused something last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RetryAfter(Arc<AtomicU64>);
 

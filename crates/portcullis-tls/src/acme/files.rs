@@ -14,7 +14,7 @@ use crate::certificate::{self, Life};
 
 const ACCOUNT: &str = "account.json";
 
-/// Where an account and its certificates are kept.
+/// The folder of an account and its certificates.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -78,8 +78,8 @@ impl Folder {
         fs::rename(self.0.join(ACCOUNT), self.0.join("account.unknown.json"))
     }
 
-    /// Keeps a key with its certificate if listeners can use them for `name`. In one file, so that there is never one
-    /// without the other.
+    /// Keeps a key with its certificate if listeners can use them for `name`. In one file, so that there is
+    /// never one without the other.
     pub(super) fn keep_certificate(&self, name: &str, key: &str, chain: &str) -> Result<Life, StartError> {
         let path = self.certificate(name);
         let wrong = |error| StartError::file(&path, error);

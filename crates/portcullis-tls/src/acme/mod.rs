@@ -8,8 +8,8 @@
 //!                                           └──> files ──> STATE/DIRECTORY/NAME.pem <── tls (looks each second)
 //! ```
 //!
-//! Each name has a certificate of its own, so that one whose challenge fails does not keep others from theirs. Nothing of
-//! it runs on a worker, and neither a start nor a reload waits for it.
+//! Each name has a certificate of its own, so that one whose challenge fails does not keep others from
+//! theirs. Nothing of it runs on a worker, and neither a start nor a reload waits for it.
 
 mod challenges;
 mod client;
@@ -58,7 +58,7 @@ impl Settings {
         Ok(Some(Arc::new(Settings { account: account.clone(), authorities, folder, names })))
     }
 
-    /// Where the certificate of a name is, with its key.
+    /// The file of the certificate of a name, with its key.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.certificate(name)
     }
@@ -75,7 +75,7 @@ enum Kind {
     Challenge,
     /// It says no for another reason.
     Refused,
-    /// What it gave cannot be kept or used.
+    /// Its certificate cannot be kept or used.
     Unusable,
 }
 

@@ -106,7 +106,7 @@ fn of_challenge(error: Error) -> Failure {
     }
 }
 
-/// What the authority says of a challenge that failed.
+/// The authority's reason for a challenge that failed.
 async fn reason(order: &mut Order) -> Result<Option<String>, Error> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::Failure;
 use crate::Life;
 
-/// After a failure of one name. With [`FACTOR`] there are five tries in the first hour, which is what Let's Encrypt grants.
+/// After a failure of one name. With [`FACTOR`] there are five tries in the first hour, which is what Let's
+/// Encrypt grants.
 const FIRST: Duration = Duration::from_secs(60);
 const FACTOR: u32 = 3;
 const LONGEST: Duration = Duration::from_secs(6 * 3600);
@@ -26,7 +27,7 @@ pub(super) struct Moment {
     pub(super) running: Duration,
 }
 
-/// What is known of each name.
+/// The state of each name.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     names: BTreeMap<String, State>,
@@ -211,8 +212,8 @@ mod tests {
         assert_eq!(schedule.due(at(now)), Some("b"), "it answers again");
     }
 
-    /// An authority that fails at random, over years: no name fails more than five times an hour, and no certificate
-    /// expires where two orders in three succeed.
+    /// An authority that fails at random, over years: no name fails more than five times an hour, and no
+    /// certificate expires where two orders in three succeed.
     #[test]
     fn simulated_years() {
         for seed in 1..=20u64 {

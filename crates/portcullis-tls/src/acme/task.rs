@@ -1,4 +1,4 @@
-//! What the keeper does about certificates: one order after the other, for as long as the proxy runs.
+//! The task that orders certificates, one after the other, for as long as the proxy runs.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::schedule::{Moment, Schedule};
 use super::{Challenges, Failure, Kind, Settings};
 use crate::Life;
 
-/// How often it looks for something to do.
+/// The time between two looks for something to do.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// For an order, whatever the authority does.
 const ORDER_MAX: Duration = Duration::from_secs(300);
@@ -55,7 +55,7 @@ pub async fn run(host: Host) {
     }
 }
 
-/// What goes on at one authority.
+/// The orders at one authority.
 struct Desk {
     host: Rc<Host>,
     started: Instant,
@@ -96,7 +96,10 @@ impl Desk {
         });
         if !without.is_empty() {
             let names = without.join(", ");
-            self.say(&format!("no certificate for {names} yet: until it is there, TLS clients get another one of the listener, or none"));
+            self.say(&format!(
+                "no certificate for {names} yet: until it is there, TLS clients get another one of the listener, \
+                 or none"
+            ));
         }
         if self.settings.authorities != settings.authorities {
             self.account = None;

@@ -1,15 +1,18 @@
-//! Which events tell of agents that fail. One that is away fails every request, and must not push attacks out of the event queue.
+//! The limit on events about agents that fail: one that is away fails every request, and must not push
+//! attacks out of the event queue.
 
 use portcullis_event::{AgentOutcome, Event, ExceptionCause};
 
 use super::Agent;
 
-/// True if there is to be this event, of a request for which `failed`, if any, gave no decision.
-pub(crate) fn is_told(failed: Option<&Agent>, event: &Event) -> bool {
-    failed.is_none_or(|agent| !tells_of_failures_only(event) || agent.report.tells(agent.started.elapsed()))
+/// True if this event is kept; `failed` is the agent, if any, that gave no decision.
+pub(crate) fn is_kept(failed: Option<&Agent>, event: &Event) -> bool {
+    failed.is_none_or(|agent| {
+        !is_about_failures_only(event) || agent.report.admits_event(agent.started.elapsed())
+    })
 }
 
-fn tells_of_failures_only(event: &Event) -> bool {
+fn is_about_failures_only(event: &Event) -> bool {
     let is_failure = |outcome: AgentOutcome| match outcome {
         AgentOutcome::Allow | AgentOutcome::Block | AgentOutcome::Redirect => false,
         AgentOutcome::Failed | AgentOutcome::Timeout | AgentOutcome::CircuitOpen | AgentOutcome::Queue => {
