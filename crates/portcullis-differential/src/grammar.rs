@@ -1,6 +1,6 @@
 //! The language, as a grammar to draw rule sets from.
 
-use crate::random::Random;
+use crate::Random;
 use crate::rule_set::{Item, Link, RuleSet};
 use crate::words::*;
 

@@ -30,7 +30,6 @@ pub mod classes;
 pub mod engines;
 mod grammar;
 mod minimise;
-mod random;
 mod requests;
 mod rule_set;
 mod run;
@@ -39,7 +38,7 @@ mod summary;
 mod words;
 
 pub use grammar::rule_set;
-pub use random::Random;
+pub use portcullis_testkit::random::Random;
 pub use requests::{Corpora, request, wire};
 pub use rule_set::{Item, Link, RuleSet};
 pub use run::{Options, run};

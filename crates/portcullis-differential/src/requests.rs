@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 use portcullis_reference::{Request, Response};
 use portcullis_testkit::{TestkitError, corpora};
 
-use crate::random::Random;
+use crate::Random;
 use crate::words::{VALUES, WORDS};
 
 /// Values and whole requests of the corpora.

@@ -16,6 +16,7 @@
 //!   agent          an inspection agent whose decisions stand in the request
 //!   shared_store   a Redis or Memcached that nodes share
 //!   reload_soak    reload-soak: many reloads under load; fails on a lost request or growing memory
+//!   random         numbers for generated cases
 //!   wait           until something is so
 //!   trend          whether a series of samples grows: Theil-Sen slope with confidence bounds
 //! ```
@@ -53,6 +54,7 @@ pub mod mmdb;
 mod ports;
 pub mod process;
 pub mod proxy;
+pub mod random;
 pub mod reload_soak;
 pub mod shared_store;
 pub mod suite;

@@ -1,9 +1,9 @@
 //! Rules that ModSecurity 2.9.7 loads load here, too; those that cannot work get a warning. `portcullis-differential` shows the
 //! same list to Apache.
 
-use crate::common;
 use std::sync::Arc;
 
+use crate::common;
 use portcullis_compile::compile;
 use portcullis_engine::{NoCollections, RequestLine, Scratch, Transaction};
 use portcullis_seclang::{Level, MemoryFiles, Root, parse};

@@ -1,9 +1,8 @@
 //! What a thread remembers of headers and heads changes nothing: each message of a series is judged as if it were the first.
 
-use std::sync::Arc;
-
-use crate::common::{connection, plan};
-use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use crate::common::{Headers, Message, Response, assert_equivalent, plan};
+use portcullis_engine::{Memo, Scratch};
+use portcullis_testkit::random::Random;
 
 const RULES: &str = r#"SecRuleEngine On
 SecRule REQUEST_HEADERS "@contains evil" "id:1,phase:1,pass,log"
@@ -16,49 +15,6 @@ SecRule &REQUEST_HEADERS:Accept "@eq 0" "id:6,phase:1,pass,log"
 SecRule RESPONSE_HEADERS:Server "@contains old" "id:7,phase:3,pass,log"
 SecRule RESPONSE_HEADERS|REQUEST_HEADERS "@rx \d{6}" "id:8,phase:3,pass,log"
 "#;
-
-type Head = &'static [(&'static [u8], &'static [u8])];
-
-/// Ids of the rules that match, and the buffers of the transaction.
-fn run(
-    plan: &Arc<Plan>,
-    scratch: Scratch,
-    target: &str,
-    request: Head,
-    response: Head,
-    trace: bool,
-) -> (Vec<u32>, Scratch) {
-    run_line(plan, scratch, ["GET", target, "HTTP/1.1"], request, response, trace)
-}
-
-/// The same with any request line.
-fn run_line(
-    plan: &Arc<Plan>,
-    scratch: Scratch,
-    [method, target, protocol]: [&str; 3],
-    request: Head,
-    response: Head,
-    trace: bool,
-) -> (Vec<u32>, Scratch) {
-    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection());
-    if trace {
-        transaction.keep_trace(None);
-    }
-    let line = format!("{method} {target} {protocol}");
-    let line = RequestLine {
-        line: line.as_bytes(),
-        method: method.as_bytes(),
-        target: target.as_bytes(),
-        protocol: protocol.as_bytes(),
-    };
-    let _ = transaction.request_head(line, request.iter().copied());
-    let _ = transaction.request_end(false);
-    let _ = transaction.response_head(b"HTTP/1.1", 200, response.iter().copied());
-    transaction.finish();
-    let rules = transaction.matches().iter().filter(|found| found.log);
-    let ids = rules.map(|found| plan.rule(found.rule).id.0).collect();
-    (ids, transaction.into_scratch())
-}
 
 /// Hundreds of names, more than there is place for, between messages with few of them.
 #[test]
@@ -79,9 +35,9 @@ SecRule ARGS_NAMES:n7 "@rx n" "id:3,phase:1,pass,log"
     let many = [query(600, &[]), query(300, &["evil", "x22z", "evil", "b"]), query(900, &["X1Z", "anevil1"])];
     for round in 0..2 {
         for (target, expected) in few.iter().chain(&many).zip([1, 2, 0, 1, 4, 3]) {
-            let (found, buffers) = run(&plan, scratch, target, &[(b"Host", b"h")], &[], false);
-            scratch = buffers;
-            assert_eq!(found, run(&plan, Scratch::default(), target, &[(b"Host", b"h")], &[], true).0);
+            let line = format!("GET {target} HTTP/1.1");
+            let message = Message { line: &line, headers: &[(b"Host", b"h")], ..Message::default() };
+            let found = assert_equivalent(&plan, &mut scratch, &message).logged();
             assert_eq!(found.len(), expected, "round {round}: {} {found:?}", &target[target.len() - 20..]);
         }
     }
@@ -90,7 +46,7 @@ SecRule ARGS_NAMES:n7 "@rx n" "id:3,phase:1,pass,log"
 #[test]
 fn each_message_is_judged_as_if_it_were_the_first() {
     let plan = plan(RULES);
-    let requests: [(Head, &[u32]); 9] = [
+    let requests: [(Headers, &[u32]); 9] = [
         (&[(b"Host", b"h"), (b"User-Agent", b"browser"), (b"Accept", b"*/*")], &[]),
         (&[(b"Host", b"h"), (b"User-Agent", b"curl/8"), (b"Accept", b"*/*")], &[2]),
         (&[(b"Host", b"h"), (b"User-Agent", b"curl/8")], &[2, 6]),
@@ -102,7 +58,7 @@ fn each_message_is_judged_as_if_it_were_the_first() {
         // The same bytes, divided otherwise.
         (&[(b"Host", b"h"), (b"Accept", b"*/*"), (b"xevi", b"l"), (b"User-Agent", b"c")], &[]),
     ];
-    let responses: [(Head, &[u32]); 3] = [
+    let responses: [(Headers, &[u32]); 3] = [
         (&[(b"Server", b"new"), (b"Date", b"Mon"), (b"X", b"y")], &[]),
         (&[(b"Server", b"old"), (b"Date", b"Mon"), (b"X", b"y")], &[7]),
         (&[(b"Server", b"old"), (b"Date", b"Tue 123456"), (b"X", b"y")], &[7, 8]),
@@ -113,13 +69,13 @@ fn each_message_is_judged_as_if_it_were_the_first() {
     for round in 0..4 {
         for (request, of_request) in requests {
             for (response, of_response) in responses {
-                let (mut found, buffers) = run(&plan, scratch, "/", request, response, false);
-                scratch = buffers;
-                assert_eq!(
-                    found,
-                    run(&plan, Scratch::default(), "/", request, response, true).0,
-                    "{request:?}"
-                );
+                let message = Message {
+                    line: "GET / HTTP/1.1",
+                    headers: request,
+                    response: Some(Response { status: 200, headers: response, body: b"" }),
+                    ..Message::default()
+                };
+                let mut found = assert_equivalent(&plan, &mut scratch, &message).logged();
                 let mut expected = [of_request, of_response].concat();
                 found.sort_unstable();
                 expected.sort_unstable();
@@ -151,7 +107,7 @@ SecRule REQBODY_AMBIGUITY "!@streq x" "id:10,phase:2,pass,log"
     let protocols = ["HTTP/1.1", "TTP/1.1", "HTTP/1.0", "HTTP/2.0"];
     let queries =
         ["", "?a=1", "?a=1&evil=2", "?b=1&a=2", "?n7&a", "?a&n7=", "?ev&il", "?evil&", "?X1Z=&b=", "?A1&b=3"];
-    let heads: [Head; 5] = [
+    let heads: [Headers; 5] = [
         &[(b"Host", b"h"), (b"Accept", b"*/*")],
         &[(b"Host", b"g"), (b"Accept", b"*/*")],
         &[(b"Cookie", b"a=1"), (b"Authorization", b"x7z")],
@@ -160,22 +116,17 @@ SecRule REQBODY_AMBIGUITY "!@streq x" "id:10,phase:2,pass,log"
     ];
     let memo = Memo::default();
     let mut scratch = Scratch::sharing(&memo);
-    let mut seed = 7u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
+    let mut random = Random::new(7);
     let mut matches = 0;
     for _ in 0..6000 {
         // The first of each most of the time.
-        let mut often = |count: usize| random(count) * usize::from(random(3) == 0);
+        let mut often = |count: usize| random.below(count) * usize::from(random.below(3) == 0);
         let (method, protocol) = (methods[often(methods.len())], protocols[often(protocols.len())]);
         let (query, head) = (queries[often(queries.len())], heads[often(heads.len())]);
-        let line = [method, &format!("/{query}"), protocol];
-        let (found, buffers) = run_line(&plan, scratch, line, head, &[], false);
-        scratch = buffers;
-        assert_eq!(found, run_line(&plan, Scratch::default(), line, head, &[], true).0, "{line:?} {head:?}");
-        matches += found.len();
+        let line = format!("{method} /{query} {protocol}");
+        let response = Some(Response { status: 200, ..Response::default() });
+        let message = Message { line: &line, headers: head, response, ..Message::default() };
+        matches += assert_equivalent(&plan, &mut scratch, &message).logged().len();
     }
     assert!(matches > 20_000, "{matches}");
 }

@@ -1,10 +1,8 @@
 //! Parts of the request line that stand in it as they are are not kept again, and those that were encoded are: each is judged by its own bytes,
 //! whatever was remembered of others.
 
-use std::sync::Arc;
-
-use crate::common::{connection, plan};
-use portcullis_engine::{Memo, NoCollections, Plan, RequestLine, Scratch, Transaction};
+use crate::common::{Headers, Message, assert_equivalent, plan};
+use portcullis_engine::{Memo, Scratch};
 
 const RULES: &str = r#"SecRuleEngine On
 SecRule REQUEST_URI "@rx select.+from" "id:1,phase:1,pass,log,t:lowercase"
@@ -22,25 +20,6 @@ SecRule REQUEST_HEADERS:X-Of-No-Line "@contains evil" "id:12,phase:1,pass,log"
 SecRule REQUEST_PROTOCOL "@streq HTTP/1.0" "id:13,phase:1,pass,log"
 SecRule REQUEST_METHOD "@streq PUT" "id:14,phase:1,pass,log"
 "#;
-
-/// Ids of the rules that match, in order of their numbers, and the buffers of the transaction.
-fn run(plan: &Arc<Plan>, scratch: Scratch, line: &str, trace: bool) -> (Vec<u32>, Scratch) {
-    let mut transaction = Transaction::new(Arc::clone(plan), Arc::new(NoCollections), scratch, &connection());
-    if trace {
-        transaction.keep_trace(None);
-    }
-    let mut parts = line.split_ascii_whitespace().map(str::as_bytes);
-    let mut part = || parts.next().unwrap_or_default();
-    let line = RequestLine { line: line.as_bytes(), method: part(), target: part(), protocol: part() };
-    let headers: [(&[u8], &[u8]); 2] = [(b"Host", b"h"), (b"X-Of-No-Line", b"evil")];
-    let _ = transaction.request_head(line, headers);
-    let _ = transaction.request_end(false);
-    transaction.finish();
-    let rules = transaction.matches().iter().filter(|found| found.log);
-    let mut ids: Vec<u32> = rules.map(|found| plan.rule(found.rule).id.0).collect();
-    ids.sort_unstable();
-    (ids, transaction.into_scratch())
-}
 
 #[test]
 fn parts_of_the_line_are_judged_as_if_each_came_alone() {
@@ -71,9 +50,10 @@ fn parts_of_the_line_are_judged_as_if_each_came_alone() {
     let mut scratch = Scratch::sharing(&memo);
     for round in 0..3 {
         for (line, expected) in lines {
-            let (found, buffers) = run(&plan, scratch, line, false);
-            scratch = buffers;
-            assert_eq!(found, run(&plan, Scratch::default(), line, true).0, "{line}");
+            let headers: Headers = &[(b"Host", b"h"), (b"X-Of-No-Line", b"evil")];
+            let message = Message { line, headers, ..Message::default() };
+            let mut found = assert_equivalent(&plan, &mut scratch, &message).logged();
+            found.sort_unstable();
             assert_eq!(found, expected, "round {round}: {line}");
         }
     }

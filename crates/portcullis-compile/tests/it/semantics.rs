@@ -1,10 +1,9 @@
 //! What rules do to a request, one small case each. The answers are those of ModSecurity 2.9.7; where a case rests
 //! on one function of it, the comment names the function.
 
-use crate::common;
 use std::sync::Arc;
 
-use crate::common::{connection, plan_with};
+use crate::common::{self, connection, plan_with};
 use portcullis_engine::{Interruption, NoCollections, Progress, RequestLine, Scratch, Transaction};
 use portcullis_seclang::MemoryFiles;
 

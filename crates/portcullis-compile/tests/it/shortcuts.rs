@@ -1,75 +1,21 @@
 //! Rules that run in a few steps, or were run at load time, do what they do on the way of all others: a transaction that
 //! keeps a trace takes that way for every rule.
 
-use std::sync::Arc;
+use crate::common::{Message, assert_equivalent, plan};
+use portcullis_engine::{Progress, Scratch};
+use portcullis_testkit::random::Random;
 
-use crate::common::{connection, plan};
-use portcullis_engine::{NoCollections, Plan, Progress, RequestLine, Scratch, Transaction};
-
-/// Keys and values.
-type Tx = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// How a transaction is asked to run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    /// With a trace: each rule goes the long way.
-    Trace,
-    /// With all matches.
-    Quiet,
-    /// With matches that are logged.
-    Logged,
-}
-
-/// All that a transaction shows of its matches, and `TX`.
-fn run(plan: &Arc<Plan>, target: &str, keep: Keep, only_logged: bool) -> (Vec<String>, Tx) {
-    let collections = Arc::new(NoCollections);
-    let mut transaction = Transaction::new(Arc::clone(plan), collections, Scratch::default(), &connection());
-    match keep {
-        Keep::Trace => transaction.keep_trace(None),
-        Keep::Quiet => transaction.keep_quiet_matches(),
-        Keep::Logged => {}
-    }
-    let line = format!("GET {target} HTTP/1.1");
-    let line = RequestLine {
-        line: line.as_bytes(),
-        method: b"GET",
-        target: target.as_bytes(),
-        protocol: b"HTTP/1.1",
-    };
-    assert_eq!(transaction.request_head(line, [(&b"Host"[..], &b"h"[..])]), Progress::Done(None));
-    assert_eq!(transaction.request_end(false), Progress::Done(None));
-    transaction.finish();
-    let shown = transaction.matches().iter().filter(|found| found.log || !only_logged);
-    let matches = shown.map(|found| {
-        let view = transaction.view(found);
-        format!(
-            "{} {:?} {} = {} raw {} msg {} {:?} {} {:?}",
-            view.rule.id,
-            found.phase,
-            view.target.escape_ascii(),
-            view.value.escape_ascii(),
-            view.raw.escape_ascii(),
-            view.msg.escape_ascii(),
-            view.changes.iter().map(|(key, by)| format!("{}+{by}", key.escape_ascii())).collect::<Vec<_>>(),
-            found.link,
-            found.found,
-        )
-    });
-    (matches.collect(), transaction.tx_values())
-}
-
-/// Alike however it is run, and this many matches.
+/// Alike however it is run, never interrupted, and this many matches.
 #[track_caller]
 fn check(rules: &str, matches: usize) {
     let plan = plan(rules);
     for target in ["/", "/?off=1", "/?x=2&a=b"] {
-        let short = run(&plan, target, Keep::Quiet, false);
-        assert_eq!(short, run(&plan, target, Keep::Trace, false), "{target}\n{rules}");
-        let [few, logged] = [Keep::Logged, Keep::Quiet].map(|keep| run(&plan, target, keep, true));
-        assert_eq!(few, logged, "{target}\n{rules}");
-        assert!(run(&plan, target, Keep::Logged, false).0 == few.0, "{target}\n{rules}");
+        let line = format!("GET {target} HTTP/1.1");
+        let message = Message { line: &line, headers: &[(b"Host", b"h")], ..Message::default() };
+        let seen = assert_equivalent(&plan, &mut Scratch::default(), &message);
+        assert_eq!(seen.progress, [Progress::Done(None), Progress::Done(None)], "{target}\n{rules}");
         if target == "/" {
-            assert_eq!(short.0.len(), matches, "{short:#?}\n{rules}");
+            assert_eq!(seen.matches.len(), matches, "{seen:#?}\n{rules}");
         }
     }
 }
@@ -158,12 +104,11 @@ SecRule TX:0 "@rx ^(?:host|o)$" "id:3,phase:1,pass,log"
 "#
         )
     };
-    // Keys that nobody reads are left out on purpose, so only matches are compared.
     let same = |rules: &str, matches: usize| {
-        let plan = plan(rules);
-        let (short, _) = run(&plan, "/?name=x", Keep::Logged, true);
-        assert_eq!(short, run(&plan, "/?name=x", Keep::Trace, true).0, "{rules}");
-        assert_eq!(short.len(), matches, "{short:#?}\n{rules}");
+        let message =
+            Message { line: "GET /?name=x HTTP/1.1", headers: &[(b"Host", b"h")], ..Message::default() };
+        let seen = assert_equivalent(&plan(rules), &mut Scratch::default(), &message);
+        assert_eq!(seen.logged().len(), matches, "{seen:#?}\n{rules}");
     };
     same(&chain("/proxy/ /x-secret/", ""), 2);
     same(&chain("/proxy/ /host/", ""), 3);
@@ -236,16 +181,14 @@ SecRule REQUEST_LINE "@rx T" "id:10,phase:1,pass,log"
 
 /// Rules on `TX` numbers, made at random, between rules that look at the message: what they come to is known beforehand as long as no key
 /// holds anything unforeseen.
-fn scores(mut seed: u64) -> String {
-    let mut random = |below: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % below
-    };
+fn scores(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut random = |below: usize| random.below(below);
     let mut rules = "SecRuleEngine On\nSecAction \"id:1,phase:1,pass,nolog,setvar:tx.k0=2\"\n".to_owned();
     for id in 10..60 {
-        let [key, other, number, phase] = [random(5), random(5), random(4), [1, 1, 2, 5][random(4) as usize]];
+        let [key, other, number, phase] = [random(5), random(5), random(4), [1, 1, 2, 5][random(4)]];
         let than = if random(2) == 0 { number.to_string() } else { format!("%{{tx.k{other}}}") };
-        let compare = ["eq", "lt", "ge"][random(3) as usize];
+        let compare = ["eq", "lt", "ge"][random(3)];
         let set = match random(7) {
             0 => format!(",setvar:tx.k{key}={number}"),
             1 => format!(",setvar:tx.k{key}=+{number}"),
@@ -278,8 +221,9 @@ fn scores_that_are_known_beforehand() {
         let plan = plan(&rules);
         known += plan.tx_blocks.len();
         for target in ["/", "/?a=0", "/?a=1", "/?a=2&a=3"] {
-            let [short, long] = [Keep::Logged, Keep::Trace].map(|keep| run(&plan, target, keep, true).1);
-            assert_eq!(short, long, "{target}\n{rules}");
+            let line = format!("GET {target} HTTP/1.1");
+            let message = Message { line: &line, headers: &[(b"Host", b"h")], ..Message::default() };
+            assert_equivalent(&plan, &mut Scratch::default(), &message);
         }
     }
     assert!(known > 300, "{known}");

@@ -1,8 +1,8 @@
 //! Honest messages stay far below the work that looking at a message may cost.
 
-use crate::corpora_folder;
 use std::path::PathBuf;
 
+use crate::corpora_folder;
 use portcullis_evaluate::{Args, Content, DetectorsAlone, Engine, Outcome, PlaceArg, run};
 use portcullis_semantic::{Class, Level};
 

@@ -4,10 +4,10 @@
 //! `PORTCULLIS_BLESS=1 cargo test -p portcullis-event` and review the difference; a member that goes, changes
 //! its name or its meaning needs a new schema version.
 
-use crate::validator;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::validator;
 use portcullis_event::{
     Action, AgentOutcome, AgentWord, Control, ControlKind, DetectionMode, EngineMode, Event, Exception,
     ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleEffect,

@@ -4,10 +4,10 @@
 //! payload. Any other form may instead be an error, a multipart flag or an ambiguity: then nothing about it is
 //! silent. Forms that the body parsers cannot decide are listed by name, so that a new one is noticed.
 
-use crate::corpora_folder;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::corpora_folder;
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Arg, BodyParser, BodySink, Limits, Options, parse_query};
 use portcullis_http::cookie;

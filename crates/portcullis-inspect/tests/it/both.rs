@@ -2,18 +2,11 @@
 //! matched in a value is evidence for the semantic detector there.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use portcullis_compile::compile;
-use portcullis_event::{Action, DetectionMode, FindingOutcome, Redactor};
-use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
-use portcullis_inspect::{
-    ClassAction, Connection, Exclusion, Inspector, Outcome, PolicyNames, Report, Semantic, SemanticPolicy,
-    Weights, fingerprint,
-};
-use portcullis_seclang::{MemoryFiles, Root, parse};
-use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Level, Profile, kinds};
-use portcullis_store::Store;
+use crate::common::{begin, inspector, plan, request_head, semantic};
+use portcullis_event::{Action, DetectionMode, FindingOutcome};
+use portcullis_inspect::{ClassAction, Exclusion, Outcome, Report, SemanticPolicy, Weights, fingerprint};
+use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Profile, kinds};
 use portcullis_types::Span;
 
 kinds! {
@@ -64,16 +57,9 @@ SecAction "id:949060,phase:2,pass,nolog,setvar:tx.anomaly_score=+%{tx.anomaly_sc
 SecRule TX:ANOMALY_SCORE "@ge %{tx.inbound_anomaly_score_threshold}" "id:949110,phase:2,deny,t:none,msg:'Inbound Anomaly Score Exceeded'"
 "#;
 
-fn plan_of(rules: &str) -> portcullis_engine::Plan {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: rules.into() }], &files);
-    let compiled = compile(&parsed.document, &parsed.sources, &files);
-    compiled.plan.unwrap_or_else(|| panic!("{:?} {:?}", parsed.diagnostics, compiled.diagnostics))
-}
-
 /// The weights of the rules above, by what they say there.
 fn weights() -> Weights {
-    let plan = plan_of(&format!("{RULES}{GATE}"));
+    let plan = plan(&format!("{RULES}{GATE}"));
     let mut table = String::new();
     for (id, weight) in [(101, 0.4), (102, 0.6), (103, 0.5), (104, 1.0), (105, 0.0), (106, 0.0), (107, 0.9)] {
         let rule = plan.rules.iter().find(|rule| rule.id.0 == id).unwrap();
@@ -84,39 +70,15 @@ fn weights() -> Weights {
 }
 
 fn run_rules(rules: &str, mode: DetectionMode, policy: SemanticPolicy, head: &str) -> Report {
-    let detectors = Arc::new(Detectors::of(vec![Box::new(Suspicious)]).expect("weights"));
-    let semantic = Semantic {
-        detectors,
-        level: Level::Balanced,
-        policy: Arc::new(policy),
-        response_bodies: true,
-        response_wait: Duration::MAX,
-        upload_limit: None,
-    };
-    let plan = Arc::new(plan_of(rules));
-    let inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(Store::default()));
-    let inspector = match mode {
-        DetectionMode::Both => inspector.with_weights(&weights()),
-        _ => inspector,
-    };
+    let detectors = Detectors::of(vec![Box::new(Suspicious)]).expect("weights");
+    let plain = inspector(plan(rules));
+    let weighted = if mode == DetectionMode::Both { plain.with_weights(&weights()) } else { plain };
     let inspector = Arc::new(match mode {
-        DetectionMode::Crs => inspector,
-        _ => inspector.with_semantic(mode, semantic),
+        DetectionMode::Crs => weighted,
+        _ => weighted.with_semantic(mode, semantic(&Arc::new(detectors), policy)),
     });
-    let client = "192.0.2.7:4711".parse().unwrap();
-    let connection = Connection {
-        client,
-        server: "192.0.2.1:80".parse().unwrap(),
-        request_id: "r-1".to_owned(),
-        epoch_millis: 1_700_000_000_123,
-        utc_offset_seconds: 0,
-        tls: false,
-        environment: Vec::new(),
-    };
-    let names = PolicyNames { site: "shop".into(), route: "/".into(), generation: 3 };
-    let mut inspection = inspector.begin(&names, connection, Box::default());
-    let mut parser = RequestParser::new(Limits::default(), Compat::Strict);
-    let Parsed::Head(parsed) = parser.parse(head.as_bytes()) else { panic!("no head") };
+    let mut inspection = begin(&inspector);
+    let parsed = request_head(head);
     let body = &head.as_bytes()[parsed.received_len()..];
     inspection.request_head(&parsed, None);
     if !body.is_empty() {
@@ -382,7 +344,7 @@ fn an_exclusion_of_the_detector_holds_for_what_noisy_rules_add() {
 #[test]
 fn fingerprints_are_of_contents() {
     let of = |rules: &str| {
-        let plan = plan_of(rules);
+        let plan = plan(rules);
         fingerprint(&plan, &plan.rules[0])
     };
     let rule = r#"SecRule ARGS|XML:/* "@rx a+b" "id:1,phase:2,t:none,t:lowercase,pass,msg:'m'""#;

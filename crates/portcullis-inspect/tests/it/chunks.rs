@@ -2,55 +2,20 @@
 
 use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
-use portcullis_compile::compile;
-use portcullis_event::{DetectionMode, Redactor};
-use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
-use portcullis_inspect::{
-    BodyPlan, Connection, Inspector, Outcome, PolicyNames, Semantic, SemanticPolicy, Step,
-};
-use portcullis_seclang::{MemoryFiles, Root, parse};
-use portcullis_semantic::{Detectors, Level};
-use portcullis_store::Store;
-
-const RULES: &str = "SecRuleEngine DetectionOnly\nSecRequestBodyAccess On\n";
+use crate::common::{begin, request_head, semantic_inspector};
+use portcullis_http::h1::{Limits, ResponseParser};
+use portcullis_inspect::{BodyPlan, Inspector, Outcome, SemanticPolicy, Step};
 
 static INSPECTOR: LazyLock<Arc<Inspector>> = LazyLock::new(|| {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = compile(&parsed.document, &parsed.sources, &files).plan.expect("rules that compile");
-    let semantic = Semantic {
-        detectors: Arc::new(Detectors::new()),
-        level: Level::Balanced,
-        policy: Arc::new(SemanticPolicy::default()),
-        response_bodies: true,
-        response_wait: Duration::MAX,
-        upload_limit: None,
-    };
-    let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
-    Arc::new(inspector.with_semantic(DetectionMode::Semantic, semantic))
+    let rules = "SecRuleEngine DetectionOnly\nSecRequestBodyAccess On\n";
+    semantic_inspector(rules, SemanticPolicy::default())
 });
 
 /// Kinds, places, spans and evidence of what is found where the bodies come in these pieces.
 fn found(head: &str, request: &[Vec<u8>], response: &str, answer: &[Vec<u8>]) -> Vec<String> {
-    let client = "192.0.2.7:4711".parse().unwrap();
-    let connection = Connection {
-        client,
-        server: client,
-        request_id: "id".to_owned(),
-        epoch_millis: 0,
-        utc_offset_seconds: 0,
-        tls: false,
-        environment: Vec::new(),
-    };
-    let names = PolicyNames { site: "site".into(), route: "/".into(), generation: 1 };
-    let mut inspection = INSPECTOR.begin(&names, connection, Box::default());
-    let Parsed::Head(head) = RequestParser::new(Limits::default(), Compat::Strict).parse(head.as_bytes())
-    else {
-        panic!("no head: {head}")
-    };
-    assert_eq!(inspection.request_head(&head, None), Step::Continue);
+    let mut inspection = begin(&INSPECTOR);
+    assert_eq!(inspection.request_head(&request_head(head), None), Step::Continue);
     for piece in request {
         inspection.request_body(piece);
     }

@@ -2,38 +2,14 @@
 
 use std::sync::Arc;
 
-use portcullis_compile::compile;
-use portcullis_event::{Action, NotInspected, Redactor};
+use crate::common::{self, begin, request_head};
+use portcullis_event::{Action, NotInspected};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser, ResponseParser};
-use portcullis_inspect::{
-    BodyPlan, Connection, Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Report, Step,
-};
-use portcullis_seclang::{MemoryFiles, Root, parse};
-use portcullis_store::Store;
+use portcullis_inspect::{BodyPlan, Inspector, Interruption, Outcome, Rejection, Report, Step};
 
 fn inspector(rules: &str) -> Arc<Inspector> {
-    let files = MemoryFiles::default();
-    let text = format!("SecRuleEngine On\nSecRequestBodyAccess On\n{rules}\n").into_bytes();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text }], &files);
-    let compiled = compile(&parsed.document, &parsed.sources, &files);
-    let plan = compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics));
-    let collections = Arc::new(Store::default());
-    Arc::new(Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), collections))
-}
-
-fn begin(inspector: &Arc<Inspector>) -> Box<Inspection> {
-    let names = PolicyNames { site: "shop".into(), route: "/".into(), generation: 3 };
-    let client = "192.0.2.7:4711".parse().unwrap();
-    let connection = Connection {
-        client,
-        server: "192.0.2.1:80".parse().unwrap(),
-        request_id: "r-1".to_owned(),
-        epoch_millis: 1_700_000_000_123,
-        utc_offset_seconds: 0,
-        tls: false,
-        environment: Vec::new(),
-    };
-    inspector.begin(&names, connection, Box::default())
+    let rules = format!("SecRuleEngine On\nSecRequestBodyAccess On\n{rules}\n");
+    Arc::new(common::inspector(common::plan(&rules)))
 }
 
 /// Sends a request through phases 1 and 2 and ends the exchange.
@@ -122,11 +98,7 @@ fn responses_are_held_only_if_rules_read_them() {
     let plan = |rules: &str, kind: &str| {
         let inspector = inspector(rules);
         let mut inspection = begin(&inspector);
-        let Parsed::Head(head) = RequestParser::new(Limits::default(), Compat::Strict).parse(GET.as_bytes())
-        else {
-            panic!("no head")
-        };
-        inspection.request_head(&head, None);
+        inspection.request_head(&request_head(GET), None);
         let response = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: 5\r\n\r\n");
         let head = ResponseParser::new(Limits::default()).parse(response.as_bytes()).unwrap().unwrap();
         assert_eq!(inspection.response_head(&head), Step::Continue);

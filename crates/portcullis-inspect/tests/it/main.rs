@@ -2,6 +2,7 @@
 
 mod both;
 mod chunks;
+mod common;
 mod inspection;
 mod redirects;
 mod shared_arguments;

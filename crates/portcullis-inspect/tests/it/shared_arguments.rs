@@ -1,15 +1,11 @@
 //! The semantic detector takes the arguments of a body from the engine where it would find the same itself. It finds the same.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
-use portcullis_compile::compile;
-use portcullis_event::{DetectionMode, Redactor, limits, text};
-use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
-use portcullis_inspect::{Connection, Inspector, Outcome, PolicyNames, Semantic, SemanticPolicy, Step};
-use portcullis_seclang::{MemoryFiles, Root, parse};
-use portcullis_semantic::{Analysis, Detectors, Level};
-use portcullis_store::Store;
+use crate::common::{DETECTORS, begin, request_head, semantic_inspector};
+use portcullis_event::{limits, text};
+use portcullis_inspect::{Inspector, Outcome, SemanticPolicy, Step};
+use portcullis_semantic::Analysis;
 
 const RULES: &str = "SecRuleEngine DetectionOnly
 SecRequestBodyAccess On
@@ -17,47 +13,17 @@ SecSecondReadings On
 SecRule REQUEST_HEADERS:Content-Type \"@contains json\" \"id:1,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON\"
 ";
 
-static DETECTORS: LazyLock<Arc<Detectors>> = LazyLock::new(|| Arc::new(Detectors::new()));
-
-static INSPECTOR: LazyLock<Arc<Inspector>> = LazyLock::new(|| {
-    let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: RULES.into() }], &files);
-    let plan = compile(&parsed.document, &parsed.sources, &files).plan.expect("rules that compile");
-    let semantic = Semantic {
-        detectors: Arc::clone(&DETECTORS),
-        level: Level::Balanced,
-        policy: Arc::new(SemanticPolicy::default()),
-        response_bodies: true,
-        response_wait: Duration::MAX,
-        upload_limit: None,
-    };
-    let inspector = Inspector::new(Arc::new(plan), Arc::new(Redactor::default()), Arc::new(Store::default()));
-    Arc::new(inspector.with_semantic(DetectionMode::Semantic, semantic))
-});
+static INSPECTOR: LazyLock<Arc<Inspector>> =
+    LazyLock::new(|| semantic_inspector(RULES, SemanticPolicy::default()));
 
 /// What the inspection finds in the body, and whether the engine's arguments were enough for it.
 fn inspected(content_type: &str, body: &[u8]) -> (Vec<String>, bool) {
-    let client = "192.0.2.7:4711".parse().unwrap();
-    let connection = Connection {
-        client,
-        server: client,
-        request_id: "id".to_owned(),
-        epoch_millis: 0,
-        utc_offset_seconds: 0,
-        tls: false,
-        environment: Vec::new(),
-    };
-    let names = PolicyNames { site: "site".into(), route: "/".into(), generation: 1 };
-    let mut inspection = INSPECTOR.begin(&names, connection, Box::default());
+    let mut inspection = begin(&INSPECTOR);
     let length = body.len();
     let head = format!(
         "POST /?page=1 HTTP/1.1\r\nHost: a\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
     );
-    let Parsed::Head(head) = RequestParser::new(Limits::default(), Compat::Strict).parse(head.as_bytes())
-    else {
-        panic!("no head: {head}")
-    };
-    assert_eq!(inspection.request_head(&head, None), Step::Continue);
+    assert_eq!(inspection.request_head(&request_head(&head), None), Step::Continue);
     inspection.request_body(body);
     assert_eq!(inspection.request_end(false), Step::Continue);
     let is_shared = inspection.transaction().body_arguments().is_some();

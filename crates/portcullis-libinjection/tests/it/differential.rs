@@ -9,8 +9,7 @@
 //! When a corpus file changes its row must be made anew, from C: a failure prints the row that our own
 //! answers would give.
 
-use crate::support;
-use crate::support::{Answers, HTML_PIECES, Random, SQL_PIECES};
+use crate::support::{self, Answers, HTML_PIECES, Random, SQL_PIECES};
 
 /// A source of inputs, the original's answers, and how many of libinjectionrs's are others.
 struct Expected {

@@ -1,8 +1,8 @@
 //! What holds for any input.
 
-use crate::support;
 use std::time::{Duration, Instant};
 
+use crate::support;
 use portcullis_libinjection::sqli::{
     Context, Dialect, Quote, TOKENS_MAX, TokenKind, Tokenizer, VALUE_BYTES_MAX, fold,
 };

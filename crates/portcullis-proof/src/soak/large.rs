@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use portcullis_testkit::client::Connection;
+use portcullis_testkit::random::Random;
 
 use super::client::Board;
 
@@ -148,16 +149,7 @@ async fn over_http2(address: SocketAddr, upload: Upload) -> Result<(u16, bool), 
 }
 
 fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut out = Vec::with_capacity(length + 8);
-    while out.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        out.extend_from_slice(&state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
-    }
-    out.truncate(length);
-    out
+    Random::new(seed).bytes(length)
 }
 
 /// Words of a few letters, which gzip makes a third of.

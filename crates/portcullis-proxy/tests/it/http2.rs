@@ -1,8 +1,8 @@
 //! HTTP/2 to clients: the same exchange, the same evidence, and nothing that only HTTP/1 upstreams would understand.
 
-use crate::common::http2;
 use std::time::Duration;
 
+use crate::common::http2;
 use crate::common::http2::*;
 use crate::common::*;
 use bytes::Bytes;

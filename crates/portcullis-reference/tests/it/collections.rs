@@ -1,15 +1,15 @@
 //! Engine with the real store against the reference with its plain one: generated rules over persistent collections, and
 //! requests one after the other while the clock goes on.
 
-use crate::support;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use portcullis_compile::compile;
-use portcullis_reference::{Database, Reference, Request};
-use portcullis_seclang::{MemoryFiles, Root, parse};
+use crate::support::Pair;
+use portcullis_reference::{Database, Request};
+use portcullis_seclang::{MemoryFiles, Root};
 use portcullis_store::Store;
+use portcullis_testkit::random::Random;
 
 const CASES: u64 = 400;
 const REQUESTS: u64 = 12;
@@ -18,49 +18,28 @@ const REQUESTS: u64 = 12;
 fn generated_sequences() {
     let mut matches = 0;
     for seed in 1..=CASES {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut random = Random::new(seed);
         let text = rules(&mut random);
         let files = MemoryFiles::default();
         let root = Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() };
-        let parsed = parse(&[root], &files);
-        assert!(!parsed.has_errors(), "seed {seed}: {:?}\n{text}", parsed.diagnostics);
-        let compiled = compile(&parsed.document, &parsed.sources, &files);
-        let plan = compiled.plan.unwrap_or_else(|| panic!("seed {seed}: {:?}\n{text}", compiled.diagnostics));
-        let plan = Arc::new(plan);
-        let reference = Reference::new(&parsed.document, &parsed.sources, &files)
-            .unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}\n{text}"));
+        let pair =
+            Pair::load(&[root], &files).unwrap_or_else(|problem| panic!("seed {seed}: {problem}\n{text}"));
         let store = Arc::new(Store::default());
         let (mut database, mut clock) = (Database::default(), 1_700_000_000);
         for number in 1..=REQUESTS {
-            clock += random.below(40);
+            clock += random.below(40) as u64;
             let request = Request {
                 time: UNIX_EPOCH + Duration::from_secs(clock),
                 ..Request::get(&format!("/?k={}&v={}", random.below(2), random.pick(VALUES)))
             };
-            let outcome = reference.run_after(&request, &mut database);
+            let (outcome, difference) = pair.compare_after(&request, &mut database, store.clone());
             matches += outcome.matches.len() as u64;
-            let theirs = support::engine_after(&plan, &request, store.clone());
-            if let Some(difference) = support::difference(&support::reference(&outcome), &theirs) {
+            if let Some(difference) = difference {
                 panic!("seed {seed}, request {number}: {difference}\n{text}\n{request:#?}\n{database:#?}");
             }
         }
     }
     assert!(matches > CASES * REQUESTS * 4, "the rules hardly match: {matches}");
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16) % n
-    }
-
-    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len() as u64) as usize]
-    }
 }
 
 const VALUES: &[&str] = &["0", "1", "5", "05", "-3", "x", "", "99999", "3x", "a%20b", "%01", "%5c"];

@@ -2,25 +2,19 @@
 //! engine and in the plain evaluator. The answers of the first mode are those of ModSecurity 2.9.7 on Apache, those of the
 //! second of libmodsecurity 3.0.9; `docs/compatibility.md` has the table.
 
-use crate::support;
-use std::sync::Arc;
-
-use portcullis_compile::compile;
-use portcullis_reference::{Reference, Request};
-use portcullis_seclang::{MemoryFiles, Root, parse};
+use crate::support::Pair;
+use portcullis_reference::Request;
+use portcullis_seclang::{MemoryFiles, Root};
 
 /// Runs `rules` over `request` as one ModSecurity would: `ID VARIABLE=VALUE` of each match.
 fn run(mode: &str, rules: &str, request: &Request) -> Vec<String> {
     let text =
         format!("SecRuleEngine On\nSecRequestBodyAccess On\nSecCompatibility ModSecurity{mode}\n{rules}\n");
     let files = MemoryFiles::default();
-    let parsed = parse(&[Root::Text { name: "test.conf".into(), text: text.into_bytes() }], &files);
-    assert!(!parsed.has_errors(), "{:?}", parsed.diagnostics);
-    let plan = compile(&parsed.document, &parsed.sources, &files).plan.expect("compiles");
-    let reference = Reference::new(&parsed.document, &parsed.sources, &files).expect("is evaluated");
-    let outcome = reference.run(request);
-    let engine = support::engine(&Arc::new(plan), request);
-    if let Some(difference) = support::difference(&support::reference(&outcome), &engine) {
+    let pair = Pair::load(&[Root::Text { name: "test.conf".into(), text: text.into_bytes() }], &files)
+        .unwrap_or_else(|problem| panic!("mode {mode}: {problem}\n{rules}"));
+    let (outcome, difference) = pair.compare(request);
+    if let Some(difference) = difference {
         panic!("mode {mode}: {difference}\n{rules}\n{request:#?}");
     }
     let whole = outcome.matches.iter().filter(|found| found.complete);

@@ -4,17 +4,14 @@
 //! reference must satisfy the test: judged is which rules log. Statuses and the texts of log lines are the proxy's business. `ONLY=9411 cargo test ...` runs
 //! the tests whose names begin so.
 
-use crate::support;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_compile::compile;
-use portcullis_engine::Plan;
+use crate::support::Pair;
 use portcullis_http::h1::{BodyDecoder, Compat, Limits, Parsed, RequestHead, RequestParser};
-use portcullis_reference::{Reference, Request, Response};
-use portcullis_seclang::{DiskFiles, Root, parse};
+use portcullis_reference::{Request, Response};
+use portcullis_seclang::{DiskFiles, Root};
 use portcullis_testkit::ftw::{self, Stage};
 use portcullis_testkit::upstream::Server;
 use portcullis_testkit::upstream::reflector::Reflector;
@@ -47,7 +44,7 @@ fn the_suite_sees_what_it_expects() {
         (Err(missing), _) | (_, Err(missing)) if std::env::var_os("CI").is_some() => panic!("{missing}"),
         (Err(missing), _) | (_, Err(missing)) => return eprintln!("skipped: {missing}"),
     };
-    let (reference, plan) = load(&rules);
+    let pair = load(&rules);
     let suite = ftw::read_folder(&tests).unwrap();
     let reflector = Reflector::default();
     let server = Server::start("127.0.0.1:0", move |request| reflector.answer(request)).unwrap();
@@ -58,7 +55,7 @@ fn the_suite_sees_what_it_expects() {
     {
         let mut reasons = Vec::new();
         for stage in &test.stages {
-            reasons.extend(judge(&reference, &plan, stage, &server));
+            reasons.extend(judge(&pair, stage, &server));
         }
         if reasons.is_empty() {
             passed += 1;
@@ -71,27 +68,21 @@ fn the_suite_sees_what_it_expects() {
     assert!(misses.is_empty(), "{} misses", misses.len());
 }
 
-fn load(folder: &Path) -> (Reference, Arc<Plan>) {
+fn load(folder: &Path) -> Pair {
     let setup = Root::Text { name: "setup.conf".into(), text: SETUP.into() };
-    let parsed = parse(&[setup, Root::File(folder.join("rules/*.conf"))], &DiskFiles);
-    assert!(!parsed.has_errors());
-    let compiled = compile(&parsed.document, &parsed.sources, &DiskFiles);
-    let plan = compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics));
-    match Reference::new(&parsed.document, &parsed.sources, &DiskFiles) {
-        Ok(reference) => (reference, Arc::new(plan)),
-        Err(problems) => panic!("{problems:?}"),
-    }
+    Pair::load(&[setup, Root::File(folder.join("rules/*.conf"))], &DiskFiles)
+        .unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-fn judge(reference: &Reference, plan: &Arc<Plan>, stage: &Stage, server: &Server) -> Vec<String> {
+fn judge(pair: &Pair, stage: &Stage, server: &Server) -> Vec<String> {
     let wire = stage.input.wire();
     let mut request = read(&wire);
     request.response = answer(&wire, server);
-    let outcome = reference.run(&request);
+    let (outcome, difference) = pair.compare(&request);
     let ids: BTreeSet<u32> = outcome.matches.iter().filter(|m| m.logged).map(|m| m.rule.0).collect();
     let output = &stage.output;
     let mut reasons = Vec::new();
-    reasons.extend(support::difference(&support::reference(&outcome), &support::engine(plan, &request)));
+    reasons.extend(difference);
     let missed: Vec<_> = output.expect_ids.iter().filter(|id| !ids.contains(id)).collect();
     if !missed.is_empty() {
         reasons.push(format!("expected {missed:?}, got {ids:?}"));

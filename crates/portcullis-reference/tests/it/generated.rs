@@ -3,16 +3,15 @@
 //!
 //! The seed is printed with a difference; `PORTCULLIS_SEED=N` starts there, `PORTCULLIS_CASES=N` runs more.
 
-use crate::support;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
-use portcullis_compile::compile;
+use crate::support::Pair;
 use portcullis_engine::Stages;
-use portcullis_reference::{Reference, Request, World};
-use portcullis_seclang::{MemoryFiles, Root, parse};
+use portcullis_reference::{Request, World};
+use portcullis_seclang::{MemoryFiles, Root};
 use portcullis_testkit::mmdb::{self, Value};
+use portcullis_testkit::random::Random;
 
 #[test]
 fn generated_rules_and_requests() {
@@ -27,61 +26,31 @@ fn generated_rules_and_requests() {
         .collect();
     let (mut pairs, mut matches) = (0u64, 0usize);
     for seed in first..first + cases {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut random = Random::new(seed);
         let text = rules(&mut random);
         let mut files = MemoryFiles::default();
         files.0.insert("geo.mmdb".into(), geography());
-        let parsed =
-            parse(&[Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() }], &files);
-        assert!(!parsed.has_errors(), "seed {seed}: {:?}\n{text}", parsed.diagnostics);
-        let compiled = compile(&parsed.document, &parsed.sources, &files);
-        let mut plan =
-            compiled.plan.unwrap_or_else(|| panic!("seed {seed}: {:?}\n{text}", compiled.diagnostics));
+        let root = Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() };
         // What a stage rules out no rule matches: without it, or with it alone, all comes to the same.
-        plan.prefilter_stages = stages[seed as usize % stages.len()];
-        plan.finish();
-        let plan = Arc::new(plan);
-        let reference = Reference::new(&parsed.document, &parsed.sources, &files)
-            .unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}\n{text}"));
+        let stages = stages[seed as usize % stages.len()];
+        let pair = Pair::load(&[root], &files)
+            .unwrap_or_else(|problem| panic!("seed {seed}: {problem}\n{text}"))
+            .with_stages(stages);
         for _ in 0..6 {
             let request = request(&mut random);
-            let outcome = reference.run(&request);
+            let (outcome, difference) = pair.compare(&request);
             matches += outcome.matches.len();
             pairs += 1;
-            let (ours, theirs) = (support::reference(&outcome), support::engine(&plan, &request));
-            if let Some(difference) = support::difference(&ours, &theirs) {
+            if let Some(difference) = difference {
                 panic!(
-                    "seed {seed}, {:?}: {difference}\n{text}\n{request:#?}\nreference: {:#?}\nengine: {theirs:#?}",
-                    plan.prefilter_stages, outcome.matches
+                    "seed {seed}, {stages:?}: {difference}\n{text}\n{request:#?}\nreference: {:#?}",
+                    outcome.matches
                 );
             }
         }
     }
     assert_eq!(pairs, cases * 6);
     assert!(matches as u64 > pairs, "the rules hardly match: {matches} matches of {pairs} pairs");
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.next() % 100 < percent
-    }
-
-    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len())]
-    }
 }
 
 const XML_EXCLUSIONS: &[&str] =

@@ -1,10 +1,9 @@
 //! Disruptive and flow actions in the real program: each ends, delays or diverts a request as ModSecurity 2 says.
 
-use crate::served;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::served::{Served, application, document, free_address, program, says, until};
+use crate::served::{self, Served, application, document, free_address, program, says, until};
 
 /// A rule that looks for a word in the target.
 fn on(word: &str, id: u32, actions: &str) -> String {

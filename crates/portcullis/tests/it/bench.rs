@@ -1,10 +1,9 @@
 //! `portcullis bench` as an operator runs it: bounded, on loopback, and gone when it ends.
 
-use crate::served;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use crate::served::{PATIENCE, application, program, says};
+use crate::served::{self, PATIENCE, application, program, says};
 use portcullis_testkit::process::{Signal, signal};
 use serde_json::Value;
 

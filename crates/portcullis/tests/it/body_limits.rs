@@ -1,10 +1,9 @@
 //! SecRequestBodyLimit..., SecRequestBodyNoFilesLimit, SecResponseBodyLimit... and SecResponseBodyMimeType in the real
 //! program, beside what ModSecurity 2.9.7 on Apache answers.
 
-use crate::served;
 use std::process::Command;
 
-use crate::served::{Response, Served, application, document, free_address, program, says};
+use crate::served::{self, Response, Served, application, document, free_address, program, says};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 

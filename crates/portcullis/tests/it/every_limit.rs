@@ -1,10 +1,10 @@
 //! Every limit of docs/limits.md with a payload behind it, in the real program: it is refused, or what was not read is counted and told. A
 //! row of the page without a case here fails, and so does a case without a row.
 
-use crate::served;
 use std::io::Write as _;
 
-use crate::served::{Served, application, says};
+use crate::served::{self, Served, application, says};
+use portcullis_testkit::random::Random;
 
 const SQLI: &str = "x' UNION SELECT user,password FROM users-- -";
 const SHELL: &[u8] = b"<?php system($_GET['c']); ?>";
@@ -90,14 +90,7 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
 
 /// Random bytes, the same each time.
 fn noise(length: usize) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 56) as u8
-    };
-    std::iter::repeat_with(next).take(length).collect()
+    Random::new(1).bytes(length)
 }
 
 /// Words that differ, which pack to a third or so.

@@ -1,10 +1,9 @@
 //! The semantic detector in the running program: what it stops, what it lets through, what it tells.
 
-use crate::served;
 use std::io::Write;
 use std::process::{Command, Output};
 
-use crate::served::{PATIENCE, Response, Served, application, free_address, program, says, until};
+use crate::served::{self, PATIENCE, Response, Served, application, free_address, program, says, until};
 use portcullis_testkit::process::Process;
 
 const SITE: &str = "mode = \"semantic\"";

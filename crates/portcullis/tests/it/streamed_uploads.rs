@@ -1,11 +1,11 @@
 //! Uploads longer than what is held of a body: they go on to the upstream while they are inspected, and what has something in it
 //! never comes to its end there.
 
-use crate::served;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::served::{Served, application, says};
+use crate::served::{self, Served, application, says};
+use portcullis_testkit::random::Random;
 
 const SITE: &str = "mode = \"semantic\"\nrequest_body = { limit = 100000, upload_limit = 2000000 }";
 const MULTIPART: &str = "multipart/form-data; boundary=B";
@@ -14,14 +14,7 @@ const BYTES: &str = "application/octet-stream";
 
 /// Random bytes, the same each time.
 fn noise(len: usize) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 56) as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
+    Random::new(1).bytes(len)
 }
 
 fn chunked(media_type: &str, body: &[u8], size: usize) -> Vec<u8> {

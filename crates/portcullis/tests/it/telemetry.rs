@@ -1,14 +1,13 @@
 //! Every metric moves. Those of [`HERE`] are moved here, by the real program; each other one by the test that [`ELSEWHERE`] names.
 //! A metric that is in neither list, or in one and not in the catalogue, fails.
 
-use crate::agent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use crate::agent::{Agent, table};
+use crate::agent::{self, Agent, table};
 use crate::served::*;
 use portcullis_metrics::catalogue;
 use portcullis_testkit::process::{Signal, signal};

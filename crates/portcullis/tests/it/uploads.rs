@@ -1,11 +1,10 @@
 //! Uploaded files that are kept, in the real program.
 
-use crate::served;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::served::{Served, application, document, free_address, program, says};
+use crate::served::{self, Served, application, document, free_address, program, says};
 
 const MULTIPART: &str = "multipart/form-data; boundary=B";
 

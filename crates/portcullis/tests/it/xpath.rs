@@ -1,9 +1,8 @@
 //! XPath targets in the real program: what they select, and what is refused when rules are loaded.
 
-use crate::served;
 use std::process::Command;
 
-use crate::served::{Served, application, document, free_address, program, says};
+use crate::served::{self, Served, application, document, free_address, program, says};
 
 const ORDER: &str = "<?xml version='1.0'?>\n\
     <s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns='urn:shop'><s:Body>\

@@ -7,19 +7,71 @@ use std::sync::{Arc, LazyLock};
 use std::time::UNIX_EPOCH;
 
 use bstr::{BString, ByteSlice};
+use portcullis_compile::compile;
 use portcullis_engine::{
     Answer, Collections, Connection, Interruption, Memo, NoCollections, Plan, Progress, Question,
-    RequestLine, Scratch, Strategies, Transaction,
+    RequestLine, Scratch, Stages, Strategies, Transaction,
 };
-use portcullis_reference::{Outcome, Request};
+use portcullis_reference::{Database, Outcome, Reference, Request};
+use portcullis_seclang::{Files, Root, parse};
 use portcullis_types::{Phase, RuleId};
 
 /// Rule, phase, variable without its key, value: of each match of a whole rule, in order.
 type Matches = Vec<(RuleId, Phase, BString, BString)>;
 
+/// The same rules in both evaluators.
+pub struct Pair {
+    reference: Reference,
+    plan: Arc<Plan>,
+}
+
+impl Pair {
+    /// The rules of `roots`, or what is wrong with them.
+    pub fn load(roots: &[Root], files: &dyn Files) -> Result<Pair, String> {
+        let parsed = parse(roots, files);
+        if parsed.has_errors() {
+            return Err(format!("{:?}", parsed.diagnostics));
+        }
+        let compiled = compile(&parsed.document, &parsed.sources, files);
+        let plan = Arc::new(compiled.plan.ok_or_else(|| format!("{:?}", compiled.diagnostics))?);
+        let reference = Reference::new(&parsed.document, &parsed.sources, files)
+            .map_err(|problems| format!("{problems:?}"))?;
+        Ok(Pair { reference, plan })
+    }
+
+    /// The same where the engine's prefilter has these stages only.
+    pub fn with_stages(mut self, stages: Stages) -> Pair {
+        let plan = Arc::get_mut(&mut self.plan).expect("nobody else has it yet");
+        plan.prefilter_stages = stages;
+        plan.finish();
+        self
+    }
+
+    /// What the reference does, and what the engine does otherwise.
+    pub fn compare(&self, request: &Request) -> (Outcome, Option<String>) {
+        let outcome = self.reference.run(request);
+        let difference = difference(&reference(&outcome), &engine(&self.plan, request));
+        (outcome, difference)
+    }
+
+    /// The same over what earlier requests left.
+    pub fn compare_after(
+        &self,
+        request: &Request,
+        database: &mut Database,
+        collections: Arc<dyn Collections>,
+    ) -> (Outcome, Option<String>) {
+        let outcome = self.reference.run_after(request, database);
+        let way = Way { quiet: true, strategies: Strategies::ALL };
+        let theirs = run(&self.plan, request, collections, way).0;
+        let difference = difference(&reference(&outcome), &theirs);
+        (outcome, difference)
+    }
+}
+
 /// What both evaluators are compared by.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Seen {
+struct Seen {
     matches: Matches,
     tx: BTreeMap<BString, BString>,
     /// Phase, rule, status; 0 for `drop`, 1 for `proxy`.
@@ -35,8 +87,7 @@ static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
 
 /// Runs the engine without any strategy; with all of them, once so that it remembers all matches, and once as it runs where nobody
 /// asks for those that are not logged; and with one or the other missing. They must differ in nothing but keys that nobody reads.
-#[allow(dead_code)] // Not every test needs it.
-pub fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
+fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
     let (plain, loud) =
         run(plan, request, Arc::new(NoCollections), Way { quiet: true, strategies: Strategies::NONE });
     let with = |quiet, strategies| {
@@ -84,12 +135,6 @@ fn check_alike(
         }
     }
     assert_eq!(few, *all, "{strategies:?} {request:?}");
-}
-
-/// Runs the engine over what earlier requests left.
-#[allow(dead_code)] // Not every test needs it.
-pub fn engine_after(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>) -> Seen {
-    run(plan, request, collections, Way { quiet: true, strategies: Strategies::ALL }).0
 }
 
 /// What it does, and those of its matches that are not quiet.
@@ -207,7 +252,7 @@ fn settle(transaction: &mut Transaction, request: &Request, mut progress: Progre
 }
 
 /// The reference's outcome in the form that is compared.
-pub fn reference(outcome: &Outcome) -> Seen {
+fn reference(outcome: &Outcome) -> Seen {
     let matches = outcome.matches.iter().filter(|found| found.complete).take(Transaction::MATCHES_MAX);
     Seen {
         matches: matches.map(|m| (m.rule, m.phase, variable(&m.variable), m.value.clone())).collect(),
@@ -233,7 +278,7 @@ pub fn reference(outcome: &Outcome) -> Seen {
 }
 
 /// The first difference, in words.
-pub fn difference(reference: &Seen, engine: &Seen) -> Option<String> {
+fn difference(reference: &Seen, engine: &Seen) -> Option<String> {
     if reference == engine {
         return None;
     }

@@ -1,4 +1,4 @@
-//! A small generator of numbers: the same seed, the same cases, on every machine.
+//! Random numbers: the same seed, the same cases, on every machine.
 
 /// Xorshift with a multiplication at its end.
 #[derive(Clone, Debug)]
@@ -31,5 +31,13 @@ impl Random {
     /// One of a list that is not empty.
     pub fn pick<'a, T: ?Sized>(&mut self, list: &[&'a T]) -> &'a T {
         list[self.below(list.len())]
+    }
+
+    /// Bytes that no coding makes shorter.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes: Vec<u8> =
+            (0..length.div_ceil(6)).flat_map(|_| self.number().to_le_bytes().into_iter().take(6)).collect();
+        bytes.truncate(length);
+        bytes
     }
 }
