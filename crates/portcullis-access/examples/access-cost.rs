@@ -1,5 +1,11 @@
 //! What a check costs: `access-cost limit|list [CHECKS]` does them and prints the time of one. Under
 //! `valgrind --tool=callgrind` two runs with different numbers give the instructions of one.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "it measures"
+)]
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -31,6 +31,7 @@
 //! group.members()[1].endpoint.set_healthy(false, Moment(3));
 //! assert_eq!(group.choose(&mut rotation, &ask(Moment(4))), Err(Refused::Unavailable));
 //! ```
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
 
 mod breaker;
 mod budget;

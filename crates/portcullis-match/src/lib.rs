@@ -33,6 +33,7 @@
 //! assert!(regex.captures(b"/admin/users", &mut groups));
 //! assert_eq!(groups[1].unwrap().of(b"/admin/users"), b"users");
 //! ```
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
 
 mod byte_range;
 mod encoding;

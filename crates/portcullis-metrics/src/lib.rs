@@ -22,6 +22,7 @@
 //! active.add(1);
 //! assert!(registry.render().contains("\nportcullis_connections_active 1\n"));
 //! ```
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
 
 pub mod catalogue;
 mod cells;

@@ -27,6 +27,11 @@ pub trait Files {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskFiles;
 
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "portcullis-load opens rule files with it"
+)]
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
