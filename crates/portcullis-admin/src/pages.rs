@@ -113,7 +113,7 @@ fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
             _ => return (400, format!("`{name}` is not known; there are client and ban\n")),
         }
     }
-    let Some(client) = client else { return (400, "say whom: ?client=192.0.2.1\n".to_string()) };
+    let Some(client) = client else { return (400, "name a client: ?client=192.0.2.1\n".to_string()) };
     // A network as it is listed stands for its first address.
     let address = client.split('/').next().unwrap_or_default();
     let Ok(address) = address.parse() else {
@@ -121,7 +121,7 @@ fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
     };
     match bans.map_or(0, |bans| bans.lift(ban.as_deref(), address)) {
         0 => (404, format!("{client} is not banned\n")),
-        _ => (200, format!("{client} is let in again\n")),
+        _ => (200, format!("the ban of {client} is lifted\n")),
     }
 }
 

@@ -20,7 +20,7 @@ impl Reload {
 pub(crate) async fn reload(head: &RequestHead, reloads: Option<&Reloads>) -> (u16, String) {
     // A page of somebody else may send a POST, but browsers say where it comes from.
     if head.header("origin").next().is_some() || head.header("sec-fetch-site").next().is_some() {
-        return (403, "not from a browser\n".to_string());
+        return (403, "requests from browsers are refused\n".to_string());
     }
     let Some(reloads) = reloads else { return (501, "there is nothing to reload\n".to_string()) };
     let (answer, answered) = oneshot::channel();

@@ -214,12 +214,12 @@ impl PolicyFlags {
             }
         };
         if self.paranoia.is_some_and(|level| !(1..=4).contains(&level)) {
-            return wrong("--paranoia is 1 to 4".to_string(), None);
+            return wrong("--paranoia must be 1 to 4".to_string(), None);
         }
         match mode {
             Some(mode) if mode.has_rules() && !has_rules => {
                 let mode = if mode == Mode::Crs { "crs" } else { "both" };
-                let hint = "`make crs` lays the CRS out in .portcullis/crs".to_string();
+                let hint = "`make crs` downloads the CRS to .portcullis/crs".to_string();
                 return wrong(format!("--mode {mode} needs --crs DIR"), Some(hint));
             }
             Some(Mode::Semantic) if has_rules || self.paranoia.is_some() => {

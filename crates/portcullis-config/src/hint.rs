@@ -15,7 +15,7 @@ pub(crate) fn suggest(name: &str, candidates: &[impl AsRef<str>]) -> String {
                 candidates.iter().map(|candidate| format!("`{}`", candidate.as_ref())).collect();
             format!("known here: {}", names.join(", "))
         }
-        None => "nothing is known here".to_string(),
+        None => "there is none to choose from".to_string(),
     }
 }
 

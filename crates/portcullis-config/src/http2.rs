@@ -88,7 +88,7 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw, tls: bool) -> Http2 
         let Some(given) = given else { return };
         if !range.contains(&given.value) {
             let (start, end) = range.into_inner();
-            mistakes.wrong(given.span.clone(), format!("this is from {start} to {end}"));
+            mistakes.wrong(given.span.clone(), format!("this must be {start} to {end}"));
         }
         *into = given.value;
     };
@@ -100,7 +100,7 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw, tls: bool) -> Http2 
         let Some(given) = given else { return };
         if !range.contains(&given.value.0) {
             let (start, end) = range.into_inner();
-            mistakes.wrong(given.span.clone(), format!("this is from {start} to {end} bytes"));
+            mistakes.wrong(given.span.clone(), format!("this must be {start} to {end} bytes"));
         }
         *into = u32::try_from(given.value.0).unwrap_or(u32::MAX);
     };

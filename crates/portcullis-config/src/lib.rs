@@ -129,12 +129,18 @@ fn read(path: &Path) -> Result<(String, Format, String), ConfigError> {
     let name = path.display().to_string();
     let Some(format) = Format::of(path) else {
         let hint = "name it .toml, .yaml or .yml".to_string();
-        return Err(ConfigError::plain(&name, "neither TOML nor YAML by its name".to_string(), Some(hint)));
+        return Err(ConfigError::plain(
+            &name,
+            "the name does not say whether the file is TOML or YAML".to_string(),
+            Some(hint),
+        ));
     };
     let text = std::fs::read_to_string(path).map_err(|error| {
         let why = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_string(),
-            std::io::ErrorKind::PermissionDenied => "the user that this runs as may not read it".to_string(),
+            std::io::ErrorKind::PermissionDenied => {
+                "the user that Portcullis runs as may not read it".to_string()
+            }
             _ => format!("cannot read it: {error}"),
         };
         ConfigError::plain(&name, why, None)

@@ -66,7 +66,7 @@ fn exclusion(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>) -> Exclus
     });
     let (place, name) = raw.location.as_ref().map_or((None, None), |text| location(mistakes, text));
     if let Some(path) = raw.path.as_ref().filter(|path| !path.starts_with('/') && !path.starts_with('*')) {
-        mistakes.wrong(path.span.clone(), "a path begins with `/`".to_string());
+        mistakes.wrong(path.span.clone(), "a path must begin with `/`".to_string());
     }
     Exclusion { class, place, name, path: raw.path.as_ref().map(|path| path.value.clone()) }
 }

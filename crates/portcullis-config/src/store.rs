@@ -22,7 +22,7 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Store) -> Store {
         bytes_max: raw.memory.map_or(default.bytes_max, |size| size.0),
         record_bytes_max: match raw.record {
             Some(size) if !(256..=RECORD_BYTES_MAX).contains(&size.0) => {
-                mistakes.wrong(size.span, "a record has 256 bytes to 1MiB".to_string());
+                mistakes.wrong(size.span, "a record must have 256 bytes to 1MiB".to_string());
                 default.record_bytes_max
             }
             Some(size) => size.value.0,

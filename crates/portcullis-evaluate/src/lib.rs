@@ -189,7 +189,11 @@ impl fmt::Display for EvaluateError {
             EvaluateError::Io { path, source } => write!(f, "{}: {source}", path.display()),
             EvaluateError::Line { path, line, message } => write!(f, "{}:{line}: {message}", path.display()),
             EvaluateError::NoLabel(path) => {
-                write!(f, "{}: attack or benign? Name it .black or .white, or give --label", path.display())
+                write!(
+                    f,
+                    "{}: not known to be attack or benign: name the file .black or .white, or give --label",
+                    path.display()
+                )
             }
             EvaluateError::Empty(path) => write!(f, "{}: no request or value found there", path.display()),
             EvaluateError::Class(name) => write!(f, "there is no class called `{name}`"),

@@ -146,7 +146,7 @@ pub fn check_folders(loaded: &Loaded) -> Result<(), LoadError> {
         let why = match std::fs::metadata(folder.as_path()) {
             Ok(found) if found.is_dir() => return None,
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => "may not be looked into",
-            _ => "is no folder",
+            _ => "is not a folder",
         };
         Some((folder, why))
     });
@@ -196,7 +196,7 @@ fn crs_setup(folder: &Path) -> Result<PathBuf, LoadError> {
         Err(std::io::ErrorKind::PermissionDenied) => {
             return Err(error("the user that this runs as may not look into the folder"));
         }
-        Err(std::io::ErrorKind::NotADirectory) => return Err(error("it is no folder")),
+        Err(std::io::ErrorKind::NotADirectory) => return Err(error("it is not a folder")),
         Err(_) => return Err(error("there is no such folder")),
     }
     if !folder.join("rules").join("REQUEST-901-INITIALIZATION.conf").is_file() {

@@ -48,7 +48,7 @@ impl fmt::Display for PlanCacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PlanCacheError::Read(error) => write!(f, "it cannot be read: {error}"),
-            PlanCacheError::Foreign(why) => write!(f, "it could be somebody else's: {why}"),
+            PlanCacheError::Foreign(why) => write!(f, "it cannot be trusted: {why}"),
             PlanCacheError::Damaged(why) => write!(f, "it is damaged: {why}"),
             PlanCacheError::OtherVersion => f.write_str("another version of the program wrote it"),
         }
@@ -101,7 +101,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, PlanCacheError> {
     };
     let metadata = file.metadata().map_err(PlanCacheError::Read)?;
     if !metadata.is_file() {
-        return Err(PlanCacheError::Foreign("it is no regular file"));
+        return Err(PlanCacheError::Foreign("it is not a regular file"));
     }
     let user = rustix::process::geteuid().as_raw();
     if ![0, user].contains(&metadata.uid()) {

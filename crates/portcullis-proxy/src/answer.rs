@@ -125,7 +125,7 @@ impl Answer {
 
     /// The redirect of a route or site.
     pub(crate) fn redirect(status: u16, to: Vec<u8>) -> Answer {
-        let content = Content::Message("It is elsewhere.".into());
+        let content = Content::Message("The resource has moved.".into());
         Answer::new(status, content, Cause::Route).with("Location", to)
     }
 

@@ -79,7 +79,7 @@ impl Descriptors {
         if said {
             let seconds = SAY_EVERY.as_secs();
             say(&format!(
-                "cannot accept connections: {error}; {}. Clients wait. Not said again for {seconds} s",
+                "cannot accept connections: {error}; {}. Clients wait. This message is not repeated for {seconds} s",
                 lack.way_out()
             ));
         }

@@ -176,7 +176,7 @@ impl Inner {
                 self.up.store(true, Relaxed);
                 self.metrics.connected.set(1);
                 if std::mem::take(&mut told) {
-                    say("the store of rate limits is reached again");
+                    say("the rate limit store is reachable again");
                 }
                 delay = RETRY_FIRST;
                 self.session(&mut *keeper)
@@ -186,7 +186,7 @@ impl Inner {
             let Err(error) = result else { return };
             self.metrics.failures.inc();
             if !std::mem::replace(&mut told, true) {
-                say(&format!("the store of rate limits cannot be reached: {error}"));
+                say(&format!("the rate limit store cannot be reached: {error}"));
             }
             // Nobody waits for these; they will be asked for again.
             for asked in std::mem::take(&mut *self.lock()) {

@@ -138,7 +138,7 @@ impl Disk {
     fn fail(&mut self, map: &Map, error: &io::Error) {
         map.metrics.persist_errors.inc();
         let text = format!(
-            "persistent collections cannot be written to {}, they go on in memory: {error}",
+            "persistent collections cannot be written to {}, they stay in memory: {error}",
             self.folder.display()
         );
         self.notices.say("disk", &text);
@@ -173,7 +173,7 @@ impl Disk {
                     if !std::mem::replace(&mut self.peeked, true) {
                         let _ = self.read(map, now);
                     }
-                    return Err(io::Error::other("another process has its collections there"));
+                    return Err(io::Error::other("another process uses this folder"));
                 }
             }
         }
@@ -209,7 +209,7 @@ impl Disk {
             std::fs::rename(&path, self.folder.join(DAMAGED))?;
         }
         if found.foreign {
-            let text = format!("{} is no file of collections; it is now {DAMAGED}", path.display());
+            let text = format!("{} is not a file of collections; renamed to {DAMAGED}", path.display());
             self.notices.say("damaged", &text);
         } else if lost > 0 {
             map.metrics.lost_bytes.add(lost);

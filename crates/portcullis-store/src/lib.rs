@@ -90,7 +90,7 @@ impl Store {
         let map = Arc::new(Map::new(options.limits, metrics));
         let keeper = keeper::start(&map, options.folder, &say);
         if keeper.is_none() {
-            say("persistent collections: no thread can be started, they stay in memory");
+            say("persistent collections: cannot start a thread, so they stay in memory only");
         }
         let link = options.redis.and_then(|redis| link::start(&map, redis, &say));
         Store { map, threads: Mutex::new(link.into_iter().chain(keeper).collect()) }

@@ -154,8 +154,10 @@ impl Link {
                 self.fewer = (self.fewer + 2).min(FEWER_MAX);
             }
             self.map.metrics.redis_failures.inc();
-            self.notices
-                .say("redis", &format!("redis cannot be reached, collections go on in this node: {error}"));
+            self.notices.say(
+                "redis",
+                &format!("redis cannot be reached, collections are kept in this node only: {error}"),
+            );
             if began.elapsed() > ANSWER_TIME {
                 delay = RETRY_FIRST;
             }
@@ -181,7 +183,7 @@ impl Link {
         self.map.metrics.redis_connected.set(1);
         if self.notices.was_said("redis") {
             self.notices.forget("redis");
-            self.notices.say("redis again", "redis is reached again, collections are shared");
+            self.notices.say("redis again", "redis is reachable again, collections are shared");
         }
         let mut sent = Instant::now();
         loop {

@@ -54,7 +54,7 @@ impl UpstreamTls {
     pub fn server_name(&self, endpoint: &Endpoint) -> Result<ServerName<'static>, StartError> {
         let name = self.name.as_ref().unwrap_or(&endpoint.host);
         ServerName::try_from(name.clone())
-            .map_err(|_| StartError::new(format!("`{name}` is not a name a certificate can bear")))
+            .map_err(|_| StartError::new(format!("`{name}` is not a name that a certificate can have")))
     }
 
     /// Takes a changed certificate into use, for new connections.

@@ -169,14 +169,14 @@ impl Worker {
                     self.shared.exported.add(spans - rejected);
                     self.shared.dropped.add(EXPORT, rejected);
                     if !std::mem::replace(&mut self.was_well, true) {
-                        (self.say)("traces: the collector takes spans again");
+                        (self.say)("traces: the collector accepts spans again");
                     }
                     return;
                 }
                 Err(why) => why,
             };
             if std::mem::replace(&mut self.was_well, false) {
-                (self.say)(&format!("traces: the collector does not take spans: {why}"));
+                (self.say)(&format!("traces: the collector does not accept spans: {why}"));
             }
             let rest = match why {
                 NotTaken::ForNow(_) => rests.next(),

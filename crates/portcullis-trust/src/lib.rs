@@ -21,7 +21,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String>
     let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let found: Vec<_> =
         CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|error| wrong(&error))?;
-    if found.is_empty() { Err(wrong(&"it holds no certificate")) } else { Ok(found) }
+    if found.is_empty() { Err(wrong(&"it has no certificate")) } else { Ok(found) }
 }
 
 /// Authorities that may have signed a peer's certificate, one at least.

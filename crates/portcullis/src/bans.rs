@@ -103,7 +103,9 @@ fn answer(args: &Args) -> Result<String, Failure> {
 
 fn admin(at: &At) -> Result<SocketAddr, Failure> {
     let Some(path) = &at.config else {
-        return at.admin.ok_or_else(|| Failure::usage("say whom to ask: --admin or --config"));
+        return at
+            .admin
+            .ok_or_else(|| Failure::usage("name the instance to ask: --admin ADDRESS or --config FILE"));
     };
     let config = Config::from_file(path).map_err(Failure::failed)?;
     let none = || Failure::failed(format_args!("{} has no `admin` listener", path.display()));
@@ -112,7 +114,7 @@ fn admin(at: &At) -> Result<SocketAddr, Failure> {
 
 fn table(bans: &[Banned]) -> String {
     if bans.is_empty() {
-        return "nobody is banned\n".to_string();
+        return "no client is banned\n".to_string();
     }
     let mut text = format!("{:<40} {:<20} {:>10} {:>5}  until\n", "client", "ban", "seconds", "count");
     for banned in bans {
@@ -136,7 +138,7 @@ fn ask(admin: SocketAddr, method: &str, target: &str) -> Result<String, Failure>
     match head.split(' ').nth(1) {
         Some("200") => Ok(body.to_string()),
         Some(_) if !body.is_empty() => Err(Failure::failed(body.trim_end())),
-        _ => Err(Failure::failed(format_args!("{admin} is no admin listener"))),
+        _ => Err(Failure::failed(format_args!("{admin} is not an admin listener"))),
     }
 }
 

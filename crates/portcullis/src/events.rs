@@ -52,7 +52,7 @@ fn answer(args: &Args) -> Result<String, Failure> {
         return Ok(events.iter().map(event_text::whole).collect());
     }
     if events.is_empty() {
-        return Ok("no request was stopped or noted yet\n".to_owned());
+        return Ok("no request was blocked or logged yet\n".to_owned());
     }
     events.sort_by(|one, other| event_text::text(one, "/time").cmp(event_text::text(other, "/time")));
     Ok(events.iter().map(|event| format!("{}\n", event_text::line(event))).collect())
@@ -62,7 +62,7 @@ impl Place {
     /// The event of a request, as JSON.
     pub fn event(&self, id: &str) -> Result<String, Failure> {
         if id.is_empty() || id.len() > 128 || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Failure::usage(format_args!("`{}` is no request id", id.escape_debug())));
+            return Err(Failure::usage(format_args!("`{}` is not a request id", id.escape_debug())));
         }
         self.ask(id)?.pop().ok_or_else(|| {
             Failure::failed(format_args!(

@@ -61,7 +61,7 @@ fn check_as(folder: &Path, may_be_of: impl Fn(u32) -> bool) -> io::Result<()> {
     let found = std::fs::symlink_metadata(folder)?;
     let wrong = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
     if !found.is_dir() {
-        return wrong("it is no folder");
+        return wrong("it is not a folder");
     }
     if !may_be_of(found.uid()) {
         return wrong("it belongs to another user");

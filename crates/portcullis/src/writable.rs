@@ -44,7 +44,7 @@ fn file_error(path: &Path) -> Option<String> {
             Some(format!("{shown}: the file cannot be made: the folder {} {why}", folder.display()))
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Some(format!("{shown}: the user that this runs as may not write the file"))
+            Some(format!("{shown}: the user that Portcullis runs as may not write the file"))
         }
         Err(error) => Some(format!("{shown}: the file cannot be written: {error}")),
     }
@@ -65,17 +65,17 @@ fn folder_error(path: &Path) -> Option<String> {
 
 fn unwritable(folder: &Path) -> Option<String> {
     match std::fs::metadata(folder) {
-        Ok(found) if !found.is_dir() => return Some("is no folder".to_owned()),
+        Ok(found) if !found.is_dir() => return Some("is not a folder".to_owned()),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Some("does not exist".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Some("may not be looked into by the user that this runs as".to_owned());
+            return Some("cannot be searched by the user that Portcullis runs as".to_owned());
         }
-        Err(error) => return Some(format!("cannot be looked at: {error}")),
+        Err(error) => return Some(format!("cannot be examined: {error}")),
     }
     match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => None,
-        Err(rustix::io::Errno::ROFS) => Some("is on a file system that is read only".to_owned()),
-        Err(_) => Some("may not be written by the user that this runs as".to_owned()),
+        Err(rustix::io::Errno::ROFS) => Some("is on a read-only file system".to_owned()),
+        Err(_) => Some("cannot be written by the user that Portcullis runs as".to_owned()),
     }
 }

@@ -93,7 +93,7 @@ fn rate_limit(
     };
     for (name, prefix) in [("ipv4_prefix", &raw.ipv4_prefix), ("ipv6_prefix", &raw.ipv6_prefix)] {
         if let Some(prefix) = prefix.as_ref().filter(|_| !key.contains(&KeyPart::Client)) {
-            mistakes.wrong(prefix.span.clone(), format!("{name} is for limits with the key `client`"));
+            mistakes.wrong(prefix.span.clone(), format!("{name} requires a limit with the key `client`"));
         }
     }
     RateLimit {
@@ -129,7 +129,11 @@ fn shared(mistakes: &mut Mistakes<'_>, raw: &raw::RateLimit, available: Availabl
     let is_shared = raw.shared.as_ref().filter(|shared| shared.value);
     if let (Some(shared), false) = (is_shared, available.limit_store) {
         let hint = "add `limit_store = { url = \"redis://10.0.0.9:6379\" }` to the document".to_string();
-        mistakes.wrong_with_hint(shared.span.clone(), "there is nobody to share it with".to_string(), hint);
+        mistakes.wrong_with_hint(
+            shared.span.clone(),
+            "`shared = true` requires `limit_store`".to_string(),
+            hint,
+        );
     }
     if let (None, Some(given)) = (is_shared, &raw.unavailable) {
         mistakes.wrong(given.span.clone(), "`unavailable` requires `shared = true`".to_string());
@@ -273,7 +277,7 @@ fn method(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> Option<String>
     mistakes.wrong_with_hint(
         text.span.clone(),
         format!("`{}` is not a method", text.value),
-        "methods are upper case, for example `POST`".to_string(),
+        "write methods in upper case, for example `POST`".to_string(),
     );
     None
 }

@@ -25,7 +25,7 @@ pub(super) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Limits) -> Limits {
             let Some(bits) = given else { return default };
             if !range.contains(&bits.value) {
                 let (start, end) = range.into_inner();
-                mistakes.wrong(bits.span, format!("{name} is from {start} to {end} bits"));
+                mistakes.wrong(bits.span, format!("{name} must be {start} to {end} bits"));
                 return default;
             }
             bits.value

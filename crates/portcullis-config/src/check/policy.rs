@@ -40,7 +40,7 @@ impl Checker<'_> {
             }
             if let Some(level) = &rules.paranoia {
                 if !(1..=4).contains(&level.value) {
-                    self.mistakes.wrong(level.span.clone(), "the paranoia level is 1 to 4".to_string());
+                    self.mistakes.wrong(level.span.clone(), "the paranoia level must be 1 to 4".to_string());
                 } else if rules.crs.is_none() {
                     self.mistakes.wrong(level.span.clone(), "a paranoia level needs `crs`".to_string());
                 }

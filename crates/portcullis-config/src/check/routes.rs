@@ -141,7 +141,10 @@ fn path(
         return None;
     };
     if let Some(second) = spans.next() {
-        mistakes.wrong(second, "a route has one of `path`, `path_exact` and `path_pattern`".to_string());
+        mistakes.wrong(
+            second,
+            "a route must have only one of `path`, `path_exact` and `path_pattern`".to_string(),
+        );
         return None;
     }
     if let Some(pattern) = &route.path_pattern {
@@ -159,7 +162,7 @@ fn path(
         (None, None) => return None,
     };
     if !text.starts_with('/') {
-        mistakes.wrong(span.clone(), "a path begins with `/`".to_string());
+        mistakes.wrong(span.clone(), "a path must begin with `/`".to_string());
     }
     Some((path, None, span))
 }
@@ -193,7 +196,7 @@ fn target(
     if let Some(redirect) = &route.redirect {
         let to = &redirect.to;
         if !["https://", "http://", "/"].iter().any(|start| to.starts_with(start)) {
-            let hint = "it begins with `https://`, `http://` or `/`".to_string();
+            let hint = "write a target that begins with `https://`, `http://` or `/`".to_string();
             checker.mistakes.wrong_with_hint(
                 to.span.clone(),
                 format!("`{}` is not a redirect target", to.value),
@@ -202,9 +205,10 @@ fn target(
         }
         let status = redirect.status.as_ref().map_or(302, |status| status.value);
         if let (false, Some(at)) = (matches!(status, 301 | 302 | 303 | 307 | 308), &redirect.status) {
-            checker
-                .mistakes
-                .wrong(at.span.clone(), "a redirect has the status 301, 302, 303, 307 or 308".to_string());
+            checker.mistakes.wrong(
+                at.span.clone(),
+                "a redirect must have the status 301, 302, 303, 307 or 308".to_string(),
+            );
         }
         return Some(RouteTarget::Redirect {
             status,
@@ -215,7 +219,7 @@ fn target(
         let status = number(&mut checker.mistakes, respond.status.clone(), 200..=599, "status", 200);
         let media_type = respond.content_type.as_ref();
         if let (None, Some(given)) = (&respond.body, media_type) {
-            checker.mistakes.wrong(given.span.clone(), "`content_type` is for a `body`".to_string());
+            checker.mistakes.wrong(given.span.clone(), "`content_type` requires a `body`".to_string());
         }
         let media_type = media_type.map_or("text/plain; charset=utf-8", |given| given.value.as_str());
         let body = respond.body.clone().map(|body| (body, media_type.to_string()));
@@ -228,7 +232,7 @@ fn target(
     };
     let rewrite = route.rewrite.as_ref().map(|rewrite| {
         if !rewrite.starts_with('/') {
-            checker.mistakes.wrong(rewrite.span.clone(), "a path begins with `/`".to_string());
+            checker.mistakes.wrong(rewrite.span.clone(), "a path must begin with `/`".to_string());
         }
         if rewrite.contains(['?', '#']) || !rewrite.bytes().all(|byte| byte.is_ascii_graphic()) {
             checker.mistakes.wrong(rewrite.span.clone(), format!("`{}` is not a path", rewrite.value));
@@ -243,7 +247,7 @@ fn methods(mistakes: &mut Mistakes<'_>, route: &raw::Route) -> Vec<String> {
     let mut methods = Vec::new();
     for method in &route.methods {
         if !is_token(method) || method.bytes().any(|byte| byte.is_ascii_lowercase()) {
-            let hint = "methods are written in capitals".to_string();
+            let hint = "write methods in upper case, for example `POST`".to_string();
             mistakes.wrong_with_hint(
                 method.span.clone(),
                 format!("`{}` is not a method", method.value),

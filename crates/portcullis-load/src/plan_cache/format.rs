@@ -56,7 +56,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Remembered, PlanCacheError> {
     };
     let Some(sum) = head.strip_prefix(MAGIC) else {
         let is_one = head.starts_with(&MAGIC[..MAGIC.len() - 1]);
-        return Err(if is_one { PlanCacheError::OtherVersion } else { damaged("it is no plan cache") });
+        return Err(if is_one { PlanCacheError::OtherVersion } else { damaged("it is not a plan cache") });
     };
     if crc32fast::hash(body).to_le_bytes() != *sum {
         return Err(damaged("its checksum is wrong"));
@@ -66,7 +66,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Remembered, PlanCacheError> {
         return Err(PlanCacheError::OtherVersion);
     }
     let remembered = reader.remembered().filter(|_| reader.0.is_empty());
-    remembered.ok_or(damaged("what it says cannot be read"))
+    remembered.ok_or(damaged("its contents cannot be read"))
 }
 
 #[derive(Default)]

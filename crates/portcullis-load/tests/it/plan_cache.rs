@@ -125,7 +125,7 @@ fn a_damaged_file_is_refused_and_replaced() {
     check(b"", "ends too early");
     check(&good[..11], "ends too early");
     check(b"PLANFCT1, as it once was, with a longer checksum", "another version");
-    check(b"something else that is long enough to have a head", "no plan cache");
+    check(b"something else that is long enough to have a head", "not a plan cache");
     for at in (8..good.len()).step_by(997) {
         let mut content = good.clone();
         content[at] ^= 0x10;

@@ -133,7 +133,7 @@ impl Keeper {
                     }
                 }
                 Err(error) => {
-                    let told = format!("{name} cannot be resolved, what was known of it stays: {error}");
+                    let told = format!("cannot resolve {name}, keeping its previous addresses: {error}");
                     (Resolved::Failed, self.failing.insert(name.clone()).then_some(told))
                 }
             };

@@ -91,7 +91,7 @@ fn without_the_store_each_limit_does_what_it_says() {
         load.join().unwrap();
     });
     until(|| front.metric("portcullis_limit_store_failures_total") >= 1.0);
-    assert!(front.lines().iter().any(|line| line.contains("the store of rate limits cannot be reached")));
+    assert!(front.lines().iter().any(|line| line.contains("the rate limit store cannot be reached")));
     assert_eq!(ask(&front, "/open", 100), 100, "open: all go on");
     assert_eq!(ask(&front, "/closed", 100), 0, "closed: none does");
     let passed = ask(&front, "/local", 100);
@@ -105,5 +105,5 @@ fn without_the_store_each_limit_does_what_it_says() {
     let _redis = redis(address);
     until(|| connected(&front));
     until(|| ask(&front, "/closed", 1) == 1);
-    assert!(front.lines().iter().any(|line| line.contains("is reached again")));
+    assert!(front.lines().iter().any(|line| line.contains("is reachable again")));
 }

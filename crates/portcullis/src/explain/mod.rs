@@ -104,7 +104,7 @@ fn response(path: &Path) -> Result<(ResponseHead, MessageFile), Failure> {
     let file = message_file::read(&read(path)?);
     match in_process::parse_response(&file.bytes) {
         Ok(head) => Ok((head, file)),
-        Err(error) => Err(Failure::usage(format!("{} is no HTTP/1 response: {error}", path.display()))),
+        Err(error) => Err(Failure::usage(format!("{} is not an HTTP/1 response: {error}", path.display()))),
     }
 }
 

@@ -10,7 +10,7 @@ use portcullis_load::{Patterns, PlanCache, Used};
 pub fn open(path: &Path, patterns: &Patterns) -> PlanCache {
     let (cache, error) = PlanCache::open(path, patterns);
     if let Some(error) = error {
-        eprintln!("portcullis: plan cache {} is not used, and written anew: {error}", path.display());
+        eprintln!("portcullis: plan cache {} is not used and will be rewritten: {error}", path.display());
     }
     cache
 }
@@ -27,6 +27,8 @@ pub fn prepare(plans: Vec<Arc<Plan>>, cache: Option<PlanCache>, used: Used) {
         }
     };
     if let Err(error) = std::thread::Builder::new().name("prepare".to_owned()).spawn(work) {
-        eprintln!("portcullis: automata are built as requests need them, no thread: {error}");
+        eprintln!(
+            "portcullis: cannot start the thread that builds automata, they are built when first needed: {error}"
+        );
     }
 }

@@ -102,7 +102,7 @@ impl Service<'_> {
                 false
             }
             End::HandedOver(id) => {
-                eprintln!("portcullis: process {id} serves from now on");
+                eprintln!("portcullis: process {id} has taken over");
                 self.notify.main_process(id);
                 if let Some(pages) = &pages {
                     pages.abort();
@@ -122,7 +122,7 @@ impl Service<'_> {
             (None, _) => {}
         });
         drained.await.map_err(Failure::failed)?;
-        self.policies.ok_or_else(|| Failure::failed("a reload did not end"))
+        self.policies.ok_or_else(|| Failure::failed("the reload did not finish"))
     }
 
     fn serve_admin(
@@ -150,7 +150,7 @@ impl Service<'_> {
         self.notify.reloading();
         let (proxy, args, started) = (Arc::clone(&self.proxy), self.args.clone(), self.started.clone());
         let Some(mut policies) = self.policies.take() else {
-            return Err(Failure::failed("a reload did not end"));
+            return Err(Failure::failed("the reload did not finish"));
         };
         // Compiling rules takes long; the admin listener answers meanwhile.
         let work = tokio::task::spawn_blocking(move || {
@@ -184,7 +184,7 @@ impl Service<'_> {
         match result {
             Ok(id) => Some(End::HandedOver(id)),
             Err(error) => {
-                eprintln!("portcullis: the upgrade failed, this process goes on: {error}");
+                eprintln!("portcullis: the upgrade failed, this process keeps serving: {error}");
                 None
             }
         }
@@ -212,15 +212,15 @@ fn load(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies) -
             Ok(()) => {
                 let mut text = format!("reloaded, generation {}", proxy.generation());
                 for key in unchanged_until_restart(started, &config) {
-                    text.push_str(&format!("; `{key}` was changed, which takes a restart"));
+                    text.push_str(&format!("; `{key}` needs a restart to take effect"));
                 }
                 Ok(text)
             }
-            Err(error) => Err(format!("reload failed, the old settings go on: {error}")),
+            Err(error) => Err(format!("reload failed, keeping the old settings: {error}")),
         },
         Err(error) => {
             proxy.count_failed_reload();
-            Err(format!("reload failed, the old settings go on:\n{error}"))
+            Err(format!("reload failed, keeping the old settings:\n{error}"))
         }
     }
 }

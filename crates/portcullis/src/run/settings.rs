@@ -83,7 +83,7 @@ pub struct Args {
 }
 
 /// What somebody reads who has not said what to guard.
-const NOTHING_TO_GUARD: &str = "say which application to guard:
+const NOTHING_TO_GUARD: &str = "name the application to protect:
 
     portcullis run --upstream http://127.0.0.1:9000
 

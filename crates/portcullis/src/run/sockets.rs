@@ -26,7 +26,7 @@ impl Inherited {
             } else if let Ok(Some(line)) = passed.take_unix_datagram(index) {
                 inherited.predecessor = Some(line);
             } else {
-                let message = "the socket {} that was passed to us (LISTEN_FDS) is not a TCP listener";
+                let message = "the passed socket {} (LISTEN_FDS) is not a TCP listener";
                 return Err(Failure::failed(message.replace("{}", &(index + 1).to_string())));
             }
         }

@@ -32,8 +32,7 @@ impl Program {
 
     /// Starts it with `sockets`, and waits until it serves. Gives its id.
     pub async fn start(&self, sockets: Vec<TcpListener>) -> Result<u32, String> {
-        let path =
-            self.path.as_ref().map_err(|error| format!("where the program is, is not known: {error}"))?;
+        let path = self.path.as_ref().map_err(|error| format!("cannot find the program file: {error}"))?;
         let (ours, theirs) = UnixDatagram::pair().map_err(|error| error.to_string())?;
         ours.set_nonblocking(true).map_err(|error| error.to_string())?;
         let sockets = sockets.into_iter().map(OwnedFd::from).chain([OwnedFd::from(theirs)]);
@@ -62,7 +61,7 @@ impl Program {
                 return Err(format!("the new process ended at once ({status})"));
             }
             if Instant::now() > deadline {
-                return Err(format!("the new process does not serve after {} s", DEADLINE.as_secs()));
+                return Err(format!("the new process did not start serving within {} s", DEADLINE.as_secs()));
             }
             sleep(LOOK_EVERY).await;
         }

@@ -20,7 +20,7 @@ fn from_attack_to_ban_and_back() {
     let served = Served::start_site(&application, &site, "");
     let admin = served.admin.to_string();
     let config = served.folder.path().join("portcullis.toml").display().to_string();
-    assert_eq!(bans(&["--admin", &admin]), (true, "nobody is banned\n".into()));
+    assert_eq!(bans(&["--admin", &admin]), (true, "no client is banned\n".into()));
     for _ in 0..3 {
         assert_eq!(served.get("/attack").status(), 403);
     }
@@ -37,7 +37,7 @@ fn from_attack_to_ban_and_back() {
     );
     assert_eq!(
         bans(&["--admin", &admin, "lift", "127.0.0.1", "--ban", "site"]).1,
-        "127.0.0.1 is let in again\n"
+        "the ban of 127.0.0.1 is lifted\n"
     );
     assert_eq!(served.get("/").status(), 200);
     assert!(!bans(&["--admin", &admin, "lift", "somebody"]).0);

@@ -174,9 +174,9 @@ fn files_of_tls_are_read() {
     let document = file("a.toml");
     for part in [
         format!("{document}:4:34: listener `https`: {}: ", file("no.pem")),
-        format!("{document}:4:84: listener `https`: {}: it holds no certificate", file("empty.pem")),
+        format!("{document}:4:84: listener `https`: {}: it has no certificate", file("empty.pem")),
         format!("{document}:10:14: upstream `app`: `tls.ca`: {}: ", file("broken.pem")),
-        format!("{document}:14:6: `tracing.ca`: {}: it holds no certificate", file("empty.pem")),
+        format!("{document}:14:6: `tracing.ca`: {}: it has no certificate", file("empty.pem")),
     ] {
         assert!(text.contains(&part), "no {part:?} in: {text}");
     }
@@ -289,7 +289,7 @@ endpoints = [\"http://127.0.0.1:9000\"]
         ("9:11", "`here` is not an address"),
         ("11:8", "`5`"),
         ("13:8", "does not exist"),
-        ("15:10", "is no folder"),
+        ("15:10", "is not a folder"),
         ("17:8", "missing.html"),
         ("21:12", "`ap`"),
         ("22:1", "unknown key `upsteam`"),

@@ -83,7 +83,10 @@ fn writes_features_for_training() {
 fn mistakes_say_what_to_do() {
     for (arguments, message) in [
         (&["none"][..], "none: "),
-        (&["rules.conf"], "attack or benign? Name it .black or .white, or give --label"),
+        (
+            &["rules.conf"],
+            "not known to be attack or benign: name the file .black or .white, or give --label",
+        ),
         (&["attack", "--class", "sql"], "there is no class called `sql`"),
     ] {
         let (_folder, output) = evaluate(arguments);

@@ -360,5 +360,5 @@ fn a_response_is_explained_behind_its_request() {
     assert!(explain(&[]).contains("note: the request does not get as far as its response"));
     let output = files.run(&["explain", "request.http", "--response", "request.http"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("request.http is no HTTP/1 response: "));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("request.http is not an HTTP/1 response: "));
 }

@@ -128,7 +128,7 @@ impl Successor {
         let mut id = None;
         until(|| {
             let said = place.said();
-            let line = said.lines().rev().find(|line| line.ends_with("serves from now on"));
+            let line = said.lines().rev().find(|line| line.ends_with("has taken over"));
             id = line.and_then(|line| line.split(' ').nth(2)?.parse().ok());
             id.is_some()
         });
@@ -161,7 +161,7 @@ fn reloads_are_asked_for_at_the_admin_listener() {
     assert_eq!((place.get("/first"), place.get("/second")), (Some(200), Some(403)));
     place.write("third", "adress = 1\n");
     let (status, text) = ask(place.admin, "POST", "/reload").unwrap();
-    assert!(status == 422 && text.contains("the old settings go on"), "{text}");
+    assert!(status == 422 && text.contains("keeping the old settings"), "{text}");
     assert!(text.contains("portcullis.toml:4"), "{text}");
     assert_eq!((place.get("/second"), place.get("/third")), (Some(403), Some(200)));
     assert!(place.metric("portcullis_reloads_total{result=\"failed\"} 1"));
@@ -455,5 +455,5 @@ fn an_upgrade_that_fails_changes_nothing() {
     load.go_on(100);
     assert_eq!(load.end(), Vec::<String>::new(), "lost requests");
     assert_eq!((running.ended(), place.get("/first")), (None, Some(403)));
-    assert!(place.said().contains("the upgrade failed, this process goes on"), "{}", place.said());
+    assert!(place.said().contains("the upgrade failed, this process keeps serving"), "{}", place.said());
 }

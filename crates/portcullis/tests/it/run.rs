@@ -109,7 +109,7 @@ fn reloads_on_hangup_and_ends_on_terminate() {
     let output = std::fs::read_to_string(folder.path().join("output")).unwrap();
     assert!(output.contains(&format!("listening on {address}")), "{output}");
     assert!(
-        output.contains("did you mean `sites`?") && output.contains("the old settings go on"),
+        output.contains("did you mean `sites`?") && output.contains("keeping the old settings"),
         "{output}"
     );
 }

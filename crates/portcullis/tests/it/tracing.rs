@@ -285,7 +285,7 @@ fn a_collector_over_tls_is_known_by_its_certificate() {
         until(|| served.metric(dropped) != 0.0);
         let folder = served.stop();
         let said = std::fs::read_to_string(folder.path().join("output")).unwrap();
-        assert!(said.contains("the collector does not take spans: invalid peer certificate"), "{said}");
+        assert!(said.contains("the collector does not accept spans: invalid peer certificate"), "{said}");
         assert!(bodies.lock().unwrap().is_empty(), "nothing is sent to strangers");
     }
     let served = Served::start_site(&application, "mode = \"off\"", &over_tls("localhost", port, &own));
@@ -299,8 +299,7 @@ fn authorities_that_cannot_be_read_are_told_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
     let garbage = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
-    for (text, why) in [(None, ""), (Some("nothing here\n"), "it holds no certificate"), (Some(garbage), "")]
-    {
+    for (text, why) in [(None, ""), (Some("nothing here\n"), "it has no certificate"), (Some(garbage), "")] {
         if let Some(text) = text {
             std::fs::write(&ca, text).unwrap();
         }

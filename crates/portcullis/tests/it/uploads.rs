@@ -112,7 +112,12 @@ fn folders_that_are_missing() {
     for (rules, command, code, words) in [
         ("SecUploadKeepFiles On", &["check", "--config"][..], 0, "has no folder: no file is kept"),
         ("SecUploadKeepFiles On", &["check", "--strict", "--config"], 1, "has no folder"),
-        ("SecUploadKeepFiles On\nSecUploadDir /nonexistent/uploads", &["run", "--config"], 1, "is no folder"),
+        (
+            "SecUploadKeepFiles On\nSecUploadDir /nonexistent/uploads",
+            &["run", "--config"],
+            1,
+            "is not a folder",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let config = document(
