@@ -22,6 +22,7 @@ mod exclusions;
 mod explain;
 mod leaks;
 mod lookups;
+mod messages;
 mod operations;
 mod rewriting;
 mod rule_sources;
