@@ -1,4 +1,10 @@
 //! Names the code that derives facts from patterns, so that what was stored by other code is not taken for its own.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "a build script reads files and talks to Cargo"
+)]
 
 use std::path::{Path, PathBuf};
 

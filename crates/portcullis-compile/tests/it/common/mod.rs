@@ -95,7 +95,7 @@ pub fn assert_equivalent(plan: &Arc<Plan>, scratch: &mut Scratch, message: &Mess
     assert_eq!(traced, plain, "left: with a trace, right: the plainest way; {message:?}");
     // Keys that no rule reads are not written.
     let is_read =
-        |(key, _): &(Vec<u8>, Vec<u8>)| !plan.prefilter.unwritten().any(|prefix| key.starts_with(prefix));
+        |(key, _): &(Vec<u8>, Vec<u8>)| !plan.candidates.unwritten().any(|prefix| key.starts_with(prefix));
     plain.tx.retain(is_read);
     let mut all = run(plan, scratch, message, Strategies::ALL, quiet);
     all.tx.retain(is_read);
