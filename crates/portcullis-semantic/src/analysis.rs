@@ -242,13 +242,29 @@ impl Analysis {
 
     /// Looks at a value of a message that has brought its allowance.
     pub(crate) fn look(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
-        self.look_alone(detectors, location, bytes);
-        self.across(detectors, location, bytes);
+        self.look_grouped(detectors, location, bytes, ByteGroups::of(bytes));
+    }
+
+    /// The same where it is known which bytes are in it.
+    pub(crate) fn look_grouped(
+        &mut self,
+        detectors: &Detectors,
+        location: Location<'_>,
+        bytes: &[u8],
+        groups: ByteGroups,
+    ) {
+        self.look_alone(detectors, location, bytes, groups);
+        self.across(detectors, location, bytes, groups);
     }
 
     /// The same, whatever other values the message has.
-    fn look_alone(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
-        let groups = ByteGroups::of(bytes);
+    fn look_alone(
+        &mut self,
+        detectors: &Detectors,
+        location: Location<'_>,
+        bytes: &[u8],
+        groups: ByteGroups,
+    ) {
         let is_plain = decode::is_plain(bytes, groups);
         let is_word = is_plain && groups.is_within(ByteGroups::ALPHANUMERIC) && location.place.is_value();
         if is_word && !may_be_command(location.name, bytes) && !decode::is_short_command(bytes) {

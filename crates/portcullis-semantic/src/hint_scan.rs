@@ -20,7 +20,14 @@ pub(crate) struct HintScan {
     /// What ends in the other states.
     ends: Vec<Ends>,
     first_end: usize,
+    /// Bytes of the longest hint.
+    longest: usize,
 }
+
+/// Texts of this length are searched in pieces at the same time: each step waits for the one before it, but not for those
+/// of the other pieces.
+const PIECED_BYTES_MIN: usize = 512;
+const PIECES: usize = 4;
 
 /// The hints that end where one state is reached.
 #[derive(Debug, Default)]
@@ -83,28 +90,67 @@ impl HintScan {
             ends
         });
         let ends = ends.collect();
-        HintScan { classes, row, next, ends, first_end: first_end * row }
+        let longest = hints.iter().map(|(hint, _)| hint.text.len()).max().unwrap_or(0);
+        HintScan { classes, row, next, ends, first_end: first_end * row, longest }
     }
 
     /// Those of the detectors that are `wanted` of which a hint stands in `text`.
     pub fn find(&self, text: &[u8], wanted: u64) -> u64 {
-        let mut open = wanted;
-        // The automaton is at its start before the first byte; that state is the first of the table.
-        let mut state = 0;
-        for (at, &b) in text.iter().enumerate() {
-            let class = usize::from(self.classes[usize::from(b)]);
-            state = self.next[state + class] as usize;
+        let open = match text.len() < PIECED_BYTES_MIN.max(PIECES * self.longest) {
+            true => self.find_from(text, 0, 0, wanted),
+            false => self.find_in_pieces(text, wanted),
+        };
+        wanted & !open
+    }
+
+    /// Those of the detectors that are `open` still, once `text` has been read from `from` on in `state`.
+    fn find_from(&self, text: &[u8], from: usize, mut state: usize, mut open: u64) -> u64 {
+        for (at, &b) in text.iter().enumerate().skip(from) {
+            state = self.step(state, b);
             if state >= self.first_end {
-                let ends = &self.ends[(state - self.first_end) / self.row];
-                if ends.all & open != 0 {
-                    open &= !ends.at(text, at + 1);
-                    if open == 0 {
-                        break;
-                    }
+                open = self.without_ends(text, at + 1, state, open);
+                if open == 0 {
+                    break;
                 }
             }
         }
-        wanted & !open
+        open
+    }
+
+    /// The same for all of a text, in pieces side by side. What ends in a piece may begin before it: each is read from so many
+    /// bytes before it that no hint is cut.
+    fn find_in_pieces(&self, text: &[u8], mut open: u64) -> u64 {
+        let (piece, lead) = (text.len() / PIECES, self.longest.saturating_sub(1));
+        let starts: [usize; PIECES] = std::array::from_fn(|number| (number * piece).saturating_sub(lead));
+        let [a, b, c, d] = starts.map(|start| &text[start..start + piece + lead]);
+        // The automaton is at its start before the first byte; that state is the first of the table.
+        let mut states = [0; PIECES];
+        for (at, (((&a, &b), &c), &d)) in a.iter().zip(b).zip(c).zip(d).enumerate() {
+            let [first, second, third, fourth] = states;
+            states = [self.step(first, a), self.step(second, b), self.step(third, c), self.step(fourth, d)];
+            if states.iter().any(|state| *state >= self.first_end) {
+                for (state, start) in states.iter().zip(starts).filter(|(state, _)| **state >= self.first_end)
+                {
+                    open = self.without_ends(text, start + at + 1, *state, open);
+                }
+                if open == 0 {
+                    return 0;
+                }
+            }
+        }
+        // The last piece has what is left over of the division.
+        self.find_from(text, PIECES * piece, states[PIECES - 1], open)
+    }
+
+    #[inline(always)]
+    fn step(&self, state: usize, byte: u8) -> usize {
+        self.next[state + usize::from(self.classes[usize::from(byte)])] as usize
+    }
+
+    /// `open` without the detectors of the hints that end at `end`, where `state` was reached.
+    fn without_ends(&self, text: &[u8], end: usize, state: usize, open: u64) -> u64 {
+        let ends = &self.ends[(state - self.first_end) / self.row];
+        if ends.all & open == 0 { open } else { open & !ends.at(text, end) }
     }
 }
 
@@ -155,6 +201,33 @@ mod tests {
         let scan = HintScan::new(&hints);
         for open in 0..64 {
             assert_eq!(scan.find(text.as_bytes(), open), want & open, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Where a text is cut into pieces changes nothing.
+        #[test]
+        fn pieces_find_what_one_reading_finds(
+            words in proptest::collection::vec(
+                proptest::sample::select(&["or", "order by", " ", "x", "ORDER", "er b", "_or", "\x1b[", "b\0", "abcdefghijk"][..]),
+                0..700,
+            ),
+            wanted in 0u64..64,
+        ) {
+            let text = words.concat();
+            let scan = HintScan::new(&[
+                (Hint::word("or"), 1),
+                (Hint::text("or"), 2),
+                (Hint::word("order by"), 4),
+                (Hint::text("r b"), 8),
+                (Hint::text("\x1b["), 16),
+                (Hint::text("xxorder byxx"), 32),
+            ]);
+            let once = wanted & !scan.find_from(text.as_bytes(), 0, 0, wanted);
+            proptest::prop_assert_eq!(scan.find(text.as_bytes(), wanted), once);
+            if text.len() >= PIECES * scan.longest {
+                proptest::prop_assert_eq!(wanted & !scan.find_in_pieces(text.as_bytes(), wanted), once);
+            }
         }
     }
 

@@ -41,7 +41,14 @@ mod name_byte {
 pub(crate) fn is_odd_name(name: &[u8]) -> bool {
     use name_byte::{C, DOT, ODD, TABLE, U, UNDERSCORE, UPPER_L};
     let (mut seen, mut pairs, mut before) = (0, 0, 0);
-    for &b in name {
+    let (fours, rest) = name.as_chunks::<4>();
+    for four in fours {
+        let [a, b, c, d] = four.map(|b| TABLE[usize::from(b)]);
+        seen |= a | b | c | d;
+        pairs |= before & a | a & b | b & c | c & d;
+        before = d;
+    }
+    for &b in rest {
         let byte = TABLE[usize::from(b)];
         seen |= byte;
         pairs |= byte & before;

@@ -81,8 +81,9 @@ impl Windows {
     fn look(&mut self, analysis: &mut Analysis, detectors: &Detectors, location: Location<'_>) {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let bytes = &self.bytes[..];
+        let groups = ByteGroups::of(bytes);
         if is_first {
-            self.is_text = !decode::is_bytes(bytes, ByteGroups::of(bytes));
+            self.is_text = !decode::is_bytes(bytes, groups);
             self.head.extend_from_slice(&bytes[..bytes.len().min(HEAD_BYTES)]);
         }
         if self.behind == Behind::CodeAndTexts && !self.is_text {
@@ -91,18 +92,16 @@ impl Windows {
         }
         match self.behind {
             Behind::Values => {
-                return analysis.look(
-                    detectors,
-                    Location { place: value_place(location.place), ..location },
-                    bytes,
-                );
+                let location = Location { place: value_place(location.place), ..location };
+                return analysis.look_grouped(detectors, location, bytes, groups);
             }
             Behind::Code | Behind::CodeAndTexts if is_first && self.is_text => {
-                return analysis.look(detectors, location, bytes);
+                return analysis.look_grouped(detectors, location, bytes, groups);
             }
             // Streams of objects and the like show themselves where they begin.
             Behind::Code | Behind::CodeAndTexts | Behind::OnlyCode if is_first && !self.is_text => {
-                analysis.look(detectors, Location { place: Place::Text, ..location }, bytes);
+                let location = Location { place: Place::Text, ..location };
+                analysis.look_grouped(detectors, location, bytes, groups);
             }
             Behind::Code | Behind::CodeAndTexts if self.is_text => {
                 analysis.left_out += (bytes.len() - OVERLAP_BYTES) as u64

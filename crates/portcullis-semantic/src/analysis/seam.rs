@@ -3,7 +3,7 @@
 
 use super::Analysis;
 use crate::detectors::protocol::WORK_LIMIT;
-use crate::{Class, Detectors, Location, Place};
+use crate::{ByteGroups, Class, Detectors, Location, Place};
 
 /// What is known of a message's fields.
 #[derive(Debug, Default)]
@@ -36,12 +36,20 @@ impl Seam {
 
 impl Analysis {
     /// Looks at `bytes` as they are read where another field of the message ends in a backslash.
-    pub(super) fn across(&mut self, detectors: &Detectors, location: Location<'_>, bytes: &[u8]) {
+    pub(super) fn across(
+        &mut self,
+        detectors: &Detectors,
+        location: Location<'_>,
+        bytes: &[u8],
+        groups: ByteGroups,
+    ) {
+        // Without a backslash, and without a byte of a comment or a NUL behind a semicolon, a value is neither side of a seam.
+        const TELLING: ByteGroups = ByteGroups::of(b"\\#-/;");
         let is_field = matches!(
             location.place,
             Place::Query | Place::Form | Place::MultipartField | Place::Json | Place::XmlText | Place::Cookie
         );
-        if !is_field {
+        if !is_field || !groups.intersects(TELLING) {
             return;
         }
         if ends_in_backslash(bytes) && !std::mem::replace(&mut self.seam.is_open, true) {
@@ -69,7 +77,7 @@ impl Analysis {
         // What stands before the quote is the string.
         let text = [b"x'", tail].concat();
         let before = self.values_len();
-        self.look_alone(detectors, location, &text);
+        self.look_alone(detectors, location, &text, ByteGroups::of(&text));
         self.findings.retain(|found| (found.value as usize) < before || found.class == Class::Sqli);
     }
 }

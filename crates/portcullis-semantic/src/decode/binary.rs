@@ -49,6 +49,9 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
     const SPACED: ByteGroups = ByteGroups::of(b"Aa0+/-_= ");
     const WITH_SPACE: ByteGroups = ALPHABET.union(SPACED);
+    // Each byte of these groups is a letter of Base64, padding or a dot.
+    const ONLY_LETTERS: ByteGroups = ByteGroups::of(b"Aa0+/-_=.");
+    let has_lost_plus = groups.has(b' ') && has_lost_plus(text);
     // White space around it is none of it.
     let trimmed = text.trim_ascii();
     let groups = match trimmed.len() < text.len() && groups.is_within(WITH_SPACE) {
@@ -56,9 +59,9 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         false => groups,
     };
     let restored;
-    let body = if groups.is_within(ALPHABET) && !has_lost_plus(text) {
+    let body = if groups.is_within(ALPHABET) && !has_lost_plus {
         trimmed
-    } else if groups.is_within(SPACED) && has_lost_plus(text) {
+    } else if groups.is_within(SPACED) && has_lost_plus {
         restored = text.iter().map(|&b| if b == b' ' { b'+' } else { b }).collect::<Vec<u8>>();
         &restored[..]
     } else if groups.has(b';') && groups.has(b',') {
@@ -68,10 +71,18 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         let Some(space) = trimmed.iter().take(8).position(|&b| b == b' ') else { return };
         &trimmed[space + 1..]
     };
-    if body.iter().any(|&b| BASE64[usize::from(b)] == BASE64_NONE && b != b'.') {
+    let is_none = |b: &u8| BASE64[usize::from(*b)] == BASE64_NONE && *b != b'.';
+    if !groups.is_within(ONLY_LETTERS) && body.iter().any(is_none) {
         return;
     }
-    for part in body.split(|&b| b == b'.').take(5).filter(|part| may_be_base64(part)) {
+    let mut rest = Some(body);
+    for _ in 0..TOKEN_PARTS_MAX {
+        let Some(text) = rest else { break };
+        let part = &text[..memchr::memchr(b'.', text).unwrap_or(text.len())];
+        rest = text.get(part.len() + 1..);
+        if !may_be_base64(part) {
+            continue;
+        }
         out.clear();
         if !base64_part(part, out)
             || out.len() < DECODED_BYTES_MIN && !is_padded(part) && !is_short_command(part)
@@ -89,6 +100,9 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         }
     }
 }
+
+/// Parts of a token that are looked at.
+const TOKEN_PARTS_MAX: usize = 5;
 
 /// Text in UTF-16 of nothing but ASCII, as PowerShell encodes commands: its letters.
 fn narrowed(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -159,20 +173,22 @@ fn base64_value(b: u8) -> Option<u32> {
 
 /// False if it is not whole: padding in the middle, or one letter too many.
 fn base64_part(text: &[u8], out: &mut Vec<u8>) -> bool {
-    out.reserve(text.len() / 4 * 3 + 3);
     // Four letters at a time, as far as nothing else stands between them.
-    let mut from = 0;
-    for four in text.chunks_exact(4) {
-        let [a, b, c, d] = [four[0], four[1], four[2], four[3]].map(|b| BASE64[usize::from(b)]);
+    let (fours, _) = text.as_chunks::<4>();
+    out.resize(3 * fours.len(), 0);
+    let mut read = 0;
+    for (four, three) in fours.iter().zip(out.as_chunks_mut::<3>().0) {
+        let [a, b, c, d] = four.map(|b| BASE64[usize::from(b)]);
         if (a | b | c | d) >= 64 {
             break;
         }
-        out.extend_from_slice(&[a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d]);
-        from += 4;
+        *three = [a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d];
+        read += 1;
     }
+    out.truncate(3 * read);
     let (mut bits, mut count) = (0u32, 0usize);
     let mut padding = 0;
-    for &b in &text[from..] {
+    for &b in &text[4 * read..] {
         match base64_value(b) {
             Some(_) if padding > 0 => return false,
             Some(value) => {

@@ -36,7 +36,10 @@ pub(crate) struct Document {
 impl Document {
     /// What `text` is at `location`.
     pub fn of(location: Location<'_>, text: &[u8]) -> Document {
-        if !may_be_document(text) {
+        let begin = begin(text);
+        let form = Form::of(begin);
+        // A page on one line and settings show themselves by their first sign.
+        if form == Form::Value && !(begin.starts_with(b"<") && text.len() > VALUE_BYTES_MAX) {
             return Document::default();
         }
         let is_upload = location.place == Place::FileContent;
@@ -46,15 +49,13 @@ impl Document {
         if !is_file && !is_body {
             return Document::default();
         }
-        let begin = begin(text);
         let is_settings = begin.starts_with(b"<") && SETTINGS.contains(&root(begin));
         if !is_file {
             return Document { is_settings, ..Document::default() };
         }
         let is_php = begins_php(begin);
         let is_page = !is_upload && purpose::takes_page(location) && (is_page(begin) || is_php);
-        // Editors and programs write a page on one line, too, and bundlers a program.
-        let has_lines = has_form_of_file(text);
+        let has_lines = form.is_of_file(begin);
         if !has_lines {
             return Document { is_page, is_file: is_page, ..Document::default() };
         }
@@ -70,18 +71,43 @@ impl Document {
     }
 }
 
-/// `text` has several lines or is a program on one line, as files are and values seldom. The length of a line says nothing.
-pub(crate) fn has_form_of_file(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
-    match memchr::memchr(b'\n', text) {
-        Some(_) => text.len() > VALUE_BYTES_MAX,
-        None => program::is_program(begin(text)),
+/// The form of a text, as far as its first and last bytes show it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Value,
+    Lines,
+    /// One line that begins and ends as a program does.
+    MayBeProgram,
+}
+
+impl Form {
+    /// The form of a text from its first sign on. Each value of a message is asked.
+    fn of(text: &[u8]) -> Form {
+        let text = text.trim_ascii_end();
+        if text.len() > VALUE_BYTES_MAX && memchr::memchr(b'\n', text).is_some() {
+            return Form::Lines;
+        }
+        match program::begins_and_ends(text) && memchr::memchr(b'\n', text).is_none() {
+            true => Form::MayBeProgram,
+            false => Form::Value,
+        }
+    }
+
+    /// `text`, of this form, has several lines or is a program on one line, as files are and values seldom. The length of a
+    /// line says nothing.
+    fn is_of_file(self, text: &[u8]) -> bool {
+        match self {
+            Form::Value => false,
+            Form::Lines => true,
+            Form::MayBeProgram => program::is_program(text),
+        }
     }
 }
 
-/// False if `text` is a value whatever the field is for: short, and no program. Each value of a message is asked.
-fn may_be_document(text: &[u8]) -> bool {
-    text.len() > VALUE_BYTES_MAX || program::is_program(begin(text))
+/// `text` has the form of a file, whatever it is.
+pub(crate) fn has_form_of_file(text: &[u8]) -> bool {
+    let text = begin(text);
+    Form::of(text).is_of_file(text)
 }
 
 /// `text` is a page, a piece of one or a source of PHP from its first sign on: no document of XML, although it has elements.

@@ -101,20 +101,23 @@ enum Bracket {
     Template,
 }
 
+/// True if `text` begins as a program and its last statement ends as that of a bundle, a call or a block. That is seen at once.
+pub(super) fn begins_and_ends(text: &[u8]) -> bool {
+    matches!(text.trim_ascii_end().last(), Some(b';' | b')' | b'}')) && {
+        let mut tokens = tokens(text);
+        tokens.next().is_some_and(|first| begins(text, &first, tokens.next().as_ref()))
+    }
+}
+
 /// True if all of `text`, which is one line, is a program of JavaScript.
 pub(super) fn is_program(text: &[u8]) -> bool {
-    // The last statement of a bundle is a call or a block.
-    if !matches!(text.trim_ascii_end().last(), Some(b';' | b')' | b'}')) {
-        return false;
-    }
-    let is_comment = |token: &Token| matches!(token.kind, TokenKind::Comment { line: false, closed: true });
-    let mut tokens = Lexer::new(text, 0).filter(|token| !is_comment(token)).peekable();
-    let Some(first) = tokens.next() else { return false };
-    if !begins(text, &first, tokens.peek()) {
-        return false;
-    }
     let mut reading = Reading { text, open: Vec::new(), before: Before::Operator, end: 0 };
-    std::iter::once(first).chain(tokens).all(|token| reading.take(&token)) && reading.open.is_empty()
+    begins_and_ends(text) && tokens(text).all(|token| reading.take(&token)) && reading.open.is_empty()
+}
+
+fn tokens(text: &[u8]) -> impl Iterator<Item = Token> {
+    let is_comment = |token: &Token| matches!(token.kind, TokenKind::Comment { line: false, closed: true });
+    Lexer::new(text, 0).filter(move |token| !is_comment(token))
 }
 
 /// `"use strict"`, `var`, `!function`, `(function`, `(()=>`, `(self.x=...`.
