@@ -8,7 +8,7 @@ use forms::Form;
 use seam::Seam;
 use std::sync::Arc;
 
-use portcullis_types::Span;
+use portcullis_types::{Sight, Span};
 
 use crate::detector::{Detector, Found, Input};
 use crate::detectors::document::Document;
@@ -16,7 +16,7 @@ use crate::detectors::protocol::WORK_LIMIT;
 use crate::detectors::upload;
 use crate::gate::{Candidates, Gate};
 use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
-use crate::memo::{Known, Memo, Memory, Seen};
+use crate::memo::{Field, FieldResult, Known, Memo};
 use crate::score::{self, Model, Score};
 use crate::work::Work;
 use crate::{
@@ -208,36 +208,36 @@ impl Analysis {
         &mut self,
         detectors: &Detectors,
         known: Option<&mut Known>,
-        (place, name, value): (Place, &[u8], &[u8]),
+        field: Field<'_>,
         look: impl FnOnce(&mut Analysis),
     ) {
         let Some(known) = known else { return look(self) };
         self.thin(detectors);
         let (findings, values, dropped) = (self.findings.len(), self.values.len(), self.dropped);
         let (done, allowed) = self.work.done();
-        let is_new = match known.find(place, name, value) {
-            Memory::Known(seen) if done + seen.work <= allowed => {
-                self.work.charge(seen.work as usize);
-                self.values.extend_from_slice(&seen.values);
-                let again = seen.findings.iter().cloned();
+        let is_new = match known.find(field) {
+            Sight::Known(result) if done + result.work <= allowed => {
+                self.work.charge(result.work as usize);
+                self.values.extend_from_slice(&result.values);
+                let again = result.findings.iter().cloned();
                 self.findings
                     .extend(again.map(|found| Finding { value: found.value + values as u32, ..found }));
                 return;
             }
-            Memory::Known(_) | Memory::New => true,
-            Memory::Again => false,
+            Sight::Known(_) | Sight::New => true,
+            Sight::Again => false,
         };
         look(self);
         if is_new || self.dropped > dropped || self.work.is_spent() {
             return;
         }
         let found = self.findings[findings..].iter().cloned();
-        let seen = Seen {
+        let result = FieldResult {
             work: self.work.done().0 - done,
             findings: found.map(|found| Finding { value: found.value - values as u32, ..found }).collect(),
             values: self.values[values..].into(),
         };
-        known.enter(place, name, value, seen);
+        known.enter(field, result);
     }
 
     /// Looks at a value of a message that has brought its allowance.

@@ -6,6 +6,7 @@ use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 use crate::detectors::path::{QUERY_PATH, bypass};
 use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
+use crate::memo::Field;
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer};
 
 /// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at like any field.
@@ -54,7 +55,7 @@ impl Analysis {
                 // Whose page it is tells the host, which may follow.
                 *free = value;
             } else {
-                let field = (Place::Header, name, value);
+                let field = Field { place: Place::Header, name, value };
                 self.look_once(detectors, known.as_deref_mut(), field, |analysis| {
                     analysis.field(detectors, name, value)
                 });
@@ -111,7 +112,7 @@ impl Analysis {
         let mut known = memo.of(detectors);
         for (name, value) in fields.filter(|(_, value)| value.len() >= HEADER_BYTES_MIN) {
             self.work.allow(value.len());
-            let field = (Place::ResponseHeader, name, value);
+            let field = Field { place: Place::ResponseHeader, name, value };
             self.look_once(detectors, known.as_deref_mut(), field, |analysis| {
                 analysis.look(detectors, Location::new(Place::ResponseHeader, name), value);
             });

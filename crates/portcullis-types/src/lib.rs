@@ -1,7 +1,8 @@
-//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte
-//! classes, classes of attacks, places in a message.
+//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte classes,
+//! classes of attacks, places in a message; and a table of results for texts that come again ([`Recent`]).
 //!
-//! Nothing here allocates or knows what a rule, a request or a socket is. Every other crate may use it.
+//! Nothing here knows what a rule, a request or a socket is, and nothing but that table allocates. Every other crate may
+//! use it.
 
 mod byte_set;
 mod class;
@@ -11,6 +12,7 @@ mod names;
 mod percent;
 mod phase;
 mod place;
+mod recent;
 mod secret;
 mod severity;
 mod span;
@@ -26,6 +28,7 @@ pub use names::NameTable;
 pub use percent::percent_decode;
 pub use phase::Phase;
 pub use place::Place;
+pub use recent::{Recent, RecentKey, Sight};
 pub use secret::may_hold_secret;
 pub use severity::Severity;
 pub use span::Span;
