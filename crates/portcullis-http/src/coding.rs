@@ -1,13 +1,15 @@
-//! `Content-Encoding` undone for inspection: gzip, deflate, br and zstd, in any number up to [`CODINGS_MAX`], under limits.
+//! `Content-Encoding` undone for inspection: gzip, deflate, br and zstd, in any number up to [`CODINGS_MAX`],
+//! under limits.
 //!
 //! ```text
 //! chunks ──feed──> [br] ──> [gzip] ──> pieces of at most 16 KiB
 //!                    └────────┴── CodingError: malformed, or over a limit
 //! ```
 //!
-//! The output is bounded in bytes and in relation to the input, so that a small body cannot become a large one; memory
-//! is bounded by the window of the coding (32 KiB, for br 4 MiB, for zstd 8 MiB) whatever the body is. What a lenient reader might read
-//! from the coded bytes themselves is refused: data behind the end of the stream, and long texts in a gzip header.
+//! The output is bounded in bytes and in relation to the input, so that a small body cannot become a large
+//! one; memory is bounded by the window of the coding (32 KiB, for br 4 MiB, for zstd 8 MiB) whatever the
+//! body is. What a lenient reader might read from the coded bytes themselves is refused: data behind the end
+//! of the stream, and long texts in a gzip header.
 
 mod brotli;
 mod gzip;

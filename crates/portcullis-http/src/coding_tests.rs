@@ -29,7 +29,8 @@ fn raw(data: &[u8]) -> Vec<u8> {
 /// One uncompressed meta-block, window of 16 bits.
 fn brotli(data: &[u8]) -> Vec<u8> {
     assert!((1..=1 << 16).contains(&data.len()));
-    // WBITS 0; ISLAST 0; MNIBBLES 00 (four); MLEN - 1 in 16 bits; ISUNCOMPRESSED 1; padding; data; an empty last block.
+    // WBITS 0; ISLAST 0; MNIBBLES 00 (four); MLEN - 1 in 16 bits; ISUNCOMPRESSED 1; padding; data; an empty
+    // last block.
     let bits = (data.len() as u32 - 1) << 4 | 1 << 20;
     let mut out = bits.to_le_bytes()[..3].to_vec();
     out.extend_from_slice(data);
@@ -92,7 +93,8 @@ fn what_is_not_decoded() {
     check("br", b"\x11\x00\x00", Err(CodingError::Unsupported));
     check("br", b"\x0f\x00\x00", Err(CodingError::Unsupported));
     check("zstd", b"a=1&b=2", Err(CodingError::Malformed));
-    // Skippable; a dictionary; a window of 16 MiB; a reserved bit; a block that is too long; a reserved block.
+    // Skippable; a dictionary; a window of 16 MiB; a reserved bit; a block that is too long; a reserved
+    // block.
     check("zstd", b"\x50\x2a\x4d\x18\x01\0\0\0x", Err(CodingError::Malformed));
     check("zstd", b"\x28\xb5\x2f\xfd\x01\x00\x07\x01\x00\x00", Err(CodingError::Unsupported));
     check("zstd", b"\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00", Err(CodingError::Unsupported));

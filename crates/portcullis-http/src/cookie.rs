@@ -1,7 +1,7 @@
 //! The `Cookie` request header, split as ModSecurity 2.9.7 splits it.
 //!
-//! Values are not decoded: rules do that with transformations. Nothing is trimmed but white space before a name
-//! (format 0). A `Cookie` field with no cookie in it yields nothing; repeated names are all reported.
+//! Values are not decoded: rules do that with transformations. Nothing is trimmed but white space before a
+//! name (format 0). A `Cookie` field with no cookie in it yields nothing; repeated names are all reported.
 
 use portcullis_types::Span;
 
@@ -54,8 +54,8 @@ pub struct Cookies {
 
 /// Parses the value of one `Cookie` header field.
 ///
-/// `separator` is `SecCookieV0Separator`. Without one it is `;`, except that a header with no `;` whose first comma
-/// is followed by a space is split at commas.
+/// `separator` is `SecCookieV0Separator`. Without one it is `;`, except that a header with no `;` whose first
+/// comma is followed by a space is split at commas.
 ///
 /// ```
 /// use portcullis_http::cookie::{CookieFormat, parse};

@@ -1,8 +1,8 @@
 //! Who the client is when requests come through proxies: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 //!
-//! Each proxy adds the address it got the request from at the right end. So the list is walked from the right, starting with
-//! the peer of the socket, as long as the address that made an entry is trusted. What stands left of the first untrusted
-//! address was written by that client and means nothing.
+//! Each proxy adds the address it got the request from at the right end. So the list is walked from the
+//! right, starting with the peer of the socket, as long as the address that made an entry is trusted. What
+//! stands left of the first untrusted address was written by that client and means nothing.
 //!
 //! ```
 //! use portcullis_http::forwarded;
@@ -15,11 +15,13 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The most entries that are walked. Longer chains of trusted proxies do not exist; what is left is not looked at.
+/// The most entries that are walked. Longer chains of trusted proxies do not exist; what is left is not
+/// looked at.
 const HOPS_MAX: usize = 64;
 
-/// The client's address by the `X-Forwarded-For` fields `values`, in the order received. `peer` is the socket's peer;
-/// `trusted` tells whose entries count. An entry that is no address ends the walk: the last trusted address is the client.
+/// The client's address by the `X-Forwarded-For` fields `values`, in the order received. `peer` is the
+/// socket's peer; `trusted` tells whose entries count. An entry that is no address ends the walk: the last
+/// trusted address is the client.
 pub fn x_forwarded_for<'a, I>(values: I, peer: IpAddr, trusted: impl Fn(IpAddr) -> bool) -> IpAddr
 where
     I: IntoIterator<Item = &'a [u8]>,
@@ -29,8 +31,8 @@ where
     walk(entries.map(parse_node), peer, trusted)
 }
 
-/// The client's address by the `Forwarded` fields `values`, like [`x_forwarded_for`]. A field that does not follow the
-/// grammar ends the walk, as do `unknown` and names beginning with `_`.
+/// The client's address by the `Forwarded` fields `values`, like [`x_forwarded_for`]. A field that does not
+/// follow the grammar ends the walk, as do `unknown` and names beginning with `_`.
 pub fn forwarded<'a, I>(values: I, peer: IpAddr, trusted: impl Fn(IpAddr) -> bool) -> IpAddr
 where
     I: IntoIterator<Item = &'a [u8]>,
@@ -79,8 +81,8 @@ pub fn parse_node(text: &[u8]) -> Option<IpAddr> {
     Some(ip.to_canonical())
 }
 
-/// The `for` of each element of a `Forwarded` value (`None` where there is none, or it is no address), left to right.
-/// `None` if the value does not follow the grammar.
+/// The `for` of each element of a `Forwarded` value (`None` where there is none, or it is no address), left
+/// to right. `None` if the value does not follow the grammar.
 fn forwarded_for(value: &[u8]) -> Option<Vec<Option<IpAddr>>> {
     let mut elements = vec![None];
     let mut rest = value;

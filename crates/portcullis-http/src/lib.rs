@@ -13,11 +13,12 @@
 //! ```
 //!
 //! Three ideas:
-//! - **Evidence.** A [`message::RequestHead`] owns the bytes as they were received. Nothing is dropped, lower-cased or decoded
-//!   before rules see it, and a head that is refused still shows what it held.
+//! - **Evidence.** A [`message::RequestHead`] owns the bytes as they were received. Nothing is dropped,
+//!   lower-cased or decoded before rules see it, and a head that is refused still shows what it held.
 //! - **One reading.** What servers are known to read differently is refused ([`message::Refusal`]) or noted
 //!   ([`message::Oddity`]) and written anew in the one form that has one reading.
-//! - **No waiting.** Parsers are fed slices and say whether they need more. However the input is cut, the outcome is the same.
+//! - **No waiting.** Parsers are fed slices and say whether they need more. However the input is cut, the
+//!   outcome is the same.
 //!
 //! ```
 //! use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
@@ -32,7 +33,8 @@
 //! }
 //! ```
 //!
-//! It refuses to do I/O, to know rules, and to guess: where a body's end is in doubt there is no body, only a refusal.
+//! It refuses to do I/O, to know rules, and to guess: where a body's end is in doubt there is no body, only a
+//! refusal.
 
 pub mod body;
 pub mod coding;

@@ -1,7 +1,8 @@
 //! The message model: a request or response head as it was received, and what was understood of it.
 //!
-//! A head owns the bytes that came over the wire ("evidence") and a table of spans into them. Rules see names and values in
-//! the order, case and number they were sent; what is forwarded is made from the same spans, so the two cannot differ.
+//! A head owns the bytes that came over the wire ("evidence") and a table of spans into them. Rules see names
+//! and values in the order, case and number they were sent; what is forwarded is made from the same spans, so
+//! the two cannot differ.
 //!
 //! ```text
 //! bytes  G E T _ / x _ H T T P / 1 . 1 \r\n H o s t : _ a \r\n \r\n | values that had to be joined
@@ -138,7 +139,8 @@ impl ConnectionOptions {
         }
     }
 
-    /// True if a message of `version` with these options leaves the connection usable (RFC 9112, section 9.3).
+    /// True if a message of `version` with these options leaves the connection usable (RFC 9112, section
+    /// 9.3).
     pub fn persistent(self, version: Version) -> bool {
         match version {
             Version::Http09 => false,
@@ -153,7 +155,8 @@ pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
 
-/// Appends `first`, `glue` and `second` behind the `received` bytes of a head and returns where the joined value is.
+/// Appends `first`, `glue` and `second` behind the `received` bytes of a head and returns where the joined
+/// value is.
 pub(crate) fn join(bytes: &mut Vec<u8>, received: usize, first: Span, glue: &[u8], second: Span) -> Span {
     let start = if first.end as usize == bytes.len() && first.start as usize >= received {
         first.start as usize // grows in place: joining n lines stays linear

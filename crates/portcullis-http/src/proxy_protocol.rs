@@ -1,7 +1,7 @@
 //! The PROXY protocol, versions 1 and 2: how a load balancer tells who connected to it. Sans-IO.
 //!
-//! The header comes before anything else on the connection, once. Read it only from peers that are trusted to send it: anyone
-//! else could claim any address.
+//! The header comes before anything else on the connection, once. Read it only from peers that are trusted to
+//! send it: anyone else could claim any address.
 //!
 //! ```
 //! use portcullis_http::proxy_protocol::{self, Command};
@@ -104,8 +104,8 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Looks for a header at the start of `buf`; `None` if more bytes are needed. `bytes_max` limits version 2 headers (4,096 is
-/// ample; the format allows 65,551); version 1 lines have their own limit of 107 bytes.
+/// Looks for a header at the start of `buf`; `None` if more bytes are needed. `bytes_max` limits version 2
+/// headers (4,096 is ample; the format allows 65,551); version 1 lines have their own limit of 107 bytes.
 pub fn parse(buf: &[u8], bytes_max: usize) -> Result<Option<Header>, Error> {
     let starts = |signature: &[u8]| {
         let known = buf.len().min(signature.len());

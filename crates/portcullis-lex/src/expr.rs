@@ -1,9 +1,12 @@
-//! Expressions of languages that look like C: PHP, JavaScript, Java and its expression languages, Python, Ruby, template engines.
+//! Expressions of languages that look like C: PHP, JavaScript, Java and its expression languages, Python,
+//! Ruby, template engines.
 //!
-//! Names, numbers, quoted texts and signs are enough to see what is called on what; no language's operators are told apart.
+//! Names, numbers, quoted texts and signs are enough to see what is called on what; no language's operators
+//! are told apart.
 //!
 //! - A name may have `$`, digits and bytes from 0x80 in it: `$_GET`, `__class__`.
-//! - A quoted text ends at its quote, not at an escaped one; a quote that does not close within [`TEXT_BYTES_MAX`] bytes is a sign.
+//! - A quoted text ends at its quote, not at an escaped one; a quote that does not close within
+//!   [`TEXT_BYTES_MAX`] bytes is a sign.
 //! - `/* ... */` is white space (`new/**/String`); other comments are not told from signs.
 //!
 //! ```
@@ -77,7 +80,8 @@ fn is_name(b: u8) -> bool {
 pub struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// No closing quote of that sort within the window of an earlier one: not looked for again before this byte.
+    /// No closing quote of that sort within the window of an earlier one: not looked for again before this
+    /// byte.
     unclosed: [usize; 3],
     /// The same for the end of a comment.
     open_comment: usize,

@@ -5,10 +5,12 @@
 //! ```
 //!
 //! What they have in common:
-//! - **Any bytes are input.** What is not a token of the language is a token that says so; nothing is an error.
+//! - **Any bytes are input.** What is not a token of the language is a token that says so; nothing is an
+//!   error.
 //! - **Fragments.** A value is rarely a whole program; a lexer may be started at any offset.
 //! - **Linear.** Each byte is looked at a bounded number of times; nothing recurses, nothing is allocated.
-//! - **Dialects.** Where dialects disagree the lexer takes the reading that sees more, and says so at the place.
+//! - **Dialects.** Where dialects disagree the lexer takes the reading that sees more, and says so at the
+//!   place.
 //!
 //! One module per language; each has its own tests in plain text.
 

@@ -90,7 +90,8 @@ impl Detectors {
     }
 }
 
-/// A single word tells nothing, but a short one in a field whose name ends as those for commands do (`cmd`, `exec`, `command`, `shell`).
+/// A single word tells nothing, but a short one in a field whose name ends as those for commands do (`cmd`,
+/// `exec`, `command`, `shell`).
 fn may_be_command(name: &[u8], word: &[u8]) -> bool {
     const ENDS: [&[u8]; 5] = [b"cmd", b"exec", b"command", b"execute", b"shell"];
     let ends =
@@ -203,7 +204,8 @@ impl Analysis {
         self.memo.get_or_insert_default().clone()
     }
 
-    /// Looks at a header field of a message that has brought its allowance, by `look`, unless it is known what comes of it.
+    /// Looks at a header field of a message that has brought its allowance, by `look`, unless it is known
+    /// what comes of it.
     pub(crate) fn look_once(
         &mut self,
         detectors: &Detectors,
@@ -314,7 +316,8 @@ impl Analysis {
         });
     }
 
-    /// Takes back what was found in the name of a file, value number `name`, if its contents, all of it, show that it means no harm.
+    /// Takes back what was found in the name of a file, value number `name`, if its contents, all of it, show
+    /// that it means no harm.
     pub(crate) fn excuse_name(&mut self, name: usize, contents: &[u8]) {
         let is_name = |found: &Finding| found.value as usize == name && upload::is_server_name(found);
         if self.findings.iter().any(is_name)
@@ -336,7 +339,8 @@ impl Analysis {
         self.code_only || is_file_or_text(place) && decode::is_bytes(bytes, groups)
     }
 
-    /// Notes something about the message that no text shows: `kind` of the detector of `class`, with a word of evidence.
+    /// Notes something about the message that no text shows: `kind` of the detector of `class`, with a word
+    /// of evidence.
     pub fn note(
         &mut self,
         detectors: &Detectors,
@@ -364,23 +368,26 @@ impl Analysis {
         &self.findings
     }
 
-    /// Findings that were not kept: beyond [`FINDINGS_MAX`](crate::limits::FINDINGS_MAX), only those of the values that score
-    /// highest are, for each detector and each group of its [`Judge`].
+    /// Findings that were not kept: beyond [`FINDINGS_MAX`](crate::limits::FINDINGS_MAX), only those of the
+    /// values that score highest are, for each detector and each group of its [`Judge`].
     pub fn findings_dropped(&self) -> u32 {
         self.dropped
     }
 
-    /// Bytes of uploaded texts beyond the first [`WINDOW_BYTES`](crate::limits::WINDOW_BYTES), which were searched for code only.
+    /// Bytes of uploaded texts beyond the first [`WINDOW_BYTES`](crate::limits::WINDOW_BYTES), which were
+    /// searched for code only.
     pub fn bytes_left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Bytes of bodies that are files by what they are (programs, archives, databases), which were searched for code only.
+    /// Bytes of bodies that are files by what they are (programs, archives, databases), which were searched
+    /// for code only.
     pub fn bytes_of_files(&self) -> u64 {
         self.files
     }
 
-    /// Bytes of the values for which the allowance of work did not suffice, see [`WORK_SPARE`](crate::limits::WORK_SPARE).
+    /// Bytes of the values for which the allowance of work did not suffice, see
+    /// [`WORK_SPARE`](crate::limits::WORK_SPARE).
     pub fn bytes_cut(&self) -> u64 {
         self.cut
     }
@@ -426,8 +433,9 @@ impl Analysis {
         &rest[..rest.partition_point(|finding| finding.value == value)]
     }
 
-    /// The score that is highest over the threshold of `level`; `None` if nothing was found. [`Class::Redirect`] is left out: what the
-    /// site's own hosts are decides there, and where nobody says that, it is no more than a note.
+    /// The score that is highest over the threshold of `level`; `None` if nothing was found.
+    /// [`Class::Redirect`] is left out: what the site's own hosts are decides there, and where nobody says
+    /// that, it is no more than a note.
     pub fn worst(&self, detectors: &Detectors, level: Level) -> Option<Score> {
         if self.findings.is_empty() {
             return None;
@@ -514,7 +522,8 @@ impl Analysis {
     }
 }
 
-/// Sets values apart for which something else is done: a flood of values that do not count must not push those out that do.
+/// Sets values apart for which something else is done: a flood of values that do not count must not push
+/// those out that do.
 pub trait Judge: std::fmt::Debug + Send + Sync {
     /// The group of a value of this name for findings of `class`; of each group the worst are kept.
     fn group(&self, class: Class, place: Place, name: &[u8]) -> u8;

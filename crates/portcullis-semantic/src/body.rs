@@ -11,8 +11,8 @@ use crate::windows::{Behind, Windows};
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
 use crate::{decode, protobuf};
 
-/// What somebody else has found in a form or in JSON who read it as [`Options`] say by default, and second readings, too: these
-/// arguments, no second reading of one, nothing wrong and nothing ambiguous.
+/// What somebody else has found in a form or in JSON who read it as [`Options`] say by default, and second
+/// readings, too: these arguments, no second reading of one, nothing wrong and nothing ambiguous.
 #[allow(missing_debug_implementations)] // It holds any iterator.
 pub struct Parsed<'p, 't> {
     /// What took the body apart. What the detectors would take apart as something else, they do themselves.
@@ -22,7 +22,8 @@ pub struct Parsed<'p, 't> {
 }
 
 impl Analysis {
-    /// Looks at a whole request body, its transfer and content codings removed; what still begins as gzip does is unpacked.
+    /// Looks at a whole request body, its transfer and content codings removed; what still begins as gzip
+    /// does is unpacked.
     pub fn request_body(&mut self, detectors: &Detectors, content_type: &[u8], body: &[u8]) {
         self.packed_body(detectors, content_type, body, true, None);
     }
@@ -73,9 +74,9 @@ impl Analysis {
         self.body(detectors, content_type, body, is_whole, parsed);
     }
 
-    /// Contents that came packed, and nothing says what they are. JSON, XML and forms are values, as programs send them that pack
-    /// what they report; anything else is a file. What only begins as JSON or XML is a file, too, and has the values that a
-    /// reader takes who does not wait for its end.
+    /// Contents that came packed, and nothing says what they are. JSON, XML and forms are values, as programs
+    /// send them that pack what they report; anything else is a file. What only begins as JSON or XML is a
+    /// file, too, and has the values that a reader takes who does not wait for its end.
     fn packed(&mut self, detectors: &Detectors, content_type: &[u8], contents: &[u8], is_whole: bool) {
         let processor = match sniff(contents) {
             Some(Processor::Xml) if document::is_no_xml(contents) => None,
@@ -184,9 +185,9 @@ impl Analysis {
             let at = Location::of(Place::RawBody);
             self.note(detectors, at, Class::Protocol, protocol::AMBIGUOUS_BODY, text.as_bytes());
         }
-        // What a parser could not read to its end may still mean something to another one.
-        // What only looks like a type may be a text, but for JSON from end to end, as beacons send it; so may a form with signs
-        // that no browser sends in one.
+        // What a parser could not read to its end may still mean something to another one. What only looks
+        // like a type may be a text, but for JSON from end to end, as beacons send it; so may a form with
+        // signs that no browser sends in one.
         let is_json = processor == Processor::Json && (report.error.is_none() || is_lines);
         let is_text = named.is_none() && !is_json
             || processor == Processor::UrlEncoded
@@ -279,8 +280,8 @@ impl Analysis {
         is_whole
     }
 
-    /// The parts of what only looks like multipart: no type says so, or its boundary is another one for a lax reader. Lines that
-    /// begin with two hyphens part it; a part's content follows its first empty line.
+    /// The parts of what only looks like multipart: no type says so, or its boundary is another one for a lax
+    /// reader. Lines that begin with two hyphens part it; a part's content follows its first empty line.
     fn parts(&mut self, detectors: &Detectors, body: &[u8]) {
         let is_one = memchr::memmem::find(body, b"--").is_some()
             && memchr::memmem::find(body, b"isposition")
@@ -340,7 +341,8 @@ fn place(processor: Processor) -> Place {
     }
 }
 
-/// A parser of what `processor` takes apart. The body's length bounds how many values there are, and each costs work.
+/// A parser of what `processor` takes apart. The body's length bounds how many values there are, and each
+/// costs work.
 pub(crate) fn parser(processor: Processor, content_type: &[u8]) -> BodyParser {
     parser_within(processor, content_type, u64::MAX)
 }
@@ -362,8 +364,9 @@ pub(crate) fn parser_within(
     BodyParser::new(processor, content_type, &options)
 }
 
-/// Pairs as scripts of pages write them: a name, one `=`, and a value in which `encodeURIComponent` left nothing but its own signs,
-/// among them the apostrophe. Each value is what it says, and the whole is no text.
+/// Pairs as scripts of pages write them: a name, one `=`, and a value in which `encodeURIComponent` left
+/// nothing but its own signs, among them the apostrophe. Each value is what it says, and the whole is no
+/// text.
 fn is_encoded_form(body: &[u8]) -> bool {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_-.[]%$".contains(b);
     let is_value = |b: &u8| b.is_ascii_alphanumeric() || b"-_.!~*'()%+".contains(b);
@@ -373,7 +376,8 @@ fn is_encoded_form(body: &[u8]) -> bool {
     })
 }
 
-/// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line ends.
+/// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line
+/// ends.
 fn sniff(body: &[u8]) -> Option<Processor> {
     match Processor::sniff(body) {
         Processor::UrlEncoded => {
@@ -464,7 +468,8 @@ mod tests {
 
     #[test]
     fn no_text() {
-        // What stands between two strings of a binary protocol is no statement; each of them is a value. Those of a program are not.
+        // What stands between two strings of a binary protocol is no statement; each of them is a value.
+        // Those of a program are not.
         let noise = b"\x02\x07call\0\x02\xF1 ' \xC3\x90 or \0\x88 1=1 \xFF\0 --".repeat(60);
         assert_eq!(verdict("application/octet-stream", &noise), "");
         let with = |text: &str| [&noise[..], b"\0", text.as_bytes(), b"\0", &noise].concat();

@@ -10,19 +10,20 @@ use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 
 /// A detector: one class (or a part of one), its kinds, its gate, and a function from bytes to findings.
 ///
-/// It is built once, shared by all threads and never changed. `detect` must take linear time in `input.text`, must not
-/// recurse as the input nests, and must not allocate where it finds nothing.
+/// It is built once, shared by all threads and never changed. `detect` must take linear time in `input.text`,
+/// must not recurse as the input nests, and must not allocate where it finds nothing.
 pub trait Detector: Send + Sync + std::fmt::Debug {
     /// What it finds, and its gate.
     fn profile(&self) -> &'static Profile;
 
-    /// Words of which at least one must be in the text, where they are not known before the detector is built; with none
-    /// the text always passes.
+    /// Words of which at least one must be in the text, where they are not known before the detector is
+    /// built; with none the text always passes.
     fn hints(&self) -> &[Hint] {
         self.profile().hints
     }
 
-    /// Words without which its dearer readings tell nothing, see [`Input::is_telling`]; with none it has no such readings.
+    /// Words without which its dearer readings tell nothing, see [`Input::is_telling`]; with none it has no
+    /// such readings.
     fn telling_hints(&self) -> &[Hint] {
         &[]
     }
@@ -150,8 +151,9 @@ impl Found<'_> {
         self.push(kind, span, false);
     }
 
-    /// Something found at `span` that its own neighbourhood shows to be quoted or named. Where the site made the field for
-    /// text it is a weaker feature of its own; elsewhere it counts in full, for the sender chose the text around it.
+    /// Something found at `span` that its own neighbourhood shows to be quoted or named. Where the site made
+    /// the field for text it is a weaker feature of its own; elsewhere it counts in full, for the sender
+    /// chose the text around it.
     pub fn mention(&mut self, kind: KindId, span: Span) {
         let (class, location) = (self.class, self.location);
         let may_mention = *self
@@ -160,14 +162,14 @@ impl Found<'_> {
         self.push(kind, span, may_mention);
     }
 
-    /// Charges `bytes` that are read beyond the first reading of the text: behind a quote, once more in another way. False if the
-    /// message's allowance is used up: then no further reading may begin.
+    /// Charges `bytes` that are read beyond the first reading of the text: behind a quote, once more in
+    /// another way. False if the message's allowance is used up: then no further reading may begin.
     pub fn may_read(&mut self, bytes: usize) -> bool {
         self.work.charge(bytes)
     }
 
-    /// The same for a reading token by token: short tokens cost as much as long ones, so that each counts as so many bytes
-    /// at least, and the reading itself as some.
+    /// The same for a reading token by token: short tokens cost as much as long ones, so that each counts as
+    /// so many bytes at least, and the reading itself as some.
     pub fn may_walk(&mut self, bytes: usize, tokens: usize) -> bool {
         self.work.charge(bytes.max(tokens.saturating_mul(TOKEN_BYTES)) + READING_BYTES)
     }

@@ -9,8 +9,8 @@ use crate::{Class, Layer, Place};
 pub struct Kind {
     /// `class.what`, stable across versions.
     pub id: &'static str,
-    /// How telling it is by itself; sets the weight until one is learned. `Critical` alone is enough to block, `Error` and
-    /// `Warning` together are, `Notice` is only context.
+    /// How telling it is by itself; sets the weight until one is learned. `Critical` alone is enough to
+    /// block, `Error` and `Warning` together are, `Notice` is only context.
     pub severity: Severity,
     /// What it means, in plain language.
     pub reason: &'static str,

@@ -15,7 +15,8 @@ pub(crate) struct HintScan {
     classes: [u8; 256],
     /// The number of classes, which is the length of a state's row.
     row: usize,
-    /// The next state, by state and class; a state is where its row begins. States in which no hint ends come first.
+    /// The next state, by state and class; a state is where its row begins. States in which no hint ends come
+    /// first.
     next: Vec<u32>,
     /// What ends in the other states.
     ends: Vec<Ends>,
@@ -24,8 +25,8 @@ pub(crate) struct HintScan {
     longest: usize,
 }
 
-/// Texts of this length are searched in pieces at the same time: each step waits for the one before it, but not for those
-/// of the other pieces.
+/// Texts of this length are searched in pieces at the same time: each step waits for the one before it, but
+/// not for those of the other pieces.
 const PIECED_BYTES_MIN: usize = 512;
 const PIECES: usize = 4;
 
@@ -52,7 +53,8 @@ impl HintScan {
         let (classes, bytes) = classes(hints);
         let go = |state: StateID, byte: u8| automaton.next_state(Anchored::No, state, byte);
         let start = automaton.start_state(Anchored::No).expect("it is built for that");
-        // All states that can be reached, in the order in which they are met; those in which something ends go last.
+        // All states that can be reached, in the order in which they are met; those in which something ends
+        // go last.
         let mut states = vec![start];
         let mut known = HashSet::from([start]);
         let mut at = 0;
@@ -117,8 +119,8 @@ impl HintScan {
         open
     }
 
-    /// The same for all of a text, in pieces side by side. What ends in a piece may begin before it: each is read from so many
-    /// bytes before it that no hint is cut.
+    /// The same for all of a text, in pieces side by side. What ends in a piece may begin before it: each is
+    /// read from so many bytes before it that no hint is cut.
     fn find_in_pieces(&self, text: &[u8], mut open: u64) -> u64 {
         let (piece, lead) = (text.len() / PIECES, self.longest.saturating_sub(1));
         let starts: [usize; PIECES] = std::array::from_fn(|number| (number * piece).saturating_sub(lead));

@@ -1,5 +1,5 @@
-//! Parameters of one name, as ASP and others join them: with commas. A payload may be parted over several of them, with a comment
-//! around each comma.
+//! Parameters of one name, as ASP and others join them: with commas. A payload may be parted over several of
+//! them, with a comment around each comma.
 
 use std::collections::BTreeMap;
 

@@ -37,7 +37,8 @@ mod name_byte {
     };
 }
 
-/// A name that is more than a word, or one that objects of JavaScript have without being told. Each name of a body is asked.
+/// A name that is more than a word, or one that objects of JavaScript have without being told. Each name of a
+/// body is asked.
 pub(crate) fn is_odd_name(name: &[u8]) -> bool {
     use name_byte::{C, DOT, ODD, TABLE, U, UNDERSCORE, UPPER_L};
     let (mut seen, mut pairs, mut before) = (0, 0, 0);
@@ -77,8 +78,8 @@ fn is_document(name: &[u8], value: &[u8]) -> bool {
     name.ends_with(b"query") && memchr::memchr(b'{', value).is_some() && memchr::memchr(b'"', value).is_some()
 }
 
-/// The label of a character set in which ASCII is written with other bytes, if `line` names one: EBCDIC and UTF-7. No browser
-/// sends them; UTF-16 is seen by its zeros and decoded.
+/// The label of a character set in which ASCII is written with other bytes, if `line` names one: EBCDIC and
+/// UTF-7. No browser sends them; UTF-16 is seen by its zeros and decoded.
 pub(crate) fn hides_ascii(line: &[u8]) -> Option<&[u8]> {
     let at = line.windows(8).position(|part| part.eq_ignore_ascii_case(b"charset="))? + 8;
     let label = line[at..].trim_ascii_start();
@@ -166,7 +167,8 @@ impl<'a> Leaves<'a> {
         self.open
     }
 
-    /// How many values have findings, see [`Analysis::values_len`], that stand before the end of some XML element.
+    /// How many values have findings, see [`Analysis::values_len`], that stand before the end of some XML
+    /// element.
     pub fn closed(&self) -> usize {
         self.open.closed
     }
@@ -174,7 +176,8 @@ impl<'a> Leaves<'a> {
     /// A name that is more than a word may be a text that its first `=` cut in two.
     fn odd_name(&mut self, name: &[u8], value: &[u8]) {
         self.value(Place::Name, b"", name);
-        // `name[KEY]`: PHP and others make a key of what stands in brackets, which some pages paste into statements.
+        // `name[KEY]`: PHP and others make a key of what stands in brackets, which some pages paste into
+        // statements.
         if let Some(open) = memchr::memchr(b'[', name) {
             let close = memchr::memrchr(b']', name).filter(|close| *close > open).unwrap_or(name.len());
             let key = &name[open + 1..close];

@@ -7,9 +7,9 @@
 //!                                detectors (lexer > fragment parser) ──> findings ──score──> verdict per value and class
 //! ```
 //!
-//! Three nouns: a [`Value`] of the message (a parameter, a header, a JSON string, ...), a [`Finding`] in it, and a [`Score`]
-//! for the findings of one detector in one value. [`Detectors`] is built once and shared; an [`Analysis`] belongs to one
-//! message and is reused for the next.
+//! Three nouns: a [`Value`] of the message (a parameter, a header, a JSON string, ...), a [`Finding`] in it,
+//! and a [`Score`] for the findings of one detector in one value. [`Detectors`] is built once and shared; an
+//! [`Analysis`] belongs to one message and is reused for the next.
 //!
 //! ```
 //! use portcullis_semantic::{Analysis, Detectors, Level, Location, Place};
@@ -28,21 +28,24 @@
 //!
 //! # Adding a detector
 //!
-//! 1. Make `src/detectors/NAME.rs` (or a folder): `kinds! { ... }` for what it can find, a type that implements
-//!    [`Detector`], tests of the form "this text has these kinds". Tokenizers without knowledge of attacks belong into
-//!    `portcullis-lex`. Lists of dangerous names are files under `data/` with their source.
+//! 1. Make `src/detectors/NAME.rs` (or a folder): `kinds! { ... }` for what it can find, a type that
+//!    implements [`Detector`], tests of the form "this text has these kinds". Tokenizers without knowledge of
+//!    attacks belong into `portcullis-lex`. Lists of dangerous names are files under `data/` with their
+//!    source.
 //! 2. Add its line to [`detectors::all`].
-//! 3. [`Profile::needs`] (bytes of which one must be there) and [`Profile::hints`] (words of which one must be there) are
-//!    its gate: a value that passes neither costs nothing. Hints that occur in every second value are no gate.
-//! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What the fragment
-//!    does is [`Found::add`], whatever stands around it; what its own neighbourhood shows to be quoted or named is
-//!    [`Found::mention`], which weighs less where the site made the field for text, and in full elsewhere.
-//! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice is context).
-//!    When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`, which
-//!    [`Profile::weights`] holds.
+//! 3. [`Profile::needs`] (bytes of which one must be there) and [`Profile::hints`] (words of which one must
+//!    be there) are its gate: a value that passes neither costs nothing. Hints that occur in every second
+//!    value are no gate.
+//! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What the
+//!    fragment does is [`Found::add`], whatever stands around it; what its own neighbourhood shows to be
+//!    quoted or named is [`Found::mention`], which weighs less where the site made the field for text, and in
+//!    full elsewhere.
+//! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice
+//!    is context). When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`,
+//!    which [`Profile::weights`] holds.
 //!
-//! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told from the
-//! structure of a fragment is not told.
+//! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told
+//! from the structure of a fragment is not told.
 
 mod analysis;
 mod body;

@@ -4,7 +4,8 @@ use portcullis_types::Place;
 
 use crate::detectors::purpose;
 
-/// A place and the name of what stands there (`Query` `q`, `Header` `Referer`); the name is empty where there is none.
+/// A place and the name of what stands there (`Query` `q`, `Header` `Referer`); the name is empty where there
+/// is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
     /// The place.
@@ -19,8 +20,9 @@ impl<'a> Location<'a> {
         Location { place, name }
     }
 
-    /// True if the site made the field for texts, markup, code or statements, as its name and place say: what is quoted there is no
-    /// attack by itself. Always false for queries, headers, cookies and paths, and for names that two readers take differently.
+    /// True if the site made the field for texts, markup, code or statements, as its name and place say: what
+    /// is quoted there is no attack by itself. Always false for queries, headers, cookies and paths, and for
+    /// names that two readers take differently.
     pub fn takes_documents(self) -> bool {
         purpose::takes_documents(self)
     }

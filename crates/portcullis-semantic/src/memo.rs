@@ -1,4 +1,5 @@
-//! Results for header fields that come again: what a browser says of itself is the same in each of its requests.
+//! Results for header fields that come again: what a browser says of itself is the same in each of its
+//! requests.
 //!
 //! What is found in a field depends on its bytes, its place and the detectors, and on nothing else.
 

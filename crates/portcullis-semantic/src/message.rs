@@ -9,7 +9,8 @@ use crate::leaves::{Leaves, is_odd_name};
 use crate::memo::Field;
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer};
 
-/// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at like any field.
+/// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at
+/// like any field.
 const REFERERS_MAX: usize = 2;
 
 /// Bytes of a response's header field without which it is not looked at.
@@ -67,9 +68,10 @@ impl Analysis {
         }
     }
 
-    /// Looks at a Referer with a query. What a visitor typed into a text or search field of this site, or asked a search engine,
-    /// stands in it again, and is no attack of theirs: there a statement, a path or a command says nothing. What runs in
-    /// whoever shows or logs the Referer (scripts, lookups, templates, code) counts as anywhere.
+    /// Looks at a Referer with a query. What a visitor typed into a text or search field of this site, or
+    /// asked a search engine, stands in it again, and is no attack of theirs: there a statement, a path or a
+    /// command says nothing. What runs in whoever shows or logs the Referer (scripts, lookups, templates,
+    /// code) counts as anywhere.
     fn referer(&mut self, detectors: &Detectors, host: &[u8], value: &[u8]) {
         let location = Location::new(Place::Header, b"Referer");
         let Some((rest, query)) = referer::text_query(host, value) else {
@@ -152,7 +154,8 @@ impl Analysis {
         if bypass::is_query_path(path, query) {
             self.note(detectors, Location::of(Place::QueryString), Class::Path, QUERY_PATH, query);
         }
-        // Browsers encode them: who sends a tag or a quote as it is may mean all of the query, whatever `&` and `=` are in it.
+        // Browsers encode them: who sends a tag or a quote as it is may mean all of the query, whatever `&`
+        // and `=` are in it.
         let is_whole = || memchr::memchr2(b'\'', b'"', query).is_some() && !is_pairs(query);
         if memchr::memchr(b'<', query).is_some() || is_whole() {
             self.look(detectors, Location::of(Place::Query), query);

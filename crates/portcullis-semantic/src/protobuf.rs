@@ -9,8 +9,8 @@ pub(crate) fn is_type(content_type: &[u8]) -> bool {
     has(b"application/grpc") && !has(b"+json") || has(b"protobuf") || has(b"application/proto")
 }
 
-/// Calls `emit` with each length-delimited field that is text. A field that is a message, too, is also gone into. False if
-/// the body is not what its type says, to its end.
+/// Calls `emit` with each length-delimited field that is text. A field that is a message, too, is also gone
+/// into. False if the body is not what its type says, to its end.
 pub(crate) fn strings(content_type: &[u8], body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
     let is_framed =
         content_type.get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/grpc"));
@@ -151,7 +151,8 @@ mod tests {
         assert_eq!(all("application/grpc", &framed), ["testing", "inner"]);
     }
 
-    /// One odd byte in a string, or bytes around it, hide nothing; beyond the depth that is gone into, texts are found as texts.
+    /// One odd byte in a string, or bytes around it, hide nothing; beyond the depth that is gone into, texts
+    /// are found as texts.
     #[test]
     fn strings_that_are_not_quite_text() {
         let payload = b"1'/*\x01*/union/*\xFF*/select 1,2,3 from users";

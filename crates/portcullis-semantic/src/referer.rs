@@ -3,8 +3,8 @@
 use crate::detectors::purpose;
 use crate::{Location, Place};
 
-/// Parts of a Referer: all before its query, and the query without the fragment. `None` if the page is neither of `host`, the site
-/// that is asked, nor the results of a search engine.
+/// Parts of a Referer: all before its query, and the query without the fragment. `None` if the page is
+/// neither of `host`, the site that is asked, nor the results of a search engine.
 pub(crate) fn text_query<'r>(host: &[u8], referer: &'r [u8]) -> Option<(&'r [u8], &'r [u8])> {
     let page = host_of(referer)?;
     let is_own = !host.is_empty() && page.eq_ignore_ascii_case(host);
@@ -16,7 +16,8 @@ pub(crate) fn text_query<'r>(host: &[u8], referer: &'r [u8]) -> Option<(&'r [u8]
     Some((&referer[..=mark], &query[..memchr::memchr(b'#', query).unwrap_or(query.len())]))
 }
 
-/// The parameter `name` of that page is for text: a search of the site, a text field, or an engine's question.
+/// The parameter `name` of that page is for text: a search of the site, a text field, or an engine's
+/// question.
 pub(crate) fn takes_text(host: &[u8], referer: &[u8], name: &[u8]) -> bool {
     const QUESTIONS: &[&[u8]] =
         &[b"q", b"query", b"p", b"text", b"wd", b"word", b"search_query", b"search", b"oq"];

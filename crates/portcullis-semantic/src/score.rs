@@ -1,19 +1,22 @@
 //! From findings to a score: small tables of weights, one for each detector.
 //!
 //! A value's score for a detector is the logarithm of the odds that it is an attack:
-//! `bias + sum of the weights of its features`. Features are the kinds found (one that is only mentioned in a field for text
-//! has a weight of its own, written `kind~`), and the place where the value stands ([`CONTEXTS`]). Weights come from the
-//! detector's table; a kind that is not in it has the weight of its severity, so that a new detector works before it is trained.
+//! `bias + sum of the weights of its features`. Features are the kinds found (one that is only mentioned in a
+//! field for text has a weight of its own, written `kind~`), and the place where the value stands
+//! ([`CONTEXTS`]). Weights come from the detector's table; a kind that is not in it has the weight of its
+//! severity, so that a new detector works before it is trained.
 //!
-//! No weight of a kind or a context is below zero, and nothing that the sender chooses is a context: neither the text around
-//! a finding nor its length, lines or encoding. So nothing that is added to a message lowers a score.
+//! No weight of a kind or a context is below zero, and nothing that the sender chooses is a context: neither
+//! the text around a finding nor its length, lines or encoding. So nothing that is added to a message lowers
+//! a score.
 
 use portcullis_types::{Level, Severity};
 
 use crate::detector::Detector;
 use crate::{Class, Finding, Place, Value};
 
-/// The groups of places, see [`Place::group`]. Nothing else about a value counts: the rest is the sender's choice.
+/// The groups of places, see [`Place::group`]. Nothing else about a value counts: the rest is the sender's
+/// choice.
 pub const CONTEXTS: &[&str] = &[
     "at:line",
     "at:path",
@@ -142,8 +145,8 @@ impl Model {
 /// What a finding that is only mentioned weighs of that: a long text mentions many.
 const MENTIONED: f32 = 0.1;
 
-/// What all mentions of a value may weigh together: a text that speaks of everything is still no attack. With what is live in it
-/// they count up to here; more of them take nothing away.
+/// What all mentions of a value may weigh together: a text that speaks of everything is still no attack. With
+/// what is live in it they count up to here; more of them take nothing away.
 pub(crate) const MENTIONS_MAX: f32 = 2.5;
 
 /// Weights until some are learned.

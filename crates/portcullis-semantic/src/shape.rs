@@ -1,7 +1,7 @@
 //! Which bytes a value has: the cheapest gate.
 
-/// A set of byte groups: every ASCII sign, and the space, is a group of its own; letters, digits, other white space, NUL,
-/// other control bytes and bytes from 0x80 are one group each.
+/// A set of byte groups: every ASCII sign, and the space, is a group of its own; letters, digits, other white
+/// space, NUL, other control bytes and bytes from 0x80 are one group each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteGroups(u64);
 

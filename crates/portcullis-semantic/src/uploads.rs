@@ -1,4 +1,5 @@
-//! Uploads that go on to the application while they are looked at: a file, or a form with files, longer than what is held of a body.
+//! Uploads that go on to the application while they are looked at: a file, or a form with files, longer than
+//! what is held of a body.
 
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Ambiguity, BodyErrorKind, BodyParser, MultipartError};
@@ -38,7 +39,8 @@ pub enum Unreadable {
 }
 
 impl Upload {
-    /// True if a body of this type may be one: a form with files, or anything that is not taken apart into values.
+    /// True if a body of this type may be one: a form with files, or anything that is not taken apart into
+    /// values.
     pub fn is_of_type(content_type: &[u8]) -> bool {
         let processor = Processor::by_media_type(content_type);
         matches!(processor, None | Some(Processor::Multipart)) && !protobuf::is_type(content_type)

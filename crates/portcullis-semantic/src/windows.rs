@@ -1,4 +1,5 @@
-//! Contents that come in pieces, looked at in windows that overlap: files, bodies of unknown bytes, long texts of XML.
+//! Contents that come in pieces, looked at in windows that overlap: files, bodies of unknown bytes, long
+//! texts of XML.
 
 use crate::limits::{OVERLAP_BYTES, WINDOW_BYTES};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place, decode};

@@ -1,8 +1,9 @@
-//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte classes,
-//! classes of attacks, places in a message; and a table of results for texts that come again ([`Recent`]).
+//! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte
+//! classes, classes of attacks, places in a message; and a table of results for texts that come again
+//! ([`Recent`]).
 //!
-//! Nothing here knows what a rule, a request or a socket is, and nothing but that table allocates. Every other crate may
-//! use it.
+//! Nothing here knows what a rule, a request or a socket is, and nothing but that table allocates. Every
+//! other crate may use it.
 
 mod byte_set;
 mod class;

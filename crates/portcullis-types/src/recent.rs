@@ -4,9 +4,10 @@ use crate::may_hold_secret;
 
 /// What was worked out for texts that messages repeat: header fields, names, methods.
 ///
-/// A table of so many places, each for the texts of one hash. A result is admitted when its text is seen for the second time in a row at
-/// its place, so that texts which come once cost a comparison and displace nothing. A hit has the same bytes; a bad hash costs time, no
-/// more. Long texts are not kept, nor are values under names that may hold a secret ([`may_hold_secret`]).
+/// A table of so many places, each for the texts of one hash. A result is admitted when its text is seen for
+/// the second time in a row at its place, so that texts which come once cost a comparison and displace
+/// nothing. A hit has the same bytes; a bad hash costs time, no more. Long texts are not kept, nor are values
+/// under names that may hold a secret ([`may_hold_secret`]).
 ///
 /// ```
 /// use portcullis_types::{Recent, RecentKey, Sight};
@@ -180,8 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of everything that was entered: a hit is the result of the same bytes, nothing is known before its
-        /// second sight, and the table does not grow.
+        /// Against a list of everything that was entered: a hit is the result of the same bytes, nothing is
+        /// known before its second sight, and the table does not grow.
         #[test]
         fn a_hit_is_what_was_entered(keys in prop::collection::vec(("[ab]{0,3}", "[ab]{0,6}"), 1..400)) {
             const BYTES_MAX: usize = 7;

@@ -9,8 +9,8 @@ use super::transcode;
 pub enum Charset {
     /// Bytes below 0x80 are ASCII wherever they stand: the bytes can be inspected as they are.
     Ascii,
-    /// Several bytes to a character, some of them below 0x80, or with escape sequences. Browsers send it, and it can
-    /// be decoded.
+    /// Several bytes to a character, some of them below 0x80, or with escape sequences. Browsers send it, and
+    /// it can be decoded.
     MultiByte(&'static Encoding),
     /// The same bytes are another text, and it can be decoded: UTF-7, UTF-16, UTF-32, EBCDIC.
     Transcoded(transcode::Foreign),

@@ -44,7 +44,8 @@ impl Processor {
         }
     }
 
-    /// The processor by media type: forms, everything JSON and everything XML. For use without rules that choose.
+    /// The processor by media type: forms, everything JSON and everything XML. For use without rules that
+    /// choose.
     pub fn by_media_type(content_type: &[u8]) -> Option<Processor> {
         let media_type = media_type(content_type).to_ascii_lowercase();
         let subtype = media_type.splitn(2, |&b| b == b'/').nth(1).unwrap_or_default();
@@ -82,7 +83,8 @@ pub fn media_type(content_type: &[u8]) -> &[u8] {
     &value[..end.unwrap_or(value.len())]
 }
 
-/// The parameter `name` (lower case) of a `Content-Type` value, without quotes; the first one if there are several.
+/// The parameter `name` (lower case) of a `Content-Type` value, without quotes; the first one if there are
+/// several.
 pub fn parameter<'a>(content_type: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut rest = content_type;
     while let Some(at) = memchr::memchr2(b';', b',', rest) {
@@ -111,8 +113,9 @@ pub fn transcoded(content_type: &[u8]) -> Option<transcode::Foreign> {
     }
 }
 
-/// True if a `Content-Type` names a character set in which the bytes may be another text, or names two, or names one in the
-/// extended syntax of RFC 2231 that only some readers know. `decodes`: those that are decoded here do not count.
+/// True if a `Content-Type` names a character set in which the bytes may be another text, or names two, or
+/// names one in the extended syntax of RFC 2231 that only some readers know. `decodes`: those that are
+/// decoded here do not count.
 pub fn is_foreign(content_type: &[u8], decodes: bool) -> bool {
     let is_unread = |label: &[u8]| match Charset::from_label(label) {
         Charset::Foreign => true,

@@ -7,8 +7,8 @@ use std::fmt;
 pub struct BodyError {
     /// What was wrong.
     pub kind: BodyErrorKind,
-    /// Offset in the body, in bytes from its start, where it was noticed. For XML in another encoding than UTF-8 it
-    /// counts the bytes of the text as UTF-8.
+    /// Offset in the body, in bytes from its start, where it was noticed. For XML in another encoding than
+    /// UTF-8 it counts the bytes of the text as UTF-8.
     pub position: u64,
 }
 
@@ -121,8 +121,8 @@ reasons! {
 }
 
 reasons! {
-    /// What is wrong with a multipart body or its `Content-Type`, in ModSecurity 2's words where it has some: log tools
-    /// look for them in `REQBODY_ERROR_MSG`.
+    /// What is wrong with a multipart body or its `Content-Type`, in ModSecurity 2's words where it has some:
+    /// log tools look for them in `REQBODY_ERROR_MSG`.
     MultipartError {
         /// No `Content-Type` header, or not `multipart/form-data`.
         MediaType => "content type is not multipart/form-data",
@@ -166,7 +166,8 @@ reasons! {
         Disposition(reason: DispositionError) => "Invalid Content-Disposition header: {reason}",
         /// A part without a name.
         NameMissing => "Content-Disposition header missing name field",
-        /// A header line longer than [`part_header_line_bytes_max`](super::Limits::part_header_line_bytes_max).
+        /// A header line longer than
+        /// [`part_header_line_bytes_max`](super::Limits::part_header_line_bytes_max).
         HeaderLine(max: usize) => "Part header line over {max} bytes long",
         /// Headers longer than [`part_headers_bytes_max`](super::Limits::part_headers_bytes_max).
         Headers(max: usize) => "part headers over {max} bytes long",
@@ -174,7 +175,8 @@ reasons! {
         HeaderCount(max: usize) => "more than {max} headers in a part",
         /// More parts than [`multipart_parts_max`](super::Limits::multipart_parts_max).
         Parts(max: usize) => "more than {max} parts",
-        /// More bytes that are not file content than [`no_files_bytes_max`](super::Limits::no_files_bytes_max).
+        /// More bytes that are not file content than
+        /// [`no_files_bytes_max`](super::Limits::no_files_bytes_max).
         NoFilesLimit(max: u64) => "{max} bytes or more without file content",
     }
 }

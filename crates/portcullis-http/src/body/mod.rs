@@ -6,10 +6,11 @@
 //!                                 finish ──> Report { error, flags, ambiguities, counts }
 //! ```
 //!
-//! * A parser never waits and never looks ahead: whatever the chunk sizes, the events are the same, except that
-//!   [`BodySink::file_data`] and [`BodySink::xml_text`] may be cut differently (their concatenation is the same).
-//! * Meaning follows ModSecurity 2.9.7 (splitting, names, `MULTIPART_*` flags), so that rules written for it see
-//!   what they expect. Where we differ we see more: what was read before an error is still reported.
+//! * A parser never waits and never looks ahead: whatever the chunk sizes, the events are the same, except
+//!   that [`BodySink::file_data`] and [`BodySink::xml_text`] may be cut differently (their concatenation is
+//!   the same).
+//! * Meaning follows ModSecurity 2.9.7 (splitting, names, `MULTIPART_*` flags), so that rules written for it
+//!   see what they expect. Where we differ we see more: what was read before an error is still reported.
 //! * A body that some application could read differently is never read silently: it is a [`BodyError`], a
 //!   multipart flag or an [`Ambiguity`], or the other reading is reported as well ([`second_reading`],
 //!   [`Undeclared`]).
@@ -70,8 +71,8 @@ pub struct Arg<'a> {
     pub name: &'a [u8],
     /// Its value (`ARGS`), decoded.
     pub value: &'a [u8],
-    /// Where the raw value lies in the body as received: percent signs, escapes and all, without JSON's quotes. Empty for
-    /// arguments made of XML.
+    /// Where the raw value lies in the body as received: percent signs, escapes and all, without JSON's
+    /// quotes. Empty for arguments made of XML.
     pub raw_value: Span,
 }
 
@@ -87,7 +88,8 @@ pub trait BodySink {
     /// `MULTIPART_FILENAME`). `part_header`s follow, then `arg` or `file_begin`.
     fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {}
 
-    /// A header line of the part named `part_name`, unfolded, without its line end (`MULTIPART_PART_HEADERS`).
+    /// A header line of the part named `part_name`, unfolded, without its line end
+    /// (`MULTIPART_PART_HEADERS`).
     fn part_header(&mut self, part_name: &[u8], line: &[u8]) {}
 
     /// A file starts: `FILES` (value `filename`, key `field_name`), `FILES_NAMES` (value `field_name`).
@@ -142,8 +144,8 @@ pub struct Limits {
     /// As in ModSecurity a top-level object does not count. Default 512.
     pub json_depth_max: usize,
     /// Bytes of the path of a JSON value or an XML argument (all names that lead to it, joined); above:
-    /// [`JsonError::PathLength`], [`XmlError::PathLength`]. Keeps a long name over many values from multiplying.
-    /// Default 16 KiB.
+    /// [`JsonError::PathLength`], [`XmlError::PathLength`]. Keeps a long name over many values from
+    /// multiplying. Default 16 KiB.
     pub path_bytes_max: usize,
     /// Nesting of XML elements; above: [`XmlError::Depth`]. Default 256, which is libxml2's.
     pub xml_depth_max: usize,
@@ -162,7 +164,8 @@ pub struct Limits {
     pub part_header_line_bytes_max: usize,
     /// Bytes of all headers of one part; above: [`MultipartError::Headers`]. Default 16 KiB.
     pub part_headers_bytes_max: usize,
-    /// Header lines of one part, folded ones counting as one; above: [`MultipartError::HeaderCount`]. Default 64.
+    /// Header lines of one part, folded ones counting as one; above: [`MultipartError::HeaderCount`]. Default
+    /// 64.
     pub part_headers_max: usize,
     /// Bytes of a multipart body that are not file content (`SecRequestBodyNoFilesLimit`); at or above it:
     /// [`MultipartError::NoFilesLimit`]. Default 1 MiB.

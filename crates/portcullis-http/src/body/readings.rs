@@ -1,7 +1,8 @@
-//! Second readings: the text that some application would make of a value, where it is another text than the bytes say.
+//! Second readings: the text that some application would make of a value, where it is another text than the
+//! bytes say.
 //!
-//! Rules see the value as ModSecurity 2 sees it. Where a known kind of application reads on, its reading is reported
-//! beside that, as [`BodySink::arg_reading`], and rules see both:
+//! Rules see the value as ModSecurity 2 sees it. Where a known kind of application reads on, its reading is
+//! reported beside that, as [`BodySink::arg_reading`], and rules see both:
 //!
 //! | in the value | who reads it otherwise |
 //! |---|---|
@@ -11,8 +12,9 @@
 //! | `%` without two hex digits, in a form or query (see [`UrlEncoded`](super::UrlEncoded)) | classic ASP, which drops the sign |
 //! | a percent sign that is still encoded after decoding (`%253C`, sent as `%25253C`) | a chain that decodes again |
 //!
-//! There is one such reading at most, with all of these undone, never longer than three times the value; a dropped
-//! percent sign makes another. Ordinary text has none: it costs one scan for `%` and bytes above 0x7F.
+//! There is one such reading at most, with all of these undone, never longer than three times the value; a
+//! dropped percent sign makes another. Ordinary text has none: it costs one scan for `%` and bytes above
+//! 0x7F.
 
 use encoding_rs::Encoding;
 use memchr::{memchr, memmem};
@@ -148,8 +150,8 @@ fn percent_signs_decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `raw` without the percent signs that two hex digits do not follow; `%u` with four, and a sign before white space or at
-/// the end, stay.
+/// `raw` without the percent signs that two hex digits do not follow; `%u` with four, and a sign before white
+/// space or at the end, stay.
 pub(super) fn without_stray_percent(raw: &[u8]) -> Vec<u8> {
     let is_hex = |at: usize| raw.get(at).is_some_and(u8::is_ascii_hexdigit);
     let mut out = Vec::with_capacity(raw.len());
@@ -261,7 +263,8 @@ impl BodySink for WithReadings<'_> {
 
     fn file_end(&mut self, size: u64) {
         self.sink.file_end(size);
-        // Go, for one, takes a part with an empty file name for a field. A browser sends it empty: no file was chosen.
+        // Go, for one, takes a part with an empty file name for a field. A browser sends it empty: no file
+        // was chosen.
         if let Some((name, content)) = self.memory.unnamed_file.take().filter(|(_, c)| !c.is_empty()) {
             self.sink.arg_reading(&name, &content);
         }

@@ -9,7 +9,8 @@ pub struct Report {
     pub error: Option<BodyError>,
     /// Bytes fed.
     pub bytes: u64,
-    /// Arguments given to the sink; what is left of [`arguments_max`](super::Limits::arguments_max) is for others.
+    /// Arguments given to the sink; what is left of [`arguments_max`](super::Limits::arguments_max) is for
+    /// others.
     pub arguments: usize,
     /// Percent signs that no two hex digits follow; above zero is `URLENCODED_ERROR`.
     pub invalid_encodings: u64,

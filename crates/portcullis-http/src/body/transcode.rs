@@ -1,15 +1,16 @@
 //! Character sets in which the same bytes are another text than ASCII: to UTF-8.
 //!
-//! UTF-7 (RFC 2152), UTF-16 and UTF-32 in both byte orders, and two EBCDIC code pages. Servers that honour the `charset` of a
-//! body decode them before they look for names and values, so that not even a `&` or a boundary is where the bytes have one.
-//! What cannot be decoded becomes U+FFFD, as decoders have it.
+//! UTF-7 (RFC 2152), UTF-16 and UTF-32 in both byte orders, and two EBCDIC code pages. Servers that honour
+//! the `charset` of a body decode them before they look for names and values, so that not even a `&` or a
+//! boundary is where the bytes have one. What cannot be decoded becomes U+FFFD, as decoders have it.
 
 /// A character set that is decoded here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// UTF-7.
     Utf7,
-    /// UTF-16; `None`: by its mark, or by the zero byte of its first character, or little-endian as browsers and .NET have it.
+    /// UTF-16; `None`: by its mark, or by the zero byte of its first character, or little-endian as browsers
+    /// and .NET have it.
     Utf16(Option<Order>),
     /// UTF-32; likewise.
     Utf32(Option<Order>),

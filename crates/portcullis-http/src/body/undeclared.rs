@@ -6,8 +6,8 @@
 //! none                                        a=1&b=2                 as a form
 //! ```
 //!
-//! Applications that do not look at the type, or guess, read such a body. What they would find is reported as second
-//! readings only: rules for the declared reading see nothing new.
+//! Applications that do not look at the type, or guess, read such a body. What they would find is reported as
+//! second readings only: rules for the declared reading see nothing new.
 
 use memchr::memchr;
 
@@ -36,8 +36,9 @@ enum State {
 }
 
 impl Undeclared {
-    /// For a body with this type and the parser chosen for it; `None` where a second look is of no use: the type is
-    /// JSON, XML or multipart, and a body that is not that is an error already; or files, media, archives.
+    /// For a body with this type and the parser chosen for it; `None` where a second look is of no use: the
+    /// type is JSON, XML or multipart, and a body that is not that is an error already; or files, media,
+    /// archives.
     pub fn new(declared: Option<Processor>, content_type: &[u8], options: &Options) -> Option<Undeclared> {
         let applies = match declared {
             Some(processor) => processor == Processor::UrlEncoded,
@@ -100,7 +101,8 @@ impl Undeclared {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Types of bodies that applications take for something else: none, text, and names made up after the known ones.
+/// Types of bodies that applications take for something else: none, text, and names made up after the known
+/// ones.
 fn may_be_guessed(media_type: &[u8]) -> bool {
     let name = media_type.to_ascii_lowercase();
     let has = |part: &[u8]| memchr::memmem::find(&name, part).is_some();

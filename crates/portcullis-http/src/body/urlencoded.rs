@@ -10,9 +10,9 @@ use super::{Arg, BodyError, BodyErrorKind, BodySink, Limits, Report};
 /// Parses `name=value&name=value`, as ModSecurity 2.9.7 does.
 ///
 /// The input is split at every separator; a pair is split at its first `=`; both halves are decoded: `+` is a
-/// space, `%hh` a byte, a percent sign without two hex digits stays and is counted. A pair without `=` is a name
-/// with an empty value. Two separators in a row make an argument with empty name and value; after the last
-/// separator nothing is made of nothing.
+/// space, `%hh` a byte, a percent sign without two hex digits stays and is counted. A pair without `=` is a
+/// name with an empty value. Two separators in a row make an argument with empty name and value; after the
+/// last separator nothing is made of nothing.
 #[derive(Debug)]
 pub struct UrlEncoded {
     limits: Limits,
@@ -59,7 +59,8 @@ impl UrlEncoded {
         }
     }
 
-    /// The same, reporting pairs with a stray percent sign also as classic ASP reads them, which drops the sign.
+    /// The same, reporting pairs with a stray percent sign also as classic ASP reads them, which drops the
+    /// sign.
     pub fn with_second_readings(mut self, on: bool) -> Self {
         self.second_readings = on;
         self

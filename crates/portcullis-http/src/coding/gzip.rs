@@ -44,7 +44,8 @@ impl Inflate {
     }
 }
 
-/// RFC 1952, one member. The checksum is not looked at: readers have given the data to the application before it comes.
+/// RFC 1952, one member. The checksum is not looked at: readers have given the data to the application before
+/// it comes.
 pub(super) enum Gzip {
     Header(Vec<u8>),
     Data(Inflate),

@@ -1,8 +1,8 @@
 //! zstd (RFC 8878), one frame without a dictionary, its window within what RFC 9659 asks of readers.
 //!
-//! The decoder takes blocks that are whole, so one block at most (128 KiB) waits here for its end. It hands out what has left the
-//! window, and the rest when the frame ends. Skippable frames and what stands behind the first frame are refused: readers differ in
-//! what they make of them.
+//! The decoder takes blocks that are whole, so one block at most (128 KiB) waits here for its end. It hands
+//! out what has left the window, and the rest when the frame ends. Skippable frames and what stands behind
+//! the first frame are refused: readers differ in what they make of them.
 
 use std::io::Read;
 

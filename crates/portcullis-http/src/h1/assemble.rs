@@ -9,7 +9,8 @@ use crate::message::{
 };
 use portcullis_types::{Span, reason_phrase};
 
-/// A request that came by another way than an HTTP/1 byte stream: HTTP/2, a recording, a module in another server.
+/// A request that came by another way than an HTTP/1 byte stream: HTTP/2, a recording, a module in another
+/// server.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParts<'a> {
     /// The method.
@@ -18,17 +19,18 @@ pub struct RequestParts<'a> {
     pub target: &'a [u8],
     /// The version.
     pub version: Version,
-    /// How long the body is, as the other protocol tells: [`BodyFraming::Chunked`] stands for a body of unknown length.
+    /// How long the body is, as the other protocol tells: [`BodyFraming::Chunked`] stands for a body of
+    /// unknown length.
     pub framing: BodyFraming,
-    /// The request asks for a WebSocket by extended CONNECT (RFC 8441). `method` and `fields` are those of the handshake
-    /// that HTTP/1 has for it.
+    /// The request asks for a WebSocket by extended CONNECT (RFC 8441). `method` and `fields` are those of
+    /// the handshake that HTTP/1 has for it.
     pub websocket: bool,
     /// The header fields. `:authority` goes in front as `host`.
     pub fields: &'a [(&'a [u8], &'a [u8])],
 }
 
-/// Makes a head from parts, with the same checks that a parsed head goes through. Its bytes are those of the HTTP/1 head it
-/// would have been. Never [`Parsed::NeedMore`].
+/// Makes a head from parts, with the same checks that a parsed head goes through. Its bytes are those of the
+/// HTTP/1 head it would have been. Never [`Parsed::NeedMore`].
 pub fn assemble_request(parts: &RequestParts<'_>, limits: &Limits) -> Parsed {
     let mut head = RequestHead { version: parts.version, ..RequestHead::default() };
     let mut refusal: Option<Refusal> = None;
@@ -65,7 +67,8 @@ pub fn assemble_request(parts: &RequestParts<'_>, limits: &Limits) -> Parsed {
         let value = append(&mut bytes, value);
         let end = bytes.len();
         bytes.extend_from_slice(b"\r\n");
-        // Split anew: the value loses its outer blanks, and a name that holds a colon shows what it would be read as.
+        // Split anew: the value loses its outer blanks, and a name that holds a colon shows what it would be
+        // read as.
         let (mut field, problem) = split_field(&bytes, Line { start, end, next: end + 2, crlf: true });
         let problem = problem.or_else(|| value_problem(value.of(&bytes)));
         if let Some(problem) = problem {
@@ -119,8 +122,9 @@ pub fn assemble_request(parts: &RequestParts<'_>, limits: &Limits) -> Parsed {
     }
 }
 
-/// Makes the head of an answer that came over HTTP/2, with the checks that a parsed head goes through. `ended`: it has no
-/// body. A body without a length has [`BodyFraming::Chunked`], which is how it goes on to an HTTP/1 client.
+/// Makes the head of an answer that came over HTTP/2, with the checks that a parsed head goes through.
+/// `ended`: it has no body. A body without a length has [`BodyFraming::Chunked`], which is how it goes on to
+/// an HTTP/1 client.
 pub fn assemble_response(
     status: u16,
     fields: &[(&[u8], &[u8])],
@@ -138,8 +142,8 @@ pub fn assemble_response(
     Ok(head)
 }
 
-/// The same for the answer that accepts a WebSocket asked for by extended CONNECT (RFC 8441): as HTTP/1 has it, a 101 with
-/// `accept`, the digest of the client's key, which the peer did not get to see.
+/// The same for the answer that accepts a WebSocket asked for by extended CONNECT (RFC 8441): as HTTP/1 has
+/// it, a 101 with `accept`, the digest of the client's key, which the peer did not get to see.
 pub fn assemble_websocket(
     fields: &[(&[u8], &[u8])],
     accept: &[u8],
@@ -222,8 +226,8 @@ impl Trailers {
     }
 }
 
-/// Why a field cannot be one of HTTP/2 (RFC 9113, sections 8.2.1 and 8.2.2). In an HTTP/1 request it would change where the
-/// message ends, or what the connection is.
+/// Why a field cannot be one of HTTP/2 (RFC 9113, sections 8.2.1 and 8.2.2). In an HTTP/1 request it would
+/// change where the message ends, or what the connection is.
 fn not_in_http2(name: &[u8], value: &[u8], websocket: bool) -> Option<Refusal> {
     if name.iter().any(u8::is_ascii_uppercase) {
         return Some(Refusal::UppercaseHeaderName);

@@ -7,8 +7,8 @@ use crate::message::{BodyFraming, Fields};
 pub struct Decoded<'b> {
     /// Decoded body bytes, a slice of the input; may be empty.
     pub data: &'b [u8],
-    /// How many bytes of the input were used, framing included. The bytes behind it are not touched: with `done` they belong
-    /// to the next message.
+    /// How many bytes of the input were used, framing included. The bytes behind it are not touched: with
+    /// `done` they belong to the next message.
     pub consumed: usize,
     /// The body is complete.
     pub done: bool,
@@ -55,12 +55,14 @@ impl BodyDecoder {
         BodyDecoder::new(framing, limits, false)
     }
 
-    /// For the body of a response. Tolerates blanks between a chunk's size and its line end, which some servers pad with.
+    /// For the body of a response. Tolerates blanks between a chunk's size and its line end, which some
+    /// servers pad with.
     pub fn response(framing: BodyFraming, limits: &Limits) -> Self {
         BodyDecoder::new(framing, limits, true)
     }
 
-    /// For a body whose framing another protocol has taken off: a length holds, and all else ends where that says so.
+    /// For a body whose framing another protocol has taken off: a length holds, and all else ends where that
+    /// says so.
     pub fn unframed(framing: BodyFraming) -> Self {
         let framing = match framing {
             BodyFraming::Chunked => BodyFraming::UntilClose,
@@ -79,8 +81,8 @@ impl BodyDecoder {
         BodyDecoder { state, failed: None, decoded: 0 }
     }
 
-    /// Decodes from the start of `input` up to the end of the first piece of data. `consumed` is 0 only if the body is done
-    /// or `input` is empty.
+    /// Decodes from the start of `input` up to the end of the first piece of data. `consumed` is 0 only if
+    /// the body is done or `input` is empty.
     ///
     /// After an error every call gives the same error.
     pub fn decode<'b>(&mut self, input: &'b [u8]) -> Result<Decoded<'b>, BodyError> {
@@ -138,7 +140,8 @@ impl BodyDecoder {
         self.decoded
     }
 
-    /// The trailer fields; complete once the body is done. They are evidence: the writer does not forward them.
+    /// The trailer fields; complete once the body is done. They are evidence: the writer does not forward
+    /// them.
     pub fn trailers(&self) -> Fields<'_> {
         match &self.state {
             State::Chunked(chunked) => chunked.trailers(),

@@ -61,13 +61,13 @@ pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&b| class(b) & TOKEN != 0)
 }
 
-/// True if `text` holds a control byte other than HT. Eight bytes at a time, the last eight perhaps twice; only where a word
-/// holds a control byte at all is it looked at byte by byte.
+/// True if `text` holds a control byte other than HT. Eight bytes at a time, the last eight perhaps twice;
+/// only where a word holds a control byte at all is it looked at byte by byte.
 pub fn has_control(text: &[u8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOPS: u64 = ONES << 7;
-    // The top bit of a byte is set in the result if a byte of `word` is below 0x20 or 0x7f. Borrows can set bits for bytes
-    // behind such a byte, never for a word without one.
+    // The top bit of a byte is set in the result if a byte of `word` is below 0x20 or 0x7f. Borrows can set
+    // bits for bytes behind such a byte, never for a word without one.
     let suspicious = |word: u64| {
         let delete = word ^ (ONES * 0x7f);
         ((word.wrapping_sub(ONES * 0x20) & !word) | (delete.wrapping_sub(ONES) & !delete)) & TOPS != 0

@@ -6,7 +6,8 @@ use crate::message::{Fields, list};
 /// The most options of `Connection` that are honoured as names of fields to remove.
 const NAMED_MAX: usize = 32;
 
-/// Fields made anew or dropped for every hop, whatever `Connection` says. `Expect` is here because the proxy answers it.
+/// Fields made anew or dropped for every hop, whatever `Connection` says. `Expect` is here because the proxy
+/// answers it.
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     match name.len() {
         2 => name.eq_ignore_ascii_case(b"te"),
@@ -48,8 +49,8 @@ impl<'h> Named<'h> {
     }
 }
 
-/// Fields meant for every recipient. A client may not have them removed behind the rules' back by naming them in
-/// `Connection`: the application would then see another request than was inspected.
+/// Fields meant for every recipient. A client may not have them removed behind the rules' back by naming them
+/// in `Connection`: the application would then see another request than was inspected.
 fn is_end_to_end(name: &[u8]) -> bool {
     const PREFIXES: [&[u8]; 3] = [b"content-", b"x-forwarded-", b"sec-"];
     const NAMES: [&[u8]; 10] = [

@@ -1,5 +1,5 @@
-/// The sizes a head may have. Every limit is checked before the bytes behind it are looked at, so the outcome does not depend
-/// on how the input was cut.
+/// The sizes a head may have. Every limit is checked before the bytes behind it are looked at, so the outcome
+/// does not depend on how the input was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Request line or status line with its line end, in bytes. Beyond it: 414. Default 16,384.
@@ -14,7 +14,8 @@ pub struct Limits {
     pub empty_lines_max: usize,
     /// `Content-Length`. Beyond it: 413. Default 2^63 - 1, the most that common servers can hold.
     pub content_length_max: u64,
-    /// One chunk-size line with its extensions and line end, in bytes. Beyond it the body is refused. Default 1,024.
+    /// One chunk-size line with its extensions and line end, in bytes. Beyond it the body is refused. Default
+    /// 1,024.
     pub chunk_line_bytes_max: usize,
     /// Extensions of all chunks of a body, in bytes. Beyond it the body is refused. Default 16,384.
     pub chunk_extension_bytes_max: usize,

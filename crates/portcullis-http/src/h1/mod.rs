@@ -1,4 +1,5 @@
-//! HTTP/1 codec, sans-IO: bytes in, heads and body slices out. It never waits, reads or writes anything by itself.
+//! HTTP/1 codec, sans-IO: bytes in, heads and body slices out. It never waits, reads or writes anything by
+//! itself.
 //!
 //! ```text
 //! client bytes > RequestParser > RequestHead > BodyDecoder > decoded slices        (in)
@@ -10,11 +11,11 @@
 //!            write_response <───────────┘                                          (out, to the client)
 //! ```
 //!
-//! Strict by default. What readers are known to disagree about is refused ([`Refusal`]) or rewritten to the one form that has
-//! one reading ([`Oddity`]); the writer makes `Content-Length`, `Transfer-Encoding` and `Connection`
-//! anew for every message. The target goes upstream byte for byte as it was received and inspected, including bytes that a
-//! URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the backtick, 0x80 and up): to encode them would show the
-//! application something else than the rules saw.
+//! Strict by default. What readers are known to disagree about is refused ([`Refusal`]) or rewritten to the
+//! one form that has one reading ([`Oddity`]); the writer makes `Content-Length`, `Transfer-Encoding` and
+//! `Connection` anew for every message. The target goes upstream byte for byte as it was received and
+//! inspected, including bytes that a URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the
+//! backtick, 0x80 and up): to encode them would show the application something else than the rules saw.
 
 mod assemble;
 mod body;
@@ -55,9 +56,9 @@ pub enum Compat {
     /// Refuse what has two readings. The default, and the only one meant for production.
     #[default]
     Strict,
-    /// What Apache httpd 2.4 lets through, for running test suites written against it (`http.compat = "apache"`):
-    /// `CONNECT host:port`; Content-Length beside `chunked` (the length is dropped, the connection closes); folded header
-    /// lines (joined with a space); headers of the same name (joined with a comma); HTTP/0.9 requests; versions such as
-    /// HTTP/4.0 (treated as 1.1).
+    /// What Apache httpd 2.4 lets through, for running test suites written against it
+    /// (`http.compat = "apache"`): `CONNECT host:port`; Content-Length beside `chunked` (the length is
+    /// dropped, the connection closes); folded header lines (joined with a space); headers of the same name
+    /// (joined with a comma); HTTP/0.9 requests; versions such as HTTP/4.0 (treated as 1.1).
     Apache,
 }

@@ -23,10 +23,10 @@ pub enum Parsed {
 
 /// Parses request heads from a growing buffer.
 ///
-/// Call [`parse`](RequestParser::parse) with all bytes received and not yet consumed; between two calls for the same head
-/// the buffer may only grow at its end. A byte is searched for line ends once, however the input is cut, and the outcome is
-/// the same for every cut. After [`Parsed::Head`] drop [`received_len`](RequestHead::received_len) bytes, decode the body,
-/// and use the parser for the next head.
+/// Call [`parse`](RequestParser::parse) with all bytes received and not yet consumed; between two calls for
+/// the same head the buffer may only grow at its end. A byte is searched for line ends once, however the
+/// input is cut, and the outcome is the same for every cut. After [`Parsed::Head`] drop
+/// [`received_len`](RequestHead::received_len) bytes, decode the body, and use the parser for the next head.
 ///
 /// ```
 /// use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
@@ -81,7 +81,8 @@ impl RequestParser {
         self.parse_fields(buf)
     }
 
-    /// The input has ended, or its time is up: what `buf` holds is all there will be. `None` if no byte of a request came.
+    /// The input has ended, or its time is up: what `buf` holds is all there will be. `None` if no byte of a
+    /// request came.
     pub fn end(&mut self, buf: &[u8]) -> Option<Parsed> {
         match self.parse(buf) {
             Parsed::NeedMore if buf.len() <= self.lines.start && !self.in_fields => None,
@@ -207,8 +208,8 @@ impl RequestParser {
         self.refusal = self.refusal.or(Some(why));
     }
 
-    /// Heads whose lines all end in LF come from hand-made clients and mean no harm. A head that mixes both kinds is what a
-    /// request hidden from the next server looks like.
+    /// Heads whose lines all end in LF come from hand-made clients and mean no harm. A head that mixes both
+    /// kinds is what a request hidden from the next server looks like.
     fn note_line_end(&mut self, line: Line) {
         if line.crlf {
             self.crlf = true;

@@ -8,9 +8,9 @@ use portcullis_types::Span;
 
 /// Parses response heads from a growing buffer, in the manner of [`RequestParser`](super::RequestParser).
 ///
-/// More lenient than requests are read, where one reading is left after the head has been written anew: lines may end in LF,
-/// folded values are joined with a space, the same `Content-Length` may be repeated. What could make two readers see
-/// different bodies is an error.
+/// More lenient than requests are read, where one reading is left after the head has been written anew: lines
+/// may end in LF, folded values are joined with a space, the same `Content-Length` may be repeated. What
+/// could make two readers see different bodies is an error.
 #[derive(Clone, Debug)]
 pub struct ResponseParser {
     limits: Limits,
@@ -32,8 +32,8 @@ impl ResponseParser {
         }
     }
 
-    /// Looks for a whole head at the start of `buf`; `None` if more bytes are needed. After an error the connection is of no
-    /// further use.
+    /// Looks for a whole head at the start of `buf`; `None` if more bytes are needed. After an error the
+    /// connection is of no further use.
     pub fn parse(&mut self, buf: &[u8]) -> Result<Option<ResponseHead>, ResponseError> {
         if !self.in_fields {
             let known = buf.len().min(5);

@@ -4,8 +4,8 @@ use super::{Compat, Limits};
 use crate::message::{Authority, BodyFraming, Oddity, Refusal, RequestHead, TargetForm, Version, join, list};
 use portcullis_types::Span;
 
-/// Reads the fields of `head`, whose bytes are complete, and settles framing, host and connection. Returns the first reason
-/// to refuse it.
+/// Reads the fields of `head`, whose bytes are complete, and settles framing, host and connection. Returns
+/// the first reason to refuse it.
 pub fn settle(head: &mut RequestHead, limits: &Limits, compat: Compat) -> Option<Refusal> {
     let mut first: Option<Refusal> = None;
     let mut refuse = |why: Refusal| first = first.or(Some(why));
@@ -185,7 +185,8 @@ pub fn merge_same_names(head: &mut RequestHead) {
     head.fields = merged;
 }
 
-/// True if `name` is `lower` to a reader that takes `_` for `-`, as gateways do that pass headers in variables.
+/// True if `name` is `lower` to a reader that takes `_` for `-`, as gateways do that pass headers in
+/// variables.
 pub fn reads_as(name: &[u8], lower: &[u8]) -> bool {
     name.len() == lower.len()
         && name.iter().zip(lower).all(|(&a, &b)| (if a == b'_' { b'-' } else { a.to_ascii_lowercase() }) == b)

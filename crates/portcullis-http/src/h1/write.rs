@@ -18,8 +18,8 @@ pub fn write_chunk_size(len: usize, out: &mut Vec<u8>) {
     let _ = write!(out, "{len:x}\r\n"); // a Vec takes everything
 }
 
-/// Writes field lines. Control bytes in a value, which only a caller's mistake can bring here, become spaces: no value can
-/// end its line.
+/// Writes field lines. Control bytes in a value, which only a caller's mistake can bring here, become spaces:
+/// no value can end its line.
 pub(super) struct FieldWriter<'o>(&'o mut Vec<u8>);
 
 impl<'o> FieldWriter<'o> {
@@ -34,8 +34,8 @@ impl<'o> FieldWriter<'o> {
         self.0.extend_from_slice(b"\r\n");
     }
 
-    /// A field as it was received; `bytes` are those of the head that owns it. Most lines are in the form that we write, and
-    /// are copied whole.
+    /// A field as it was received; `bytes` are those of the head that owns it. Most lines are in the form
+    /// that we write, and are copied whole.
     pub fn received(&mut self, bytes: &[u8], field: &Field) {
         let (name, value, line) = (field.name, field.value, field.line);
         let plain = name.start == line.start

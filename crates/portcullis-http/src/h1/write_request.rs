@@ -21,8 +21,8 @@ pub struct RequestRewrite<'a> {
     pub upgrade: bool,
     /// Who asked, for the `X-Forwarded-*` fields. `None` leaves those as received.
     pub forwarded: Option<ForwardedBy<'a>>,
-    /// Fields to add at the end, each replacing those of the same name (`_` counts as `-`, so that a client cannot have
-    /// `X_Real_IP` taken for a field of ours).
+    /// Fields to add at the end, each replacing those of the same name (`_` counts as `-`, so that a client
+    /// cannot have `X_Real_IP` taken for a field of ours).
     pub set: &'a [(&'a str, &'a [u8])],
     /// Fields to add at the end, beside those of the same name.
     pub add: &'a [(&'a str, &'a [u8])],
@@ -39,11 +39,11 @@ pub struct ForwardedBy<'a> {
     pub peer: IpAddr,
     /// `http` or `https`.
     pub proto: &'a str,
-    /// The peer is trusted: its own `X-Forwarded-*` and `Forwarded` stay, and the peer is added to `X-Forwarded-For`.
-    /// Otherwise all of them are replaced.
+    /// The peer is trusted: its own `X-Forwarded-*` and `Forwarded` stay, and the peer is added to
+    /// `X-Forwarded-For`. Otherwise all of them are replaced.
     pub trusted: bool,
-    /// Of a peer that is not trusted, other fields that only a proxy may send are dropped, too: `True-Client-IP`, `X-Original-URL`, `Proxy`
-    /// and the like.
+    /// Of a peer that is not trusted, other fields that only a proxy may send are dropped, too:
+    /// `True-Client-IP`, `X-Original-URL`, `Proxy` and the like.
     pub drops_identity: bool,
 }
 
@@ -57,8 +57,8 @@ const FORWARDING: [&[u8]; 6] = [
     b"forwarded",
 ];
 
-/// Appends the head as it goes upstream to `out`: HTTP/1.1, order and case of the fields kept, one blank behind each colon,
-/// CRLF line ends, fields of one connection only left out, framing made anew.
+/// Appends the head as it goes upstream to `out`: HTTP/1.1, order and case of the fields kept, one blank
+/// behind each colon, CRLF line ends, fields of one connection only left out, framing made anew.
 ///
 /// The target is written in origin form (RFC 9112, section 3.2.1) from the very bytes that were inspected.
 pub fn write_request(head: &RequestHead, how: &RequestRewrite<'_>, out: &mut Vec<u8>) {
@@ -161,7 +161,8 @@ fn same_name(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().map(fold).eq(b.iter().map(fold))
 }
 
-/// The text of an address. For the usual kind without the formatting machinery, which takes twenty times as long.
+/// The text of an address. For the usual kind without the formatting machinery, which takes twenty times as
+/// long.
 fn address(address: IpAddr, room: &mut [u8; 46]) -> &[u8] {
     let mut length = 0;
     match address {

@@ -35,8 +35,8 @@ impl ClientConnection {
 pub struct ResponseRewrite<'a> {
     /// How the body will be sent. With [`BodyFraming::UntilClose`] the head says `Connection: close`.
     pub framing: BodyFraming,
-    /// Pass the received `Content-Length` on although no body follows, as answers to HEAD and 304 may have it. A 204 never has it
-    /// (RFC 9110, section 8.6).
+    /// Pass the received `Content-Length` on although no body follows, as answers to HEAD and 304 may have
+    /// it. A 204 never has it (RFC 9110, section 8.6).
     pub describes_length: bool,
     /// What is said about the connection.
     pub connection: ClientConnection,
@@ -48,7 +48,8 @@ pub struct ResponseRewrite<'a> {
     pub remove: &'a [&'a str],
 }
 
-/// How a body that came framed as `received` is sent to a client that speaks `version`: HTTP/1.0 knows no chunks.
+/// How a body that came framed as `received` is sent to a client that speaks `version`: HTTP/1.0 knows no
+/// chunks.
 pub fn client_framing(received: BodyFraming, version: Version) -> BodyFraming {
     match received {
         BodyFraming::Chunked if version < Version::Http11 => BodyFraming::UntilClose,
@@ -115,7 +116,8 @@ fn write_status_line(status: u16, reason: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends an answer of our own with a whole `body`. With `head_only` (an answer to HEAD) the body is described, not sent.
+/// Appends an answer of our own with a whole `body`. With `head_only` (an answer to HEAD) the body is
+/// described, not sent.
 pub fn write_answer(
     status: u16,
     fields: &[(&str, &[u8])],

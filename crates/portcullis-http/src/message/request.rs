@@ -3,8 +3,8 @@ use portcullis_types::Span;
 
 /// A request head: the bytes as received and what they mean.
 ///
-/// A head that came with a refusal is partial: any of its parts may be empty, and [`framing`](RequestHead::framing) is not to
-/// be relied on. Rules run over it all the same.
+/// A head that came with a refusal is partial: any of its parts may be empty, and
+/// [`framing`](RequestHead::framing) is not to be relied on. Rules run over it all the same.
 #[derive(Clone, Debug)]
 pub struct RequestHead {
     /// The received bytes, then values that had to be joined.
@@ -62,7 +62,8 @@ impl RequestHead {
         self.target.form
     }
 
-    /// Path and query as they go upstream and as REQUEST_URI shows them: the target without scheme and authority.
+    /// Path and query as they go upstream and as REQUEST_URI shows them: the target without scheme and
+    /// authority.
     pub fn path_and_query(&self) -> &[u8] {
         let path = self.target.path;
         let end = self.target.query.map_or(path.end, |query| query.end);
@@ -118,7 +119,8 @@ impl RequestHead {
         self.fields().filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
-    /// The bytes that [`field_spans`](RequestHead::field_spans) point into: the received ones and, behind them, joined values.
+    /// The bytes that [`field_spans`](RequestHead::field_spans) point into: the received ones and, behind
+    /// them, joined values.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -153,8 +155,9 @@ impl RequestHead {
         self.expects_continue
     }
 
-    /// The protocols of the `Upgrade` header, if `Connection` names it, the request is HTTP/1.1 without a body, and none of
-    /// them is `h2c`: an upstream that switched to HTTP/2 would take requests that nobody inspects.
+    /// The protocols of the `Upgrade` header, if `Connection` names it, the request is HTTP/1.1 without a
+    /// body, and none of them is `h2c`: an upstream that switched to HTTP/2 would take requests that nobody
+    /// inspects.
     pub fn upgrade(&self) -> Option<&[u8]> {
         self.upgrade.map(|value| value.of(&self.bytes))
     }

@@ -106,8 +106,8 @@ impl ResponseHead {
         self.length
     }
 
-    /// True if the upstream allows another request on the connection, once the body of this answer has been read. With
-    /// [`BodyFraming::UntilClose`] it never does, whatever this says.
+    /// True if the upstream allows another request on the connection, once the body of this answer has been
+    /// read. With [`BodyFraming::UntilClose`] it never does, whatever this says.
     pub fn keep_alive(&self) -> bool {
         self.status != 101 && self.connection.persistent(self.version)
     }
@@ -115,7 +115,8 @@ impl ResponseHead {
 
 macro_rules! response_errors {
     ($($variant:ident $name:literal $text:literal,)*) => {
-        /// Why an upstream's response head is not passed on. The client gets 502, and the upstream connection closes.
+        /// Why an upstream's response head is not passed on. The client gets 502, and the upstream connection
+        /// closes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum ResponseError { $(#[doc = $text] $variant,)* }

@@ -28,8 +28,8 @@ pub(crate) struct Target {
     pub query: Option<Span>,
 }
 
-/// Takes apart the target that `whole` covers. Never fails: what fits no form has [`TargetForm::Invalid`] and its bytes up to
-/// the first question mark count as path, so that rules still see them.
+/// Takes apart the target that `whole` covers. Never fails: what fits no form has [`TargetForm::Invalid`] and
+/// its bytes up to the first question mark count as path, so that rules still see them.
 pub(crate) fn split_target(bytes: &[u8], whole: Span, connect: bool) -> Target {
     let text = whole.of(bytes);
     let mut target = Target { whole, ..Target::default() };
@@ -92,8 +92,8 @@ pub struct Authority<'a> {
 impl<'a> Authority<'a> {
     /// Parses `host`, `host:`, `host:port` or `[v6]:port`.
     ///
-    /// Stricter than RFC 3986: no user part, no percent-encoding and no sub-delimiters in the host. Real names have none of
-    /// them, and servers disagree about what they mean.
+    /// Stricter than RFC 3986: no user part, no percent-encoding and no sub-delimiters in the host. Real
+    /// names have none of them, and servers disagree about what they mean.
     pub fn parse(text: &'a [u8]) -> Option<Authority<'a>> {
         let host_len = match text.first()? {
             b'[' => {

@@ -1,7 +1,7 @@
 //! HTML as a browser's tokenizer reads it (WHATWG HTML, section 13.2.5), started in any state.
 //!
-//! A value may be pasted into text, into an attribute behind any quote, into `<title>`, `<script>` or a comment. [`Start`]
-//! says where. Attributes are tokens of their own, so that nothing has to be kept.
+//! A value may be pasted into text, into an attribute behind any quote, into `<title>`, `<script>` or a
+//! comment. [`Start`] says where. Attributes are tokens of their own, so that nothing has to be kept.
 //!
 //! Where it is more tolerant than the standard, because some browser or some filter was:
 //!
@@ -12,8 +12,8 @@
 //! | `` =`x` `` | a quoted value (old Internet Explorer), if the back-tick closes |
 //! | a tag or a quote that never ends | its attributes are tokens all the same |
 //!
-//! With [`Lexer::seeing_through`] a tag begins at each `<` and letter, also in comments, in raw text and in quoted values:
-//! what a second parser, or the same one after a mutation, may see.
+//! With [`Lexer::seeing_through`] a tag begins at each `<` and letter, also in comments, in raw text and in
+//! quoted values: what a second parser, or the same one after a mutation, may see.
 //!
 //! ```
 //! use portcullis_lex::html::{Lexer, Start, TokenKind};

@@ -1,7 +1,7 @@
 //! JavaScript (ECMAScript 2024, with what browsers add), a fragment of it.
 //!
-//! The lexer decides by the token before whether `/` is a division or a regular expression, and keeps the nesting of
-//! template literals in one word of bits ([`NESTING_MAX`]).
+//! The lexer decides by the token before whether `/` is a division or a regular expression, and keeps the
+//! nesting of template literals in one word of bits ([`NESTING_MAX`]).
 //!
 //! | text | reading |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Paths of files, in whatever encoding, brought to one form.
 //!
-//! [`Path::read`] goes over a path once: it resolves `.` and `..`, takes `/`, `\` and all their writings for separators, and
-//! says how far the path climbs, what it names in the end, and how odd it was written.
+//! [`Path::read`] goes over a path once: it resolves `.` and `..`, takes `/`, `\` and all their writings for
+//! separators, and says how far the path climbs, what it names in the end, and how odd it was written.
 
 mod unit;
 
@@ -174,8 +174,8 @@ impl Path {
         &self.names[..self.depth]
     }
 
-    /// Writes the names to `out`, lower case, decoded, joined by `/`, without quotes, controls, parameters and what follows
-    /// a question mark or hash sign; as many of the last names as fit. Returns the length.
+    /// Writes the names to `out`, lower case, decoded, joined by `/`, without quotes, controls, parameters
+    /// and what follows a question mark or hash sign; as many of the last names as fit. Returns the length.
     pub fn target(&self, text: &[u8], out: &mut [u8]) -> usize {
         let mut first = self.depth;
         let mut room = out.len();
@@ -216,7 +216,8 @@ impl Path {
     }
 }
 
-/// How much of a name stands before what cuts it off: a NUL, a parameter, a fragment. What is behind may be long.
+/// How much of a name stands before what cuts it off: a NUL, a parameter, a fragment. What is behind may be
+/// long.
 fn kept_len(name: &[u8]) -> usize {
     let sign = memchr::memchr3(0, b';', b'#', name).unwrap_or(name.len());
     memchr::memmem::find(&name[..sign], b"%00").unwrap_or(sign)
@@ -258,7 +259,8 @@ fn bare_separator(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Bytes that no UTF-8 has, behind `..`: some decoders make a separator of them, whatever they would stand for.
+/// Bytes that no UTF-8 has, behind `..`: some decoders make a separator of them, whatever they would stand
+/// for.
 fn never_utf8(text: &[u8]) -> Option<usize> {
     match text {
         [0xC0 | 0xC1, 0x80..=0xBF, ..] => Some(2),

@@ -18,7 +18,8 @@ pub enum Writing {
     Plain,
     /// `%2e`
     Encoded,
-    /// As no client writes it: twice encoded, overlong, `%u002e`, `0x2e`, or a character that only looks like it.
+    /// As no client writes it: twice encoded, overlong, `%u002e`, `0x2e`, or a character that only looks like
+    /// it.
     Odd,
     /// What looks like an escape, but stands for nothing (`%c0%9v`): some decoders make a separator of it.
     Broken,
@@ -90,8 +91,8 @@ fn behind_percent(text: &[u8], at: usize) -> usize {
     next
 }
 
-/// The byte that an escape at `at` stands for, and the escape's length. The digits may be escapes themselves, even with a
-/// percent sign too many (`%%32%%65`).
+/// The byte that an escape at `at` stands for, and the escape's length. The digits may be escapes themselves,
+/// even with a percent sign too many (`%%32%%65`).
 fn byte_at(text: &[u8], at: usize) -> Option<(u8, usize)> {
     if text.get(at) != Some(&b'%') {
         return None;
@@ -123,8 +124,8 @@ fn hex(text: &[u8], digits: usize) -> Option<u32> {
     text.get(..digits)?.iter().try_fold(0, |code, &b| Some(code << 4 | u32::from(value(b)?)))
 }
 
-/// A dot or a separator written as more than one byte, of which `first` was read: overlong UTF-8 and look-alikes. `used` is
-/// the length of `first`'s writing.
+/// A dot or a separator written as more than one byte, of which `first` was read: overlong UTF-8 and
+/// look-alikes. `used` is the length of `first`'s writing.
 fn high(first: u8, text: &[u8], used: usize) -> Option<(u8, usize)> {
     let sign = |code: u32| matches!(code, 0x2E | 0x2F | 0x5C).then_some(code as u8);
     let next = |at: usize| -> Option<(u8, usize)> {

@@ -1,7 +1,9 @@
-//! Words and operators of POSIX shells (with what bash and zsh add), and of cmd.exe where it does not disagree.
+//! Words and operators of POSIX shells (with what bash and zsh add), and of cmd.exe where it does not
+//! disagree.
 //!
-//! A word is given as the shell would see it after quote removal and expansion, as far as that can be told without running
-//! anything: `c''at`, `c\at`, `c$@at`, `$'\x63at'` and `{cat,...}` all read `cat`, and [`Marks`] say what stood in the way.
+//! A word is given as the shell would see it after quote removal and expansion, as far as that can be told
+//! without running anything: `c''at`, `c\at`, `c$@at`, `$'\x63at'` and `{cat,...}` all read `cat`, and
+//! [`Marks`] say what stood in the way.
 //!
 //! Where they disagree:
 //!

@@ -177,7 +177,8 @@ impl<'t> Lexer<'t> {
         self.at += end + 2;
     }
 
-    /// Bytes of an `$IFS` at `self.at`, with an empty parameter behind it that keeps the name apart from what follows.
+    /// Bytes of an `$IFS` at `self.at`, with an empty parameter behind it that keeps the name apart from what
+    /// follows.
     pub(super) fn ifs_len(&self) -> usize {
         let window = self.window(0, NAME_BYTES_MAX);
         let len = if window.starts_with(b"${IFS") && window.get(5).is_some_and(|b| !b.is_ascii_alphanumeric())

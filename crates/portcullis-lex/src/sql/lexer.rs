@@ -10,7 +10,8 @@ use crate::expr::NAME;
 /// How far the end of a `[name]` may be.
 pub const BRACKET_BYTES_MAX: usize = 128;
 
-/// How far the end of `$$..$$` and `q'[..]'` is looked for: what does not close is looked for again and again.
+/// How far the end of `$$..$$` and `q'[..]'` is looked for: what does not close is looked for again and
+/// again.
 const STRING_WINDOW_BYTES_MAX: usize = 256;
 
 /// Longer strings, names in quotes and comments are counted, see [`Reads`].
@@ -20,8 +21,9 @@ const BYTES_SEARCHED: usize = 16;
 /// The same for strings, where each escape stops the search.
 const STRING_BYTES_SEARCHED: usize = 2;
 
-/// What readings of one text share, looks ahead among them: what they found once, and how far they went for the ends of strings and
-/// comments. Such an end may be as far as that of the text, and be looked for from anywhere.
+/// What readings of one text share, looks ahead among them: what they found once, and how far they went for
+/// the ends of strings and comments. Such an end may be as far as that of the text, and be looked for from
+/// anywhere.
 #[derive(Debug, Default)]
 pub struct Reads {
     /// From the one place to the other there is no line end.
@@ -109,7 +111,8 @@ impl<'t> Lexer<'t> {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// The kind of the token at `self.at`, which is no word, and its end. Apart from words, which are most tokens.
+    /// The kind of the token at `self.at`, which is no word, and its end. Apart from words, which are most
+    /// tokens.
     #[inline(never)]
     fn sign(&mut self) -> (TokenKind, usize) {
         let at = self.at;

@@ -42,7 +42,8 @@ impl Word {
     /// The longest word's bytes.
     const BYTES_MAX: usize = 11;
 
-    /// For each letter, in lower case, the lengths of the words that begin with it, and of those that end with it.
+    /// For each letter, in lower case, the lengths of the words that begin with it, and of those that end
+    /// with it.
     const LENGTHS: [[u16; 2]; 256] = {
         let mut lengths = [[0; 2]; 256];
         let mut at = 0;

@@ -1,8 +1,8 @@
 //! URLs as lax clients read them, and the address that a host stands for.
 //!
-//! [`Url::read`] takes a URL apart as browsers do (WHATWG URL Standard: backslashes are slashes, any number of them, the last
-//! `@` ends the user's name). Where other readers stop elsewhere ([`Url::hosts`]) it gives all hosts that one of them would
-//! connect to.
+//! [`Url::read`] takes a URL apart as browsers do (WHATWG URL Standard: backslashes are slashes, any number
+//! of them, the last `@` ends the user's name). Where other readers stop elsewhere ([`Url::hosts`]) it gives
+//! all hosts that one of them would connect to.
 
 mod host;
 
@@ -34,8 +34,8 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads the URL whose scheme begins at `start` and whose colon stands at `colon`; it ends where `ends` says so.
-    /// `None` if no authority follows.
+    /// Reads the URL whose scheme begins at `start` and whose colon stands at `colon`; it ends where `ends`
+    /// says so. `None` if no authority follows.
     pub fn read(text: &[u8], start: usize, colon: usize, ends: fn(u8) -> bool) -> Option<Url> {
         let slash = |b: &u8| matches!(b, b'/' | b'\\');
         let skipped = text[colon + 1..].iter().take_while(|b| slash(b)).count();

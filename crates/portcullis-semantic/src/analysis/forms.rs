@@ -12,7 +12,8 @@ pub(super) struct Form {
     layers: Layers,
     /// The value within the value that it stands for, by its number; 0 is all of it.
     part: u32,
-    /// Made of JSON as a whole: quotes that were escaped in its strings end them now. Its values have forms of their own.
+    /// Made of JSON as a whole: quotes that were escaped in its strings end them now. Its values have forms
+    /// of their own.
     of_json: bool,
 }
 
@@ -39,8 +40,8 @@ impl Forms {
         self.parts.get(part as usize).is_none_or(|count| *count < FORMS_MAX)
     }
 
-    /// Keeps `form` of `value`, made by `layer` from a form of value number `part`, if it is new and there is room; without `layers`
-    /// there are too many of them.
+    /// Keeps `form` of `value`, made by `layer` from a form of value number `part`, if it is new and there is
+    /// room; without `layers` there are too many of them.
     fn keep(&mut self, value: &[u8], part: u32, layer: Layer, layers: Option<Layers>, form: &[u8]) {
         let end = self.bytes.len() + form.len();
         let is_part = matches!(layer, Layer::Json | Layer::Parameter | Layer::Php);

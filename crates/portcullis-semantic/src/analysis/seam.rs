@@ -1,5 +1,6 @@
-//! A backslash at the end of a field escapes the quote behind it, so that the string goes on to the quote of the next field, and what
-//! stands there is read as SQL: `name=\` and `password= or id-- -`. Neither of the two fields shows that by itself.
+//! A backslash at the end of a field escapes the quote behind it, so that the string goes on to the quote of
+//! the next field, and what stands there is read as SQL: `name=\` and `password= or id-- -`. Neither of the
+//! two fields shows that by itself.
 
 use super::Analysis;
 use crate::detectors::protocol::WORK_LIMIT;
@@ -21,8 +22,8 @@ pub(super) struct Seam {
 /// A field's place, name and value.
 type Tail = (Place, Box<[u8]>, Box<[u8]>);
 
-/// Bytes of such fields that are kept. Where there are more and a backslash follows, the message is as one for which the allowance of work
-/// does not suffice.
+/// Bytes of such fields that are kept. Where there are more and a backslash follows, the message is as one
+/// for which the allowance of work does not suffice.
 const TAIL_BYTES_MAX: usize = 64 << 10;
 
 impl Seam {
@@ -43,7 +44,8 @@ impl Analysis {
         bytes: &[u8],
         groups: ByteGroups,
     ) {
-        // Without a backslash, and without a byte of a comment or a NUL behind a semicolon, a value is neither side of a seam.
+        // Without a backslash, and without a byte of a comment or a NUL behind a semicolon, a value is
+        // neither side of a seam.
         const TELLING: ByteGroups = ByteGroups::of(b"\\#-/;");
         let is_field = matches!(
             location.place,

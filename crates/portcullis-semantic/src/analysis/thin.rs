@@ -1,8 +1,9 @@
 //! A message with very many findings: the worst are kept.
 //!
-//! What decides is the highest score of each detector, so no flood of lesser findings may push it out: beyond a number of
-//! findings, those of the values that score highest stay, for each detector and each group of values that the policy sets
-//! apart, and all others are counted. That is done when the number has doubled, so that it costs little for each finding.
+//! What decides is the highest score of each detector, so no flood of lesser findings may push it out: beyond
+//! a number of findings, those of the values that score highest stay, for each detector and each group of
+//! values that the policy sets apart, and all others are counted. That is done when the number has doubled,
+//! so that it costs little for each finding.
 
 use portcullis_types::{Level, Severity};
 

@@ -17,8 +17,8 @@ pub(super) fn may_be_base64(text: &[u8]) -> bool {
     text.len() >= BASE64_BYTES_MIN || is_padded(text) || is_short_command(text)
 }
 
-/// Shorter than other Base64, without padding, and nothing but a separator of commands and a word: `O2lk` is `;id`. The first
-/// letter tells the separator, so that hardly any word is decoded.
+/// Shorter than other Base64, without padding, and nothing but a separator of commands and a word: `O2lk` is
+/// `;id`. The first letter tells the separator, so that hardly any word is decoded.
 pub(crate) fn is_short_command(text: &[u8]) -> bool {
     let (&[b'O' | b'f' | b'J' | b'C', _, _, _, ..], ..BASE64_BYTES_MIN) = (text, text.len()) else {
         return false;
@@ -44,7 +44,8 @@ fn is_padded(text: &[u8]) -> bool {
 
 const HEX_BYTES_MIN: usize = 12;
 
-/// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps behind `...;base64,` or `Basic `; tokens with dots in parts.
+/// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps behind `...;base64,` or
+/// `Basic `; tokens with dots in parts.
 pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
     const SPACED: ByteGroups = ByteGroups::of(b"Aa0+/-_= ");
@@ -127,8 +128,8 @@ pub(super) fn is_spaced_base64(text: &[u8], groups: ByteGroups) -> bool {
 /// A space nearer to the beginning stands behind a word before Base64: `Basic `.
 const LEAD_BYTES: usize = 8;
 
-/// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words. Without its padding it has few
-/// of them.
+/// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words.
+/// Without its padding it has few of them.
 fn has_lost_plus(text: &[u8]) -> bool {
     let may_be_whole = match text.len() % 4 {
         0 => true,

@@ -1,4 +1,5 @@
-//! What stands around the places that a decoder changes, of a long text of which all else was looked at already.
+//! What stands around the places that a decoder changes, of a long text of which all else was looked at
+//! already.
 
 use std::ops::Range;
 

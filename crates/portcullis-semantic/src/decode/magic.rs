@@ -21,9 +21,10 @@ pub(crate) fn is_of_shown(bytes: &[u8]) -> bool {
     SHOWN.iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// True if `bytes` are a program, a font, a database, a document, an archive or an unpacked picture or sound, by a header that
-/// holds together: the texts in it are texts of a file, as the text of a page is, and no values. A few letters at the beginning
-/// prove nothing, and files that are packed have no texts to be told apart.
+/// True if `bytes` are a program, a font, a database, a document, an archive or an unpacked picture or sound,
+/// by a header that holds together: the texts in it are texts of a file, as the text of a page is, and no
+/// values. A few letters at the beginning prove nothing, and files that are packed have no texts to be told
+/// apart.
 pub(crate) fn is_file(bytes: &[u8]) -> bool {
     let Some((four, _)) = bytes.split_first_chunk::<4>() else { return false };
     match four {

@@ -1,8 +1,9 @@
 //! Layers of encoding, taken off one at a time.
 //!
-//! A value is looked at as it is, and then in each form that a decoder makes of it: a decoder acts only if its marks are
-//! there, and where marks prove little (Base64, hexadecimal) only if the result is mostly text. How deep and how much is
-//! in [`limits`](crate::limits). Nothing here blocks anything: a layer is context, its content is judged.
+//! A value is looked at as it is, and then in each form that a decoder makes of it: a decoder acts only if
+//! its marks are there, and where marks prove little (Base64, hexadecimal) only if the result is mostly text.
+//! How deep and how much is in [`limits`](crate::limits). Nothing here blocks anything: a layer is context,
+//! its content is judged.
 
 mod binary;
 mod excerpt;
@@ -71,8 +72,9 @@ impl Layer {
     }
 }
 
-/// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch. With `only_changed`, what decoding
-/// would leave as it is is left out of the forms, but for some hundred bytes around what it changes. True if `text` is JSON.
+/// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch. With
+/// `only_changed`, what decoding would leave as it is is left out of the forms, but for some hundred bytes
+/// around what it changes. True if `text` is JSON.
 pub(crate) fn unwrap(
     text: &[u8],
     groups: ByteGroups,
@@ -162,16 +164,17 @@ const BASE64_LEAD_BYTES: usize = 8;
 
 pub(crate) use magic::{is_file, is_of_shown};
 
-/// True if `text` is none, but a picture, an archive, a program, something encrypted: by the bytes that stand all over it, not by
-/// what it begins with or is said to be. One of ten is no text, one of fifty a control byte, which no character set has in texts, and
-/// it is in no encoding of 16 bits.
+/// True if `text` is none, but a picture, an archive, a program, something encrypted: by the bytes that stand
+/// all over it, not by what it begins with or is said to be. One of ten is no text, one of fifty a control
+/// byte, which no character set has in texts, and it is in no encoding of 16 bits.
 pub(crate) fn is_bytes(text: &[u8], groups: ByteGroups) -> bool {
     let is_wide = || binary::utf16(&text[..text.len().min(WIDE_BYTES)], &mut Vec::new());
     text.len() >= BYTES_MIN && (groups.has(0) || groups.has(1)) && has_controls(text) && !is_wide()
 }
 
-/// True if one byte of fifty is a control byte, and one of ten is no text. What is packed and was taken for Latin-1 and written as UTF-8
-/// has letters only, but for its control bytes: then one of 25, zeros left out, which may part texts.
+/// True if one byte of fifty is a control byte, and one of ten is no text. What is packed and was taken for
+/// Latin-1 and written as UTF-8 has letters only, but for its control bytes: then one of 25, zeros left out,
+/// which may part texts.
 fn has_controls(text: &[u8]) -> bool {
     let is_control = |b: u8| matches!(b, 0..=8 | 0x0E..=0x1F | 0x7F);
     has_share(text, 50, is_control)
@@ -197,7 +200,8 @@ const WIDE_BYTES: usize = 512;
 
 /// True if at least nine bytes of ten are text: printable ASCII, white space, or UTF-8.
 pub(crate) fn is_mostly_text(bytes: &[u8]) -> bool {
-    // No character of UTF-8 has these bytes, and of noise every sixth is one: it need not be read byte by byte.
+    // No character of UTF-8 has these bytes, and of noise every sixth is one: it need not be read byte by
+    // byte.
     let is_never = |b: u8| matches!(b, 0..=8 | 0x0B | 0x0C | 0x0E..=0x1F | 0x7F | 0xC0 | 0xC1 | 0xF5..);
     if bytes.len() >= SHARE_BYTES && has_share(bytes, 9, is_never) {
         return false;

@@ -2,13 +2,14 @@
 
 use portcullis_http::coding::{Coding, CodingDecoder, CodingLimits};
 
-/// How much more may come out than goes in, beyond [`FREE_BYTES`]; above that it is a bomb, and what came out by then is looked at.
+/// How much more may come out than goes in, beyond [`FREE_BYTES`]; above that it is a bomb, and what came out
+/// by then is looked at.
 const RATIO_MAX: u64 = 20;
 /// So much may come out of any value.
 const FREE_BYTES: u64 = 64 << 10;
 
-/// `packed` unpacked, up to `bytes_max`, if it begins as gzip or zlib does, and whether that was all of it: what is not may be
-/// something else to another reader.
+/// `packed` unpacked, up to `bytes_max`, if it begins as gzip or zlib does, and whether that was all of it:
+/// what is not may be something else to another reader.
 pub(crate) fn inflate(packed: &[u8], bytes_max: u64) -> Option<(Vec<u8>, bool)> {
     let coding = match packed {
         [0x1F, 0x8B, ..] => Coding::Gzip,

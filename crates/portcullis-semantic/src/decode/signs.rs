@@ -152,8 +152,8 @@ const ENTITIES: &[(&str, char)] = &[
     ("hat", '^'),
 ];
 
-/// `\uHHHH`, `\u{H...}`, `\xHH` and `\OOO`. Other escapes stay, for a lone `\n` may be part of a path; not where an escape (`\033`) says
-/// that a string of a program stands there.
+/// `\uHHHH`, `\u{H...}`, `\xHH` and `\OOO`. Other escapes stay, for a lone `\n` may be part of a path; not
+/// where an escape (`\033`) says that a string of a program stands there.
 pub(super) fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
     let mut rest = text;
     let mut decoded = false;
@@ -235,7 +235,8 @@ fn look_alike(text: &[u8]) -> Option<(&'static str, usize)> {
         [0xE2, 0x80, c, ..] => match c {
             0x80..=0x8A | 0xA8 | 0xA9 | 0xAF => Some((" ", 3)),
             0x8B..=0x8F => Some(("", 3)),
-            // What word processors make of two hyphens; in a sentence it is a dash, and for code pages one hyphen.
+            // What word processors make of two hyphens; in a sentence it is a dash, and for code pages one
+            // hyphen.
             0x93 | 0x94 if text[3..].trim_ascii().is_empty() => Some(("--", 3)),
             0x93 | 0x94 => Some(("-", 3)),
             0x98 | 0x99 | 0x9B | 0xB2 => Some(("'", 3)),

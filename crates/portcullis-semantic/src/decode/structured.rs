@@ -15,7 +15,8 @@ impl BodySink for Values<'_> {
     }
 }
 
-/// The scalars of a document, and its keys that are more than words: the document as a whole is not read as text.
+/// The scalars of a document, and its keys that are more than words: the document as a whole is not read as
+/// text.
 struct Members<'e> {
     emit: &'e mut dyn FnMut(&[u8]),
     /// The path of names before: what it shares with the next one was emitted.
@@ -61,8 +62,8 @@ pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
     is_whole
 }
 
-/// The keys of `document` that are more than words and whose value is an object or array without anything in it, as they stand there:
-/// no value names them.
+/// The keys of `document` that are more than words and whose value is an object or array without anything in
+/// it, as they stand there: no value names them.
 pub(crate) fn keys_of_nothing(document: &[u8], emit: &mut dyn FnMut(&[u8])) {
     for close in memchr::memchr2_iter(b'}', b']', document) {
         let open = if document[close] == b'}' { b'{' } else { b'[' };
@@ -86,8 +87,8 @@ pub(crate) fn keys_of_nothing(document: &[u8], emit: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// The strings in a value that PHP has serialised, of which each tells its length: `a:1:{s:1:"x";s:4:"O2lk";}`. The first of them is the
-/// name of a class or key like the others.
+/// The strings in a value that PHP has serialised, of which each tells its length:
+/// `a:1:{s:1:"x";s:4:"O2lk";}`. The first of them is the name of a class or key like the others.
 pub(super) fn php_strings(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
     if !is_php(text) {
         return;
@@ -112,7 +113,8 @@ pub(super) fn php_strings(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
 /// No string that is looked at is longer than such a number says.
 const LENGTH_DIGITS_MAX: usize = 9;
 
-/// An array, object or string begins as PHP serialises one, perhaps behind the name that a session keeps it by.
+/// An array, object or string begins as PHP serialises one, perhaps behind the name that a session keeps it
+/// by.
 fn is_php(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let name =

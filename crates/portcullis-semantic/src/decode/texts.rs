@@ -1,9 +1,11 @@
-//! Texts that stand in contents which are none: messages of a binary protocol, data of a program, anything unknown.
+//! Texts that stand in contents which are none: messages of a binary protocol, data of a program, anything
+//! unknown.
 //!
-//! In random bytes, and so in what is encrypted or compressed, runs of printable bytes come about by chance. A text counts if
-//! one as long is not to be expected in so many bytes ([`CHANCE_MAX`]), or if its place tells that it is a value: a length stands
-//! before it, zeros stand around it, the contents begin or end with it. Other bytes in a text count against it and do not end it,
-//! so that no single byte cuts a payload into pieces too short to count.
+//! In random bytes, and so in what is encrypted or compressed, runs of printable bytes come about by chance.
+//! A text counts if one as long is not to be expected in so many bytes ([`CHANCE_MAX`]), or if its place
+//! tells that it is a value: a length stands before it, zeros stand around it, the contents begin or end with
+//! it. Other bytes in a text count against it and do not end it, so that no single byte cuts a payload into
+//! pieces too short to count.
 
 mod noise;
 
@@ -147,7 +149,8 @@ fn value(bytes: &[u8], start: usize, end: usize, least: usize, emit: &mut dyn Fn
     }
 }
 
-/// A length of two bytes or more stands before so many bytes of text, with a mark or not, or zeros stand on both sides.
+/// A length of two bytes or more stands before so many bytes of text, with a mark or not, or zeros stand on
+/// both sides.
 fn is_framed(before: &[u8], len: usize, after: Option<u8>) -> bool {
     // Some count the zero behind it.
     let is_len = |n: usize| n == len || n == len + 1;
@@ -164,7 +167,8 @@ fn is_framed(before: &[u8], len: usize, after: Option<u8>) -> bool {
     }
 }
 
-/// What a text in `bytes` must count at least: longer where there are more of them, and where more of them are printable.
+/// What a text in `bytes` must count at least: longer where there are more of them, and where more of them
+/// are printable.
 fn score_min(bytes: &[u8]) -> usize {
     let printable = bytes.iter().filter(|b| is_text(**b)).count();
     // Whoever adds texts raises this no further than to what no noise reaches.
@@ -186,8 +190,9 @@ fn letter(bytes: &[u8]) -> usize {
     if is_whole { width } else { 0 }
 }
 
-/// Calls `emit` with each text in `bytes` that may be code of a web server's language, a script, a lookup: it begins with a sign
-/// that one begins with, behind which more text stands than chance puts there. Bytes that are no text may be in it.
+/// Calls `emit` with each text in `bytes` that may be code of a web server's language, a script, a lookup: it
+/// begins with a sign that one begins with, behind which more text stands than chance puts there. Bytes that
+/// are no text may be in it.
 pub(crate) fn code(bytes: &[u8], emit: &mut dyn FnMut(&[u8])) {
     let mut from = 0;
     for at in memchr::memchr2_iter(b'<', b'$', bytes) {

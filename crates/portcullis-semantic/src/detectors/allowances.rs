@@ -1,4 +1,5 @@
-//! What settings and documents of set-ups may hold, and that no attack hides behind the allowance made for them.
+//! What settings and documents of set-ups may hold, and that no attack hides behind the allowance made for
+//! them.
 
 use super::testing::look;
 use crate::{Class, Place};
@@ -323,7 +324,8 @@ fn many_mentions() {
     check.done();
 }
 
-/// A class is no web shell; what takes something of a request, runs or reaches something in a source of any length is.
+/// A class is no web shell; what takes something of a request, runs or reaches something in a source of any
+/// length is.
 #[test]
 fn sources_of_php() {
     let source = "<?php\nnamespace App;\n\n/** A class. */\nclass A\n{\n    public $b = 1;\n    public function c() { return $this->b; }\n";
@@ -435,7 +437,8 @@ fn files_in_fields() {
     check.done();
 }
 
-/// Sources of PHP in fields for files: applications read requests and start programs, shells run what they are sent.
+/// Sources of PHP in fields for files: applications read requests and start programs, shells run what they
+/// are sent.
 #[test]
 fn applications_of_php() {
     let class = |body: &str| {

@@ -1,7 +1,8 @@
 //! Line ends that begin a header field, a response or a log line of their own.
 //!
-//! A text area has line ends too; what it does not have is a line that a browser would take for a header of a response. In a
-//! place that is one line by nature (the path, a header, a cookie, a file's name) an encoded line end alone is odd.
+//! A text area has line ends too; what it does not have is a line that a browser would take for a header of a
+//! response. In a place that is one line by nature (the path, a header, a cookie, a file's name) an encoded
+//! line end alone is odd.
 
 use portcullis_types::Span;
 
@@ -120,7 +121,8 @@ enum Writing {
     LookAlike,
 }
 
-/// The next run of line ends from `from` on: where it begins, where the line behind it does, and how it was written.
+/// The next run of line ends from `from` on: where it begins, where the line behind it does, and how it was
+/// written.
 fn line_end(text: &[u8], from: usize) -> Option<(usize, usize, Writing)> {
     let mut at = from;
     loop {
@@ -151,13 +153,15 @@ fn one(text: &[u8], at: usize) -> (usize, Writing) {
     }
 }
 
-/// `/`, `/a/b`, `http://host/a`: an address without a query, which is all that stands before its first line end.
+/// `/`, `/a/b`, `http://host/a`: an address without a query, which is all that stands before its first line
+/// end.
 fn is_address(text: &[u8]) -> bool {
     let is_part = |b: &u8| b.is_ascii_graphic() && !b"?&=<>\"".contains(b);
     (text.starts_with(b"/") || text.starts_with(b"http")) && text.iter().all(is_part)
 }
 
-/// `*1\r\n$8\r\nFLUSHALL`, `set key 0 3600 4`, `CONFIG SET dir /var/www`: what Redis and memcached take for a command of its own.
+/// `*1\r\n$8\r\nFLUSHALL`, `set key 0 3600 4`, `CONFIG SET dir /var/www`: what Redis and memcached take for a
+/// command of its own.
 fn is_store_command(rest: &[u8]) -> bool {
     let line = &rest[..memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len()).min(160)];
     let is_number = |word: &[u8]| !word.is_empty() && word.len() <= 10 && word.iter().all(u8::is_ascii_digit);
@@ -224,7 +228,8 @@ fn line_kind(text: &[u8], line: usize, takes_any_field: bool, is_path: bool) -> 
     is_header.then_some(RESPONSE_HEADER)
 }
 
-/// `Location: Room 5` is a line of a letter; a field's value is what a browser can use. What is cut off may go on elsewhere.
+/// `Location: Room 5` is a line of a letter; a field's value is what a browser can use. What is cut off may
+/// go on elsewhere.
 fn is_field_value(name: &[u8], value: &[u8]) -> bool {
     let has = |byte: u8| memchr::memchr(byte, value).is_some();
     match name {

@@ -1,7 +1,8 @@
 //! GraphQL documents that cost too much, or ask for the whole schema.
 //!
-//! One pass over the tokens of a document: how deep selections nest, how often one field is asked for under other names, how
-//! many directives stand on fields, which fragments use which. Introspection is what tools of developers do; it is weak.
+//! One pass over the tokens of a document: how deep selections nest, how often one field is asked for under
+//! other names, how many directives stand on fields, which fragments use which. Introspection is what tools
+//! of developers do; it is weak.
 
 use portcullis_types::Span;
 

@@ -1,8 +1,9 @@
 //! Injection into filters of LDAP (RFC 4515).
 //!
-//! A filter is parentheses all over: `(&(uid=NAME)(active=1))`. What is pasted for `NAME` breaks out by closing a parenthesis
-//! that it did not open, and goes on with a filter of its own. The detector counts parentheses and recognises the beginnings
-//! of filters; a star before the closing parenthesis and the usual attributes make it surer.
+//! A filter is parentheses all over: `(&(uid=NAME)(active=1))`. What is pasted for `NAME` breaks out by
+//! closing a parenthesis that it did not open, and goes on with a filter of its own. The detector counts
+//! parentheses and recognises the beginnings of filters; a star before the closing parenthesis and the usual
+//! attributes make it surer.
 
 use portcullis_types::Span;
 
@@ -56,7 +57,8 @@ impl Detector for Ldap {
         let prefix = text[..first].trim_ascii();
         // A name, a wildcard, nothing: what stands in the value of a comparison. Prose is none of it.
         let is_value = prefix.len() <= PREFIX_BYTES_MAX && prefix.iter().filter(|b| **b == b' ').count() <= 1;
-        // The settings of a login hold whole filters; what breaks out of one does not begin with its parenthesis.
+        // The settings of a login hold whole filters; what breaks out of one does not begin with its
+        // parenthesis.
         let is_setting = prefix.is_empty() && is_balanced(text) && purpose::takes_filters(input.location);
         if is_signs(text) {
             found.add(SIGNS, Span::new(0, text.len()));
@@ -145,7 +147,8 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// `userPassword:2.5.13.18:=...`: a matching rule by its number, also where the application has the parenthesis.
+    /// `userPassword:2.5.13.18:=...`: a matching rule by its number, also where the application has the
+    /// parenthesis.
     fn rules(&mut self) {
         let text = self.text;
         for sign in memchr::memmem::find_iter(text, b":=") {

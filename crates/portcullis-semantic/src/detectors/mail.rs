@@ -1,8 +1,9 @@
 //! Line ends in a value that go on as a mail's header or as commands of SMTP, IMAP or POP3.
 //!
-//! A web form that mails, or a web mailer, puts values between lines of those protocols. What gives an injection away is the
-//! shape: a first line such as the field is for (an address, a subject, the name of a mailbox), and behind it a line that only a
-//! mail server would read. The same lines in the middle of a longer text, a mail that somebody quotes, are loose.
+//! A web form that mails, or a web mailer, puts values between lines of those protocols. What gives an
+//! injection away is the shape: a first line such as the field is for (an address, a subject, the name of a
+//! mailbox), and behind it a line that only a mail server would read. The same lines in the middle of a
+//! longer text, a mail that somebody quotes, are loose.
 
 use portcullis_types::Span;
 
@@ -169,7 +170,8 @@ impl Detector for Mail {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
-        // Line ends that JSON or an escape made are as good as those that came; those of a whole document are not.
+        // Line ends that JSON or an escape made are as good as those that came; those of a whole document are
+        // not.
         let is_document =
             text.len() > PACKED_BYTES_MAX && input.layers.iter().any(|layer| layer == Layer::Base64);
         if input.is_json || is_document {
@@ -267,7 +269,8 @@ fn classify(line: &[u8]) -> Option<KindId> {
             return (fits && (upper(first) || !takes_word)).then_some(SMTP);
         }
     }
-    // A tag may be any word, but clients make it of a letter and a number; a number alone counts the lines of a list.
+    // A tag may be any word, but clients make it of a letter and a number; a number alone counts the lines of
+    // a list.
     let is_tag = (2..=12).contains(&first.len())
         && first[0].is_ascii_alphabetic()
         && first.iter().all(u8::is_ascii_alphanumeric)

@@ -2,7 +2,8 @@
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// The rows of a table: lines of fields with tabs between them; `#` begins a comment. A field that is missing is empty.
+/// The rows of a table: lines of fields with tabs between them; `#` begins a comment. A field that is missing
+/// is empty.
 pub(super) fn rows<const N: usize>(table: &'static str) -> impl Iterator<Item = [&'static str; N]> {
     table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| {
         let mut fields = line.split('\t');

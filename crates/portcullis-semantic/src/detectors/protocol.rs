@@ -1,5 +1,5 @@
-//! Messages that two readers read differently. Most of what is found here is noted while a body is taken apart; of texts only the heads
-//! of tokens are looked at.
+//! Messages that two readers read differently. Most of what is found here is noted while a body is taken
+//! apart; of texts only the heads of tokens are looked at.
 
 use portcullis_types::Span;
 

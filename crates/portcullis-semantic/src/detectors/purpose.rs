@@ -1,7 +1,8 @@
 //! What a field is for, as its name tells: `rawSql`, `settings[webhook_url]`, `user.password`.
 //!
-//! A name proves nothing: these are the few cases in which the same text is an attack in one field and the reason for
-//! another. Only bodies count where a form or an API edits settings; what comes in a query string is for the page.
+//! A name proves nothing: these are the few cases in which the same text is an attack in one field and the
+//! reason for another. Only bodies count where a form or an API edits settings; what comes in a query string
+//! is for the page.
 
 mod settings;
 
@@ -18,14 +19,16 @@ pub(crate) fn takes_statements(location: Location<'_>) -> bool {
         || is_of_body(location.place) && (has_word(part, EDITOR_WORDS) || is_attribute(location))
 }
 
-/// The value of an attribute of a span or log record of OpenTelemetry, which tells what a service asked its database.
+/// The value of an attribute of a span or log record of OpenTelemetry, which tells what a service asked its
+/// database.
 fn is_attribute(location: Location<'_>) -> bool {
     const VALUES: [&[u8]; 2] = [b"value.stringValue", b"value.string_value"];
     let above = VALUES.iter().find_map(|end| location.name.strip_suffix(*end));
     location.place == Place::Json && above.is_some_and(|above| above.ends_with(b"attributes."))
 }
 
-/// The field takes conditions of a query language that is none of a database's (JQL, KQL, OData, ...): they look like SQL's.
+/// The field takes conditions of a query language that is none of a database's (JQL, KQL, OData, ...): they
+/// look like SQL's.
 pub(super) fn takes_conditions(location: Location<'_>) -> bool {
     const LANGUAGES: &[&[u8]] = &[
         b"jql", b"kql", b"wiql", b"aql", b"nrql", b"spl", b"promql", b"logql", b"lucene", b"soql", b"cql",
@@ -41,8 +44,8 @@ pub(super) fn takes_conditions(location: Location<'_>) -> bool {
         || is_of_body(location.place) && has_word(part, SAVED)
 }
 
-/// What is quoted or named there is no attack of `class`: the site made the field for text or for such things, or it is a
-/// document by itself: a file, or what the site answers.
+/// What is quoted or named there is no attack of `class`: the site made the field for text or for such
+/// things, or it is a document by itself: a file, or what the site answers.
 pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
     if location.place == Place::FileContent || location.place.is_response() {
         return true;
@@ -90,8 +93,9 @@ pub(crate) fn takes_documents(location: Location<'_>) -> bool {
             || takes_statements(location))
 }
 
-/// The site made the field of a body called `name` for what `class` looks for: addresses of services, documents of set-ups, statements, code,
-/// markup; or for passwords, in which any signs stand. Rules that match words say nothing there. Fields for text are none of these.
+/// The site made the field of a body called `name` for what `class` looks for: addresses of services,
+/// documents of set-ups, statements, code, markup; or for passwords, in which any signs stand. Rules that
+/// match words say nothing there. Fields for text are none of these.
 pub fn is_made_for(class: Class, name: &[u8]) -> bool {
     let location = Location::new(Place::Json, name);
     name.len() <= NAME_BYTES_MAX
@@ -132,8 +136,9 @@ pub fn is_made_for(class: Class, name: &[u8]) -> bool {
 /// No form has longer names.
 const NAME_BYTES_MAX: usize = 512;
 
-/// The field takes texts of people, in which they quote what they saw: its innermost name that says something ends in a word
-/// for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is not for a search or a replacement.
+/// The field takes texts of people, in which they quote what they saw: its innermost name that says something
+/// ends in a word for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is
+/// not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && is_text_name(location.name)
 }
@@ -143,7 +148,8 @@ fn takes_xml(location: Location<'_>) -> bool {
     has_last_word(location.name, &[b"xml", b"bpmn", b"wsdl", b"xsd", b"plist"])
 }
 
-/// The field says where a login leads back to: programs for a desk or a terminal wait on the machine itself (RFC 8252).
+/// The field says where a login leads back to: programs for a desk or a terminal wait on the machine itself
+/// (RFC 8252).
 fn names_redirect(location: Location<'_>) -> bool {
     let last = last_part(location.name);
     has_word(last, &[b"redirect"]) && has_word(last, &[b"uri", b"uris", b"url", b"urls"])
@@ -160,8 +166,8 @@ pub(super) fn takes_formula(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), &[b"formula", b"formulas", b"formulae"])
 }
 
-/// The field is for a file that an editor, a wiki or an interface to a repository keeps as it is: `content`, `source_code`, `wpTextbox1`,
-/// `file.data`, `asset.value`.
+/// The field is for a file that an editor, a wiki or an interface to a repository keeps as it is: `content`,
+/// `source_code`, `wpTextbox1`, `file.data`, `asset.value`.
 pub(super) fn takes_file(location: Location<'_>) -> bool {
     takes_page(location)
         || is_of_body(location.place) && has_last_word(location.name, &[b"text", b"plaintext"])
@@ -218,7 +224,8 @@ fn has_last_word(name: &[u8], list: &[&[u8]]) -> bool {
     words.last().is_some_and(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// Every reader takes the whole of it for the name. PHP ends names at a NUL (`id%00comment`) and behind brackets (`id[]comment`).
+/// Every reader takes the whole of it for the name. PHP ends names at a NUL (`id%00comment`) and behind
+/// brackets (`id[]comment`).
 fn is_plain_name(name: &[u8]) -> bool {
     let is_usual = |b: &u8| b.is_ascii_graphic() || *b >= 0x80;
     let is_glued = |pair: &[u8]| pair[0] == b']' && pair[1].is_ascii_alphanumeric();
@@ -307,7 +314,8 @@ pub(super) fn names_own_folder(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), FOLDERS)
 }
 
-/// The value is part of what a browser reports of itself: the page, the request or the error it tells of stands above it.
+/// The value is part of what a browser reports of itself: the page, the request or the error it tells of
+/// stands above it.
 pub(super) fn is_of_report(location: Location<'_>) -> bool {
     const REPORTS: &[&[u8]] = &[
         b"request",
@@ -385,7 +393,8 @@ pub(super) fn asks_for_file(location: Location<'_>) -> bool {
     location.place == Place::Query && has_word(last_part(location.name), FILES)
 }
 
-/// The field takes what the site's pages are to have in them: a tag manager's snippet, a counter's, styles and scripts of a theme.
+/// The field takes what the site's pages are to have in them: a tag manager's snippet, a counter's, styles
+/// and scripts of a theme.
 pub(super) fn takes_scripts(location: Location<'_>) -> bool {
     const WORDS: &[&[u8]] = &[
         b"js",
@@ -473,7 +482,8 @@ pub(super) fn names_function(location: Location<'_>) -> bool {
     is_of_field(location.place) && has_word(last_part(location.name), FUNCTIONS)
 }
 
-/// The field is for one host, file, user or password: signs that join names of columns elsewhere join nothing there.
+/// The field is for one host, file, user or password: signs that join names of columns elsewhere join nothing
+/// there.
 pub(super) fn takes_single_name(location: Location<'_>) -> bool {
     const SINGLE: &[&[u8]] = &[
         b"host",
@@ -790,7 +800,8 @@ const SERVICE_WORDS: &[&[u8]] = &[
     b"servers",
 ];
 
-/// What has a `url` of its own in a document that describes a package or an interface, or that sets up a service.
+/// What has a `url` of its own in a document that describes a package or an interface, or that sets up a
+/// service.
 const OWNERS: &[&[u8]] = &[
     b"repository",
     b"bugs",

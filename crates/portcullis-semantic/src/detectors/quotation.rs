@@ -1,7 +1,7 @@
 //! Where a text quotes: fences, back-ticks, elements for code, lines set off from the others.
 //!
-//! What stands so is shown to readers. That tells something only in a field for texts; elsewhere whoever sends an attack may
-//! put quotation marks of any kind around it.
+//! What stands so is shown to readers. That tells something only in a field for texts; elsewhere whoever
+//! sends an attack may put quotation marks of any kind around it.
 
 /// How far the end of a quotation in back-ticks is looked for.
 const TICKS_BYTES_MAX: usize = 400;
@@ -29,8 +29,8 @@ impl<'t> Quotation<'t> {
         Quotation { text, at: 0, in_fence: false, is_set_off, ticks_end: 0, elements: 0 }
     }
 
-    /// True if the byte `at` stands in a quotation. Who asks for a byte before the last one starts again from the beginning, so
-    /// that what asks in order reads the text once.
+    /// True if the byte `at` stands in a quotation. Who asks for a byte before the last one starts again from
+    /// the beginning, so that what asks in order reads the text once.
     pub fn holds(&mut self, at: usize) -> bool {
         if at < self.at {
             *self = Quotation::new(self.text);

@@ -1,10 +1,12 @@
 //! Open redirects: parameters that say where a page leads, and name another host.
 //!
-//! What it does: reads the value of such a parameter as browsers read a `Location`, tabs and line ends left out, backslashes as
-//! slashes, a scheme without slashes, a user's name before the host, and says which host is meant. Whether that is another one the
-//! detector does not know: who inspects compares the finding's evidence, the host, with the site's own hosts.
+//! What it does: reads the value of such a parameter as browsers read a `Location`, tabs and line ends left
+//! out, backslashes as slashes, a scheme without slashes, a user's name before the host, and says which host
+//! is meant. Whether that is another one the detector does not know: who inspects compares the finding's
+//! evidence, the host, with the site's own hosts.
 //!
-//! Why it is dangerous: a link to the site leads its visitors to somebody else's page, which looks like the site's login.
+//! Why it is dangerous: a link to the site leads its visitors to somebody else's page, which looks like the
+//! site's login.
 //!
 //! References: <https://cwe.mitre.org/data/definitions/601.html>.
 
@@ -41,7 +43,8 @@ impl Detector for Redirect {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         if input.location.place == Place::Path {
-            // `//a.example/..`, `/\a.example`: a server that adds or takes a slash answers with it as the address.
+            // `//a.example/..`, `/\a.example`: a server that adds or takes a slash answers with it as the
+            // address.
             let is_one = matches!(input.text, [b'/', b'/' | b'\\', ..]);
             // A folder has no dot: `//etc/x`.
             let is_name = |span: &Span| memchr::memchr(b'.', span.of(input.text)).is_some();

@@ -1,8 +1,8 @@
 //! Remote file inclusion: a parameter that is a URL which the application would include and run.
 //!
-//! URLs in parameters are everyday; what an inclusion has beside is a tail that cuts off what the application appends (a lone
-//! question mark, NUL, a hash sign), a script as text, a host that is an address, or a parameter that is for files. Two of
-//! them together count.
+//! URLs in parameters are everyday; what an inclusion has beside is a tail that cuts off what the application
+//! appends (a lone question mark, NUL, a hash sign), a script as text, a host that is an address, or a
+//! parameter that is for files. Two of them together count.
 
 use portcullis_lex::url::{Host, Url, scheme_before};
 use portcullis_types::Span;
@@ -137,7 +137,8 @@ fn is_shell(file: &[u8]) -> bool {
     )
 }
 
-/// A name for what is included, not for a page that somebody was on: `template`, `inc`, `mosConfig_absolute_path`.
+/// A name for what is included, not for a page that somebody was on: `template`, `inc`,
+/// `mosConfig_absolute_path`.
 fn is_for_scripts(name: &[u8]) -> bool {
     const PARTS: &[&[u8]] = &[b"include", b"require", b"template", b"mosconfig", b"basedir"];
     let has = |part: &[u8]| name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));

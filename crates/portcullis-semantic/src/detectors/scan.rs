@@ -34,7 +34,8 @@ pub(super) fn is_one_of(name: &[u8], list: &[&[u8]]) -> bool {
     list.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// The offset behind a string that opens with the quote at `at`, and whether it was closed. Backslashes escape.
+/// The offset behind a string that opens with the quote at `at`, and whether it was closed. Backslashes
+/// escape.
 pub(super) fn string_end(text: &[u8], at: usize) -> (usize, bool) {
     let quote = text[at];
     let mut next = at + 1;
@@ -82,8 +83,8 @@ impl<'t> Nesting<'t> {
         self.at = self.at.max(to.min(self.text.len()));
     }
 
-    /// The sign at `at`, which is no earlier than the one asked before, closes what the text did not open: a quote without one before
-    /// it, a brace or a bracket.
+    /// The sign at `at`, which is no earlier than the one asked before, closes what the text did not open: a
+    /// quote without one before it, a brace or a bracket.
     pub(super) fn closes_foreign(&mut self, at: usize) -> bool {
         let Some(sign) = self.text.get(at) else { return false };
         match NESTING_QUOTES.iter().position(|quote| quote == sign) {
@@ -100,7 +101,8 @@ impl<'t> Nesting<'t> {
     }
 }
 
-/// `class ${constructor(a){..}}`: the brace at `at` opens the body of a class that a program made small calls `$`.
+/// `class ${constructor(a){..}}`: the brace at `at` opens the body of a class that a program made small calls
+/// `$`.
 pub(super) fn is_body_of_class(text: &[u8], at: usize) -> bool {
     text[..at].ends_with(b"class $") && text[at..].starts_with(b"{constructor(")
 }

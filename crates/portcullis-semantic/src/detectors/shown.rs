@@ -5,8 +5,8 @@
 pub(super) struct Shown(Vec<(usize, usize)>);
 
 impl Shown {
-    /// Those of `text`. A fence is a line that begins with three back-ticks or tildes, and one that ends it; what stands between
-    /// back-ticks ends at as many of them, in the same paragraph.
+    /// Those of `text`. A fence is a line that begins with three back-ticks or tildes, and one that ends it;
+    /// what stands between back-ticks ends at as many of them, in the same paragraph.
     pub fn of(text: &[u8]) -> Shown {
         let mut spans = Vec::new();
         let mut fence: Option<(u8, usize)> = None;
@@ -42,7 +42,8 @@ impl Shown {
         Shown(spans)
     }
 
-    /// The same, and what stands in the elements `pre` and `code` of `text`, if its references were made signs.
+    /// The same, and what stands in the elements `pre` and `code` of `text`, if its references were made
+    /// signs.
     pub fn with_elements(mut self, text: &[u8], is_unescaped: bool) -> Shown {
         if !is_unescaped {
             return self;
@@ -90,8 +91,8 @@ impl TrimStart for [u8] {
     }
 }
 
-/// Runs of back-ticks that are met by one of the same length. One that is not stands for itself, and a longer search for its
-/// length is not begun again in the paragraph.
+/// Runs of back-ticks that are met by one of the same length. One that is not stands for itself, and a longer
+/// search for its length is not begun again in the paragraph.
 fn in_line(paragraph: &[u8], offset: usize, spans: &mut Vec<(usize, usize)>) {
     const LENGTHS: usize = 8;
     let mut missing = [false; LENGTHS];

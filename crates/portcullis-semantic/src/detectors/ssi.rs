@@ -1,7 +1,7 @@
 //! Server-side includes (Apache, nginx, IIS) and edge-side includes (Varnish, Squid, Akamai).
 //!
-//! Both are elements with a vocabulary of their own that no other text has; in the middle of prose they are the same danger,
-//! since the server reads the whole page.
+//! Both are elements with a vocabulary of their own that no other text has; in the middle of prose they are
+//! the same danger, since the server reads the whole page.
 
 use std::cell::OnceCell;
 

@@ -1,8 +1,8 @@
 //! Injection into XPath and XQuery.
 //!
-//! As with SQL, the fragment begins behind a quote or a bracket; what follows names nodes of the document: a function over a
-//! path (`count(/*)`), an axis, a test of nodes, or the union with another path. A path alone is the everyday language of
-//! scrapers and stays weak.
+//! As with SQL, the fragment begins behind a quote or a bracket; what follows names nodes of the document: a
+//! function over a path (`count(/*)`), an axis, a test of nodes, or the union with another path. A path alone
+//! is the everyday language of scrapers and stays weak.
 
 use portcullis_types::Span;
 
@@ -45,7 +45,8 @@ impl Detector for Xpath {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
-        // A file is no part of an expression; its first line may be a comment (`//! doc("x")`) as well as a path.
+        // A file is no part of an expression; its first line may be a comment (`//! doc("x")`) as well as a
+        // path.
         let is_file = input.location.place == Place::FileContent && text.len() > FIELD_BYTES_MAX;
         if input.is_json || is_file {
             return;
@@ -226,7 +227,8 @@ fn break_out(text: &[u8], first: usize) -> Option<usize> {
     is_one_of(&text[closed..end], &[b"or", b"and", b"|"]).then_some(end)
 }
 
-/// The same in the middle of a text: behind a quote or bracket that the text did not open, and that is none of its `strings`.
+/// The same in the middle of a text: behind a quote or bracket that the text did not open, and that is none
+/// of its `strings`.
 fn break_out_of_text(text: &[u8], first: usize, strings: &[usize]) -> Option<usize> {
     let mut nesting = Nesting::new(text);
     let mut from = first;

@@ -1,7 +1,8 @@
 //! External entities, inclusions and entity bombs of XML.
 //!
-//! A document type with an entity of its own has hardly an honest use in a request: external entities read files and send
-//! requests, entities made of entities fill the memory. XInclude and XSLT's `document()` do the same without a document type.
+//! A document type with an entity of its own has hardly an honest use in a request: external entities read
+//! files and send requests, entities made of entities fill the memory. XInclude and XSLT's `document()` do
+//! the same without a document type.
 
 use portcullis_types::Span;
 
@@ -48,7 +49,8 @@ impl Detector for Xxe {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
-        // Declarations in prose are an article about XML: they hold only in what is a document from its beginning.
+        // Declarations in prose are an article about XML: they hold only in what is a document from its
+        // beginning.
         let start = skip_space(text, 0);
         // A reader of XML refuses JSON at its first sign; its strings are looked at by themselves.
         if input.location.place == Place::RawBody && matches!(text.get(start), Some(b'{' | b'[')) {
@@ -137,7 +139,8 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// `SYSTEM "uri"` or `PUBLIC "id" "uri"`, unless it names a document type that everybody's files begin with.
+    /// `SYSTEM "uri"` or `PUBLIC "id" "uri"`, unless it names a document type that everybody's files begin
+    /// with.
     fn external_id(&mut self, at: usize, from: usize) {
         let text = self.text;
         let is_public = has_at(text, at, b"public");
@@ -232,8 +235,9 @@ fn includes_neighbour(tag: &[u8]) -> bool {
     is_plain && name.ends_with(b".xml") && is_one && !is_here(b"parse") && !is_here(b"accept")
 }
 
-/// `ids` are the quoted strings behind PUBLIC or SYSTEM. The last one is an address: of a publisher of document types, or
-/// none at all. A public identifier alone proves nothing: parsers load what the address says.
+/// `ids` are the quoted strings behind PUBLIC or SYSTEM. The last one is an address: of a publisher of
+/// document types, or none at all. A public identifier alone proves nothing: parsers load what the address
+/// says.
 fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {
     let mut strings = [&b""[..]; 2];
     let mut at = 0;
@@ -269,8 +273,8 @@ fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {
     }
 }
 
-/// Hosts that publish the document types of formats: W3C, OASIS, Apple's property lists, and what Java's frameworks begin
-/// their files with. From the formats' own specifications and manuals.
+/// Hosts that publish the document types of formats: W3C, OASIS, Apple's property lists, and what Java's
+/// frameworks begin their files with. From the formats' own specifications and manuals.
 const PUBLISHERS: &[&[u8]] = &[
     b"www.w3.org",
     b"w3.org",

@@ -4,13 +4,14 @@
 //! {"user": {"name": "x", "tags": [1, true]}}        user.name = x   user.tags.tags = 1   user.tags.tags = true
 //! ```
 //!
-//! Names follow ModSecurity 2.9.7: keys joined with dots; an element of an array has the array's name and its last
-//! component once more; a top-level array is called `array`. [`JsonNames::ModSecurity3`] names as libmodsecurity
-//! does. Repeated keys are all reported, since applications differ in which one they take. Strings are unescaped,
-//! numbers and `true` and `false` are given as written, `null` as the empty value.
+//! Names follow ModSecurity 2.9.7: keys joined with dots; an element of an array has the array's name and its
+//! last component once more; a top-level array is called `array`. [`JsonNames::ModSecurity3`] names as
+//! libmodsecurity does. Repeated keys are all reported, since applications differ in which one they take.
+//! Strings are unescaped, numbers and `true` and `false` are given as written, `null` as the empty value.
 //!
-//! The grammar is strict: no comments, single quotes, trailing commas, byte order marks or bytes that are not UTF-8.
-//! A body that needs a lenient reader is an error. Nothing recurses: open containers are a stack of a few words each.
+//! The grammar is strict: no comments, single quotes, trailing commas, byte order marks or bytes that are not
+//! UTF-8. A body that needs a lenient reader is an error. Nothing recurses: open containers are a stack of a
+//! few words each.
 
 mod names;
 mod scalar;
@@ -218,7 +219,8 @@ impl Json {
         if self.names.path().len() > max { fail(Error::PathLength(max), position) } else { Ok(()) }
     }
 
-    /// A string whose first byte is at `chunk[at]`. Returns where it goes on after the string, or the chunk's end.
+    /// A string whose first byte is at `chunk[at]`. Returns where it goes on after the string, or the chunk's
+    /// end.
     #[inline]
     fn string_at(
         &mut self,
@@ -253,8 +255,8 @@ impl Json {
         self.string_bytes(token, chunk, (0, next), base, sink)
     }
 
-    /// Bytes of a string, from `chunk[at]`; up to `next` there is no quote, no further backslash and no control character. Returns where it
-    /// goes on after the string, or the chunk's end.
+    /// Bytes of a string, from `chunk[at]`; up to `next` there is no quote, no further backslash and no
+    /// control character. Returns where it goes on after the string, or the chunk's end.
     fn string_bytes(
         &mut self,
         mut token: StringToken,

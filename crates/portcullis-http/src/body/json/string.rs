@@ -5,8 +5,8 @@ use crate::body::{Ambiguities, Ambiguity};
 const ONES: u64 = u64::MAX / 255;
 const HIGHS: u64 = ONES << 7;
 
-/// How many bytes come before the first quote, backslash or control character. Sets `has_high` if there may be
-/// bytes above 0x7F among them.
+/// How many bytes come before the first quote, backslash or control character. Sets `has_high` if there may
+/// be bytes above 0x7F among them.
 pub(super) fn plain_len(bytes: &[u8], has_high: &mut bool) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
@@ -32,8 +32,8 @@ fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGHS
 }
 
-/// Appends `raw` with its escapes resolved; `raw` is UTF-8. A surrogate without its other half becomes U+FFFD and an
-/// ambiguity. The error is the offset of a bad escape.
+/// Appends `raw` with its escapes resolved; `raw` is UTF-8. A surrogate without its other half becomes U+FFFD
+/// and an ambiguity. The error is the offset of a bad escape.
 pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>, ambiguities: &mut Ambiguities) -> Result<(), usize> {
     let mut at = 0;
     while let Some(len) = memchr::memchr(b'\\', &raw[at..]) {

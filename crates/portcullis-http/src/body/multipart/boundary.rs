@@ -6,8 +6,9 @@ use memchr::{memchr, memmem};
 const MEDIA_TYPE: &[u8] = b"multipart/form-data";
 const CONTENT_TYPE_BYTES_MAX: usize = 1_024;
 
-/// Finds the boundary in a `Content-Type` value, with the strictness of ModSecurity 2.9.7: the boundary is the only
-/// parameter, reaches to the end of the value, and its name is in lower case. Sets the flags that belong to it.
+/// Finds the boundary in a `Content-Type` value, with the strictness of ModSecurity 2.9.7: the boundary is
+/// the only parameter, reaches to the end of the value, and its name is in lower case. Sets the flags that
+/// belong to it.
 pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<Vec<u8>, MultipartError> {
     let value = content_type;
     if value.len() > CONTENT_TYPE_BYTES_MAX {

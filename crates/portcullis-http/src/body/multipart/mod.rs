@@ -1,8 +1,8 @@
 //! `multipart/form-data` (RFC 7578), read as strictly as ModSecurity 2.9.7 reads it.
 //!
 //! The body is cut into segments: a line with its line end, or the first
-//! [`part_header_line_bytes_max`](super::Limits::part_header_line_bytes_max) bytes of a longer one. Everything is
-//! decided segment by segment, so chunk borders cannot matter:
+//! [`part_header_line_bytes_max`](super::Limits::part_header_line_bytes_max) bytes of a longer one.
+//! Everything is decided segment by segment, so chunk borders cannot matter:
 //!
 //! ```text
 //! preamble ──boundary──> headers ──empty line──> content ──boundary──> headers ... ──final boundary──> epilogue
@@ -32,8 +32,8 @@ const SEGMENT_BYTES_MIN: usize = 2_048;
 
 /// Parses a multipart body.
 ///
-/// Arguments, files and part headers go to the sink when the part's headers are complete or, for an argument, when
-/// the part is. On an error the part that was being read is still reported as far as it is known.
+/// Arguments, files and part headers go to the sink when the part's headers are complete or, for an argument,
+/// when the part is. On an error the part that was being read is still reported as far as it is known.
 #[derive(Debug)]
 pub struct Multipart {
     limits: Limits,
@@ -96,8 +96,8 @@ impl Multipart {
         self.pending.capacity() + value
     }
 
-    /// A parser for a body with this `Content-Type` value (empty if there is none). A value without a good boundary
-    /// makes every body an error, told by [`finish`](Multipart::finish).
+    /// A parser for a body with this `Content-Type` value (empty if there is none). A value without a good
+    /// boundary makes every body an error, told by [`finish`](Multipart::finish).
     pub fn new(limits: Limits, content_type: &[u8]) -> Self {
         let mut report = Report::default();
         let boundary = boundary::parse(content_type, &mut report.multipart);
@@ -328,7 +328,8 @@ impl Multipart {
         self.state = State::Content(Content { part, value, held: b"", any: false, start, size: 0, wanted });
     }
 
-    /// Adds to the current part's content, so many bytes; holds the last line end back, which may be the boundary's.
+    /// Adds to the current part's content, so many bytes; holds the last line end back, which may be the
+    /// boundary's.
     fn content(&mut self, segment: &[u8], sink: &mut dyn BodySink) -> usize {
         let State::Content(content) = &mut self.state else { return 0 };
         let before = content.size;
@@ -399,8 +400,8 @@ impl Multipart {
     }
 }
 
-/// The length of the segment that `bytes` starts with, if it is complete. A CR is never the last byte of a segment
-/// that was cut by length, so that it stays with its LF.
+/// The length of the segment that `bytes` starts with, if it is complete. A CR is never the last byte of a
+/// segment that was cut by length, so that it stays with its LF.
 fn segment_len(bytes: &[u8], max: usize) -> Option<usize> {
     let window = &bytes[..bytes.len().min(max)];
     match memchr(b'\n', window) {

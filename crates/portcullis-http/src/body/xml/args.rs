@@ -1,8 +1,8 @@
 //! Arguments from the elements of an XML body (`SecParseXmlIntoArgs`).
 //!
-//! An element without elements in it makes one: its name is the path of names from the root, without prefixes and behind
-//! `xml`, its value the text in it. `<a><p:b>1</p:b></a>` makes `xml.a.b` with the value `1`. Text between elements and
-//! attributes make none. So do ModSecurity 2.9.9 and libmodsecurity 3.0.14.
+//! An element without elements in it makes one: its name is the path of names from the root, without prefixes
+//! and behind `xml`, its value the text in it. `<a><p:b>1</p:b></a>` makes `xml.a.b` with the value `1`. Text
+//! between elements and attributes make none. So do ModSecurity 2.9.9 and libmodsecurity 3.0.14.
 
 use portcullis_types::Span;
 

@@ -1,8 +1,9 @@
 //! From the bytes of an XML document to UTF-8 text.
 //!
-//! The encoding is taken from a byte order mark, from the shape of the first bytes, or from the XML declaration.
-//! UTF-8, UTF-16, ISO-8859-1, US-ASCII and windows-1252 are decoded; everything else (UTF-7, UTF-32, EBCDIC, ...) is
-//! refused, because an application's library may well decode it and then read something we did not see.
+//! The encoding is taken from a byte order mark, from the shape of the first bytes, or from the XML
+//! declaration. UTF-8, UTF-16, ISO-8859-1, US-ASCII and windows-1252 are decoded; everything else (UTF-7,
+//! UTF-32, EBCDIC, ...) is refused, because an application's library may well decode it and then read
+//! something we did not see.
 
 use crate::body::XmlError as Error;
 use memchr::{memchr, memchr_iter, memmem};
@@ -13,7 +14,8 @@ const DECLARATION_BYTES_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct Decoder {
     encoding: Option<Encoding>,
-    /// Start of the document while the encoding is not known; later the bytes of a character cut by a chunk border.
+    /// Start of the document while the encoding is not known; later the bytes of a character cut by a chunk
+    /// border.
     held: Vec<u8>,
     /// Decoded text, reused.
     text: Vec<u8>,
@@ -42,7 +44,8 @@ impl Decoder {
         Decoder { encoding: None, held: Vec::new(), text: Vec::new() }
     }
 
-    /// Decodes the next bytes and hands the text to `take`, cut at character borders, up to the first bad character.
+    /// Decodes the next bytes and hands the text to `take`, cut at character borders, up to the first bad
+    /// character.
     pub(super) fn feed(
         &mut self,
         chunk: &[u8],
@@ -216,7 +219,8 @@ fn declared(declaration: &[u8]) -> Result<Encoding, Error> {
     }
 }
 
-/// The character of a byte in windows-1252; the five unassigned bytes are the C1 controls, as in WHATWG Encoding.
+/// The character of a byte in windows-1252; the five unassigned bytes are the C1 controls, as in WHATWG
+/// Encoding.
 fn windows_1252(byte: u8) -> char {
     const HIGH: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',

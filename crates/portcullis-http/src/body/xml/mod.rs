@@ -4,9 +4,9 @@
 //! bytes ──decode──> UTF-8 text ──tokenize──> start, attribute, text, end, comment, instruction
 //! ```
 //!
-//! What libxml2 would call not well-formed is an error here. Entities are never expanded beyond the five that XML
-//! predefines: a document type declaration is refused or, as configured, skipped, and a reference to an entity
-//! it may define is an error. Namespaces are not resolved; names are as written.
+//! What libxml2 would call not well-formed is an error here. Entities are never expanded beyond the five that
+//! XML predefines: a document type declaration is refused or, as configured, skipped, and a reference to an
+//! entity it may define is an error. Namespaces are not resolved; names are as written.
 
 pub(super) mod args;
 mod decode;
@@ -27,7 +27,8 @@ pub enum Doctype {
     #[default]
     Refuse,
     /// Give one that declares nothing itself (`<!DOCTYPE plist PUBLIC "..." "...">`) to
-    /// [`xml_doctype`](BodySink::xml_doctype) and note [`Ambiguity::DocumentType`]; what it names is not read. Refuse others.
+    /// [`xml_doctype`](BodySink::xml_doctype) and note [`Ambiguity::DocumentType`]; what it names is not
+    /// read. Refuse others.
     SkipExternal,
     /// The same for all, whatever they declare: nothing is defined.
     Skip,

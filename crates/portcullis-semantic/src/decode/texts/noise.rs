@@ -1,11 +1,15 @@
-//! Stretches in which no text of [`SCORE_MAX`] stands, found without a branch for each byte: most of what is random or packed.
+//! Stretches in which no text of [`SCORE_MAX`] stands, found without a branch for each byte: most of what is
+//! random or packed.
 //!
-//! - A text of that score is longer than two parts of [`PART`] bytes, so that at least one part lies in it of which more bytes are text
-//!   than odd bytes take away: its two ends, which lie in parts that go on, bring less than the score.
-//! - A value that its place tells is a run of [`FRAMED_BYTES_MIN`] printable bytes, or stands where the contents begin or end.
+//! - A text of that score is longer than two parts of [`PART`] bytes, so that at least one part lies in it of
+//!   which more bytes are text than odd bytes take away: its two ends, which lie in parts that go on, bring
+//!   less than the score.
+//! - A value that its place tells is a run of [`FRAMED_BYTES_MIN`] printable bytes, or stands where the
+//!   contents begin or end.
 //!
-//! A block with neither is not read byte by byte. Where reading begins behind such blocks, it begins in two parts in which every text
-//! ends, whatever stood before: from there on all is as if everything had been read.
+//! A block with neither is not read byte by byte. Where reading begins behind such blocks, it begins in two
+//! parts in which every text ends, whatever stood before: from there on all is as if everything had been
+//! read.
 
 use std::ops::Range;
 
@@ -108,8 +112,9 @@ impl Block {
             })
     }
 
-    /// The first of two parts in which every text ends: in the one of any score, for more is taken away than a text may
-    /// lose; in the other what has begun since, which is too little to be lost otherwise than as a whole.
+    /// The first of two parts in which every text ends: in the one of any score, for more is taken away than
+    /// a text may lose; in the other what has begun since, which is too little to be lost otherwise than as a
+    /// whole.
     fn end_of_texts(&self) -> Option<usize> {
         (0..PARTS - 1).find(|&part| {
             let ((text, odd), (next_text, next_odd)) = (self.part(part), self.part(part + 1));
@@ -149,7 +154,8 @@ mod tests {
         state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
     }
 
-    /// Bytes of several kinds, in stretches: noise, text, letters beyond ASCII, text with odd bytes in it, frames.
+    /// Bytes of several kinds, in stretches: noise, text, letters beyond ASCII, text with odd bytes in it,
+    /// frames.
     fn contents(seed: u64) -> Vec<u8> {
         let state = &mut (seed * 0x9E37_79B9 + 1);
         let mut out = Vec::new();

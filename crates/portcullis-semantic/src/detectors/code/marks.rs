@@ -158,7 +158,8 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, is_source: bool,
     }
 }
 
-/// `@Grab('group:module:1')`, `@GrabResolver(name='x', root='http://..')`: Groovy loads a package while it compiles.
+/// `@Grab('group:module:1')`, `@GrabResolver(name='x', root='http://..')`: Groovy loads a package while it
+/// compiles.
 fn annotations(input: &Input<'_>, takes_code: bool, found: &mut Found<'_>) {
     const NAMES: &[&[u8]] = &[b"Grab(", b"Grapes(", b"GrabResolver(", b"GrabConfig(", b"ASTTest("];
     let text = input.text;
@@ -177,7 +178,8 @@ fn annotations(input: &Input<'_>, takes_code: bool, found: &mut Found<'_>) {
     }
 }
 
-/// `'.print(1).'`, `".system('id')."`: between the quotes and the dots that join texts a call is all there is.
+/// `'.print(1).'`, `".system('id')."`: between the quotes and the dots that join texts a call is all there
+/// is.
 fn concatenated(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let Some((quote @ (b'\'' | b'"'), inner)) = text.split_first() else { return false };
@@ -190,7 +192,8 @@ fn concatenated(text: &[u8]) -> bool {
     call.len() <= BLOCK_BYTES_MAX && name > 1 && call.get(name) == Some(&b'(') && call.ends_with(b")")
 }
 
-/// `(function(){ .. process .. })()`: a function that is called at once is all of the value, and reaches what Node keeps.
+/// `(function(){ .. process .. })()`: a function that is called at once is all of the value, and reaches what
+/// Node keeps.
 fn calls_itself(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let text = text.strip_suffix(b";").unwrap_or(text);
@@ -206,7 +209,8 @@ fn calls_itself(text: &[u8]) -> bool {
     begins && ends && text.len() <= BLOCK_BYTES_MAX && reaches()
 }
 
-/// `include 'http`, `require_once("php`: where the statement begins that loads the address whose scheme ends `before`.
+/// `include 'http`, `require_once("php`: where the statement begins that loads the address whose scheme ends
+/// `before`.
 fn includes(before: &[u8]) -> Option<usize> {
     const SCHEMES: &[&[u8]] =
         &[b"http", b"https", b"ftp", b"php", b"data", b"phar", b"expect", b"zip", b"file"];
@@ -219,14 +223,15 @@ fn includes(before: &[u8]) -> Option<usize> {
     let rest = rest.strip_suffix(b"(").unwrap_or(rest).trim_ascii_end();
     let rest = rest.strip_suffix(b"_once").unwrap_or(rest);
     let start = [&b"include"[..], b"require"].iter().find_map(|word| rest.strip_suffix(*word))?;
-    // A statement begins there: a sentence has a word before it (`prices include 'http://..'`), other languages a sign of theirs.
+    // A statement begins there: a sentence has a word before it (`prices include 'http://..'`), other
+    // languages a sign of theirs.
     let before = start.trim_ascii_end();
     let is_word = before.last().is_none_or(|b| b";{}()?'\"@".contains(b)) || before.ends_with(b"php");
     is_word.then_some(start.len())
 }
 
-/// A source of PHP of several lines that takes nothing of the request, runs nothing that it is given, and reads and writes no files: a class,
-/// a configuration, a template.
+/// A source of PHP of several lines that takes nothing of the request, runs nothing that it is given, and
+/// reads and writes no files: a class, a configuration, a template.
 fn is_plain_source(text: &[u8]) -> bool {
     const LINES_MIN: usize = 4;
     const REACHES: &[&[u8]] = &[
@@ -331,8 +336,8 @@ fn is_directive(rest: &[u8]) -> bool {
         && rest.get(len).is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'=' | b'%'))
 }
 
-/// `require('fs').readdirSync('.')`: a module of Node that reaches files, other machines or the system, and at once a call of it, is
-/// all of the value.
+/// `require('fs').readdirSync('.')`: a module of Node that reaches files, other machines or the system, and
+/// at once a call of it, is all of the value.
 fn uses_module(inner: &[u8]) -> bool {
     const MODULES: &[&[u8]] = &[
         b"fs",
@@ -396,7 +401,8 @@ fn is_endless(text: &[u8]) -> bool {
     }
 }
 
-/// `echo 98989*443131;`, `print 7777*8888//`: numbers that nobody multiplies, and the sign that ends a statement.
+/// `echo 98989*443131;`, `print 7777*8888//`: numbers that nobody multiplies, and the sign that ends a
+/// statement.
 fn is_product(text: &[u8]) -> bool {
     let Some(rest) =
         [&b"echo "[..], b"print "].iter().find(|word| starts(text, word)).map(|word| &text[word.len()..])
@@ -524,7 +530,8 @@ fn is_php(rest: &[u8]) -> bool {
     }
 }
 
-/// What `<?=` puts out: a variable, call or text, and nothing that no source has (archives have the three signs by chance).
+/// What `<?=` puts out: a variable, call or text, and nothing that no source has (archives have the three
+/// signs by chance).
 fn is_output(rest: &[u8]) -> bool {
     let head = &rest[..rest.len().min(12)];
     let is_text = head.iter().all(|b| (b' '..0x7F).contains(b) || b.is_ascii_whitespace());

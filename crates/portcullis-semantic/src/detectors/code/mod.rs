@@ -1,12 +1,14 @@
 //! Code injection.
 //!
-//! What it does: reads a value as an expression of PHP, JavaScript, Java (and OGNL, SpEL, EL, MVEL, Groovy), Python, Ruby, Perl,
-//! Lua or VBScript, and asks what is called on what: a function that runs commands or code with a text or a variable,
-//! reflection, what a language keeps below its objects. A name without its shape is nothing: `system of a down`.
+//! What it does: reads a value as an expression of PHP, JavaScript, Java (and OGNL, SpEL, EL, MVEL, Groovy),
+//! Python, Ruby, Perl, Lua or VBScript, and asks what is called on what: a function that runs commands or
+//! code with a text or a variable, reflection, what a language keeps below its objects. A name without its
+//! shape is nothing: `system of a down`.
 //!
 //! Why it is dangerous: the code runs with the application's rights.
 //!
-//! References: <https://owasp.org/www-community/attacks/Code_Injection>, <https://capec.mitre.org/data/definitions/242.html>.
+//! References: <https://owasp.org/www-community/attacks/Code_Injection>,
+//! <https://capec.mitre.org/data/definitions/242.html>.
 
 mod argument;
 mod calls;
@@ -121,7 +123,8 @@ impl Detector for Code {
 }
 
 impl Code {
-    /// `_method=__construct`, `function=call_user_func_array`: the value is a name, and an application calls what it names.
+    /// `_method=__construct`, `function=call_user_func_array`: the value is a name, and an application calls
+    /// what it names.
     fn names_alone(&self, input: &Input<'_>, found: &mut Found<'_>) {
         const MAGIC_METHODS: &[&[u8]] = &[
             b"__construct",
@@ -165,7 +168,8 @@ impl Code {
                 takes_text && (kind == BACKTICK || !input.document.is_php && quotation.holds(end))
             };
             let is_own = input.document.has_lines && !has_tag && is_of_program(text, fact, span, &self.shell);
-            // Who may write code there calls the type itself: by its name it is loaded past what the field's language allows.
+            // Who may write code there calls the type itself: by its name it is loaded past what the field's
+            // language allows.
             let is_taken = takes_code && kind != LOADED;
             match is_all_shown || is_own || is_taken || is_spoken(text, span) || is_shown() {
                 true => found.mention(kind, span),
@@ -188,7 +192,8 @@ const NAME_BYTES_MAX: usize = 32;
 /// A longer text is more than one expression.
 const WHOLE_BYTES_MAX: usize = 512;
 
-/// Nothing but a keyword, a sign or a number before what stands at `span`, and the end of a call or statement at the text's end.
+/// Nothing but a keyword, a sign or a number before what stands at `span`, and the end of a call or statement
+/// at the text's end.
 fn is_whole(text: &[u8], span: Span) -> bool {
     const LEADS: &[&[u8]] = &[
         b"echo", b"print", b"return", b"new", b"import", b"die", b"exit", b"var", b"def", b"println", b"eval",
@@ -226,8 +231,8 @@ fn is_spoken(text: &[u8], span: Span) -> bool {
     word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!'])
 }
 
-/// In a program of several lines a call at `span` is its own: one that runs something other than what attacks run, and nothing of a
-/// request; or a name that says something in PHP only, of which there is none.
+/// In a program of several lines a call at `span` is its own: one that runs something other than what attacks
+/// run, and nothing of a request; or a name that says something in PHP only, of which there is none.
 fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) -> bool {
     const REQUESTS: &[&[u8]] = &[
         b"request", b"req.", b"params", b"query", b"input", b"argv", b"environ", b"cookie", b"header",
@@ -250,7 +255,8 @@ fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) ->
     }
 }
 
-/// `const { spawn } = require('child_process')`: a program keeps a module. What it does with it is found where it does it.
+/// `const { spawn } = require('child_process')`: a program keeps a module. What it does with it is found
+/// where it does it.
 fn is_kept(text: &[u8], span: Span) -> bool {
     let before = text[..span.start as usize].trim_ascii_end();
     let after = text[span.end as usize..].trim_ascii_start();
@@ -270,7 +276,8 @@ fn is_kept(text: &[u8], span: Span) -> bool {
     is_import || is_assigned && !matches!(rest.first(), Some(b'.' | b'[' | b'(' | b'?'))
 }
 
-/// `../../core/util')`: a module from where a program stands in its folders, and none of the folders that every system has.
+/// `../../core/util')`: a module from where a program stands in its folders, and none of the folders that
+/// every system has.
 fn loads_neighbour(inner: &[u8]) -> bool {
     const SYSTEM: &[&[u8]] = &[
         b"bin", b"boot", b"dev", b"etc", b"home", b"mnt", b"opt", b"proc", b"root", b"run", b"srv", b"sys",

@@ -101,7 +101,8 @@ impl Names {
         self.any_case.get(lower)
     }
 
-    /// What a path of names (`a.b.c`) is: a type of Java or one that begins so, or a path that ends as a known one.
+    /// What a path of names (`a.b.c`) is: a type of Java or one that begins so, or a path that ends as a
+    /// known one.
     pub fn path(&self, path: &[u8]) -> Option<Group> {
         let path = path.strip_prefix(b"Packages.").unwrap_or(path);
         let first = *path.first()?;

@@ -186,7 +186,8 @@ fn spoken_of() {
     }
 }
 
-/// What a language does not care about keeps the detection: white space, comments, the sort of quotes, the case of PHP's names.
+/// What a language does not care about keeps the detection: white space, comments, the sort of quotes, the
+/// case of PHP's names.
 #[test]
 fn what_languages_do_not_care_about() {
     let calls = [
@@ -257,7 +258,8 @@ fn loops_without_end() {
     assert!(!run("for(;;) is a loop without an end").1);
 }
 
-/// Who may write code in a field calls a type of the language; by its name it is loaded past what the language allows.
+/// Who may write code in a field calls a type of the language; by its name it is loaded past what the
+/// language allows.
 #[test]
 fn types_loaded_by_name() {
     let at = |name: &str, text: &str| look(Class::Code, Place::Json, name, text.as_bytes());

@@ -1,12 +1,14 @@
 //! Command injection.
 //!
-//! What it does: looks for the places of a value where a shell would begin a command (behind `;`, `|`, `&` and line ends, in
-//! `$(..)` and back-ticks, at its beginning), reads the word there as the shell would expand it, and asks whether it is
-//! a known command with arguments of the shape that command takes. `; cat /etc/passwd` is a call, `; cat food` is not.
+//! What it does: looks for the places of a value where a shell would begin a command (behind `;`, `|`, `&`
+//! and line ends, in `$(..)` and back-ticks, at its beginning), reads the word there as the shell would
+//! expand it, and asks whether it is a known command with arguments of the shape that command takes.
+//! `; cat /etc/passwd` is a call, `; cat food` is not.
 //!
 //! Why it is dangerous: the command runs with the application's rights.
 //!
-//! References: <https://owasp.org/www-community/attacks/Command_Injection>, <https://capec.mitre.org/data/definitions/88.html>.
+//! References: <https://owasp.org/www-community/attacks/Command_Injection>,
+//! <https://capec.mitre.org/data/definitions/88.html>.
 
 mod arguments;
 mod call;

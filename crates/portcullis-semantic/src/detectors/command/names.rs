@@ -89,7 +89,8 @@ impl Names {
         Names { list, by_name: WordTable::new(by_name), letters }
     }
 
-    /// The command called `name`. Windows does not care for case, POSIX does, but a name all in capitals is no word either.
+    /// The command called `name`. Windows does not care for case, POSIX does, but a name all in capitals is
+    /// no word either.
     pub(super) fn get(&self, name: &[u8]) -> Option<&Command> {
         let name = name.strip_prefix(b"@").unwrap_or(name);
         let may_have_suffix = matches!(name.last(), Some(b'e' | b'E' | b'm' | b'M' | b'd' | b'D'));
@@ -106,7 +107,8 @@ impl Names {
         (command.any_case || bare.is_some() || lower == name).then_some(command)
     }
 
-    /// True if `text` begins as a command line does: with a known command, or one behind an assignment or a path.
+    /// True if `text` begins as a command line does: with a known command, or one behind an assignment or a
+    /// path.
     pub fn is_command_line(&self, text: &[u8]) -> bool {
         let mut words = text.split(|b| {
             b.is_ascii_whitespace() || matches!(b, b';' | b'|' | b'&' | b'`' | b'(' | b'$' | b'{' | b',')
@@ -117,8 +119,8 @@ impl Names {
         })
     }
 
-    /// True if `text` begins with a command that tells about the system, reads or lists files, reaches other machines or runs what it is
-    /// given: those that a source of an application seldom starts.
+    /// True if `text` begins with a command that tells about the system, reads or lists files, reaches other
+    /// machines or runs what it is given: those that a source of an application seldom starts.
     pub fn asks_system(&self, text: &[u8]) -> bool {
         let text = text.trim_ascii_start();
         let ends = |b: &u8| !(b.is_ascii_alphanumeric() || b"_-./\\".contains(b));
@@ -211,7 +213,8 @@ fn letter(b: u8) -> u32 {
     }
 }
 
-/// The bytes of a pattern that stand for themselves. Behind a bracket that does not end, the bracket does, too.
+/// The bytes of a pattern that stand for themselves. Behind a bracket that does not end, the bracket does,
+/// too.
 fn literals(pattern: &[u8]) -> u64 {
     let mut set = 0;
     let mut at = 0;
@@ -229,7 +232,8 @@ fn literals(pattern: &[u8]) -> u64 {
     set
 }
 
-/// Shell patterns: `*` any bytes, `?` one byte, `[...]` one byte of any kind. Bounded by the lengths, which are small.
+/// Shell patterns: `*` any bytes, `?` one byte, `[...]` one byte of any kind. Bounded by the lengths, which
+/// are small.
 fn matches_glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -59,7 +59,8 @@ impl Position {
         memchr::memchr_iter(*quote, before).filter(is_mark).count() % 2 == 1
     }
 
-    /// What stands between the sign and the one before it, and false if that is longer than the items of lists are.
+    /// What stands between the sign and the one before it, and false if that is longer than the items of
+    /// lists are.
     fn item_before<'t>(&self, text: &'t [u8]) -> (&'t [u8], bool) {
         let window = &text[self.start.saturating_sub(ITEM_BYTES_MAX)..self.start];
         let parted = window.iter().rposition(|b| matches!(b, b';' | b'|' | b'&' | b'\n' | b'\r'));
@@ -75,7 +76,8 @@ impl Position {
         text.get(end) == Some(&b'`') && (is_parted && goes_on || text.get(end + 1) == Some(&b'.'))
     }
 
-    /// `test|id`, `x;id`: one word, the sign or a line end, and the name that ends at `end`, with nothing behind it.
+    /// `test|id`, `x;id`: one word, the sign or a line end, and the name that ends at `end`, with nothing
+    /// behind it.
     pub fn follows_word(&self, text: &[u8], end: usize) -> bool {
         let (item, is_whole) = self.item_before(text);
         matches!(self.sign, Sign::Pipe | Sign::Semicolon | Sign::Newline)
@@ -85,8 +87,8 @@ impl Position {
             && text[end..].trim_ascii().is_empty()
     }
 
-    /// A name without arguments is a command and not one of a list of words (`name|id|type`): no item of a list stands before
-    /// it, and none behind it.
+    /// A name without arguments is a command and not one of a list of words (`name|id|type`): no item of a
+    /// list stands before it, and none behind it.
     pub fn is_sure(&self, text: &[u8], call: &Call) -> bool {
         // `|born={{birth date|..`
         if call.has(BARE_WORD) && text[self.at..call.start()].contains(&b'=') {

@@ -87,7 +87,8 @@ fn is_sensitive(text: &[u8]) -> bool {
     memchr::memchr3(b'/', b'\\', b'.', lower).is_some() && (0..lower.len()).any(begins)
 }
 
-/// `.env`, `app/.env.local`, `~/.aws/credentials`, `.mysql_history`: where people keep what nobody else is to read.
+/// `.env`, `app/.env.local`, `~/.aws/credentials`, `.mysql_history`: where people keep what nobody else is to
+/// read.
 fn is_secret_dotfile(lower: &[u8]) -> bool {
     const NAMES: &[&[u8]] = &[
         b"env",

@@ -63,8 +63,8 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// `[Diagnostics.Process]::Start('calc')`, `New-Object Net.Sockets.TCPClient(..)`: PowerShell calls a type of .NET that reaches
-/// processes, files, other machines or code.
+/// `[Diagnostics.Process]::Start('calc')`, `New-Object Net.Sockets.TCPClient(..)`: PowerShell calls a type of
+/// .NET that reaches processes, files, other machines or code.
 fn dotnet(text: &[u8]) -> Option<Span> {
     const SPACES: &[&[u8]] =
         &[b"system.", b"net.", b"io.", b"diagnostics.", b"reflection.", b"management.", b"microsoft."];
@@ -213,7 +213,8 @@ fn powershell_variable(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// `=cmd|'/C calc'!A0`: a program's name, its arguments in quotes, and a cell, in a value that begins as formulas do.
+/// `=cmd|'/C calc'!A0`: a program's name, its arguments in quotes, and a cell, in a value that begins as
+/// formulas do.
 fn spreadsheet(text: &[u8], found: &mut Found<'_>) {
     if !matches!(text.trim_ascii_start().first(), Some(b'=' | b'+' | b'-' | b'@' | b'"' | b';' | b',')) {
         return;
@@ -231,7 +232,8 @@ fn spreadsheet(text: &[u8], found: &mut Found<'_>) {
 /// A longer text is a log of a program that draws.
 const TERMINAL_BYTES_MAX: usize = 256;
 
-/// `ESC [ 2 A`: moves the cursor of whoever shows the text in a terminal, so that what is there is not what is seen. Colours (`m`) do not.
+/// `ESC [ 2 A`: moves the cursor of whoever shows the text in a terminal, so that what is there is not what
+/// is seen. Colours (`m`) do not.
 fn terminal(text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr_iter(0x1b, text).take(16) {
         let Some(rest) = text[at + 1..].strip_prefix(b"[") else { continue };
@@ -265,7 +267,8 @@ fn shellshock(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// Methods of .NET that PowerShell one-liners load code with; they are called on an object or type in parentheses or brackets.
+/// Methods of .NET that PowerShell one-liners load code with; they are called on an object or type in
+/// parentheses or brackets.
 const DOWNLOADS: &[&[u8]] =
     &[b".downloadstring(", b".downloadfile(", b".downloaddata(", b"::frombase64string("];
 
@@ -333,7 +336,8 @@ fn powershell(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// Options whose value is run as a command, or written to: of ssh, git, tar, rsync, curl, wget, zip, sendmail, psql, man.
+/// Options whose value is run as a command, or written to: of ssh, git, tar, rsync, curl, wget, zip,
+/// sendmail, psql, man.
 const OPTIONS: &[&[u8]] = &[
     b"-oproxycommand=",
     b"-oProxyCommand ",
@@ -365,7 +369,8 @@ fn option(text: &[u8], found: &mut Found<'_>) {
         found.add(OPTION_INJECTION, Span::new(0, text.len()));
         return;
     }
-    // `-T/etc/passwd`, `-e/bin/sh 10.0.0.1`, `-Fx=@/etc/passwd`: an option with its path glued on begins the value.
+    // `-T/etc/passwd`, `-e/bin/sh 10.0.0.1`, `-Fx=@/etc/passwd`: an option with its path glued on begins the
+    // value.
     if let [b'-', letter, rest @ ..] = text.trim_ascii_start()
         && letter.is_ascii_alphabetic()
     {

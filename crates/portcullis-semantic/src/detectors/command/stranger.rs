@@ -1,7 +1,9 @@
-//! Programs that no table has: a name behind a separator, glued to the value, with arguments as only programs take them.
+//! Programs that no table has: a name behind a separator, glued to the value, with arguments as only programs
+//! take them.
 //!
-//! There are more programs than names in a list, and most of them read, write or run something. What tells a command line here is its
-//! shape alone: no space where people put one, and an option or a path from the root behind the name.
+//! There are more programs than names in a list, and most of them read, write or run something. What tells a
+//! command line here is its shape alone: no space where people put one, and an option or a path from the root
+//! behind the name.
 
 use portcullis_lex::shell::Marks;
 use portcullis_types::Span;
@@ -90,8 +92,8 @@ fn is_row(text: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"|")
 }
 
-/// No space stands behind the separator, and before it none or one as nobody puts it (`a ;b`), or nothing at all; and it ends no
-/// reference of HTML.
+/// No space stands behind the separator, and before it none or one as nobody puts it (`a ;b`), or nothing at
+/// all; and it ends no reference of HTML.
 pub(super) fn is_glued(text: &[u8], position: &Position) -> bool {
     let before = &text[..position.start];
     let is_odd =

@@ -1,6 +1,7 @@
 //! What stands around a command in a text that people write: listings and quotations.
 //!
-//! It decides only what a field for texts takes as a mention; elsewhere a command is one whatever stands around it.
+//! It decides only what a field for texts takes as a mention; elsewhere a command is one whatever stands
+//! around it.
 
 use portcullis_lex::shell::Variables;
 
@@ -29,8 +30,8 @@ impl<'n, 't> Surroundings<'n, 't> {
         Surroundings { text, names, quotation: Quotation::new(text), at: 0, is_command_line }
     }
 
-    /// True if `call` stands as people quote commands: on a line of its own, on one that begins with a command or a prompt, in a
-    /// quotation; or if it tells nothing. Positions come in order.
+    /// True if `call` stands as people quote commands: on a line of its own, on one that begins with a
+    /// command or a prompt, in a quotation; or if it tells nothing. Positions come in order.
     pub fn mention(&mut self, position: &Position, call: &Call) -> bool {
         let line = memchr::memrchr(b'\n', &self.text[self.at.min(position.start)..position.start]);
         if let Some(line) = line.map(|line| self.at + line + 1) {
@@ -45,8 +46,8 @@ impl<'n, 't> Surroundings<'n, 't> {
 }
 
 impl Surroundings<'_, '_> {
-    /// True if `call` stands as the commands of a script do: on a line of its own, or behind a sign that a space parts from it. What is
-    /// glued behind a sign on a line, or hidden there, is none.
+    /// True if `call` stands as the commands of a script do: on a line of its own, or behind a sign that a
+    /// space parts from it. What is glued behind a sign on a line, or hidden there, is none.
     pub fn is_of_script(&self, position: &Position, call: &Call) -> bool {
         match position.sign {
             Sign::Begin | Sign::Newline => true,
@@ -64,8 +65,9 @@ impl Surroundings<'_, '_> {
         }
     }
 
-    /// True if `call` stands as the commands of a set-up do, in a field for one: on a line that begins as those of its documents, or
-    /// with a command, and behind a sign that a space parts from it. What is glued behind a sign, or hidden, is none.
+    /// True if `call` stands as the commands of a set-up do, in a field for one: on a line that begins as
+    /// those of its documents, or with a command, and behind a sign that a space parts from it. What is glued
+    /// behind a sign, or hidden, is none.
     pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {
         let text = self.text;
         let from = match position.sign {
@@ -90,7 +92,8 @@ impl Surroundings<'_, '_> {
     }
 }
 
-/// `RUN x`, `command: x`, `- x`, `ExecStart=x`, `@daily x`, `proxy_pass x`: how lines of a set-up begin that hold commands.
+/// `RUN x`, `command: x`, `- x`, `ExecStart=x`, `@daily x`, `proxy_pass x`: how lines of a set-up begin that
+/// hold commands.
 fn begins_with_setting(line: &[u8]) -> bool {
     let line = &line[..line.len().min(HEAD_BYTES_MAX)];
     let line = line[..memchr::memchr(b'\n', line).unwrap_or(line.len())].trim_ascii();

@@ -347,7 +347,8 @@ fn short_ones() {
     assert!(host(b"a\r\nid\r\n") && !host(b"a\r\nname\r\n"));
 }
 
-/// Words of the shell's own, glued behind a separator, and a command behind them, which alone may be an item of a list.
+/// Words of the shell's own, glued behind a separator, and a command behind them, which alone may be an item
+/// of a list.
 #[test]
 fn compound_commands() {
     use crate::detectors::testing::{blocks, passes_at};

@@ -1,4 +1,5 @@
-//! Connection strings of JDBC: properties by which drivers load classes, read objects, run scripts or write files.
+//! Connection strings of JDBC: properties by which drivers load classes, read objects, run scripts or write
+//! files.
 //!
 //! A string without them says where a database is, as settings do.
 
@@ -11,8 +12,8 @@ use crate::Found;
 /// How far the properties behind `jdbc:` are looked through.
 const STRING_BYTES_MAX: usize = 1_024;
 
-/// Properties in lower case, with what their value must be; any if empty. Written from the manuals of H2, MySQL Connector/J,
-/// PostgreSQL, Db2, Derby, SQLite, Calcite, ModeShape and Teradata.
+/// Properties in lower case, with what their value must be; any if empty. Written from the manuals of H2,
+/// MySQL Connector/J, PostgreSQL, Db2, Derby, SQLite, Calcite, ModeShape and Teradata.
 const PROPERTIES: &[(&[u8], &[u8])] = &[
     (b"init=", b""),
     (b"trace_level_system_out=", b""),
@@ -63,7 +64,8 @@ pub(super) fn detect(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// `set schema app`, `create schema if not exists app\\;set schema app`: what is run at the start does no more than that.
+/// `set schema app`, `create schema if not exists app\\;set schema app`: what is run at the start does no
+/// more than that.
 fn sets_schema(init: &[u8]) -> bool {
     const STARTS: &[&[u8]] = &[b"set schema ", b"create schema if not exists ", b"create schema "];
     let mut rest = init;

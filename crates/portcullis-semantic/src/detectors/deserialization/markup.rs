@@ -6,8 +6,8 @@ use super::types::{Language, Types};
 use super::{XML_CLASS, XML_GADGET, XML_PROXY, YAML_OBJECT, YAML_PLAIN};
 use crate::Found;
 
-/// `!!python/object/apply:os.system`, `!ruby/object:Gem::Installer`, `!!javax.script.ScriptEngineManager [`, and the long form
-/// `!<tag:yaml.org,2002:...>`.
+/// `!!python/object/apply:os.system`, `!ruby/object:Gem::Installer`, `!!javax.script.ScriptEngineManager [`,
+/// and the long form `!<tag:yaml.org,2002:...>`.
 pub(super) fn yaml(types: &Types, text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr_iter(b'!', text) {
         let rest = &text[at + 1..];
@@ -59,8 +59,9 @@ fn yaml_tag(types: &Types, tag: &[u8]) -> Option<crate::KindId> {
     }
 }
 
-/// Elements called like classes, `class="..."` and `type="..."` of classes, and the elements that XStream and XMLDecoder write.
-/// Settings in a file name the classes of libraries; there only those count that run something or reach other machines by themselves.
+/// Elements called like classes, `class="..."` and `type="..."` of classes, and the elements that XStream and
+/// XMLDecoder write. Settings in a file name the classes of libraries; there only those count that run
+/// something or reach other machines by themselves.
 pub(super) fn xml(types: &Types, text: &[u8], is_settings: bool, found: &mut Found<'_>) {
     let mut has_packet = None;
     for at in memchr::memchr_iter(b'<', text) {

@@ -1,10 +1,11 @@
 //! Unsafe deserialisation.
 //!
-//! What it does: reads the beginnings of serialised streams (Java, .NET, pickle, Marshal; as bytes, hexadecimal or Base64), the
-//! grammar of PHP's `serialize`, tags of YAML that make objects, and names of types in JSON and XML, and asks what types
-//! would be made.
+//! What it does: reads the beginnings of serialised streams (Java, .NET, pickle, Marshal; as bytes,
+//! hexadecimal or Base64), the grammar of PHP's `serialize`, tags of YAML that make objects, and names of
+//! types in JSON and XML, and asks what types would be made.
 //!
-//! Why it is dangerous: making an object runs code of its class; classes that run commands so are in most applications.
+//! Why it is dangerous: making an object runs code of its class; classes that run commands so are in most
+//! applications.
 //!
 //! References: <https://cheatsheetseries.owasp.org/cheatsheets/Deserialization_Cheat_Sheet.html>.
 

@@ -147,8 +147,8 @@ pub(super) fn asks_directory(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// `{"type":"a.b.JndiConverter","asText":"ldap://.."}`: beside such an address stands the name of a class that gadgets begin with,
-/// whatever the keys are.
+/// `{"type":"a.b.JndiConverter","asText":"ldap://.."}`: beside such an address stands the name of a class
+/// that gadgets begin with, whatever the keys are.
 pub(super) fn directory_in_json(types: &Types, text: &[u8], found: &mut Found<'_>) {
     let Some(address) = asks_directory(text) else { return };
     let window = &text[address.saturating_sub(OBJECT_BYTES_MAX)..text.len().min(address + OBJECT_BYTES_MAX)];
@@ -262,8 +262,8 @@ fn is_of_ruby(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')
 }
 
-/// The name in `a.b.Class`, `La.b.Class;`, `[a.b.Class`, `A.B.Type, Assembly, Version=...`: at least two dots, or one in .NET's
-/// form.
+/// The name in `a.b.Class`, `La.b.Class;`, `[a.b.Class`, `A.B.Type, Assembly, Version=...`: at least two
+/// dots, or one in .NET's form.
 fn class_name(text: &[u8]) -> Option<&[u8]> {
     let text = text.trim_ascii();
     let (name, assembly) = match memchr::memchr(b',', text) {

@@ -1,7 +1,8 @@
-//! What a text is as a whole, in a field that the site made for files: a page, a source of PHP, a program with strings in it.
+//! What a text is as a whole, in a field that the site made for files: a page, a source of PHP, a program
+//! with strings in it.
 //!
-//! An editor, a wiki or an interface to a repository keeps such a text as it is. Nothing here says that a text is harmless: each reader
-//! says what of the whole is no piece of something else.
+//! An editor, a wiki or an interface to a repository keeps such a text as it is. Nothing here says that a
+//! text is harmless: each reader says what of the whole is no piece of something else.
 
 #[cfg(test)]
 mod padding_tests;
@@ -16,10 +17,12 @@ use crate::{Location, Place};
 /// A text of several lines that is no longer may be a value, whatever the field is for.
 const VALUE_BYTES_MAX: usize = 96;
 
-/// See the module. Nothing of it holds in a field for anything else, and for a text of one line only that it is a page.
+/// See the module. Nothing of it holds in a field for anything else, and for a text of one line only that it
+/// is a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// It has several lines or is a program on one line, and is an uploaded file or stands in a field for files.
+    /// It has several lines or is a program on one line, and is an uploaded file or stands in a field for
+    /// files.
     pub has_lines: bool,
     /// The site made the field for files, and the text has several lines or is a program on one line.
     pub is_file: bool,
@@ -29,7 +32,8 @@ pub(crate) struct Document {
     pub is_php: bool,
     /// It is a script, and its first line says for which program.
     pub is_script: bool,
-    /// It is an XML document that lists the objects of a program, as containers and loggers keep their settings.
+    /// It is an XML document that lists the objects of a program, as containers and loggers keep their
+    /// settings.
     pub is_settings: bool,
 }
 
@@ -93,8 +97,8 @@ impl Form {
         }
     }
 
-    /// `text`, of this form, has several lines or is a program on one line, as files are and values seldom. The length of a
-    /// line says nothing.
+    /// `text`, of this form, has several lines or is a program on one line, as files are and values seldom.
+    /// The length of a line says nothing.
     fn is_of_file(self, text: &[u8]) -> bool {
         match self {
             Form::Value => false,
@@ -110,7 +114,8 @@ pub(crate) fn has_form_of_file(text: &[u8]) -> bool {
     Form::of(text).is_of_file(text)
 }
 
-/// `text` is a page, a piece of one or a source of PHP from its first sign on: no document of XML, although it has elements.
+/// `text` is a page, a piece of one or a source of PHP from its first sign on: no document of XML, although
+/// it has elements.
 pub(crate) fn is_no_xml(text: &[u8]) -> bool {
     const PIECES: &[&[u8]] =
         &[b"div", b"ul", b"ol", b"nav", b"h1", b"h2", b"h3", b"script", b"style", b"template", b"fieldset"];
@@ -125,7 +130,8 @@ fn begin(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start()
 }
 
-/// Elements that such documents begin with: of Jetty, Spring, Aries, Tomcat, servlets, .NET, log4j and Logback, JPA, Hibernate.
+/// Elements that such documents begin with: of Jetty, Spring, Aries, Tomcat, servlets, .NET, log4j and
+/// Logback, JPA, Hibernate.
 const SETTINGS: &[&[u8]] = &[
     b"Configure",
     b"beans",
@@ -185,8 +191,10 @@ fn begins_php(text: &[u8]) -> bool {
     text.strip_prefix(b"<?php").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_whitespace))
 }
 
-/// Where the quotes of strings stand that begin and end on one line, as programs write them: in order. What stands before and behind a
-/// string is a sign, white space or the end of the line; the quotes within it are part of it. A quote that fits nowhere takes those behind it on its line out: a string of a statement may end there.
+/// Where the quotes of strings stand that begin and end on one line, as programs write them: in order. What
+/// stands before and behind a string is a sign, white space or the end of the line; the quotes within it are
+/// part of it. A quote that fits nowhere takes those behind it on its line out: a string of a statement may
+/// end there.
 pub(super) fn quotes(text: &[u8]) -> Vec<usize> {
     let mut quotes = Vec::new();
     let mut start = 0;
@@ -218,8 +226,8 @@ pub(super) fn quotes(text: &[u8]) -> Vec<usize> {
     quotes
 }
 
-/// The quotes of the strings of `line`, which begins at `start`; the last sign of the lines above is `above`. Where a text of several
-/// lines begins, between three quotes, the line's reading ends.
+/// The quotes of the strings of `line`, which begins at `start`; the last sign of the lines above is `above`.
+/// Where a text of several lines begins, between three quotes, the line's reading ends.
 fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>) -> Option<usize> {
     let is_word =
         |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii());

@@ -1,4 +1,5 @@
-//! Nothing that a sender puts beside a payload on one line makes a file of it: neither a length nor a beginning of a program.
+//! Nothing that a sender puts beside a payload on one line makes a file of it: neither a length nor a
+//! beginning of a program.
 
 use std::sync::LazyLock;
 
@@ -85,7 +86,8 @@ fn is_blocked(at: At, text: &str) -> bool {
     analysis.worst(&DETECTORS, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
 }
 
-/// A payload with text before and behind it that is blocked at one length is blocked at any other; tells which is not.
+/// A payload with text before and behind it that is blocked at one length is blocked at any other; tells
+/// which is not.
 fn check_lengths(at: At, payload: &str, kind: usize, place: usize, lengths: &[usize]) -> Result<(), String> {
     let text = |length: usize| match place % 3 {
         0 => padding(kind, length) + payload,

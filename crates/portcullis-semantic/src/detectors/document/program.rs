@@ -1,9 +1,10 @@
 //! A check that a text is one program of JavaScript on one line, as bundlers and minifiers write it.
 //!
-//! Lengths, line ends and first words are chosen by a sender and can be put beside any payload. A program shows itself
-//! from its first token to its last: strings and brackets are closed, and no operand follows another without an
-//! operator, which on one line is an error of syntax. A piece of SQL or of a sentence breaks that rule at once
-//! (`1 union`, `x' or '`). This is no parser: what it refuses is read as a value, which costs nothing but an allowance.
+//! Lengths, line ends and first words are chosen by a sender and can be put beside any payload. A program
+//! shows itself from its first token to its last: strings and brackets are closed, and no operand follows
+//! another without an operator, which on one line is an error of syntax. A piece of SQL or of a sentence
+//! breaks that rule at once (`1 union`, `x' or '`). This is no parser: what it refuses is read as a value,
+//! which costs nothing but an allowance.
 
 use portcullis_lex::js::{Lexer, Token, TokenKind};
 
@@ -101,7 +102,8 @@ enum Bracket {
     Template,
 }
 
-/// True if `text` begins as a program and its last statement ends as that of a bundle, a call or a block. That is seen at once.
+/// True if `text` begins as a program and its last statement ends as that of a bundle, a call or a block.
+/// That is seen at once.
 pub(super) fn begins_and_ends(text: &[u8]) -> bool {
     matches!(text.trim_ascii_end().last(), Some(b';' | b')' | b'}')) && {
         let mut tokens = tokens(text);

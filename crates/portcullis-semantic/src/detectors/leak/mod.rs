@@ -1,13 +1,15 @@
-//! What a response should not tell: source code, stack traces, directory listings, messages of databases, keys, the page of a
-//! web shell.
+//! What a response should not tell: source code, stack traces, directory listings, messages of databases,
+//! keys, the page of a web shell.
 //!
-//! What it does: looks for the marks that products write, most of them with a second one or a structure behind them, and for
-//! source code of a server's language that was sent instead of run. A page *about* them quotes: in a text of many words, what
-//! stands in an element for code, in a heading or in the middle of a sentence is loose.
+//! What it does: looks for the marks that products write, most of them with a second one or a structure
+//! behind them, and for source code of a server's language that was sent instead of run. A page *about* them
+//! quotes: in a text of many words, what stands in an element for code, in a heading or in the middle of a
+//! sentence is loose.
 //!
 //! Why it is dangerous: it tells an attacker the next step, or is what the attacker came for.
 //!
-//! References: <https://owasp.org/www-community/Improper_Error_Handling>, <https://cwe.mitre.org/data/definitions/200.html>.
+//! References: <https://owasp.org/www-community/Improper_Error_Handling>,
+//! <https://cwe.mitre.org/data/definitions/200.html>.
 
 mod page;
 mod shapes;

@@ -100,7 +100,8 @@ fn starts_with_tag(text: &[u8], name: &[u8]) -> bool {
         && text.get(name.len() + 1).is_none_or(|b| !b.is_ascii_alphanumeric())
 }
 
-/// True if the innermost of the quoting elements whose tags stand before `at` is open there, or `at` is in a tag.
+/// True if the innermost of the quoting elements whose tags stand before `at` is open there, or `at` is in a
+/// tag.
 fn in_quoting_element(text: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(TAG_BYTES_MAX);
     let mut end = at;
@@ -127,7 +128,8 @@ fn in_quoting_element(text: &[u8], at: usize) -> bool {
     false
 }
 
-/// True if `at` is in a block of Markdown that three back-ticks open, between single ones, or behind what marks a quotation.
+/// True if `at` is in a block of Markdown that three back-ticks open, between single ones, or behind what
+/// marks a quotation.
 fn in_fence(text: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(TAG_BYTES_MAX);
     let fences = memchr::memmem::find_iter(&text[from..at], b"```").count();

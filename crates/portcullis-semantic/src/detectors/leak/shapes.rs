@@ -9,7 +9,8 @@ const KEY_CHARS_MIN: usize = 200;
 /// Bytes of a line of a stack.
 const LINE_BYTES_MAX: usize = 400;
 
-/// True if `rest`, which follows `-----BEGIN `, names a private key and has one. Line ends may be written as `\n`.
+/// True if `rest`, which follows `-----BEGIN `, names a private key and has one. Line ends may be written as
+/// `\n`.
 pub(super) fn is_key(rest: &[u8]) -> bool {
     let head = &rest[..rest.len().min(48)];
     let Some(label) = memmem::find(head, b"-----").map(|end| &head[..end]) else { return false };
@@ -65,7 +66,8 @@ pub(super) fn is_identity(text: &[u8], at: usize) -> bool {
     starts && follows && open > 0 && named[..open].iter().all(u8::is_ascii_digit)
 }
 
-/// The line around `at`, without white space and quotes around it. Tags and `\n` as JSON writes it end lines, too.
+/// The line around `at`, without white space and quotes around it. Tags and `\n` as JSON writes it end lines,
+/// too.
 pub(super) fn line_around(text: &[u8], at: usize) -> Span {
     let from = at.saturating_sub(LINE_BYTES_MAX);
     let before = &text[from..at];
@@ -90,7 +92,8 @@ pub(super) fn line_around(text: &[u8], at: usize) -> Span {
     Span::new(start, end)
 }
 
-/// A line of a Java, .NET or Node stack: `at a.b.C(D.java:1)`, `at A.B() in C:\x.cs:line 1`, `at f (/x.js:1:2)`.
+/// A line of a Java, .NET or Node stack: `at a.b.C(D.java:1)`, `at A.B() in C:\x.cs:line 1`,
+/// `at f (/x.js:1:2)`.
 pub(super) fn is_frame(line: &[u8]) -> bool {
     let has = |word: &[u8]| memmem::find(line, word).is_some();
     let ends_numbered = || line.strip_suffix(b")").and_then(<[u8]>::last).is_some_and(u8::is_ascii_digit);

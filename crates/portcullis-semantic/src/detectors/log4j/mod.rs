@@ -1,10 +1,12 @@
 //! Lookups of log4j.
 //!
-//! What it does: evaluates `${prefix:key:-default}` as log4j 2 would, nested as deep as it may be, with a bounded stack and
-//! buffer, and asks what name a lookup has once its inner ones are resolved: `${${lower:j}n${::-d}i:...}` is `${jndi:...}`.
-//! What another machine's variables hold is not known; their default is what they resolve to.
+//! What it does: evaluates `${prefix:key:-default}` as log4j 2 would, nested as deep as it may be, with a
+//! bounded stack and buffer, and asks what name a lookup has once its inner ones are resolved:
+//! `${${lower:j}n${::-d}i:...}` is `${jndi:...}`. What another machine's variables hold is not known; their
+//! default is what they resolve to.
 //!
-//! Why it is dangerous: `jndi` loads code from another machine (CVE-2021-44228); other lookups tell keys and variables.
+//! Why it is dangerous: `jndi` loads code from another machine (CVE-2021-44228); other lookups tell keys and
+//! variables.
 //!
 //! References: <https://logging.apache.org/log4j/2.x/manual/lookups.html>.
 
@@ -53,7 +55,8 @@ impl Detector for Log4j {
                 Event::Variable => VARIABLE,
             };
             found.add(kind, Span::new(start, end));
-            // In a body it may be the settings of a program: many take variables of the environment so, none of the others.
+            // In a body it may be the settings of a program: many take variables of the environment so, none
+            // of the others.
             let is_value = match input.location.place {
                 Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment => true,
                 Place::Form | Place::Json | Place::MultipartField | Place::XmlText => {

@@ -1,8 +1,9 @@
 //! Injection into queries of document databases (MongoDB and what speaks like it).
 //!
-//! Two ways in: an operator where the application expects a plain value (`password[$ne]=x`, `{"password":{"$ne":1}}`), and
-//! JavaScript behind a quote, in `$where` or a mapReduce. Operators count as keys only: behind a bracket, a brace, a comma or a
-//! quote, and before what ends a key. GraphQL's variables look alike but are typed (`$where: Filter`).
+//! Two ways in: an operator where the application expects a plain value (`password[$ne]=x`,
+//! `{"password":{"$ne":1}}`), and JavaScript behind a quote, in `$where` or a mapReduce. Operators count as
+//! keys only: behind a bracket, a brace, a comma or a quote, and before what ends a key. GraphQL's variables
+//! look alike but are typed (`$where: Filter`).
 
 mod said;
 mod words;
@@ -76,7 +77,8 @@ impl Detector for NoSql {
             return;
         }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
-        // A sentence about operators has them in it; what ends a string or an object of the query is live in the middle of it, too.
+        // A sentence about operators has them in it; what ends a string or an object of the query is live in
+        // the middle of it, too.
         let is_mention = input.document.is_file || !opens && (takes_text(input.location) || is_said(text));
         let is_file = input.location.place == Place::FileContent;
         let has_return = || memchr::memmem::find(text, b"return").is_some();
@@ -316,7 +318,8 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
         }
     }
 
-    /// `' } ], $comment: 'x'`, `}, { password: /.*/ }`: out of an object that the value did not open, into another key.
+    /// `' } ], $comment: 'x'`, `}, { password: /.*/ }`: out of an object that the value did not open, into
+    /// another key.
     fn splice(&mut self, first: usize) {
         let text = self.text;
         let mut at = skip_space(text, first + usize::from(matches!(text.get(first), Some(b'\'' | b'"'))));

@@ -12,13 +12,14 @@ pub(super) fn is_said(text: &[u8]) -> bool {
     }
 }
 
-/// A program of several lines closes what it opened: `head`, and with the white space behind its semicolon `lines`.
+/// A program of several lines closes what it opened: `head`, and with the white space behind its semicolon
+/// `lines`.
 pub(super) fn closes_its_own(head: &[u8], lines: &[u8]) -> bool {
     memchr::memchr(b'\n', head).is_some() && (is_balanced(head) || is_of_program(lines))
 }
 
-/// Lines of a program, the last of which is to begin with `return`: what they close that they did not open stands in lines by
-/// itself, as where somebody copied from the middle, and every quote has its second one.
+/// Lines of a program, the last of which is to begin with `return`: what they close that they did not open
+/// stands in lines by itself, as where somebody copied from the middle, and every quote has its second one.
 fn is_of_program(text: &[u8]) -> bool {
     let is_closer = |line: &[u8]| line.iter().all(|b| b" \t\r});,".contains(b));
     let last = text.iter().rposition(|b| *b == b'\n').unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Paths of a request that rules of access read otherwise than the server behind them: a parameter in place of a name's end, a dot
-//! written as a number, a sign that only one of them takes away.
+//! Paths of a request that rules of access read otherwise than the server behind them: a parameter in place
+//! of a name's end, a dot written as a number, a sign that only one of them takes away.
 
 use portcullis_types::Span;
 
@@ -22,8 +22,8 @@ pub(super) fn bypass(path: &[u8]) -> Option<(KindId, Span)> {
     trimmed(path).map(|at| (TRIMMED, Span::new(at, path.len())))
 }
 
-/// `/admin;/users`, `/admin;.css`, `/admin%3b.js`: a parameter without a name, or one that is an extension. Servlets drop it, and who
-/// compares the path, or looks at its end, does not. `a;jsessionid=1` has a name.
+/// `/admin;/users`, `/admin;.css`, `/admin%3b.js`: a parameter without a name, or one that is an extension.
+/// Servlets drop it, and who compares the path, or looks at its end, does not. `a;jsessionid=1` has a name.
 fn has_odd_parameter(segment: &[u8], goes_on: bool) -> bool {
     let raw = memchr::memchr(b';', segment).map(|at| (at, 1));
     let coded = segment.windows(3).position(|unit| unit.eq_ignore_ascii_case(b"%3b")).map(|at| (at, 3));
@@ -53,8 +53,8 @@ fn is_encoded_dot(segment: &[u8]) -> bool {
     segment.eq_ignore_ascii_case(b"%2e")
 }
 
-/// Where a sign stands at the end that frameworks take away as white space and proxies do not: controls and no-break spaces of
-/// single bytes. A browser takes tabs and line ends out of an address before it sends it.
+/// Where a sign stands at the end that frameworks take away as white space and proxies do not: controls and
+/// no-break spaces of single bytes. A browser takes tabs and line ends out of an address before it sends it.
 fn trimmed(path: &[u8]) -> Option<usize> {
     let at = path.len().checked_sub(3)?;
     let [b'%', high, low] = path[at..] else { return None };
@@ -67,8 +67,9 @@ fn trimmed(path: &[u8]) -> Option<usize> {
     (is_control || is_space).then_some(at)
 }
 
-/// `?/webhooks/trigger` behind the path of something else: who looks for an open address anywhere in the target finds it there. Sites
-/// whose pages stand in the query have them behind their root or a script; a form's action is one name.
+/// `?/webhooks/trigger` behind the path of something else: who looks for an open address anywhere in the
+/// target finds it there. Sites whose pages stand in the query have them behind their root or a script; a
+/// form's action is one name.
 pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
     if names_other_page(query) {
         return true;
@@ -88,8 +89,8 @@ pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
         && count >= 2
 }
 
-/// `@a.example/mapi/nspi/?`, `a=a@b.example/owa/?x`, `a..b/owa/?`: a user's or host's name, a path, and a query of its own, for a proxy
-/// that takes the address it asks from behind the first question mark.
+/// `@a.example/mapi/nspi/?`, `a=a@b.example/owa/?x`, `a..b/owa/?`: a user's or host's name, a path, and a
+/// query of its own, for a proxy that takes the address it asks from behind the first question mark.
 fn names_other_page(query: &[u8]) -> bool {
     if memchr::memchr(b'?', query).is_none() {
         return false;

@@ -1,9 +1,9 @@
 //! Path traversal and inclusion of local files.
 //!
-//! A path is brought to one form by [`portcullis_lex::path`] and then asked three things: how far it climbs, how it was
-//! written, and what it names in the end. A step or two up to an ordinary file is everyday; three, or one whose dots are
-//! encoded, or one that ends at a file of the machine, is not. A value that is a path from its first byte counts in full;
-//! a path in the middle of text is loose.
+//! A path is brought to one form by [`portcullis_lex::path`] and then asked three things: how far it climbs,
+//! how it was written, and what it names in the end. A step or two up to an ordinary file is everyday; three,
+//! or one whose dots are encoded, or one that ends at a file of the machine, is not. A value that is a path
+//! from its first byte counts in full; a path in the middle of text is loose.
 
 pub(crate) mod bypass;
 mod hints;
@@ -219,7 +219,8 @@ impl PathTraversal {
 
     fn note(&self, input: &Input<'_>, path: &Path, found: &mut Found<'_>, is_mention: bool) {
         let text = input.text;
-        // In a document of settings or a title a path is named; one that climbs reaches a file whatever stands before it.
+        // In a document of settings or a title a path is named; one that climbs reaches a file whatever
+        // stands before it.
         let place = input.location.place;
         let is_live = path.ups > 0
             && place != Place::FileContent
@@ -342,7 +343,8 @@ impl PathTraversal {
         }
     }
 
-    /// Stream wrappers, at the beginning or anywhere. True if the value is one from its beginning: it needs no second look.
+    /// Stream wrappers, at the beginning or anywhere. True if the value is one from its beginning: it needs
+    /// no second look.
     fn wrappers(&self, text: &[u8], start: usize, found: &mut Found<'_>) -> bool {
         let mut is_whole = false;
         for colon in memchr::memchr_iter(b':', text) {
@@ -399,8 +401,8 @@ impl PathTraversal {
     }
 }
 
-/// Where a path begins anew, and whether the letter of a drive or an equals sign stands before it: at a second separator in a row,
-/// or behind the colon of a drive.
+/// Where a path begins anew, and whether the letter of a drive or an equals sign stands before it: at a
+/// second separator in a row, or behind the colon of a drive.
 fn inner(path: &[u8]) -> Option<(usize, bool)> {
     let has = |at: usize, sign: &[u8]| {
         path.get(at..at + sign.len()).is_some_and(|part| part.eq_ignore_ascii_case(sign))
@@ -430,7 +432,8 @@ fn is_prose(text: &[u8], path: &Path) -> bool {
     bytes[..space].ends_with(b"/") && path.spaces > 1 || bytes[space + 1..].split(|&b| b == b' ').all(is_word)
 }
 
-/// Where the next token from `at` on begins that may be a path: something in it separates, or is an escape of what does.
+/// Where the next token from `at` on begins that may be a path: something in it separates, or is an escape of
+/// what does.
 fn next_token(text: &[u8], at: usize) -> Option<usize> {
     const SIGNS: [bool; 256] = {
         let mut table = [false; 256];

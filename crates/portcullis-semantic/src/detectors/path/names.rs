@@ -36,7 +36,8 @@ impl Names {
         names
     }
 
-    /// The group of `target`, by its last names, the most telling first. A wildcard stands for what it could match.
+    /// The group of `target`, by its last names, the most telling first. A wildcard stands for what it could
+    /// match.
     pub fn file(&self, target: &[u8]) -> Option<Group> {
         let target = strip_tail(target);
         let begin = target.iter().position(|b| !matches!(b, b'?' | b'*' | b'.' | b'/')).unwrap_or(0);
@@ -103,7 +104,8 @@ fn strip_tail(target: &[u8]) -> &[u8] {
     &target[..end]
 }
 
-/// `pattern` with `?`, `*` and `[...]`, none of which stands for a slash. Linear: a star goes back to the last one only.
+/// `pattern` with `?`, `*` and `[...]`, none of which stands for a slash. Linear: a star goes back to the
+/// last one only.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

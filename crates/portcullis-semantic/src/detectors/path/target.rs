@@ -25,8 +25,8 @@ pub(super) fn is_program_folder(target: &[u8]) -> bool {
         && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end))
 }
 
-/// The path is a setting: the field says where a file of the installation lies, and it is none with what tells of users, keys of
-/// people, processes or the machine's secrets.
+/// The path is a setting: the field says where a file of the installation lies, and it is none with what
+/// tells of users, keys of people, processes or the machine's secrets.
 pub(super) fn is_own(input: &Input<'_>, target: &[u8]) -> bool {
     // Folders in which services have their settings, logs, data and certificates.
     const FOLDERS: &[&[u8]] = &[
@@ -168,8 +168,8 @@ pub(super) fn is_hidden_settings(name: &[u8]) -> bool {
     NAMES.contains(&name) || name.starts_with(b".env.")
 }
 
-/// A file's name goes on behind the first NUL of `text`: `a.php\0.jpg`. NUL at the end alone is what a client of C sends along, and
-/// among other signs it is a byte of some format.
+/// A file's name goes on behind the first NUL of `text`: `a.php\0.jpg`. NUL at the end alone is what a client
+/// of C sends along, and among other signs it is a byte of some format.
 pub(super) fn goes_on_behind_nul(text: &[u8]) -> bool {
     let raw = memchr::memchr(0, text).map(|at| (at, 1));
     let coded = memchr::memchr(b'%', text).and_then(|_| memchr::memmem::find(text, b"%00")).map(|at| (at, 3));
@@ -186,8 +186,9 @@ pub(super) fn goes_on_behind_nul(text: &[u8]) -> bool {
 /// A longer tail is none that a path is to lose.
 const TAIL_BYTES_MAX: usize = 64;
 
-/// A dot or separator of a request's path in overlong UTF-8, or bytes that never begin UTF-8 in front of what no decoder takes:
-/// `%c0%af`, `%e0%80%ae`, `%c1%8s`. Between other bytes from 0x80 it may be half of a character of another set.
+/// A dot or separator of a request's path in overlong UTF-8, or bytes that never begin UTF-8 in front of what
+/// no decoder takes: `%c0%af`, `%e0%80%ae`, `%c1%8s`. Between other bytes from 0x80 it may be half of a
+/// character of another set.
 pub(super) fn overlong_sign(path: &[u8]) -> Option<Span> {
     let is_high = |unit: &[u8]| matches!(unit, [b'%', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', _, ..] | [0x80..=0xFF, ..]);
     memchr::memchr_iter(b'%', path).find_map(|at| {
@@ -216,7 +217,8 @@ pub(super) fn is_asset(target: &[u8]) -> bool {
     ASSETS.iter().any(|end| target.ends_with(end))
 }
 
-/// `\\192.0.2.1\a\x.dll`: what a machine with a dot in its name gives to load or run. Those of an office have short names.
+/// `\\192.0.2.1\a\x.dll`: what a machine with a dot in its name gives to load or run. Those of an office have
+/// short names.
 fn is_shared_program(share: &[u8]) -> bool {
     const PROGRAMS: &[&[u8]] = &[
         b".dll", b".exe", b".scr", b".bat", b".cmd", b".ps1", b".vbs", b".js", b".hta", b".sct", b".cpl",
@@ -252,8 +254,8 @@ pub(super) fn is_module(text: &[u8], path: Span) -> bool {
     [&b"from"[..], b"import", b"require", b"export", b"mock"].iter().any(|word| before.ends_with(word))
 }
 
-/// NUL cuts the path off: the value is text but for it. The second byte of a Chinese character may fold to one, and messages in a
-/// binary format are full of them.
+/// NUL cuts the path off: the value is text but for it. The second byte of a Chinese character may fold to
+/// one, and messages in a binary format are full of them.
 pub(super) fn is_cut_name(input: &Input<'_>, path: &Path) -> bool {
     let is_text = || {
         let is_control = |b: &u8| b.is_ascii_control() && !matches!(b, 0 | b'\t' | b'\n' | b'\r');

@@ -1,12 +1,13 @@
 //! Fields of settings: what administrators and developers enter where an application is set up.
 //!
-//! All of them are fields of bodies. What stands in them is judged by its structure, too: each reader of these names says which.
+//! All of them are fields of bodies. What stands in them is judged by its structure, too: each reader of
+//! these names says which.
 
 use super::{has_word, is_of_body, last_part, words};
 use crate::{Location, Place};
 
-/// The field is for the address of a service: `url`, `server_url`, `endpoint`, `http_proxy`, `healthcheck`. Fields of what a
-/// server is to load and show (`image_url`, `import_url`, `avatar`) are none.
+/// The field is for the address of a service: `url`, `server_url`, `endpoint`, `http_proxy`, `healthcheck`.
+/// Fields of what a server is to load and show (`image_url`, `import_url`, `avatar`) are none.
 pub(in crate::detectors) fn names_address(location: Location<'_>) -> bool {
     const ADDRESSES: &[&[u8]] = &[
         b"url",
@@ -73,7 +74,8 @@ pub(in crate::detectors) fn names_server(location: Location<'_>) -> bool {
     location.place == Place::Query && SERVERS.contains(&location.name)
 }
 
-/// The field takes a document by which a machine or a service is set up: `compose`, `dockerfile`, `nginx_config`, `user_data`.
+/// The field takes a document by which a machine or a service is set up: `compose`, `dockerfile`,
+/// `nginx_config`, `user_data`.
 pub(in crate::detectors) fn takes_configuration(location: Location<'_>) -> bool {
     const DOCUMENTS: &[&[u8]] = &[
         b"compose",
@@ -129,8 +131,9 @@ pub(in crate::detectors) fn takes_configuration(location: Location<'_>) -> bool 
     is_of_body(location.place) && (has_word(last, DOCUMENTS) || is_user_data())
 }
 
-/// The field holds the command line of a step of a project, a job or a check: `build_command`, `cron`, `healthcheck_cmd`. One
-/// that is called `command` and no more is none: whoever attacks a site that runs commands calls it so.
+/// The field holds the command line of a step of a project, a job or a check: `build_command`, `cron`,
+/// `healthcheck_cmd`. One that is called `command` and no more is none: whoever attacks a site that runs
+/// commands calls it so.
 pub(in crate::detectors) fn takes_step(location: Location<'_>) -> bool {
     const LINES: &[&[u8]] = &[b"command", b"cmd", b"commands", b"hook", b"script", b"args"];
     const STEPS: &[&[u8]] = &[
@@ -244,7 +247,8 @@ pub(in crate::detectors) fn names_own_file(location: Location<'_>) -> bool {
         && (has_word(last, WHOLE) || has_word(last, FILES) && has_word(last, OWNERS) || is_of_file())
 }
 
-/// The field is called `path` and no more: where something lies on the machine, or below a folder of the site.
+/// The field is called `path` and no more: where something lies on the machine, or below a folder of the
+/// site.
 pub(in crate::detectors) fn is_bare_path(location: Location<'_>) -> bool {
     is_of_body(location.place) && last_part(location.name).eq_ignore_ascii_case(b"path")
 }
@@ -255,7 +259,8 @@ pub(in crate::detectors) fn takes_title(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), TITLES)
 }
 
-/// The field is for markup that the site's pages show as it is: `html`, `custom_markup`, `body_html`, `template`.
+/// The field is for markup that the site's pages show as it is: `html`, `custom_markup`, `body_html`,
+/// `template`.
 pub(in crate::detectors) fn takes_markup(location: Location<'_>) -> bool {
     is_of_body(location.place)
         && has_word(last_part(location.name), &[b"html", b"markup", b"embed", b"template", b"tpl"])

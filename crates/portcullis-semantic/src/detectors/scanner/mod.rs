@@ -1,11 +1,12 @@
-//! Scanners: tools that say who they are, and requests for what was left behind: version control, secrets, copies of scripts,
-//! dumps, consoles.
+//! Scanners: tools that say who they are, and requests for what was left behind: version control, secrets,
+//! copies of scripts, dumps, consoles.
 //!
-//! What it does: compares the agent and the path of a request with a list of names. A name proves little about intent, so a
-//! console that some publish is only context, a service that only its administrators should reach blocks at `strict`; nobody
-//! publishes `.git/config`.
+//! What it does: compares the agent and the path of a request with a list of names. A name proves little
+//! about intent, so a console that some publish is only context, a service that only its administrators
+//! should reach blocks at `strict`; nobody publishes `.git/config`.
 //!
-//! Why it is dangerous: what is left behind tells passwords and source code, and a scan is the first step of most attacks.
+//! Why it is dangerous: what is left behind tells passwords and source code, and a scan is the first step of
+//! most attacks.
 //!
 //! References: <https://owasp.org/www-project-web-security-testing-guide/>, section 4.2.4.
 
@@ -196,7 +197,8 @@ fn is_history(segment: &[u8]) -> bool {
     segment.starts_with(b".") && segment.ends_with(b"_history")
 }
 
-/// `/a.php%0A.png`, `/a.asp;.jpg`, `/a.php%00.gif`: one part of a server takes the first extension, another one the last.
+/// `/a.php%0A.png`, `/a.asp;.jpg`, `/a.php%00.gif`: one part of a server takes the first extension, another
+/// one the last.
 fn has_hidden_script(path: &[u8]) -> bool {
     const SIGNS: [&[u8]; 11] = [
         b"%00", b"%0a", b"%0d", b"%20", b"%23", b"%3b", b";", b"\\u000a", b"\\u0000", b"\\u003b", b"\\u0023",
@@ -220,8 +222,9 @@ fn has_hidden_script(path: &[u8]) -> bool {
 /// Extensions that a server runs.
 const SERVED: [&[u8]; 9] = [b"php", b"php5", b"phtml", b"asp", b"aspx", b"jsp", b"jspx", b"cfm", b"cgi"];
 
-/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`; its interface reads and
-/// writes them: `/api/v4/projects/7/repository/files/.gitlab-ci.yml`, `/repos/team/project/contents/.gitignore`.
+/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`;
+/// its interface reads and writes them: `/api/v4/projects/7/repository/files/.gitlab-ci.yml`,
+/// `/repos/team/project/contents/.gitignore`.
 fn is_repository(path: &[u8]) -> bool {
     let mut segments = path.split(|&b| b == b'/').skip(3).take(3);
     segments.any(|segment| matches!(segment, b"blob" | b"raw" | b"tree" | b"blame" | b"browse"))

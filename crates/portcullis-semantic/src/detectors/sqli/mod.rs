@@ -1,15 +1,17 @@
 //! SQL injection.
 //!
-//! What it does: reads a value as the piece of SQL that it would be if an application pasted it into a statement: as it
-//! stands (after a number, a name, a parenthesis), and after each quote, back-tick or comment end in it that could close a
-//! literal. Each reading is walked by `walk`, which holds the value to the structure of SQL and notes what the piece would
-//! do. English fails that within a few words, and behind it another piece may begin; the piece that weighs most is what
-//! the value is worth, so that nothing around it matters.
+//! What it does: reads a value as the piece of SQL that it would be if an application pasted it into a
+//! statement: as it stands (after a number, a name, a parenthesis), and after each quote, back-tick or
+//! comment end in it that could close a literal. Each reading is walked by `walk`, which holds the value to
+//! the structure of SQL and notes what the piece would do. English fails that within a few words, and behind
+//! it another piece may begin; the piece that weighs most is what the value is worth, so that nothing around
+//! it matters.
 //!
-//! Why it is dangerous: the statement runs with the application's rights: data read, changed, deleted, files read and
-//! written, commands run.
+//! Why it is dangerous: the statement runs with the application's rights: data read, changed, deleted, files
+//! read and written, commands run.
 //!
-//! References: <https://owasp.org/www-community/attacks/SQL_Injection>, <https://capec.mitre.org/data/definitions/66.html>.
+//! References: <https://owasp.org/www-community/attacks/SQL_Injection>,
+//! <https://capec.mitre.org/data/definitions/66.html>.
 
 mod names;
 mod quotes;

@@ -51,7 +51,8 @@ impl<'t> Quotes<'t> {
 }
 
 impl Quotes<'_> {
-    /// What stands between the quotes at `at` and `end` is a name without signs that join, and nothing of a word follows.
+    /// What stands between the quotes at `at` and `end` is a name without signs that join, and nothing of a
+    /// word follows.
     fn is_name(&self, at: usize, end: usize) -> bool {
         let is_part = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"%/._<>- ".contains(b);
         let follows = |b: &u8| !b.is_ascii() || b.is_ascii_whitespace() || b"),.:;".contains(b);
@@ -70,8 +71,9 @@ impl Quotes<'_> {
 }
 
 impl Quotes<'_> {
-    /// One of exactly three quotes in a row that end what three before them began: `'''bold'''` in a wiki, a text of several
-    /// lines in Python. Those that begin it end a string of the statement's: ''' or 1=1 -- '''.
+    /// One of exactly three quotes in a row that end what three before them began: `'''bold'''` in a wiki, a
+    /// text of several lines in Python. Those that begin it end a string of the statement's: ''' or 1=1 --
+    /// '''.
     fn ends_run(&mut self, at: usize) -> bool {
         let same = |b: &&u8| **b == self.quote;
         let before = self.text[..at].iter().rev().take(3).take_while(same).count();
@@ -90,7 +92,8 @@ impl Iterator for Quotes<'_> {
 
     fn next(&mut self) -> Option<Place> {
         let at = self.places.next()?;
-        // A string ends with its line, in most languages, and apostrophes that close nothing do not open one for the rest of a text.
+        // A string ends with its line, in most languages, and apostrophes that close nothing do not open one
+        // for the rest of a text.
         if self.is_open && memchr(b'\n', &self.text[self.last..at]).is_some() {
             self.is_open = false;
         }
@@ -134,7 +137,8 @@ impl Iterator for Quotes<'_> {
         }
         self.is_open = true;
         let is_literal = closes.is_some_and(|end| match &self.text[..at] {
-            // `"like" stamps`, `"union select" meaning`, `'%s' not found`: words in quotes, also as an item of a list.
+            // `"like" stamps`, `"union select" meaning`, `'%s' not found`: words in quotes, also as an item
+            // of a list.
             [] | [b'*' | b'-' | b'+' | b'#' | b'%' | b'>', b' '] => {
                 let is_word = |word: &[u8]| {
                     !word.strip_prefix(b"%").unwrap_or(word).is_empty()
@@ -151,9 +155,10 @@ impl Iterator for Quotes<'_> {
     }
 }
 
-/// Where the quotes of the strings stand in a list as Python and JavaScript write it, all of the text: strings in either quotes,
-/// numbers and names in brackets, nothing between them but commas and colons. `[('state', '=', 'draft'), '|', ('x', 'in', [1, 2])]`
-/// has an operator between quotes and no condition. Nothing if the text is no such list.
+/// Where the quotes of the strings stand in a list as Python and JavaScript write it, all of the text:
+/// strings in either quotes, numbers and names in brackets, nothing between them but commas and colons.
+/// `[('state', '=', 'draft'), '|', ('x', 'in', [1, 2])]` has an operator between quotes and no condition.
+/// Nothing if the text is no such list.
 pub(super) fn list_quotes(text: &[u8]) -> Vec<usize> {
     let mut quotes = Vec::new();
     let end = text.trim_ascii_end().len();
@@ -201,7 +206,8 @@ pub(super) fn list_quotes(text: &[u8]) -> Vec<usize> {
     quotes
 }
 
-/// The quotes in the strings of a script of statements, strings of several lines among them. One that does not end is none.
+/// The quotes in the strings of a script of statements, strings of several lines among them. One that does
+/// not end is none.
 pub(super) fn statement_quotes(text: &[u8]) -> Vec<usize> {
     let mut quotes = Vec::new();
     for token in Lexer::new(text, 0) {

@@ -428,7 +428,8 @@ fn more_evidence() {
     }
 }
 
-/// What people look for, query languages of other products, and code, in a field that says nothing of its purpose.
+/// What people look for, query languages of other products, and code, in a field that says nothing of its
+/// purpose.
 #[test]
 fn honest_values_of_a_neutral_field() {
     for text in [

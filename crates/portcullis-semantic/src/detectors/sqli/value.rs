@@ -1,4 +1,5 @@
-//! What stands for a value, with no condition and no statement: rows of an INSERT, `x','a@b.example',1),('y`, and calls alone.
+//! What stands for a value, with no condition and no statement: rows of an INSERT, `x','a@b.example',1),('y`,
+//! and calls alone.
 
 use memchr::memmem;
 use portcullis_types::Span;
@@ -6,8 +7,8 @@ use portcullis_types::Span;
 /// How far the rows are looked for.
 const BYTES_MAX: usize = 512;
 
-/// A quote ends the value's literal, more values follow, a parenthesis that the text did not open ends the row, and another row
-/// begins. A list that is whole opens its own.
+/// A quote ends the value's literal, more values follow, a parenthesis that the text did not open ends the
+/// row, and another row begins. A list that is whole opens its own.
 pub(super) fn row_break(text: &[u8]) -> Option<Span> {
     let text = &text[..text.len().min(BYTES_MAX)];
     let close = memchr::memchr(b')', text)?;
@@ -22,7 +23,8 @@ pub(super) fn row_break(text: &[u8]) -> Option<Span> {
         .then(|| Span::new(quote, text.len() - next.len() + 1))
 }
 
-/// `sleep(5)`, `benchmark(4000000,md5(1))`, `version()`, `@@version`: a value to a statement, and what a server waits for or tells.
+/// `sleep(5)`, `benchmark(4000000,md5(1))`, `version()`, `@@version`: a value to a statement, and what a
+/// server waits for or tells.
 pub(super) fn call(text: &[u8]) -> Option<Span> {
     let short = text.trim_ascii();
     let is_one = short.len() <= CALL_BYTES_MAX

@@ -94,13 +94,14 @@ pub(super) fn is_database_port(port: u16) -> bool {
     matches!(port, 1433 | 1521 | 3306 | 5432 | 27017)
 }
 
-/// Those of them whose service speaks HTTP to applications: search engines, document stores, consoles of queues.
+/// Those of them whose service speaks HTTP to applications: search engines, document stores, consoles of
+/// queues.
 pub(super) fn speaks_http(port: u16) -> bool {
     matches!(port, 5984 | 8500 | 9200 | 15672)
 }
 
-/// The URL is all of the value, as a settings page has it: HTTP or a web socket, a host written plainly, no user, no query, and
-/// no path or that of an interface or a check.
+/// The URL is all of the value, as a settings page has it: HTTP or a web socket, a host written plainly, no
+/// user, no query, and no path or that of an interface or a check.
 pub(super) fn is_setting(text: &[u8], url: &Url) -> bool {
     const FIRST: &[&[u8]] = &[
         b"api",

@@ -1,10 +1,10 @@
 //! Server-side request forgery: URLs that a server should not fetch.
 //!
-//! The host of each URL is brought to an address as C libraries and browsers would ([`portcullis_lex::url`]). An address of
-//! the machine, of a private network or of a cloud's metadata service is what such a request is after; an address that is
-//! disguised, or an authority that two readers read differently, has no honest use. URLs of public hosts are not looked at
-//! twice. Browsers report pages of development machines and intranets in headers and in parameters that say where to return
-//! to: there a plain local URL is only a note.
+//! The host of each URL is brought to an address as C libraries and browsers would ([`portcullis_lex::url`]).
+//! An address of the machine, of a private network or of a cloud's metadata service is what such a request is
+//! after; an address that is disguised, or an authority that two readers read differently, has no honest use.
+//! URLs of public hosts are not looked at twice. Browsers report pages of development machines and intranets
+//! in headers and in parameters that say where to return to: there a plain local URL is only a note.
 
 mod judge;
 mod names;
@@ -163,7 +163,8 @@ impl Ssrf {
             let is_first = hosts == 1;
             let is_service = |port| is_service_port(port) && !is_own_port(scheme, port);
             let kind = self.host_kind(&host);
-            // The address of a search engine or a queue's console in the network, where a setting asks for it.
+            // The address of a search engine or a queue's console in the network, where a setting asks for
+            // it.
             let is_own = is_page
                 && is_web(scheme)
                 && host.port.is_some_and(speaks_http)
@@ -232,8 +233,9 @@ impl Ssrf {
         }
     }
 
-    /// `169.254.169.254/latest/meta-data`, `//127.0.0.1/`, `127.0.0.1:6379`, `localhost:8080/`: clients and libraries put the scheme
-    /// before it. A host alone, and a network (`10.0.0.0/8`), is what people write in many a field.
+    /// `169.254.169.254/latest/meta-data`, `//127.0.0.1/`, `127.0.0.1:6379`, `localhost:8080/`: clients and
+    /// libraries put the scheme before it. A host alone, and a network (`10.0.0.0/8`), is what people write
+    /// in many a field.
     fn without_scheme(&self, input: &Input<'_>, start: usize, may_be_local: bool, found: &mut Found<'_>) {
         let text = input.text;
         let slashes = text[start..].iter().take_while(|b| matches!(b, b'/' | b'\\')).count();

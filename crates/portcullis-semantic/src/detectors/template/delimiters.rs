@@ -61,7 +61,8 @@ pub(super) struct Delimiters<'t> {
     text: &'t [u8],
     at: usize,
     unclosed: usize,
-    /// Where braces open, and where each of them closes, once somebody asked: going from each to its end would read the text many times.
+    /// Where braces open, and where each of them closes, once somebody asked: going from each to its end
+    /// would read the text many times.
     braces: Option<Vec<(usize, usize)>>,
 }
 

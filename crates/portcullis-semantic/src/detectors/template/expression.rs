@@ -400,9 +400,9 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// The text before is one of a sum: `'a' + 'b'.x`.
-/// `printf "%s" .x`, `if eq .x "y"`, `range printf "..."`: a word, and behind it another one, a text or a dot, as Go's and Handlebars' calls are
-/// written. In the languages that have members of literals nothing can be read so.
+/// The text before is one of a sum: `'a' + 'b'.x`. `printf "%s" .x`, `if eq .x "y"`, `range printf "..."`: a
+/// word, and behind it another one, a text or a dot, as Go's and Handlebars' calls are written. In the
+/// languages that have members of literals nothing can be read so.
 fn is_call_of_words(text: &[u8]) -> bool {
     // Signs of one operand, and what joins two.
     const OPERATORS: &[&[u8]] = &[b"not", b"empty", b"new", b"set", b"if", b"elif", b"for", b"do", b"print"];

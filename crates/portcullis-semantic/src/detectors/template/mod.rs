@@ -1,9 +1,10 @@
 //! Template injection.
 //!
-//! What it does: finds expressions of template engines by their delimiters (Jinja, Twig, Freemarker, Velocity, Smarty, Mako, ERB,
-//! Handlebars, Pug, Tornado, Razor, Thymeleaf, EL), and asks what stands in them. A variable with filters is what mail and web
-//! templates are made of: `{{ user.name | upper }}`. Constants that are computed, members of literals, reflection, and objects
-//! that hold the engine's inside are what an attacker tries.
+//! What it does: finds expressions of template engines by their delimiters (Jinja, Twig, Freemarker,
+//! Velocity, Smarty, Mako, ERB, Handlebars, Pug, Tornado, Razor, Thymeleaf, EL), and asks what stands in
+//! them. A variable with filters is what mail and web templates are made of: `{{ user.name | upper }}`.
+//! Constants that are computed, members of literals, reflection, and objects that hold the engine's inside
+//! are what an attacker tries.
 //!
 //! Why it is dangerous: engines reach the language they are written in, and with it commands of the system.
 //!
@@ -53,7 +54,8 @@ kinds! {
     WHOLE "template.whole" Notice "the value is one expression, or a few, or a parameter of a page";
 }
 
-/// An expression is read as one of a template, each token with the next one, for numbers, and as code; a token may be one byte.
+/// An expression is read as one of a template, each token with the next one, for numbers, and as code; a
+/// token may be one byte.
 const READINGS: usize = 6;
 /// What stands in single braces and calls nothing is not read as one of a template.
 const SINGLE_READINGS: usize = 3;
@@ -193,7 +195,8 @@ impl Detector for Template {
     }
 }
 
-/// `[[int], str]`: the inner bracket closes first. `[[1, 2], [3, 4]]`: values with commas between them, and nothing called.
+/// `[[int], str]`: the inner bracket closes first. `[[1, 2], [3, 4]]`: values with commas between them, and
+/// nothing called.
 fn is_table(inner: &[u8]) -> bool {
     let closes_first = memchr::memchr2(b'[', b']', inner).is_some_and(|at| inner[at] == b']');
     closes_first

@@ -44,7 +44,8 @@ pub(super) fn is_object(name: &[u8]) -> bool {
     )
 }
 
-/// `{{ request.path }}` and `{{ this.name }}` are usual; `{{ config }}`, `{{ self }}` and `{{ request }}` alone are not.
+/// `{{ request.path }}` and `{{ this.name }}` are usual; `{{ config }}`, `{{ self }}` and `{{ request }}`
+/// alone are not.
 pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
     let is_usual = matches!(
         name,
@@ -102,7 +103,8 @@ pub(super) fn assigns_variable(text: &[u8]) -> bool {
     len > 0 && rest.starts_with(b"=") && !rest.starts_with(b"==")
 }
 
-/// The object of Lodash and Underscore, with what it tells of itself: `_.VERSION`, `= _.templateSettings.evaluate`.
+/// The object of Lodash and Underscore, with what it tells of itself: `_.VERSION`,
+/// `= _.templateSettings.evaluate`.
 pub(super) fn is_of_library(text: &[u8]) -> bool {
     let name = text.strip_prefix(b"=").unwrap_or(text).trim_ascii();
     name.strip_prefix(b"_.")

@@ -131,7 +131,8 @@ fn files_and_what_engines_tell_of_themselves() {
     }
 }
 
-/// White space, the marks that take it away, the sort of quotes and text around an expression keep the detection.
+/// White space, the marks that take it away, the sort of quotes and text around an expression keep the
+/// detection.
 #[test]
 fn what_engines_do_not_care_about() {
     let inner = [

@@ -14,7 +14,8 @@ use crate::{Found, decode};
 /// Bytes of a block of code that are searched for what a web shell needs.
 const CODE_BYTES_MAX: usize = 16 << 10;
 
-/// Calls that run what they are given, in the languages of web servers; lower case, with the parenthesis or space behind.
+/// Calls that run what they are given, in the languages of web servers; lower case, with the parenthesis or
+/// space behind.
 const RUNS: [&[u8]; 36] = [
     b"eval(",
     b"eval (",
@@ -72,7 +73,8 @@ const READS: [&[u8]; 14] = [
     b"params[",
 ];
 
-/// Notes what is telling about `text`. With `is_application` it is a source of PHP that runs nothing a request gives it.
+/// Notes what is telling about `text`. With `is_application` it is a source of PHP that runs nothing a
+/// request gives it.
 pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: &mut Found<'_>) {
     let mut from = 0;
     while let Some(Code { start: at, end, is_php }) = code(text, from) {
@@ -122,8 +124,8 @@ pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: 
     }
 }
 
-/// A piece of code that a server runs: where it begins and ends, and whether it is PHP's. It ends with the text that it is part
-/// of: in the noise of a picture or an archive bytes follow that no text has.
+/// A piece of code that a server runs: where it begins and ends, and whether it is PHP's. It ends with the
+/// text that it is part of: in the noise of a picture or an archive bytes follow that no text has.
 #[derive(Clone, Copy, Debug)]
 struct Code {
     start: usize,
@@ -181,7 +183,8 @@ fn is_code(rest: &[u8]) -> bool {
 /// How far behind its mark code is looked for.
 const CODE_HEAD_BYTES: usize = 64;
 
-/// Bytes of ASCII that stand there at least, if the text is that long: in noise they come by chance once in 10^10 bytes.
+/// Bytes of ASCII that stand there at least, if the text is that long: in noise they come by chance once in
+/// 10^10 bytes.
 const CODE_BYTES_MIN: usize = 14;
 
 /// An element stands in it, in which a script may.
@@ -239,7 +242,8 @@ fn server_script(tag: &[u8]) -> bool {
     memmem::find(tag, b"runat").is_some() || memmem::find(tag, b"php").is_some()
 }
 
-/// Vector formats whose readers run commands or read files: MVG and MSL of ImageMagick, PostScript of Ghostscript.
+/// Vector formats whose readers run commands or read files: MVG and MSL of ImageMagick, PostScript of
+/// Ghostscript.
 fn runs_commands(text: &[u8], head: &[u8]) -> bool {
     let has = |word: &[u8]| memmem::find(head, word).is_some();
     let is_drawing = has(b"push graphic-context") || has(b"viewbox 0 0");

@@ -1,8 +1,9 @@
 //! Malicious uploads.
 //!
-//! What it does: looks at names of uploaded files (extensions that a server runs, also in the middle of a name or before a
-//! byte that a server cuts off; names that a server obeys) and at their content: code of a web server's language, what a web
-//! shell needs (a request's value and a call that runs it), images with code in them, drawings with scripts or commands.
+//! What it does: looks at names of uploaded files (extensions that a server runs, also in the middle of a
+//! name or before a byte that a server cuts off; names that a server obeys) and at their content: code of a
+//! web server's language, what a web shell needs (a request's value and a call that runs it), images with
+//! code in them, drawings with scripts or commands.
 //!
 //! Why it is dangerous: a file that the server runs is a command line for whoever put it there.
 //!
@@ -63,8 +64,8 @@ pub(crate) fn is_server_name(finding: &crate::Finding) -> bool {
     finding.class == Class::Upload && finding.kind.id == KINDS[usize::from(SERVER_NAME.0)].id
 }
 
-/// The file with these `contents`, all of it, is a source of PHP that a server may run: it runs, reads and sends nothing, whatever a
-/// request gives it.
+/// The file with these `contents`, all of it, is a source of PHP that a server may run: it runs, reads and
+/// sends nothing, whatever a request gives it.
 pub(crate) fn is_harmless(contents: &[u8]) -> bool {
     let location = crate::Location::of(Place::FileContent);
     document::Document::of(location, contents).is_php && code::is_harmless(contents)

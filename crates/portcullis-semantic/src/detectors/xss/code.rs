@@ -48,8 +48,8 @@ impl Xss {
                 true => document::quotes(text),
                 false => Vec::new(),
             };
-            // To where quotes that open and quotes that close were read already: each reading takes every other quote for the
-            // one or the other, and another one begins only where it ended.
+            // To where quotes that open and quotes that close were read already: each reading takes every
+            // other quote for the one or the other, and another one begins only where it ended.
             let mut read_to = [0; 2];
             for (number, at) in memchr::memchr_iter(quote, text).enumerate() {
                 let opening = before.replace(at);
@@ -71,7 +71,8 @@ impl Xss {
                         return;
                     }
                     read_to[number % 2] = at + 1 + outcome.bytes_read;
-                    // The quote before it opened a string: what is injected would have gone on behind that one.
+                    // The quote before it opened a string: what is injected would have gone on behind that
+                    // one.
                     let ends_string = reading == Reading::LaterQuote
                         && opening.is_some_and(|opening| begins_string(&text[..opening]));
                     let reading = if is_text || takes_code || ends_string { Reading::Lines } else { reading };

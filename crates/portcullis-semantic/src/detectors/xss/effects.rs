@@ -86,7 +86,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// True if an expression of a template does what no template needs: it opens dialogs, runs text, reaches constructors.
+    /// True if an expression of a template does what no template needs: it opens dialogs, runs text, reaches
+    /// constructors.
     pub fn leaves_scope(&self) -> bool {
         let leaves = Effects(
             Effects::REFLECT.0

@@ -1,5 +1,5 @@
-//! A text as filters leave it, or as readers that browsers no longer are: without tags, without the white space in them, with
-//! seven bits, with Netscape's entities.
+//! A text as filters leave it, or as readers that browsers no longer are: without tags, without the white
+//! space in them, with seven bits, with Netscape's entities.
 
 use portcullis_types::Span;
 
@@ -95,8 +95,8 @@ impl Xss {
     }
 }
 
-/// Text of seven bits, as a reader of `us-ascii` makes it of bytes that have eight: `\xBCscript\xBE` is a tag. `None` if no tag
-/// shows itself so.
+/// Text of seven bits, as a reader of `us-ascii` makes it of bytes that have eight: `\xBCscript\xBE` is a
+/// tag. `None` if no tag shows itself so.
 pub(super) fn seven_bits(text: &[u8]) -> Option<Vec<u8>> {
     let opens = |at: usize| {
         // Not the second byte of a letter in UTF-8.

@@ -1,13 +1,15 @@
 //! Cross-site scripting.
 //!
-//! What it does: reads a value as the piece of a page that it would be if an application pasted it into one: between tags,
-//! in a tag behind each quote, in a script behind each quote, as an address, as a whole script. Markup goes through the
-//! tokenizer that browsers have; what elements, attributes, addresses and scripts would do decides. Markup that only
-//! says how text looks is nothing; scripts are read as code, not searched for words.
+//! What it does: reads a value as the piece of a page that it would be if an application pasted it into one:
+//! between tags, in a tag behind each quote, in a script behind each quote, as an address, as a whole script.
+//! Markup goes through the tokenizer that browsers have; what elements, attributes, addresses and scripts
+//! would do decides. Markup that only says how text looks is nothing; scripts are read as code, not searched
+//! for words.
 //!
 //! Why it is dangerous: the script runs in the visitor's browser with the visitor's rights on the site.
 //!
-//! References: <https://owasp.org/www-community/attacks/xss/>, <https://capec.mitre.org/data/definitions/63.html>.
+//! References: <https://owasp.org/www-community/attacks/xss/>,
+//! <https://capec.mitre.org/data/definitions/63.html>.
 
 mod code;
 mod effects;
@@ -206,8 +208,9 @@ impl Detector for Xss {
 }
 
 impl Xss {
-    /// In a tag of the page: handlers that stand where an attribute could begin. The first one is read with all that follows in the
-    /// tag; of the others only those count that show, send, load or hide something, for what stands before them may be anything.
+    /// In a tag of the page: handlers that stand where an attribute could begin. The first one is read with
+    /// all that follows in the tag; of the others only those count that show, send, load or hide something,
+    /// for what stands before them may be anything.
     fn attributes(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         let Some(first) = first_event(text) else {
@@ -245,7 +248,8 @@ impl Xss {
                 let span = Span::new(name, end);
                 match is_behind_quote(before) && !is_shown(name) {
                     true => found.add(EVENT_SINK, span),
-                    // Without a tag and without a quote that ends one of the page's it may be a sentence about handlers.
+                    // Without a tag and without a quote that ends one of the page's it may be a sentence
+                    // about handlers.
                     false => found.mention(EVENT_SINK, span),
                 }
             }
@@ -310,8 +314,8 @@ impl Xss {
     }
 }
 
-/// `"alert(1)">`: a dialog that shows a number stands at a quote or a bracket of markup, as the end of a probe whose beginning is
-/// elsewhere. Documents and fields for code may have it.
+/// `"alert(1)">`: a dialog that shows a number stands at a quote or a bracket of markup, as the end of a
+/// probe whose beginning is elsewhere. Documents and fields for code may have it.
 fn dialogs(input: &Input<'_>, found: &mut Found<'_>) {
     const NAMES: &[&[u8]] = &[b"alert", b"prompt", b"confirm"];
     let text = input.text;
@@ -351,7 +355,8 @@ pub(super) struct Scripts(Names);
 pub(super) struct Active {
     /// It has a script, an event handler or an address that is a script.
     pub runs: bool,
-    /// One of them opens a dialog, or reads what the browser keeps for the site and sends, shows or leads somewhere.
+    /// One of them opens a dialog, or reads what the browser keeps for the site and sends, shows or leads
+    /// somewhere.
     pub attacks: bool,
 }
 
@@ -486,7 +491,8 @@ fn inner_scheme(text: &[u8], colon: usize) -> Option<(usize, (Scheme, usize))> {
 /// More letters than any scheme has that runs something.
 const SCHEME_LETTERS_MAX: usize = 16;
 
-/// Where an address ends that begins at `at`: at the quote that stands before it, else at the line's end or at a tag.
+/// Where an address ends that begins at `at`: at the quote that stands before it, else at the line's end or
+/// at a tag.
 fn address_end(text: &[u8], at: usize) -> usize {
     let rest = &text[at..];
     let len = match at.checked_sub(1).map(|before| text[before]) {

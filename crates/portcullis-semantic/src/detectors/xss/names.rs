@@ -94,9 +94,10 @@ impl Names {
         script_names().filter(is_one).map(|(name, _)| name)
     }
 
-    /// True if a piece of JavaScript in `text` could have one of [`Effects::SINKS`](super::effects::Effects::SINKS): it names
-    /// something, or calls by signs alone. Never a wrong no: what is looked for are all words of ASCII, wherever they stand.
-    /// `is_telling`: one of [`Names::telling`] is in it, in whatever case.
+    /// True if a piece of JavaScript in `text` could have one of
+    /// [`Effects::SINKS`](super::effects::Effects::SINKS): it names something, or calls by signs alone. Never
+    /// a wrong no: what is looked for are all words of ASCII, wherever they stand. `is_telling`: one of
+    /// [`Names::telling`] is in it, in whatever case.
     pub fn may_have_sinks(&self, text: &[u8], is_telling: bool) -> bool {
         // `[]`, with what code may have between the brackets.
         let empty = |at: usize| {

@@ -19,7 +19,8 @@ pub(super) enum Style {
     ImportsFont,
 }
 
-/// What `style` does, comments, escapes and odd bytes taken out; with comments in strings, as browsers have them not, or without.
+/// What `style` does, comments, escapes and odd bytes taken out; with comments in strings, as browsers have
+/// them not, or without.
 pub(super) fn style(style: &[u8]) -> Option<Style> {
     let first = read(style, false);
     let has_both =
@@ -102,7 +103,8 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
     is_one.then_some(if of_fonts { Style::ImportsFont } else { Style::Imports })
 }
 
-/// `input[value^=a]{background:url(//host/a)}`: what a field holds is asked letter by letter, and another host is told.
+/// `input[value^=a]{background:url(//host/a)}`: what a field holds is asked letter by letter, and another
+/// host is told.
 fn tells_values(plain: &[u8]) -> bool {
     memchr::memmem::find_iter(plain, b"[value").take(16).any(|at| {
         let rest = &plain[at + 6..];

@@ -196,7 +196,8 @@ fn programs_and_articles_pass() {
     passes("constructor(query: string) { this.query = query }");
 }
 
-/// Text with formatting never fires: every element of text, attributes that say how it looks, addresses that lead elsewhere.
+/// Text with formatting never fires: every element of text, attributes that say how it looks, addresses that
+/// lead elsewhere.
 #[test]
 fn formatted_text_passes() {
     let elements =

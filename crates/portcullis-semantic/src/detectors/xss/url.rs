@@ -28,7 +28,8 @@ pub(super) fn scheme(value: &[u8]) -> Option<(Scheme, usize)> {
         match b {
             0..=0x20 | 0x7F.. => {}
             b':' if len > 0 => return known(&name[..len], &value[at + 1..]).map(|scheme| (scheme, at + 1)),
-            // What old filters and old browsers took for the colon, where code follows and no name of a place in a page.
+            // What old filters and old browsers took for the colon, where code follows and no name of a place
+            // in a page.
             b'#' if &name[..len] == b"javascript"
                 && memchr::memchr2(b'(', b'=', &value[at + 1..]).is_some() =>
             {

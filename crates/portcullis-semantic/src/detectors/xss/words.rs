@@ -16,7 +16,8 @@ pub(super) fn event_name(name: &[u8]) -> Option<&[u8]> {
     (letters >= 3 && plain).then_some(name)
 }
 
-/// What an attribute of a client-side framework is for: AngularJS, Angular, Vue, Alpine, Knockout, htmx, Svelte.
+/// What an attribute of a client-side framework is for: AngularJS, Angular, Vue, Alpine, Knockout, htmx,
+/// Svelte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directive {
     /// Its value is an expression.

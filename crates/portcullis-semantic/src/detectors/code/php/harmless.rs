@@ -1,8 +1,9 @@
 //! A source of PHP that does nothing when a server runs it, but declare and print.
 //!
-//! Whoever may upload a file under a name that servers run has it run as it is. A file of classes and functions does nothing then: what
-//! stands in their bodies runs when something calls it. So what is outside of bodies is looked at alone, and there only calls that
-//! compute and print may stand, and no objects are made.
+//! Whoever may upload a file under a name that servers run has it run as it is. A file of classes and
+//! functions does nothing then: what stands in their bodies runs when something calls it. So what is outside
+//! of bodies is looked at alone, and there only calls that compute and print may stand, and no objects are
+//! made.
 
 use std::collections::HashSet;
 
@@ -137,8 +138,8 @@ const SERVER: &[&[u8]] = &[b"$_server", b"$_env", b"$globals", b"$$", b"${"];
 /// A source of fewer lines is no program that somebody keeps.
 const LINES_MIN: usize = 4;
 
-/// True if `text` is a source of PHP of several lines that declares, computes and prints when a server runs it, and does nothing else.
-/// False for one that PHP's versions read differently.
+/// True if `text` is a source of PHP of several lines that declares, computes and prints when a server runs
+/// it, and does nothing else. False for one that PHP's versions read differently.
 pub(in crate::detectors) fn is_harmless(text: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', text).take(LINES_MIN).count() == LINES_MIN
         && Reader::read(&text.to_ascii_lowercase(), text).is_some_and(|executed| executed.is_plain())
@@ -240,7 +241,8 @@ impl Executed {
     }
 }
 
-/// `A::B`, but for `A::class`. A constant may be an object: a case of an enum, whose methods run when it is printed, counted or gone through.
+/// `A::B`, but for `A::class`. A constant may be an object: a case of an enum, whose methods run when it is
+/// printed, counted or gone through.
 fn reaches_classes(code: &[u8]) -> bool {
     memmem::find_iter(code, b"::").any(|at| {
         let name = code[at + 2..].trim_ascii_start();
@@ -317,7 +319,8 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// What runs of `text`. `None` if it does not come to an end, or if it depends on PHP's version where something does.
+    /// What runs of `text`. `None` if it does not come to an end, or if it depends on PHP's version where
+    /// something does.
     fn read(text: &'t [u8], written: &'t [u8]) -> Option<Executed> {
         let code = Vec::with_capacity(text.len());
         let mut reader =

@@ -1,8 +1,9 @@
 //! A whole source of PHP: does it run what the request gives it?
 //!
-//! Sources of applications read requests, start programs and name functions by variables; web shells do it with what they are sent, or
-//! with names that they put together so that nobody reads them. So it counts what reaches a call: a value of the request, a variable
-//! that was given one, text that is decoded or put together. What is run outside of any block runs as soon as the file is asked for.
+//! Sources of applications read requests, start programs and name functions by variables; web shells do it
+//! with what they are sent, or with names that they put together so that nobody reads them. So it counts what
+//! reaches a call: a value of the request, a variable that was given one, text that is decoded or put
+//! together. What is run outside of any block runs as soon as the file is asked for.
 
 mod harmless;
 
@@ -109,8 +110,9 @@ const PART_BYTES_MAX: usize = 600;
 /// Variables that are remembered; with more, what is remembered tells.
 const VARIABLES_MAX: usize = 512;
 
-/// True if `text` runs what a request gives it or what it has put together, or runs something outside of any block.
-/// Commands that tell about the system, read files or reach other machines count anywhere; others, `git describe`, only there.
+/// True if `text` runs what a request gives it or what it has put together, or runs something outside of any
+/// block. Commands that tell about the system, read files or reach other machines count anywhere; others,
+/// `git describe`, only there.
 pub(in crate::detectors) fn runs_input(text: &[u8], shell: &command::Names) -> bool {
     let lower = text.to_ascii_lowercase();
     let source = Source { text: &lower, given: given_variables(&lower), shell };
@@ -221,7 +223,8 @@ impl Source<'_> {
                     let name = name_len(head);
                     let dollar = head.len() - name;
                     let is_method = head[..dollar].ends_with(b"->$");
-                    // `$this->$name(..)`: a method of an object that the source made; a request's name is one too many.
+                    // `$this->$name(..)`: a method of an object that the source made; a request's name is one
+                    // too many.
                     if is_method {
                         return self.given.get(&head[dollar..]).is_some_and(|given| given & SENT != 0);
                     }

@@ -430,7 +430,8 @@ impl<'n, 't> Scan<'n, 't> {
             && matches!(argument_at(lexer, self.text), Argument::Text(_) | Argument::Variable)
     }
 
-    /// `(sy.(st).em)(id)`: PHP joins words to a name and calls it. The parenthesis that calls stands at `open`.
+    /// `(sy.(st).em)(id)`: PHP joins words to a name and calls it. The parenthesis that calls stands at
+    /// `open`.
     fn joins_pieces(&self, open: usize) -> bool {
         let window = &self.text[open.saturating_sub(PIECES_BYTES_MAX)..open];
         let is_piece = |b: &u8| b.is_ascii_alphanumeric() || b"_.()'\"".contains(b);

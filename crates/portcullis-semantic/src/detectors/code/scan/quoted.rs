@@ -8,7 +8,8 @@ use crate::detectors::code::argument::Argument;
 use crate::detectors::code::names::Group;
 
 impl<'t> Scan<'_, 't> {
-    /// `print(md5(1))`, `var_dump(233*233)`, `Response.Write(9*9)`; the lexer stands behind the parenthesis, if there is one.
+    /// `print(md5(1))`, `var_dump(233*233)`, `Response.Write(9*9)`; the lexer stands behind the parenthesis,
+    /// if there is one.
     pub(super) fn print(&mut self, span: Span, mut lexer: Lexer<'t>, is_call: bool) {
         let Some(first) = lexer.next() else { return };
         let next = lexer.next();
@@ -137,7 +138,8 @@ impl<'t> Scan<'_, 't> {
     }
 }
 
-/// A parenthesis follows a name of two letters at least, or another one: `[text](link)` and `f(x)` are no calls that tell anything.
+/// A parenthesis follows a name of two letters at least, or another one: `[text](link)` and `f(x)` are no
+/// calls that tell anything.
 fn has_call(text: &[u8]) -> bool {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     memchr::memchr_iter(b'(', text).any(|at| {
@@ -151,8 +153,9 @@ fn has_call(text: &[u8]) -> bool {
 /// A shorter text has no call in it that tells anything.
 const CODE_BYTES_MIN: usize = 6;
 
-/// What stands between two quotes may be no text but code, if the first of them ends one: an operator follows it, the second one
-/// begins an argument, or it is an apostrophe. `x'.system('id').'`, `it's <?php system('id')`
+/// What stands between two quotes may be no text but code, if the first of them ends one: an operator follows
+/// it, the second one begins an argument, or it is an apostrophe. `x'.system('id').'`,
+/// `it's <?php system('id')`
 fn may_be_code(text: &[u8], at: usize, inner: &[u8]) -> bool {
     if text[at] == b'`' || !has_call(inner) {
         return false;

@@ -146,7 +146,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// `id !== undefined`, `users == 1`: a variable of a program. The commands of these names fail with such an operand, and tell nothing.
+/// `id !== undefined`, `users == 1`: a variable of a program. The commands of these names fail with such an
+/// operand, and tell nothing.
 fn is_compared(call: &[u8]) -> bool {
     [&b"id"[..], b"whoami", b"uname", b"hostname", b"users"].iter().any(|name| {
         call.strip_prefix(*name).is_some_and(|rest| {

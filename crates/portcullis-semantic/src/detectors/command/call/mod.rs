@@ -113,8 +113,8 @@ impl Call {
             || tells.iter().any(|kind| self.has(*kind))
     }
 
-    /// Nobody writes it so into a set-up: its name is hidden, a shell is connected to another machine, a file that tells about the
-    /// system is read.
+    /// Nobody writes it so into a set-up: its name is hidden, a shell is connected to another machine, a file
+    /// that tells about the system is read.
     pub fn is_hidden(&self) -> bool {
         let hides = [
             SPLIT_NAME,

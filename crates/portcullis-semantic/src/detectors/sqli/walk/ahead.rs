@@ -50,7 +50,8 @@ impl Walk<'_, '_> {
             None => Near::Else,
             Some(b'(') => Near::Open,
             Some(b'.') if !self.text.get(at + 1).is_some_and(u8::is_ascii_digit) => Near::Dot,
-            // White space, or what may be a comment: the token behind it counts. An exponent without digits is one, too.
+            // White space, or what may be a comment: the token behind it counts. An exponent without digits
+            // is one, too.
             Some(0..=b' ' | 0x7F.. | b'/' | b'-' | b'#' | b'*' | b'.' | b'0'..=b'9') => Near::Unclear,
             Some(_) => Near::Else,
         }

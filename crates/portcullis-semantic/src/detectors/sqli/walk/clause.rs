@@ -276,7 +276,8 @@ impl Walk<'_, '_> {
                 Some(TokenKind::Dot) => has_member && !self.is_abbreviation(),
                 _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
             },
-            // `Union select null?`, `Union select by;`: a question or a call ends there, and the value with it.
+            // `Union select null?`, `Union select by;`: a question or a call ends there, and the value with
+            // it.
             Some(TokenKind::Word(word))
                 if matches!(role(word), Part::Constant | Part::Name)
                     && self.begins_with_union()
@@ -344,8 +345,9 @@ impl Walk<'_, '_> {
         union.is_some_and(|at| is_of_text || self.text[..at.start as usize].trim_ascii().is_empty())
     }
 
-    /// `1.001 EUR, Union select the.`, `... the! Bob O'Brien`: a sign that ends a sentence, and nothing or words behind it. A column's name would go on
-    /// right behind the dot, and a table of it stand behind FROM.
+    /// `1.001 EUR, Union select the.`, `... the! Bob O'Brien`: a sign that ends a sentence, and nothing or
+    /// words behind it. A column's name would go on right behind the dot, and a table of it stand behind
+    /// FROM.
     fn ends_with_sentence(&self, token: Option<Token>) -> bool {
         let Some(end) = token.filter(|token| matches!(self.word(token.span), b"." | b"!" | b"?")) else {
             return false;

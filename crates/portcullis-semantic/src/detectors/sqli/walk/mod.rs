@@ -1,9 +1,10 @@
 //! Walks a piece of SQL token by token and notes what it does.
 //!
-//! The walk knows two expectations, an operand or an operator, and a stack of parentheses. What does not fit ends the *piece*.
-//! A reading from a quote ends there, too. The reading of the value as it stands goes on behind it: the next word or sign that
-//! may follow an operand begins another piece, with the number, name or string before it as its left side. So a piece that
-//! stands in foreign text is read as it would be alone. No tree is built; each token is looked at once, with a look ahead of two.
+//! The walk knows two expectations, an operand or an operator, and a stack of parentheses. What does not fit
+//! ends the *piece*. A reading from a quote ends there, too. The reading of the value as it stands goes on
+//! behind it: the next word or sign that may follow an operand begins another piece, with the number, name or
+//! string before it as its left side. So a piece that stands in foreign text is read as it would be alone. No
+//! tree is built; each token is looked at once, with a look ahead of two.
 
 mod ahead;
 mod clause;
@@ -46,8 +47,8 @@ pub(super) enum Start {
     Quote(u8),
 }
 
-/// True if `rest`, which stands behind a quote, can go on as SQL: an operator, a parenthesis, a comment, or a word that
-/// follows an operand.
+/// True if `rest`, which stands behind a quote, can go on as SQL: an operator, a parenthesis, a comment, or a
+/// word that follows an operand.
 pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
     // The first token tells; how long it is does not matter.
     let rest = &rest[..rest.len().min(64)];
@@ -170,7 +171,8 @@ pub(super) struct Walk<'t, 'n> {
     /// Quotes, by their place in [`QUOTES`], behind which the text has no end of a string.
     without_end: [bool; 2],
     tokens: u32,
-    /// Tokens of the whole reading, with comments, but for those of foreign text, which cost no more than their bytes.
+    /// Tokens of the whole reading, with comments, but for those of foreign text, which cost no more than
+    /// their bytes.
     read: u32,
     /// The comment that was read last, while nothing behind it fitted.
     cut: Option<Span>,
@@ -194,7 +196,8 @@ pub(super) struct Walk<'t, 'n> {
     /// Those of the piece that the text begins with.
     first_kinds: u64,
     pieces: Pieces<'n>,
-    /// Quotes behind which a list goes on that this reading, or one before, has read: `"a","b","c"`. In order.
+    /// Quotes behind which a list goes on that this reading, or one before, has read: `"a","b","c"`. In
+    /// order.
     listed: Vec<u32>,
 }
 
@@ -276,7 +279,8 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.begin_piece();
     }
 
-    /// Forgets the piece. Spans and frames need not be wiped: what is noted and open says which of them count.
+    /// Forgets the piece. Spans and frames need not be wiped: what is noted and open says which of them
+    /// count.
     fn begin_piece(&mut self) {
         self.facts.kinds = 0;
         self.expect = Expect::Start;
@@ -362,7 +366,8 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.finish();
     }
 
-    /// The quote at `at` ends an item of a list that was read, which told nothing so far: reading on behind it tells the same.
+    /// The quote at `at` ends an item of a list that was read, which told nothing so far: reading on behind
+    /// it tells the same.
     pub fn has_read(&self, at: usize) -> bool {
         self.listed.binary_search(&(at as u32)).is_ok()
     }
@@ -413,7 +418,8 @@ impl<'t, 'n> Walk<'t, 'n> {
         true
     }
 
-    /// Begins a piece with a token that did not end the one before as its operator. False if it does not fit there either.
+    /// Begins a piece with a token that did not end the one before as its operator. False if it does not fit
+    /// there either.
     fn begin_again(&mut self, token: Token) -> bool {
         self.last = Operand::None;
         self.begin_inside(token);

@@ -64,8 +64,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `and(equals(status,'open'),lessThan(total,'5'))`, all of the value: the filters of an interface, with several conditions as
-    /// arguments. To a database that is a row, which is no condition before something is compared with it.
+    /// `and(equals(status,'open'),lessThan(total,'5'))`, all of the value: the filters of an interface, with
+    /// several conditions as arguments. To a database that is a row, which is no condition before something
+    /// is compared with it.
     fn is_filter(&self) -> bool {
         let (mut depth, mut has_comma) = (0u32, false);
         let mut ahead = self.lexer.clone().take(FILTER_TOKENS_MAX);

@@ -9,7 +9,8 @@ use crate::detectors::sqli::*;
 /// No name of a column in a condition is longer.
 const NAME_BYTES_MAX: usize = 128;
 
-/// A string that the text leaves open is longer only where it is not meant to be one, or the quote is the text's first.
+/// A string that the text leaves open is longer only where it is not meant to be one, or the quote is the
+/// text's first.
 const TAIL_BYTES_MAX: usize = 64;
 
 /// Operators between two quotes are no longer.
@@ -95,7 +96,8 @@ impl Walk<'_, '_> {
                 Operand::Literal if self.is_or_null() => {}
                 Operand::Literal if self.joins_number => self.note(NUMBER_CONDITION, span),
                 Operand::Number | Operand::Literal => {
-                    // `1||1`: a number and signs that join conditions in one dialect and texts in the others; lists have more.
+                    // `1||1`: a number and signs that join conditions in one dialect and texts in the others;
+                    // lists have more.
                     let is_sign = matches!(self.text.get(self.joined_at as usize), Some(b'|' | b'&'));
                     let is_one = is_sign && self.tokens <= 3 || self.joins_as_sql();
                     if self.joins_number && is_one && self.is_at_end() {
@@ -112,7 +114,8 @@ impl Walk<'_, '_> {
         self.compared = true;
     }
 
-    /// `1 or 1`, the same number on both sides, and `1 and(1)`, with no space before the parenthesis: nobody says so.
+    /// `1 or 1`, the same number on both sides, and `1 and(1)`, with no space before the parenthesis: nobody
+    /// says so.
     fn joins_as_sql(&self) -> bool {
         let behind = &self.text[(self.joined_at as usize).min(self.text.len())..];
         let word = behind.iter().take(4).take_while(|b| b.is_ascii_alphabetic()).count();
@@ -127,7 +130,8 @@ impl Walk<'_, '_> {
             && self.last_span.of(self.text).eq_ignore_ascii_case(b"null")
     }
 
-    /// `1 like 1`, `1 is not null`: a number, the word that compares, a constant, and that is all of the value.
+    /// `1 like 1`, `1 is not null`: a number, the word that compares, a constant, and that is all of the
+    /// value.
     fn compares_number(&self, left: Operand, left_span: Span) -> bool {
         self.start == Start::Raw
             && !self.joined
@@ -138,10 +142,12 @@ impl Walk<'_, '_> {
             && self.is_at_end()
     }
 
-    /// `' or id-- `, `or id-- `: a column is joined as a condition, behind a quote or at the beginning, and a comment follows.
+    /// `' or id-- `, `or id-- `: a column is joined as a condition, behind a quote or at the beginning, and a
+    /// comment follows.
     fn joined_name(&mut self) {
         let is_name = self.last == Operand::Name && self.expect == Expect::Operator;
-        // Or at the beginning of the value, where the field before ends in a backslash that takes the quote away.
+        // Or at the beginning of the value, where the field before ends in a backslash that takes the quote
+        // away.
         let is_tail = self.start == Start::Raw && self.has(BARE_TAIL) && self.tokens == 2;
         let is_quote = matches!(self.start, Start::Quote(b'\'' | b'"')) && !self.is_literal || is_tail;
         // No column is called nothing: ``or ``--option`` quotes words.
@@ -203,7 +209,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A comment that ends with its line is worth noting: something was done before it, or it follows a quote that stands alone.
+    /// A comment that ends with its line is worth noting: something was done before it, or it follows a quote
+    /// that stands alone.
     pub(super) fn cuts_lines(&self) -> bool {
         self.tokens == 0 && !self.is_literal && !self.is_opening || self.facts.does_something()
     }
@@ -265,8 +272,8 @@ impl Walk<'_, '_> {
                 self.note(QUOTE_CLAUSE, from_quote);
             }
         } else {
-            // `1---` is what advertisers send of privacy, and tokens in Base64 have hyphens: what has neither a space nor a sign
-            // before its comment changes no statement, nor does a comment alone.
+            // `1---` is what advertisers send of privacy, and tokens in Base64 have hyphens: what has neither
+            // a space nor a sign before its comment changes no statement, nor does a comment alone.
             let before = &self.text[self.from..span.start as usize];
             let is_token = before.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
             // `@/*`, `src/**/*`: all files of a folder.
@@ -331,8 +338,9 @@ impl Walk<'_, '_> {
         self.last_span.of(self.text).get(1) == Some(&b'%')
     }
 
-    /// Behind the last quote stand a space or a sign of a sentence and several words: `mke2fs " or " tune2fs is the one that ...`.
-    /// Where an operator stands right between two quotes, words may follow: `x'='y and more`.
+    /// Behind the last quote stand a space or a sign of a sentence and several words:
+    /// `mke2fs " or " tune2fs is the one that ...`. Where an operator stands right between two quotes, words
+    /// may follow: `x'='y and more`.
     fn ends_in_words(&self) -> bool {
         let last = self.last_span.of(self.text).get(1..).unwrap_or_default();
         let is_sentence = match last {
@@ -353,8 +361,8 @@ impl Walk<'_, '_> {
                 && last.split(|b| *b == b' ').filter(|word| word.len() > 1).count() > 1
     }
 
-    /// The last token is a string that does not end, and not of the quote that began the piece: the statement's own quote would be
-    /// in it.
+    /// The last token is a string that does not end, and not of the quote that began the piece: the
+    /// statement's own quote would be in it.
     fn is_left_open(&self) -> bool {
         let quote = self.last_span.of(self.text).first().copied().unwrap_or(0);
         matches!(quote, b'\'' | b'"') && self.start != Start::Quote(quote) && self.ends_in_open(quote)

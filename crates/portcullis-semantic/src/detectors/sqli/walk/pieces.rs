@@ -1,5 +1,5 @@
-//! Which piece of a text counts: the one that weighs most. Others add nothing, so that a long text of many harmless pieces is
-//! harmless, and a text around a piece takes nothing from it.
+//! Which piece of a text counts: the one that weighs most. Others add nothing, so that a long text of many
+//! harmless pieces is harmless, and a text around a piece takes nothing from it.
 
 use portcullis_lex::sql::{Lexer, TokenKind, Word};
 use portcullis_types::Span;
@@ -77,7 +77,8 @@ impl Walk<'_, '_> {
         if is_markup && !self.facts.does_something() {
             return;
         }
-        // Behind the second quote of a pair a condition ends no string of a statement: `"a" and b > c`, `x['a'] > 5 && y`.
+        // Behind the second quote of a pair a condition ends no string of a statement: `"a" and b > c`,
+        // `x['a'] > 5 && y`.
         let is_behind_pair = self.is_literal && !self.is_opening;
         let signs = 1 << QUOTE_SIGN.0
             | 1 << QUOTE_WORD.0
@@ -138,8 +139,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The piece is what a text speaks of: a statement that reads or changes rows, a piece behind foreign text and no quote, where
-    /// no application's statement would hold, one behind a quote of a pair, or one in a quotation of code.
+    /// The piece is what a text speaks of: a statement that reads or changes rows, a piece behind foreign
+    /// text and no quote, where no application's statement would hold, one behind a quote of a pair, or one
+    /// in a quotation of code.
     fn is_mention(&self) -> bool {
         let is_statement = || {
             const LIVE: u64 = 1 << TAUTOLOGY.0 | 1 << UNION_SELECT.0 | 1 << UNION_COLUMNS.0;
@@ -166,8 +168,8 @@ impl Walk<'_, '_> {
         fences % 2 == 1 && memchr::memmem::find(after, FENCE).is_some()
     }
 
-    /// The value is a whole statement that reads or changes rows: what an application that takes statements is for. Commands,
-    /// files, other machines and waiting are not.
+    /// The value is a whole statement that reads or changes rows: what an application that takes statements
+    /// is for. Commands, files, other machines and waiting are not.
     pub(in crate::detectors::sqli) fn is_ordinary_statement(&self) -> bool {
         self.has_only_dangers(0)
     }
@@ -192,8 +194,9 @@ impl Walk<'_, '_> {
             && !DANGERS.iter().any(|kind| has((self.all_kinds | first) & !allowed, *kind))
     }
 
-    /// Statements from the first word on, with nothing of the dangers of [`is_ordinary_statement`](Self::is_ordinary_statement) but
-    /// version comments as dumps have them: `/*!40101 SET ... */;`, `/*!40000 ENGINE=InnoDB */`.
+    /// Statements from the first word on, with nothing of the dangers of
+    /// [`is_ordinary_statement`](Self::is_ordinary_statement) but version comments as dumps have them:
+    /// `/*!40101 SET ... */;`, `/*!40000 ENGINE=InnoDB */`.
     fn is_dump(&self) -> bool {
         const WORDS: &[&[u8]] =
             &[b"set ", b"engine", b"alter table ", b"default ", b"tablespace ", b"character set "];
@@ -215,8 +218,8 @@ impl Walk<'_, '_> {
         [STATEMENT, STATEMENT_PLAIN, SCRIPT].iter().any(|kind| self.first_kinds >> kind.0 & 1 == 1)
     }
 
-    /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password they cut off nothing
-    /// that matters, and whoever draws one by lot may have them.
+    /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password
+    /// they cut off nothing that matters, and whoever draws one by lot may have them.
     fn is_of_signs(&self) -> bool {
         // `'='`, `x'-'y`: who draws by lot has more signs than these.
         let is_tight = self.has(QUOTE_SIGN)

@@ -56,7 +56,8 @@ impl Walk<'_, '_> {
                 self.skip();
                 true
             }
-            // A statement is over: nothing is joined to it, but to the semicolon that a list of tricks begins with.
+            // A statement is over: nothing is joined to it, but to the semicolon that a list of tricks begins
+            // with.
             TokenKind::Word(word) if role(word) == Part::Join && self.tokens > 1 => false,
             TokenKind::Word(_) | TokenKind::Operator(_) => {
                 // PL/SQL blocks and MySQL's delimiters are not told from prose here.
@@ -71,8 +72,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `;flush privileges`, `;table users`: a statement that is no more than two words or three, behind a number or a quote, with
-    /// the word that belongs to it, and nothing but another statement, an assignment or a comment behind.
+    /// `;flush privileges`, `;table users`: a statement that is no more than two words or three, behind a
+    /// number or a quote, with the word that belongs to it, and nothing but another statement, an assignment
+    /// or a comment behind.
     fn is_order(&self, token: Token) -> bool {
         let is_behind =
             self.start != Start::Raw || !self.is_inside && self.tokens == 2 && self.begins_with_number();
@@ -189,7 +191,8 @@ impl Walk<'_, '_> {
                             || first_word.is_some() && second_kind == Some(TokenKind::Dot))
                             && (is_aside || !matches!(second_kind, Some(TokenKind::Open | TokenKind::Comma)))
                             && !self.joins_names(second);
-                    // `1.001; Select case the. When`, `Select case the; Like`: what is chosen by goes on with WHEN.
+                    // `1.001; Select case the. When`, `Select case the; Like`: what is chosen by goes on with
+                    // WHEN.
                     let third = self.lexer.clone().nth(2);
                     let goes_on = third.is_some_and(|token| match token.kind {
                         TokenKind::Word(Word::When) | TokenKind::Operator(_) | TokenKind::Open => true,
@@ -429,8 +432,8 @@ impl Walk<'_, '_> {
             && ahead.next().is_some_and(|token| matches!(token.kind, TokenKind::String { .. }))
     }
 
-    /// Behind the condition in parentheses stands a statement, or it is the function with several arguments. Code goes on with a
-    /// brace, a call or a word of its own, and compares with `==`.
+    /// Behind the condition in parentheses stands a statement, or it is the function with several arguments.
+    /// Code goes on with a brace, a call or a word of its own, and compares with `==`.
     fn is_sql_condition(&self) -> bool {
         let mut depth = 0u32;
         let mut ahead = self.lexer.clone().take(CONDITION_TOKENS_MAX);
@@ -489,7 +492,8 @@ impl Walk<'_, '_> {
 /// How far the condition behind IF is looked at.
 const CONDITION_TOKENS_MAX: usize = 48;
 
-/// Statements of few words, and the second words of those that have certain ones; of the others any name is all there is.
+/// Statements of few words, and the second words of those that have certain ones; of the others any name is
+/// all there is.
 const ORDERS: &[(&[u8], &[&[u8]])] = &[
     (b"table", &[]),
     (b"desc", &[]),

@@ -139,7 +139,8 @@ impl Reader<'_, '_, '_, '_> {
         }
     }
 
-    /// A handler that is glued to a name or a value by a slash or a plus sign, which some filters read as white space.
+    /// A handler that is glued to a name or a value by a slash or a plus sign, which some filters read as
+    /// white space.
     pub(super) fn glued(&mut self, span: Span) {
         let bytes = span.of(self.text);
         let Some(at) = first_event(bytes) else { return };
@@ -205,8 +206,9 @@ impl Reader<'_, '_, '_, '_> {
         }
     }
 
-    /// Browsers decode references first and then take tabs and line ends out of an address. White space that is written as a
-    /// reference would end the value if the whole text were decoded. Comments and sections are seams in a data island.
+    /// Browsers decode references first and then take tabs and line ends out of an address. White space that
+    /// is written as a reference would end the value if the whole text were decoded. Comments and sections
+    /// are seams in a data island.
     fn hidden_scheme(&mut self, bytes: &[u8], whole: Span) {
         let head = &bytes[..bytes.len().min(ADDRESS_BYTES_MAX)];
         // Netscape ran `&{...}`.
@@ -288,8 +290,8 @@ impl Reader<'_, '_, '_, '_> {
         self.run(kind, whole, is_own);
     }
 
-    /// What the forms and buttons of a page do: nothing but a visitor's deed brings these events about. The outcome of a click on a
-    /// link has to tell whether it is followed.
+    /// What the forms and buttons of a page do: nothing but a visitor's deed brings these events about. The
+    /// outcome of a click on a link has to tell whether it is followed.
     fn is_of_visitor(&self, name: &[u8], handler: &[u8]) -> bool {
         let is_link = || name_is(self.element.name.of(self.text), "a");
         ["onsubmit", "onchange", "onreset"].iter().any(|known| name_is(name, known))
@@ -297,7 +299,8 @@ impl Reader<'_, '_, '_, '_> {
     }
 }
 
-/// `window.open('help.html', '', 'width=300'); return false;`: a page beside this one in a window, and nothing else.
+/// `window.open('help.html', '', 'width=300'); return false;`: a page beside this one in a window, and
+/// nothing else.
 pub(in crate::detectors::xss) fn is_popup(handler: &[u8]) -> bool {
     let handler = handler.trim_ascii();
     let handler = handler.strip_suffix(b";").unwrap_or(handler).trim_ascii_end();
@@ -317,7 +320,8 @@ pub(in crate::detectors::xss) fn is_popup(handler: &[u8]) -> bool {
         && arguments.all(|rest| rest.iter().all(is_part))
 }
 
-/// A type of a script element that no browser runs and no framework makes code of: `text/x-template`, `application/ld+json`.
+/// A type of a script element that no browser runs and no framework makes code of: `text/x-template`,
+/// `application/ld+json`.
 fn is_data(kind: &[u8]) -> bool {
     // `text/typescript` and `text/babel` are made code, AngularJS runs what is in its templates.
     const CODE: &[&str] = &["script", "babel", "jsx", "ng-", "vbs", "java", "module"];
@@ -355,7 +359,8 @@ fn is_own_call(handler: &[u8], names: &Names) -> bool {
 /// A longer handler is more than a call.
 const OWN_CALL_BYTES_MAX: usize = 64;
 
-/// Handlers of ordinary pages, which tell and change nothing: another image, `return false`, a form sent, a page printed.
+/// Handlers of ordinary pages, which tell and change nothing: another image, `return false`, a form sent, a
+/// page printed.
 fn is_inert(handler: &[u8]) -> bool {
     const STATEMENTS: &[&[u8]] = &[
         b"",
@@ -421,8 +426,8 @@ fn hides_markup(label: &[u8]) -> bool {
     .any(|start| begins(start))
 }
 
-/// A script of a service that measures visits or shows what the page embeds. It takes no code from who names it: containers of
-/// tag managers, in which anybody writes what they like, are not among them.
+/// A script of a service that measures visits or shows what the page embeds. It takes no code from who names
+/// it: containers of tag managers, in which anybody writes what they like, are not among them.
 fn is_widget(address: &[u8]) -> bool {
     const SCRIPTS: &[&[u8]] = &[
         b"www.googletagmanager.com/gtag/js?id=G-",

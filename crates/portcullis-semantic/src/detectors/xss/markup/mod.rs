@@ -134,7 +134,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
     }
 
-    /// The text as it stands between tags. True if there is something in it that a second reading may see otherwise.
+    /// The text as it stands between tags. True if there is something in it that a second reading may see
+    /// otherwise.
     pub fn data(&mut self) -> bool {
         let mut hidden = false;
         let mut first = true;
@@ -392,7 +393,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 if element.attributes == 1 {
                     self.add(FRAME_BARE, element.name, false);
                 }
-                // Players and maps that people embed are loaded by HTTPS, and editors of articles take what is old.
+                // Players and maps that people embed are loaded by HTTPS, and editors of articles take what
+                // is old.
                 if element.has_plain_source && !purpose::takes_documents(self.found.location) {
                     self.add(FRAME_FOREIGN, element.name, false);
                 }
@@ -418,8 +420,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         self.reads_data |= outcome.effects.any(Effects::DATA) && outcome.effects.any(takes);
     }
 
-    /// A form that goes to another site, and what asks in it. In a text, a form of a newsletter or a shop has its field and its
-    /// button; a password nobody gives to another site.
+    /// A form that goes to another site, and what asks in it. In a text, a form of a newsletter or a shop has
+    /// its field and its button; a password nobody gives to another site.
     fn form_part(&mut self, name: &[u8]) {
         let element = self.element;
         let is = |wanted: &str| name_is(name, wanted);
@@ -473,8 +475,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     }
 }
 
-/// What whole pages have: style sheets, scripts and forms. Addresses that are scripts, documents in attributes, plug-ins, handlers that
-/// load or show something and what hides any of them are not.
+/// What whole pages have: style sheets, scripts and forms. Addresses that are scripts, documents in
+/// attributes, plug-ins, handlers that load or show something and what hides any of them are not.
 fn is_of_page(kind: KindId) -> bool {
     matches!(
         kind,
@@ -512,7 +514,8 @@ pub(in crate::detectors::xss) fn script_url(outcome: &Outcome) -> KindId {
     }
 }
 
-/// `text` as one who takes comments and the marks of sections out of it reads it: `javas<!-- -->cript`, `javas]]><![CDATA[cript`.
+/// `text` as one who takes comments and the marks of sections out of it reads it: `javas<!-- -->cript`,
+/// `javas]]><![CDATA[cript`.
 pub(super) fn without_seams(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

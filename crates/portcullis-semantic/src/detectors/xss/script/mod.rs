@@ -1,7 +1,8 @@
 //! A piece of JavaScript: does it hold as code, and what would it do?
 //!
-//! The walk keeps to the alternation of operands and operators and to what may stand beside what; two operands side by side
-//! without a line end, as in any sentence, end it. Brackets are counted, with a mark for those that matter; no tree.
+//! The walk keeps to the alternation of operands and operators and to what may stand beside what; two
+//! operands side by side without a line end, as in any sentence, end it. Brackets are counted, with a mark
+//! for those that matter; no tree.
 
 mod names;
 
@@ -295,7 +296,8 @@ impl Walk<'_> {
                 return self.close(b'[');
             }
             T::OpenBrace => {
-                // An object, or a block behind `)`, `=>`, `else`, `try`: what cannot be is a block behind a name.
+                // An object, or a block behind `)`, `=>`, `else`, `try`: what cannot be is a block behind a
+                // name.
                 let is_block = self.operand || newline || before == Some(T::Close);
                 self.push(Bracket { open: b'{', ..Bracket::default() });
                 return is_block;

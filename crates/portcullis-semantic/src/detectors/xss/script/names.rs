@@ -28,7 +28,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A string that is the name of a function which shows or runs something: who asks a global object for it calls it.
+    /// A string that is the name of a function which shows or runs something: who asks a global object for it
+    /// calls it.
     pub(super) fn named(&mut self, string: &[u8]) {
         let inner = string.get(1..string.len().saturating_sub(1)).unwrap_or_default();
         self.mentions += i32::from(matches!(self.names.script(inner), Group::Dialog | Group::Execute));
