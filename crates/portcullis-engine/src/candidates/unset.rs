@@ -4,7 +4,7 @@
 use crate::Plan;
 use crate::transaction::Transaction;
 
-use super::{Candidates, Selection};
+use super::{Ask, Candidates, Selection};
 
 impl Candidates {
     /// Notes what such scalars come to. One that is given a value later is looked at again.
@@ -24,6 +24,12 @@ impl Candidates {
             }
         }
         self.unset = selection.state.matched().to_vec();
+        // Whether such a candidate finds something in the value that comes is still to be asked.
+        for (at, candidate) in self.list.iter().enumerate() {
+            if matches!(candidate.ask, Ask::CapturesMisses) {
+                self.unset[at / 64] &= !(1 << (at % 64));
+            }
+        }
         self.always = selection.steps;
     }
 }
