@@ -205,9 +205,6 @@ impl Execution<'_> {
         if !ctl.removed_rules.is_empty() {
             allowed = allowed.without(Strategies::TX_BLOCKS);
         }
-        if !ctl.removed_targets.is_empty() {
-            allowed = allowed.without(Strategies::DECIDED);
-        }
         let is_of_tx = |&removed: &u32| {
             let variable = self.plan.ctl_targets[removed as usize].variable;
             matches!(variable, Variable::Tx | Variable::RemoteAddr)

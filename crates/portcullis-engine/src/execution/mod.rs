@@ -226,11 +226,13 @@ impl Execution<'_> {
                 self.run_tx_rule(rule)
             }
             StepKind::Tx => self.run_tx_rule(rule),
-            StepKind::Decided if allowed.has(Strategies::DECIDED) => {
+            StepKind::Decided if allowed.has(Strategies::DECIDED) && !self.is_narrowed(rule) => {
                 self.run_decided(rule);
                 Shortcut::Done { matches: true }
             }
-            StepKind::OnProcessor(processors) if allowed.has(Strategies::DECIDED) => {
+            StepKind::OnProcessor(processors)
+                if allowed.has(Strategies::DECIDED) && !self.is_narrowed(rule) =>
+            {
                 let matches = processors.has(self.message.body.processor());
                 if matches {
                     self.run_decided(rule);
@@ -267,6 +269,12 @@ impl Execution<'_> {
             rules.ops_of(rule).iter().for_each(|op| machine.apply(op, rules.texts()));
         }
         Shortcut::Done { matches }
+    }
+
+    /// True if a `ctl` took targets from this rule: values have to be looked at then.
+    fn is_narrowed(&self, rule: RuleIndex) -> bool {
+        let narrows = |&at: &u32| self.plan.ctl_targets[at as usize].rules.contains(rule.0);
+        self.vars.ctl.removed_targets.iter().any(narrows)
     }
 
     /// The actions of a silent rule with one link.
