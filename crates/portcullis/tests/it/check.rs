@@ -327,7 +327,7 @@ fn logs_that_rules_ask_for_are_looked_at() {
             "error: SecAuditLog2 {place}/none/audit.log: the file cannot be made: the folder {place}/none does not exist"
         ),
         format!(
-            "error: SecAuditLogStorageDir {place}/plain/store: the folder cannot be used: {place}/plain is no folder"
+            "error: SecAuditLogStorageDir {place}/plain/store: the folder cannot be used: {place}/plain is not a folder"
         ),
         format!("error: SecDebugLog {place}/none/debug.log: the file cannot be made"),
     ] {

@@ -89,7 +89,7 @@ fn a_site_of_flags_tells_of_its_blocks_and_remembers_them() {
     for (arguments, words) in [
         (&["events", "0123"][..], "no running instance remembers"),
         (&["exclude", "0123"], "no running instance remembers"),
-        (&["events", "a b"], "no request id"),
+        (&["events", "a b"], "is not a request id"),
     ] {
         let (ok, text) = portcullis(folder.path(), arguments);
         assert!(!ok && text.contains(words), "{text}");

@@ -140,7 +140,7 @@ fn a_plan_cache_is_written_used_and_replaced_when_it_is_damaged() {
     let second = start();
     until(|| std::fs::read(&cache).is_ok_and(|content| content == good));
     let output = output(second);
-    assert!(output.contains("is not used, and written anew: it is damaged"), "{output}");
+    assert!(output.contains("is not used and will be rewritten: it is damaged"), "{output}");
 }
 
 #[test]
