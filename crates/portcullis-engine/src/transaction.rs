@@ -109,7 +109,7 @@ impl Scratch {
 /// A transaction. Call the phases in order; a phase may be left out where the message has no such part.
 ///
 /// It holds what there is (the message, what rules set, what they did) and shows it; rules are run by an
-/// [`Execution`], which borrows all of it for as long as a phase runs.
+/// `Execution`, which borrows all of it for as long as a phase runs.
 #[derive(Debug)]
 pub struct Transaction {
     pub(crate) plan: Arc<Plan>,

@@ -29,9 +29,9 @@ pub enum Act {
         name: Template,
         value: Template,
     },
-    /// Switches off the rules of [`Plan::ctl_removals`] at this index.
+    /// Switches off the rules of [`Plan::ctl_removals`](crate::Plan::ctl_removals) at this index.
     RemoveRules(u32),
-    /// Switches on the exclusion of [`Plan::ctl_targets`] at this index.
+    /// Switches on the exclusion of [`Plan::ctl_targets`](crate::Plan::ctl_targets) at this index.
     RemoveTarget(u32),
     RuleEngine(crate::RuleEngine),
     BodyProcessor(crate::BodyProcessor),

@@ -5,7 +5,7 @@ use portcullis_types::{Phase, RuleId, Severity};
 use crate::strategy::StepKind;
 use crate::{Diversion, Template, TxSlot};
 
-/// Position of a rule in [`Plan::rules`].
+/// Position of a rule in [`Plan::rules`](crate::Plan::rules).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleIndex(pub u32);
 
@@ -16,7 +16,7 @@ pub struct Rule {
     pub id: RuleId,
     /// When it runs.
     pub phase: Phase,
-    /// First link in [`Plan::links`].
+    /// First link in [`Plan::links`](crate::Plan::links).
     pub first_link: u32,
     /// Number of links, at least 1.
     pub link_count: u32,
@@ -127,7 +127,7 @@ pub enum Outcome {
 /// A place in a rule file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// Index in [`Plan::files`].
+    /// Index in [`Plan::files`](crate::Plan::files).
     pub file: u32,
     /// Line, from 1.
     pub line: u32,
