@@ -12,7 +12,7 @@ const NAMES: [(&[u8], u8); 5] =
 
 /// True if `htmlEntityDecode` changes this text. A query is full of ampersands, of which hardly any begins an
 /// entity.
-pub fn has_html_entity(text: &[u8]) -> bool {
+pub(crate) fn has_html_entity(text: &[u8]) -> bool {
     memchr::memchr_iter(b'&', text).any(|at| entity(&text[at + 1..]).is_some())
 }
 

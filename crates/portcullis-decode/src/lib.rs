@@ -54,7 +54,6 @@ pub mod url;
 mod utf8_to_unicode;
 mod whitespace;
 
-pub use html_entity_decode::has_html_entity;
 pub use residue::residue;
-pub use transformation::Transformation;
+pub use transformation::{Effect, Sign, Transformation};
 pub use unicode_map::{UnicodeMap, UnknownCodePage};

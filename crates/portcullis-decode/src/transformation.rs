@@ -64,6 +64,36 @@ transformations! {
     Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS);
 }
 
+/// What a transformation does to the set of bytes of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// No result has one of them. Upper-case letters may be in it in lower case.
+    pub removes: ByteSet,
+    /// Where the text has one of these, the result may have
+    pub replaces: ByteSet,
+    /// this byte. All others that it has are in the text.
+    pub by: u8,
+}
+
+/// What lets a transformation act beside single bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A dot that ends the text.
+    FinalDot,
+    /// A whole entity of HTML.
+    HtmlEntity,
+}
+
+impl Sign {
+    /// True if the text has it.
+    pub fn is_in(self, text: &[u8]) -> bool {
+        match self {
+            Sign::FinalDot => text.last() == Some(&b'.'),
+            Sign::HtmlEntity => html_entity_decode::has_html_entity(text),
+        }
+    }
+}
+
 impl Transformation {
     /// The name in the reference.
     pub fn name(self) -> &'static str {
@@ -112,6 +142,37 @@ impl Transformation {
             | Transformation::ReplaceNulls => ByteSet::EMPTY.with(b' '),
             Transformation::NormalizePathWin => ByteSet::EMPTY.with(b'/'),
             _ => ByteSet::FULL,
+        }
+    }
+
+    /// What it does to the bytes of a text, where that is the same whatever their order.
+    pub fn effect(self) -> Option<Effect> {
+        let upper = ByteSet::range(b'A', b'Z');
+        let (removes, replaces) = match self {
+            Transformation::CmdLine => {
+                let blanks = ByteSet::of(b",;\t\r\n");
+                (upper.union(ByteSet::of(b"\"'\\^")).union(blanks), blanks)
+            }
+            Transformation::Lowercase => (upper, ByteSet::EMPTY),
+            Transformation::RemoveNulls => (ByteSet::of(b"\0"), ByteSet::EMPTY),
+            Transformation::RemoveWhitespace => (self.triggers(), ByteSet::EMPTY),
+            Transformation::ReplaceNulls => (ByteSet::of(b"\0"), ByteSet::of(b"\0")),
+            _ => return None,
+        };
+        Some(Effect { removes, replaces, by: b' ' })
+    }
+
+    /// Those of [`Transformation::triggers`] that do not let it act by themselves, but only where the text
+    /// has this.
+    pub fn sign(self) -> Option<(ByteSet, Sign)> {
+        match self {
+            // Dots stand in every second name.
+            Transformation::NormalizePath | Transformation::NormalizePathWin => {
+                Some((ByteSet::of(b"."), Sign::FinalDot))
+            }
+            // Ampersands stand between the arguments of every query.
+            Transformation::HtmlEntityDecode => Some((ByteSet::of(b"&"), Sign::HtmlEntity)),
+            _ => None,
         }
     }
 

@@ -5,13 +5,15 @@
 //!   each phase:   new values ──> Prefilter ──> candidates that match ──> Selection: the steps to run
 //! ```
 //!
-//! A rule runs only if the operator of its first link says yes to a form of a value that the link names, or if that cannot be known
-//! beforehand. Of a chain the other links are asked, too, where that is cheap and those before them change nothing. The rules that are
-//! left then run exactly as if all did: running the others would have changed nothing. What is looked at are values that rules cannot
-//! change: the message, not `TX` or `MATCHED_VAR`.
+//! A rule runs only if the operator of its first link says yes to a form of a value that the link names, or
+//! if that cannot be known beforehand. Of a chain the other links are asked, too, where that is cheap and
+//! those before them change nothing. The rules that are left then run exactly as if all did: running the
+//! others would have changed nothing. What is looked at are values that rules cannot change: the message, not
+//! `TX` or `MATCHED_VAR`.
 //!
-//! [`portcullis_prefilter`] finds the candidates that match, and knows nothing of rules. Here is what a candidate is to the engine: the link
-//! that it stands for, how its operator is asked, and what the answer means for the steps of a phase.
+//! [`portcullis_prefilter`] finds the candidates that match, and knows nothing of rules. Here is what a
+//! candidate is to the engine: the link that it stands for, how its operator is asked, and what the answer
+//! means for the steps of a phase.
 
 mod build;
 mod origin;
@@ -69,8 +71,8 @@ enum Ask {
     Operator,
     /// The operator cannot be asked without its rule: the answer is taken for yes.
     Nothing,
-    /// The operator is asked. What it finds it captures, and the rule has to run for that; where it finds nothing, the link matches and
-    /// changes nothing.
+    /// The operator is asked. What it finds it captures, and the rule has to run for that; where it finds
+    /// nothing, the link matches and changes nothing.
     CapturesMisses,
     /// The operator is asked, and that of the second link about what the first copies into `TX`.
     TxCopies(TxCopies),
@@ -104,7 +106,8 @@ impl Candidates {
         self.prefilter.reads(variable)
     }
 
-    /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches, could read them.
+    /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches,
+    /// could read them.
     pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
         self.copying.iter().filter_map(|&at| match &self.list[at as usize].ask {
             Ask::TxCopies(copies) => Some(copies.prefix()),

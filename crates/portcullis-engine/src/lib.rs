@@ -16,11 +16,11 @@
 //! * [`Strategies`]: cheaper ways to run rules than looking at every value for each. They change no verdict.
 //!
 //! Inside, a transaction is a *message* (values, bodies, connection), *vars* (what rules set) and a *journal*
-//! (what they did). An *execution* borrows these and walks the steps of a phase. Before it does, the values that
-//! are new are looked at, and only rules that could match one of them are left ([`Candidates`]). Each value of the
-//! message is stored once, with its name; each transformation chain is applied to it at most once and remembered
-//! as a *form*; a transformation that cannot act costs a byte-class test. The engine reads no
-//! clock, opens no socket and allocates from buffers that the caller may reuse ([`Scratch`]).
+//! (what they did). An *execution* borrows these and walks the steps of a phase. Before it does, the values
+//! that are new are looked at, and only rules that could match one of them are left ([`Candidates`]). Each
+//! value of the message is stored once, with its name; each transformation chain is applied to it at most
+//! once and remembered as a *form*; a transformation that cannot act costs a byte-class test. The engine
+//! reads no clock, opens no socket and allocates from buffers that the caller may reuse ([`Scratch`]).
 //!
 //! Rule semantics are those of ModSecurity 2.9 on Apache; `docs/` lists where engines disagree.
 //!

@@ -15,8 +15,8 @@
 //! | `@validateUrlEncoding` | [`url_encoding_error`] |
 //! | `@validateUtf8Encoding` | [`utf8_error`] |
 //!
-//! A [`Gate`] says what a text must have before a pattern can match in it, and a [`WordFinder`] looks for the
-//! words of many gates in one pass; [`FewWords`] says quickly that those of one are not there.
+//! A [`Gate`] says what a text must have before a pattern can match in it, and [`LiteralSets`] say of many
+//! gates at once whether their words are there.
 //!
 //! Arguments come from rule files: a bad one is an error with an offset, at load time. Values come from the
 //! network: no value makes anything here panic or allocate without bound, and none but a pattern that
@@ -38,20 +38,18 @@
 mod byte_range;
 mod encoding;
 mod facts;
-mod few_words;
 mod gate;
 mod ip_set;
+mod literals;
 mod ranges;
 pub mod regex;
-mod word_finder;
 mod word_set;
 
 pub use byte_range::{ByteRangeError, first_byte_outside, parse_byte_range};
 pub use encoding::{UrlEncodingError, Utf8Error, Utf8Fault, url_encoding_error, utf8_error, utf8_valid};
 pub use facts::{FACTS_VERSION, Facts};
-pub use few_words::FewWords;
 pub use gate::{Gate, Gates};
 pub use ip_set::{IpSet, IpSetError};
+pub use literals::{Folded, LiteralSet, LiteralSets, LiteralSetsBuilder, LiteralTable};
 pub use regex::{Budget, Captures, Exhausted, Pcre, Regex, RegexCache, RegexError, RegexFlags};
-pub use word_finder::WordFinder;
 pub use word_set::{WordSet, WordSetError, parse_pm_words, parse_text, parse_word_file};

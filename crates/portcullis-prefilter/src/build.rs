@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use portcullis_match::{Gate, Gates};
-use portcullis_types::Variable;
+use portcullis_match::{Gate, Gates, LiteralSets, LiteralSetsBuilder};
+use portcullis_types::{ByteSet, Variable};
 use portcullis_values::{ChainId, Chains, Class};
 
-use crate::gates::{BLOCK_BITS, Block, GateTable};
+use crate::gates::{BLOCK_BITS, Block, GateTable, List};
 use crate::readers::{Reader, Readers, Side};
-use crate::word_lists::{Finder, WordLists};
 use crate::{Entry, Prefilter, Stages, byte_classes};
 
 /// A condition that a rule needs to match, and which may match in values that are known before the rule runs.
@@ -18,7 +17,8 @@ pub struct Candidate<'a> {
     pub reads: Vec<Read>,
     /// What a text needs for a match; [`Gates::within`] is for texts of [`plain_bytes`](crate::plain_bytes).
     pub gates: Cow<'a, Gates>,
-    /// For a candidate that matches where none of some words is, whatever else there is: the gates of these words.
+    /// For a candidate that matches where none of some words is, whatever else there is: the gates of these
+    /// words.
     pub absent_words: Option<Cow<'a, Gates>>,
     /// Candidates of one rule have the same number here, and stand side by side.
     pub rule: u32,
@@ -65,7 +65,7 @@ impl Prefilter {
             }
         }
         let gates = tables.map(|table| table.finish(stages));
-        let digits = gates[1].finders.each_ref().map(Finder::lists_of_digits);
+        let digits = gates[1].literals.each_ref().map(sets_of_digits);
         readers.finish(
             chains,
             stages,
@@ -79,7 +79,7 @@ impl Prefilter {
 }
 
 impl Candidate<'_> {
-    /// The message that it reads; `None` if it reads both: no finder knows all of its values then.
+    /// The message that it reads; `None` if it reads both: no literal sets are for both then.
     fn side(&self) -> Option<Side> {
         let first = self.reads.first()?.side;
         self.reads.iter().all(|read| read.side == first).then_some(first)
@@ -101,27 +101,50 @@ fn entries(candidates: &[Candidate<'_>]) -> Vec<Entry> {
 struct GateTableBuilder<'a> {
     table: GateTable,
     /// By [`Side`].
-    words: [WordLists<'a>; 2],
+    literals: [LiteralSetsBuilder<'a>; 2],
 }
 
 impl<'a> GateTableBuilder<'a> {
     fn new(blocks: usize) -> GateTableBuilder<'a> {
-        GateTableBuilder { table: GateTable::new(blocks), words: Default::default() }
+        GateTableBuilder { table: GateTable::new(blocks), literals: Default::default() }
     }
 
-    /// The next candidate, with what it needs in these texts; `None`: it matches in none of them. `absent`: see
-    /// [`Candidate::absent_words`].
+    /// The next candidate, with what it needs in these texts; `None`: it matches in none of them. `absent`:
+    /// see [`Candidate::absent_words`].
     fn enter(&mut self, gate: Option<&'a Gate>, absent: Option<&'a Gates>, side: Option<Side>) {
         let Some(gate) = gate else { return self.table.add_impossible() };
-        let none_of = absent.zip(side).and_then(|(gates, side)| {
-            self.words[side as usize].enter(&gates.any.words).first().map(|list| list.number)
-        });
-        let lists = side.map(|side| self.words[side as usize].enter(&gate.words)).unwrap_or_default();
+        let mut numbered = |words: &'a [Vec<Vec<u8>>]| -> Box<[List]> {
+            let Some(side) = side else { return Box::default() };
+            words.iter().filter_map(|list| self.numbered(list, side)).collect()
+        };
+        let none_of = absent.and_then(|gates| numbered(&gates.any.words).first().map(|list| list.number));
+        let lists = numbered(&gate.words);
         self.table.add(gate, lists, none_of);
     }
 
-    fn finish(self, stages: Stages) -> GateTable {
-        let has_few = stages.has(Stages::FEW_WORDS);
-        GateTable { finders: self.words.map(|words| words.finish(has_few)), ..self.table }
+    /// `None` if there are too many lists.
+    fn numbered(&mut self, list: &'a [Vec<u8>], side: Side) -> Option<List> {
+        let longer: Vec<&[u8]> = list.iter().map(Vec::as_slice).filter(|word| word.len() > 1).collect();
+        let number = self.literals[side as usize].add(&longer)?;
+        let bytes = list.iter().filter(|word| word.len() == 1).flatten();
+        let bytes = bytes.fold(ByteSet::EMPTY, |set, &byte| set.with(byte)).in_both_cases();
+        Some(List { number, classes: byte_classes::touching(&bytes) })
     }
+
+    fn finish(self, stages: Stages) -> GateTable {
+        let literals = self.literals.map(LiteralSetsBuilder::finish);
+        let literals = match stages.has(Stages::FEW_WORDS) {
+            true => literals,
+            false => literals.map(LiteralSets::only_together),
+        };
+        GateTable { literals, ..self.table }
+    }
+}
+
+/// By set: whether it has a word of digits.
+fn sets_of_digits(literals: &LiteralSets) -> Vec<bool> {
+    let mut sets = vec![false; literals.len()];
+    let numbers = literals.words().filter(|(word, _)| word.iter().all(u8::is_ascii_digit));
+    numbers.flat_map(|(_, of)| of).for_each(|&set| sets[usize::from(set)] = true);
+    sets
 }

@@ -17,7 +17,8 @@ const HIGH_BLANK: u64 = 1 << 63;
 /// Space and punctuation have a class for each byte, from here on, but that `^` goes with `~`.
 const FIRST_MARK: u32 = 31;
 
-/// The classes of each byte: letters one each, whatever their case; digits one; the other bytes by their rarity.
+/// The classes of each byte: letters one each, whatever their case; digits one; the other bytes by their
+/// rarity.
 static TABLE: [u64; 256] = {
     let mut table = [0; 256];
     let mut mark = FIRST_MARK;
@@ -56,21 +57,43 @@ pub(crate) fn of(text: &[u8]) -> u64 {
     all[0] | all[1] | all[2] | all[3] | rest
 }
 
-/// The classes of what `last` makes of a text with these: those, or a few more. `None` where its bytes have to be looked at.
-pub(crate) fn after(last: Transformation, classes: u64) -> Option<u64> {
-    const SPACE: u64 = TABLE[b' ' as usize];
-    const STOPS: u64 = TABLE[b',' as usize] | TABLE[b';' as usize];
-    const DROPPED: u64 = TABLE[b'"' as usize] | TABLE[b'\'' as usize] | TABLE[b'\\' as usize];
-    // Of these classes `cmdLine` changes some bytes only.
-    const MIXED: u64 = BLANK | TABLE[b'^' as usize];
-    match last {
-        Transformation::Lowercase => Some(classes & !UPPER),
-        Transformation::RemoveWhitespace => Some(classes & !(SPACE | BLANK | HIGH_BLANK)),
-        Transformation::CmdLine if classes & MIXED == 0 => {
-            let space = if classes & STOPS == 0 { 0 } else { SPACE };
-            Some(classes & !(UPPER | STOPS | DROPPED) | space)
+/// What a transformation does to the classes of a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClassEffect {
+    /// No result has them.
+    gone: u64,
+    /// Only some of their bytes go.
+    mixed: u64,
+    /// Where the text has one of these, the result may have
+    replaced: u64,
+    /// this one.
+    by: u64,
+}
+
+impl ClassEffect {
+    pub(crate) fn of(last: Transformation) -> Option<ClassEffect> {
+        let effect = last.effect()?;
+        let (mut gone, mut kept) = (0, 0);
+        for byte in 0..=255u8 {
+            let classes = TABLE[usize::from(byte)];
+            // Of a letter in upper case that goes, the one in lower case is left.
+            let going = match effect.removes.contains(byte) {
+                true if byte.is_ascii_uppercase() => UPPER,
+                true => classes,
+                false => 0,
+            };
+            (gone, kept) = (gone | going, kept | classes & !going);
         }
-        _ => None,
+        let of_set = |set: ByteSet| set.iter().fold(0, |all, byte| all | TABLE[usize::from(byte)]);
+        let (replaced, by) = (of_set(effect.replaces), TABLE[usize::from(effect.by)]);
+        Some(ClassEffect { gone: gone & !kept, mixed: gone & kept, replaced, by })
+    }
+
+    /// The classes of what comes of a text with these: those, or a few more. `None` where its bytes have to
+    /// be looked at.
+    pub(crate) fn after(self, classes: u64) -> Option<u64> {
+        let by = if classes & self.replaced == 0 { 0 } else { self.by };
+        (classes & self.mixed == 0).then_some(classes & !self.gone | by)
     }
 }
 
@@ -83,7 +106,8 @@ pub(crate) fn touching(set: &ByteSet) -> u64 {
     set.iter().fold(0, |classes, byte| classes | class(byte))
 }
 
-/// Bytes of ordinary text: letters, digits, blanks and the punctuation that is nearly never part of an attack's syntax.
+/// Bytes of ordinary text: letters, digits, blanks and the punctuation that is nearly never part of an
+/// attack's syntax.
 pub fn plain_bytes() -> ByteSet {
     let letters = ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z'));
     letters
@@ -131,7 +155,8 @@ mod tests {
             let bytes = &b"aZ09 ,;\t\r\n\x0b\x0c\"'\\^~/(\xa0\xe9\0\x1b=<"[..4 + round % 22];
             let text: Vec<u8> = (0..below(12)).map(|_| bytes[below(bytes.len())]).collect();
             for &last in Transformation::ALL {
-                let Some(classes) = after(last, of(&text)) else { continue };
+                let Some(effect) = ClassEffect::of(last) else { continue };
+                let Some(classes) = effect.after(of(&text)) else { continue };
                 let mut made = Vec::new();
                 if !last.apply(&text, &mut made) {
                     made.clone_from(&text);

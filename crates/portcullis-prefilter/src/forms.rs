@@ -87,8 +87,8 @@ impl<V: Verifier> Scan<'_, V> {
         residue_rules_out
     }
 
-    /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of this text cannot find anything. Of
-    /// most values they make bytes without meaning.
+    /// False if a closer look at what the nodes of `acting`, of which none has an ancestor that acts, make of
+    /// this text cannot find anything. Of most values they make bytes without meaning.
     fn any_may_match(&mut self, reader: &Reader, text: Span) -> bool {
         let mut made = std::mem::take(&mut self.state.buffers.forms.made);
         let acting = std::mem::take(&mut self.state.buffers.forms.acting);
@@ -111,8 +111,9 @@ impl<V: Verifier> Scan<'_, V> {
         may_match
     }
 
-    /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of `acting` make of it. What
-    /// several make of it alike is made once. Recursion follows the length of a chain, which the plan bounds.
+    /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of
+    /// `acting` make of it. What several make of it alike is made once. Recursion follows the length of a
+    /// chain, which the plan bounds.
     fn scan_form(
         &mut self,
         reader: &Reader,
@@ -167,8 +168,8 @@ impl<V: Verifier> Scan<'_, V> {
             let acted = self.transform(reader, first, span, &mut made);
             let same = self.state.buffers.forms.take_alike(reader, first, acting);
             if acted {
-                let last = reader.nodes[usize::from(first)].last;
-                let classes = last.and_then(|last| byte_classes::after(last, classes));
+                let effect = reader.nodes[usize::from(first)].effect;
+                let classes = effect.and_then(|effect| effect.after(classes));
                 let classes = classes.unwrap_or_else(|| byte_classes::of(&made));
                 let nodes = std::mem::take(&mut self.state.buffers.forms.same);
                 let may_match =
@@ -211,7 +212,8 @@ impl<V: Verifier> Scan<'_, V> {
 }
 
 impl State {
-    /// Candidates of `reader` that may match in texts of these byte classes; where they are in `possible_here`.
+    /// Candidates of `reader` that may match in texts of these byte classes; where they are in
+    /// `possible_here`.
     fn push_possible(&mut self, prefilter: &Prefilter, reader: &Reader, classes: u64) -> usize {
         let Buffers { left, forms, .. } = &mut self.buffers;
         prefilter.gates(classes).left(&reader.nodes[0].below, &self.matched, classes, left);
@@ -221,7 +223,8 @@ impl State {
 }
 
 impl State {
-    /// False if no candidate can match in a form of this length with these byte classes, that of these nodes, nor in what is made of it.
+    /// False if no candidate can match in a form of this length with these byte classes, that of these nodes,
+    /// nor in what is made of it.
     fn may_match(
         &self,
         prefilter: &Prefilter,
@@ -240,7 +243,8 @@ impl State {
 }
 
 impl Forms {
-    /// Moves the nodes of `acting`, from that number on, with the last transformation of `first` to `same`; returns their place there.
+    /// Moves the nodes of `acting`, from that number on, with the last transformation of `first` to `same`;
+    /// returns their place there.
     fn take_alike(&mut self, reader: &Reader, first: u16, acting: usize) -> usize {
         let last = |node: u16| reader.nodes[usize::from(node)].last;
         let place = self.same.len();

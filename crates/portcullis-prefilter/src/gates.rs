@@ -1,10 +1,9 @@
 //! Request time: what a text must have for a candidate to match in it.
 
-use portcullis_match::{FewWords, Gate};
+use portcullis_match::{Gate, LiteralSet, LiteralSets};
 
 use crate::readers::bits_of;
 use crate::state::Classified;
-use crate::word_lists::{Finder, List};
 use crate::{Prefilter, byte_classes};
 
 /// So many words of a bitset that fit into registers.
@@ -23,7 +22,7 @@ pub(crate) struct GateTable {
     /// By candidate: what is not so simple.
     pub(crate) conditions: Vec<Conditions>,
     /// By [`Side`].
-    pub(crate) finders: [Finder; 2],
+    pub(crate) literals: [LiteralSets; 2],
 }
 
 /// Candidates of a block that may match in texts without a byte class.
@@ -34,8 +33,8 @@ pub(crate) struct Without {
     pub(crate) groups: [Block; 4],
 }
 
-/// Byte classes that most values have none of (`byte_classes.rs`): upper case, control and high bytes; `!` to `*`; `;` to `@`; brackets and the
-/// like.
+/// Byte classes that most values have none of (`byte_classes.rs`): upper case, control and high bytes; `!` to
+/// `*`; `;` to `@`; brackets and the like.
 pub(crate) const GROUPS: [u64; 4] = [0xf << 27 | 1 << 63, 0x3ff << 32, 0x3f << 48, 0xf << 54 | 0x1f << 59];
 
 impl Default for Without {
@@ -60,8 +59,18 @@ pub(crate) struct Conditions {
     pub(crate) none_of: Option<u16>,
 }
 
+/// Words of which a text must have one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    /// In [`GateTable::literals`].
+    pub(crate) number: u16,
+    /// Byte classes that the words of a single byte have: these are not looked for.
+    pub(crate) classes: u64,
+}
+
 impl Conditions {
-    /// False if no text of at most this length, with these byte classes at most, is let through. Of what [`GateTable::left`] leaves.
+    /// False if no text of at most this length, with these byte classes at most, is let through. Of what
+    /// [`GateTable::left`] leaves.
     #[inline]
     pub(crate) fn may_admit(&self, length_max: usize, classes: u64) -> bool {
         length_max >= self.length_min as usize && self.has_one_of_each(classes)
@@ -80,11 +89,15 @@ impl Conditions {
     }
 
     /// What says quickly that texts with these byte classes lack words which are needed.
-    pub(crate) fn few<'a>(&'a self, finder: &'a Finder, classes: u64) -> impl Iterator<Item = &'a FewWords> {
+    pub(crate) fn alone<'a>(
+        &'a self,
+        literals: &'a LiteralSets,
+        classes: u64,
+    ) -> impl Iterator<Item = &'a LiteralSet> {
         self.lists
             .iter()
             .filter(move |list| list.classes & classes == 0)
-            .filter_map(|list| finder.few(list.number))
+            .filter_map(|list| literals.alone(list.number))
     }
 
     /// True if this text, with words of these lists, is not held back.
@@ -105,7 +118,8 @@ impl Conditions {
         self.lists.iter().all(has_word)
     }
 
-    /// Whether the operator of a negated link on words finds none in a text with words of these lists; `None`: it has to be asked.
+    /// Whether the operator of a negated link on words finds none in a text with words of these lists;
+    /// `None`: it has to be asked.
     #[inline]
     pub(crate) fn has_none(&self, lists: &[u64]) -> Option<bool> {
         let list = usize::from(self.none_of?);
@@ -161,7 +175,8 @@ impl Prefilter {
 }
 
 impl GateTable {
-    /// True if one of `candidates` has not matched and may match in a text of this length with these byte classes only.
+    /// True if one of `candidates` has not matched and may match in a text of this length with these byte
+    /// classes only.
     pub(crate) fn any_left(&self, candidates: &[u64], matched: &[u64], length: usize, classes: u64) -> bool {
         let possible = self.possible.iter().flatten();
         candidates.iter().zip(matched).zip(possible).enumerate().any(|(at, ((all, matched), may))| {
@@ -180,7 +195,8 @@ impl GateTable {
         })
     }
 
-    /// Writes to `left` those of `candidates` that have not matched and may match in a text with these byte classes only.
+    /// Writes to `left` those of `candidates` that have not matched and may match in a text with these byte
+    /// classes only.
     pub(crate) fn left(&self, candidates: &[u64], matched: &[u64], classes: u64, left: &mut Vec<u64>) {
         left.clear();
         left.resize(candidates.len(), 0);
@@ -222,8 +238,8 @@ impl GateTable {
 }
 
 impl GateTable {
-    /// How many digits this candidate matches at least; `None`: it matches no text of digits only. `lists` are the word lists with words of
-    /// digits.
+    /// How many digits this candidate matches at least; `None`: it matches no text of digits only. `lists`
+    /// are the word lists with words of digits.
     pub(crate) fn digits_min(&self, candidate: usize, lists: &[bool]) -> Option<usize> {
         let gate = &self.conditions[candidate];
         let has_number =

@@ -1,7 +1,9 @@
-//! Heads that come again and again: the headers that a client sends with each of its requests, an application with each answer.
+//! Heads that come again and again: the headers that a client sends with each of its requests, an application
+//! with each answer.
 //!
-//! What the [memo](crate::memo) says of single headers is put together here for those of a head that do not change from one message to the
-//! next, so that one look does for all of them. Nothing is taken for known that is not the same in every byte.
+//! What the [memo](crate::memo) says of single headers is put together here for those of a head that do not
+//! change from one message to the next, so that one look does for all of them. Nothing is taken for known
+//! that is not the same in every byte.
 
 use portcullis_types::{Variable, may_hold_secret};
 use portcullis_values::{Class, ValueId};
@@ -39,7 +41,8 @@ pub(crate) struct Heads(Box<[Head]>);
 
 #[derive(Clone, Debug, Default)]
 struct Head {
-    /// Hash of the last one that was not known. It is remembered when it comes again, so that those which come once cost little.
+    /// Hash of the last one that was not known. It is remembered when it comes again, so that those which
+    /// come once cost little.
     missed: u64,
     text: Box<[u8]>,
     /// Candidates that match a header of it.
@@ -88,7 +91,8 @@ impl<V: Verifier> Scan<'_, V> {
         (is_new && count > 1 && self.values.class_len(names) == count).then_some(count)
     }
 
-    /// Looks at the heads that are new, as far as they are worth remembering; `before`: at what stands before that of a request, too.
+    /// Looks at the heads that are new, as far as they are worth remembering; `before`: at what stands before
+    /// that of a request, too.
     pub(crate) fn scan_heads(&mut self, known: &mut Known, before: bool) {
         for pair in PAIRS {
             if let Some(count) = self.new_head(pair) {
@@ -167,8 +171,8 @@ impl<V: Verifier> Scan<'_, V> {
         self.state.buffers.head = text;
     }
 
-    /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came of it if the text has
-    /// come before.
+    /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came
+    /// of it if the text has come before.
     fn scan_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
         let remember = match known.heads.find(text) {
             Ok(found) => {

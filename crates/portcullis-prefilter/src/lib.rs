@@ -1,4 +1,5 @@
-//! Finds, from the values of a message, the rules that could match: before any rule runs, and for all rules at once.
+//! Finds, from the values of a message, the rules that could match: before any rule runs, and for all rules
+//! at once.
 //!
 //! ```text
 //!   load time:     candidates: what each reads, what a match needs ──> Prefilter
@@ -6,13 +7,15 @@
 //!                                                                     ──> Verifier ──> a bit set of candidates that match
 //! ```
 //!
-//! A [`Candidate`] is one condition of a rule, whatever that is to the caller: it reads some values, each after some transformation
-//! chains, and has [gates](portcullis_match::Gates) that say what a matching text needs. [`Prefilter::new`] puts all of them into tables.
-//! A [`Scan`] looks at the values that are new in a transaction, leaves out candidates whose gates hold a text back, asks the caller's
-//! [`Verifier`] about the others, and notes those that match in its [`State`].
+//! A [`Candidate`] is one condition of a rule, whatever that is to the caller: it reads some values, each
+//! after some transformation chains, and has [gates](portcullis_match::Gates) that say what a matching text
+//! needs. [`Prefilter::new`] puts all of them into tables. A [`Scan`] looks at the values that are new in a
+//! transaction, leaves out candidates whose gates hold a text back, asks the caller's [`Verifier`] about the
+//! others, and notes those that match in its [`State`].
 //!
-//! Each stage may say "maybe" where nothing matches, never "no" where something does: what the bit set lacks matches nowhere
-//! in the values that were scanned. Texts that come again in many messages are answered from a [`Memo`].
+//! Each stage may say "maybe" where nothing matches, never "no" where something does: what the bit set lacks
+//! matches nowhere in the values that were scanned. Texts that come again in many messages are answered from
+//! a [`Memo`].
 //!
 //! What is not here: rules, actions, `TX`, the executor, and what a candidate that matched leads to.
 
@@ -27,7 +30,6 @@ mod residue;
 mod scan;
 mod stages;
 mod state;
-mod word_lists;
 
 pub use build::{Candidate, Origin, Read};
 pub use byte_classes::plain_bytes;
@@ -40,7 +42,7 @@ pub use state::State;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use portcullis_match::FewWords;
+use portcullis_match::LiteralSet;
 use portcullis_types::Variable;
 
 use gates::GateTable;
@@ -66,7 +68,7 @@ struct Entry {
     /// The candidates of its rule.
     rule: Range<u32>,
     /// What finds the residue of a word that it needs (`residue.rs`), worked out when it is first asked for.
-    residual: OnceLock<Option<FewWords>>,
+    residual: OnceLock<Option<LiteralSet>>,
 }
 
 impl Prefilter {

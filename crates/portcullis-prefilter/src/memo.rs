@@ -1,7 +1,9 @@
-//! Values that come again and again: what a browser says of itself, names of headers and arguments, methods, paths without digits.
+//! Values that come again and again: what a browser says of itself, names of headers and arguments, methods,
+//! paths without digits.
 //!
-//! What the prefilter finds of a text depends on the text and on who looks at it, and on nothing else. So it is remembered, for
-//! short values of kinds that repeat, as long as the plan lives. Nothing is taken for known that is not the same text.
+//! What the prefilter finds of a text depends on the text and on who looks at it, and on nothing else. So it
+//! is remembered, for short values of kinds that repeat, as long as the plan lives. Nothing is taken for
+//! known that is not the same text.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -13,7 +15,8 @@ use crate::head_memo::Heads;
 
 /// Entries for one plan; a power of two.
 const ENTRIES: usize = 512;
-/// More values of one message are not remembered: they would take the places of all others, and of each other before they come again.
+/// More values of one message are not remembered: they would take the places of all others, and of each other
+/// before they come again.
 pub(crate) const VALUES_MAX: usize = ENTRIES / 2;
 /// Longer texts are not remembered.
 pub(crate) const TEXT_BYTES_MAX: usize = 255;
@@ -132,7 +135,8 @@ pub(crate) fn hash(reader: u16, text: &[u8]) -> u64 {
     hash >> 32
 }
 
-/// True for variables whose values repeat. What tells one client from another is not kept beyond its transaction.
+/// True for variables whose values repeat. What tells one client from another is not kept beyond its
+/// transaction.
 pub fn repeats(variable: Variable) -> bool {
     use Variable::*;
     !matches!(
@@ -152,7 +156,8 @@ pub fn repeats(variable: Variable) -> bool {
     )
 }
 
-/// The same for this value: paths repeat, too, if nothing in them can be an identifier, and so does nothing at all.
+/// The same for this value: paths repeat, too, if nothing in them can be an identifier, and so does nothing
+/// at all.
 pub(crate) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'-' | b'_' | b'.');
     match variable {

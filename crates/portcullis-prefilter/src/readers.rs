@@ -1,10 +1,11 @@
 //! Which candidates look at which values, and in which forms.
 
-use portcullis_decode::{Transformation, has_html_entity};
+use portcullis_decode::{Sign, Transformation};
 use portcullis_types::{ByteSet, Variable};
 use portcullis_values::{CLASS_COUNT, ChainId, Chains, Class, Fresh};
 
 use crate::build::Origin;
+use crate::byte_classes::ClassEffect;
 use crate::gates::FEW;
 use crate::{Stages, byte_classes};
 
@@ -19,7 +20,8 @@ pub(crate) struct Readers {
     read: Fresh,
 }
 
-/// The message that values are in. Requests and responses have different rules, so their words are looked for apart.
+/// The message that values are in. Requests and responses have different rules, so their words are looked for
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Of the request.
@@ -33,7 +35,8 @@ pub enum Side {
 pub(crate) struct ClassReaders {
     /// Whatever the key.
     pub(crate) any: Option<Reader>,
-    /// For keys that rules name, in lower case: those of `any` and their own. Once they are all there, by length.
+    /// For keys that rules name, in lower case: those of `any` and their own. Once they are all there, by
+    /// length.
     pub(crate) keyed: Vec<(Box<[u8]>, Reader)>,
     /// By length: where the keys of it begin there. At last, where those of [`KEY_BYTES_MAX`] end.
     starts: Vec<u16>,
@@ -50,8 +53,8 @@ pub(crate) struct Reader {
     pub(crate) number: u16,
     /// The transformations that lead to the chains: a tree, the value itself first.
     pub(crate) nodes: Vec<Node>,
-    /// Where the transformation of no node on the way acts, only these forms may differ from the value: those of nodes that act on any
-    /// value.
+    /// Where the transformation of no node on the way acts, only these forms may differ from the value: those
+    /// of nodes that act on any value.
     pub(crate) unconditional: Vec<u16>,
     /// What is made of shorter values there is nothing that a candidate could match.
     pub(crate) unconditional_length_min: usize,
@@ -88,6 +91,8 @@ pub(crate) struct Node {
     pub(crate) triggers_below: Option<u64>,
     /// Byte classes that these forms may have though the parent has none of them; `None`: any.
     pub(crate) adds: Option<u64>,
+    /// What the last transformation does to byte classes, where that is known.
+    pub(crate) effect: Option<ClassEffect>,
     /// What is made of this form has no more than its residue.
     pub(crate) keeps_residue: bool,
     /// Byte classes of the parent that let the last transformation act; `None`: always.
@@ -113,8 +118,10 @@ impl Traits {
     pub(crate) fn of(text: &[u8], classes: u64, reader: &Reader) -> Traits {
         Traits {
             classes,
-            ends_with_dot: reader.final_dot && text.last() == Some(&b'.'),
-            has_entity: reader.entity && classes & byte_classes::AMPERSAND != 0 && has_html_entity(text),
+            ends_with_dot: reader.final_dot && Sign::FinalDot.is_in(text),
+            has_entity: reader.entity
+                && classes & byte_classes::AMPERSAND != 0
+                && Sign::HtmlEntity.is_in(text),
         }
     }
 }
@@ -127,7 +134,8 @@ impl Traits {
 }
 
 impl Node {
-    /// True if the last transformation acts on any text, as those do that decode what nobody may have encoded.
+    /// True if the last transformation acts on any text, as those do that decode what nobody may have
+    /// encoded.
     pub(crate) fn acts_always(&self) -> bool {
         self.triggers.is_none()
     }
@@ -181,7 +189,8 @@ impl Readers {
         }
     }
 
-    /// Once all candidates are in. `length_min` says what each needs, `digits_min` how many digits, if digits may be all.
+    /// Once all candidates are in. `length_min` says what each needs, `digits_min` how many digits, if digits
+    /// may be all.
     pub(crate) fn finish(
         &mut self,
         chains: &Chains,
@@ -273,6 +282,7 @@ impl Reader {
             few_below: None,
             triggers_below: None,
             adds: None,
+            effect: None,
             keeps_residue: false,
             triggers: Some(0),
             final_dot: false,
@@ -309,15 +319,9 @@ impl Reader {
         }
         let Some(step) = chains.node(chain) else { return 0 };
         let parent = self.node(chains, step.parent, stages);
-        // Dots stand in every second name; what normalises paths acts on them only beside a slash and at the end.
-        let final_dot = matches!(step.last, Transformation::NormalizePath | Transformation::NormalizePathWin);
-        // Ampersands stand between the arguments of every query.
-        let entity = matches!(step.last, Transformation::HtmlEntityDecode);
-        let acting = match step.last {
-            _ if final_dot => step.triggers.without(b'.'),
-            _ if entity => ByteSet::EMPTY,
-            _ => step.triggers,
-        };
+        let (in_doubt, sign) = step.last.sign().unzip();
+        let (final_dot, entity) = (sign == Some(Sign::FinalDot), sign == Some(Sign::HtmlEntity));
+        let acting = step.triggers.intersection(in_doubt.unwrap_or(ByteSet::EMPTY).complement());
         let may_rest = acting != ByteSet::FULL && stages.has(Stages::TRIGGERS);
         let triggers = may_rest.then(|| byte_classes::touching(&acting));
         self.final_dot |= final_dot;
@@ -334,6 +338,7 @@ impl Reader {
             few_below: None,
             triggers_below: None,
             adds: None,
+            effect: ClassEffect::of(step.last),
             keeps_residue: false,
             triggers,
             final_dot,
@@ -354,7 +359,8 @@ impl Reader {
         }
     }
 
-    /// Once all candidates are in; `length_min` says what each needs, `digits_min` how many digits, if digits may be all.
+    /// Once all candidates are in; `length_min` says what each needs, `digits_min` how many digits, if digits
+    /// may be all.
     pub(crate) fn finish(
         &mut self,
         stages: Stages,

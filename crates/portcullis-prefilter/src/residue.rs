@@ -1,9 +1,9 @@
-//! Request time: what `base64Decode` makes of a value that nobody has encoded is noise. In most noise one of white space, `%` and `\` stands,
-//! so that each transformation behind makes a further form of it. That nothing can match in any of these is told by one look at what they
-//! all have in common (`residue`).
+//! Request time: what `base64Decode` makes of a value that nobody has encoded is noise. In most noise one of
+//! white space, `%` and `\` stands, so that each transformation behind makes a further form of it. That
+//! nothing can match in any of these is told by one look at what they all have in common (`residue`).
 
 use portcullis_decode::residue;
-use portcullis_match::FewWords;
+use portcullis_match::{Folded, LiteralSet};
 
 use crate::Prefilter;
 use crate::readers::{Reader, bits_of};
@@ -17,8 +17,8 @@ pub(crate) struct ResidueBuffers {
 }
 
 impl State {
-    /// True if no candidate can match in `made`, the form of these nodes, nor in what is made of it, since no word that one of them needs
-    /// stands in the residue.
+    /// True if no candidate can match in `made`, the form of these nodes, nor in what is made of it, since no
+    /// word that one of them needs stands in the residue.
     pub(crate) fn residue_rules_out(
         &mut self,
         prefilter: &Prefilter,
@@ -34,12 +34,12 @@ impl State {
         if !residue(made, left) {
             return false;
         }
-        FewWords::fold(left, folded);
+        let left = Folded::of(left, folded);
         nodes().all(|node| {
             node.below.iter().zip(&self.matched).enumerate().all(|(word, (below, matched))| {
                 bits_of(below & !matched).all(|bit| {
                     let words = prefilter.residual_words(word * 64 + bit, reader);
-                    words.is_some_and(|words| !words.may_stand_in(left, folded))
+                    words.is_some_and(|words| !words.may_be_in(left))
                 })
             })
         })
@@ -48,19 +48,19 @@ impl State {
 
 impl Prefilter {
     /// What finds the residue of a word that this candidate needs in any text, if there is such a thing.
-    fn residual_words(&self, at: usize, reader: &Reader) -> Option<&FewWords> {
+    fn residual_words(&self, at: usize, reader: &Reader) -> Option<&LiteralSet> {
         let words = self.entries[at].residual.get_or_init(|| {
             let gates = &self.gates[0];
-            let finder = &gates.finders[reader.side as usize];
+            let literals = &gates.literals[reader.side as usize];
             let lists = gates.conditions[at].lists.iter().filter(|list| list.classes == 0);
-            lists.map(|list| finder.words_of(list.number)).find_map(|words| {
+            lists.map(|list| literals.words_of(list.number)).find_map(|words| {
                 let residue_of = |word| {
                     let mut left = Vec::new();
                     residue(word, &mut left);
                     left
                 };
                 let left: Vec<Vec<u8>> = words.map(residue_of).collect();
-                FewWords::new(&left.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                LiteralSet::new(&left.iter().map(Vec::as_slice).collect::<Vec<_>>())
             })
         });
         words.as_ref()

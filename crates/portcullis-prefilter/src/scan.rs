@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_match::FewWords;
+use portcullis_match::{Folded, LiteralSets};
 use portcullis_types::{Span, Variable};
 use portcullis_values::{Chains, Class, Fresh, Values};
 
@@ -11,7 +11,6 @@ use crate::head_memo::BEFORE;
 use crate::memo::{self, Found, Known, Memo};
 use crate::readers::{Reader, Side, bits, bits_of};
 use crate::state::{Buffers, Classified, State};
-use crate::word_lists::Finder;
 use crate::{Prefilter, byte_classes};
 
 /// Longer values are looked at alone: they have too many kinds of bytes for the company of others.
@@ -24,14 +23,11 @@ const NAMES: usize = 64;
 const REPEATS_MIN: usize = 8;
 /// What looking for words costs for each byte; in units of about a nanosecond.
 const WORD_UNITS: u64 = 3;
-/// So many candidates' words are looked for one list after the other before all words are looked for at once,
-const FEW_LISTS_MAX: usize = 4;
-/// in texts that are not too short for it to matter.
-const FEW_BYTES_MIN: usize = 32;
 
 /// Answers for candidates that the prefilter cannot rule out, within the work that a transaction may do.
 pub trait Verifier {
-    /// Whether this candidate matches in `text`. It must depend on nothing else: answers are kept in a [`Memo`].
+    /// Whether this candidate matches in `text`. It must depend on nothing else: answers are kept in a
+    /// [`Memo`].
     fn verify(&mut self, candidate: usize, text: Text<'_>) -> Answer;
 
     /// Takes units of work, of about a nanosecond; false if the transaction may do no more.
@@ -83,8 +79,8 @@ impl<'a, V: Verifier> Scan<'a, V> {
         Scan { prefilter, chains, values, state, verifier }
     }
 
-    /// Scans the values that are new since the last call. `memo`: what was found in other transactions, and the prefilter that
-    /// [`new`](Self::new) was given.
+    /// Scans the values that are new since the last call. `memo`: what was found in other transactions, and
+    /// the prefilter that [`new`](Self::new) was given.
     pub fn run(&mut self, memo: Option<(&Memo, &Arc<Prefilter>)>) {
         let fresh = self.prefilter.readers.read_of(self.values.take_fresh());
         if fresh == Fresh::default() {
@@ -196,7 +192,8 @@ impl<'a, V: Verifier> Scan<'a, V> {
         Classified { span, classes: byte_classes::of(self.values.text(span)) }
     }
 
-    /// True for short values of plain bytes that transformations leave alone: of most bodies, nearly all of them.
+    /// True for short values of plain bytes that transformations leave alone: of most bodies, nearly all of
+    /// them.
     fn may_be_grouped(&self, reader: &Reader, text: Classified) -> bool {
         text.span.len() <= GROUPED_BYTES_MAX
             && text.classes & self.prefilter.not_plain == 0
@@ -233,7 +230,8 @@ impl<'a, V: Verifier> Scan<'a, V> {
         self.verify_open(gates, &texts, has_words);
     }
 
-    /// Opens the candidates that these byte classes and lengths let through; returns how many of them need words.
+    /// Opens the candidates that these byte classes and lengths let through; returns how many of them need
+    /// words.
     fn admit_by_classes(&mut self, gates: &GateTable, candidates: &[u64], texts: &Texts<'_>) -> usize {
         let State { matched, buffers: Buffers { left, open, .. }, .. } = &mut *self.state;
         let length_max = texts.list.iter().map(|text| text.span.len()).max().unwrap_or(0);
@@ -252,32 +250,32 @@ impl<'a, V: Verifier> Scan<'a, V> {
         wordful
     }
 
-    /// Looks for the words of candidates: `wordful` of those that are open need some. False if none does that is left open.
+    /// Looks for the words of candidates: `wordful` of those that are open need some. False if none does that
+    /// is left open.
     fn look_for_words(&mut self, gates: &GateTable, texts: &Texts<'_>, wordful: usize) -> bool {
-        let finder = &gates.finders[texts.side as usize];
+        let literals = &gates.literals[texts.side as usize];
         let Buffers { open, lists, any_list, joined, folded, ends, .. } = &mut self.state.buffers;
         let all = match texts.list {
             [text] => self.values.text(text.span),
             list => join(self.values, list, joined, ends),
         };
-        if wordful <= FEW_LISTS_MAX
-            && all.len() >= FEW_BYTES_MIN
-            && !retain_with_words(gates, finder, texts, all, open, folded)
+        if LiteralSets::prefers_alone(wordful, all.len())
+            && !retain_with_words(gates, literals, texts, Folded::of(all, folded), open)
         {
             return false;
         }
-        let stride = finder.list_count.div_ceil(64);
+        let stride = literals.len().div_ceil(64);
         lists.clear();
         lists.resize(stride * texts.list.len(), 0);
         any_list.clear();
         any_list.resize(stride, 0);
         let mut at = 0;
         self.verifier.charge(WORD_UNITS * all.len() as u64);
-        finder.words.find(all, |word, place| {
+        literals.find(all, |sets, place| {
             if texts.list.len() > 1 {
                 at += ends[at..].iter().take_while(|&&end| end as usize <= place).count();
             }
-            for &list in finder.lists_of(word) {
+            for &list in sets {
                 let (word, bit) = (usize::from(list) / 64, 1 << (list % 64));
                 lists[at * stride + word] |= bit;
                 any_list[word] |= bit;
@@ -288,7 +286,7 @@ impl<'a, V: Verifier> Scan<'a, V> {
 
     /// Asks about the candidates that are open; `has_words`: their words have been looked for.
     fn verify_open(&mut self, gates: &GateTable, texts: &Texts<'_>, has_words: bool) {
-        let stride = gates.finders[texts.side as usize].list_count.div_ceil(64);
+        let stride = gates.literals[texts.side as usize].len().div_ceil(64);
         let is_plain = texts.classes & self.prefilter.not_plain == 0;
         let State { matched, buffers: Buffers { open, lists, any_list, .. }, .. } = &mut *self.state;
         for &at in open.iter() {
@@ -339,24 +337,21 @@ struct Texts<'a> {
     common: u64,
 }
 
-/// Closes candidates none of whose words is in `all`, these texts, where that is told without looking for all words at once. False if
-/// none is left open that needs words.
+/// Closes candidates none of whose words is in `all`, these texts, where that is told without looking for all
+/// words at once. False if none is left open that needs words.
 fn retain_with_words(
     gates: &GateTable,
-    finder: &Finder,
+    literals: &LiteralSets,
     texts: &Texts<'_>,
-    all: &[u8],
+    all: Folded<'_>,
     open: &mut Vec<u32>,
-    folded: &mut Vec<u8>,
 ) -> bool {
     let wordful = open.iter().map(|&at| &gates.conditions[at as usize]);
     let mut wordful = wordful.filter(|gate| gate.needs_words(texts.common));
-    if !wordful.all(|gate| gate.few(finder, texts.classes).next().is_some()) {
+    if !wordful.all(|gate| gate.alone(literals, texts.classes).next().is_some()) {
         return true;
     }
-    FewWords::fold(all, folded);
-    let has_none =
-        |gate: &Conditions| gate.few(finder, texts.classes).any(|few| !few.may_stand_in(all, folded));
+    let has_none = |gate: &Conditions| gate.alone(literals, texts.classes).any(|set| !set.may_be_in(all));
     let mut needs_words = false;
     open.retain(|&at| {
         let gate = &gates.conditions[at as usize];

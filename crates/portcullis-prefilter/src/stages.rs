@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use portcullis_match::{Gate, Gates};
 
-/// The ways in which a [`Prefilter`](crate::Prefilter) rules candidates out or saves work. It uses all of them; tests switch them off, for
-/// none may change which rules match.
+/// The ways in which a [`Prefilter`](crate::Prefilter) rules candidates out or saves work. It uses all of
+/// them; tests switch them off, for none may change which rules match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages(u8);
 

@@ -28,7 +28,7 @@ pub(crate) struct Buffers {
     pub(crate) any_list: Vec<u64>,
     /// Texts, one after the other.
     pub(crate) joined: Vec<u8>,
-    /// The same for [`FewWords`](portcullis_match::FewWords).
+    /// The same for a [`LiteralSet`](portcullis_match::LiteralSet).
     pub(crate) folded: Vec<u8>,
     /// Where each of them ends there.
     pub(crate) ends: Vec<u32>,
@@ -47,7 +47,8 @@ pub(crate) struct Classified {
 }
 
 impl State {
-    /// Begins a transaction in which the candidates of `matched` are taken for matched already; others are none.
+    /// Begins a transaction in which the candidates of `matched` are taken for matched already; others are
+    /// none.
     pub fn reset(&mut self, prefilter: &Prefilter, matched: &[u64]) {
         self.matched.clear();
         self.matched.extend_from_slice(matched);

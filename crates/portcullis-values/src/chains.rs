@@ -26,7 +26,8 @@ pub struct ChainNode {
     pub triggers: ByteSet,
 }
 
-/// All transformation chains of a plan as a prefix tree: chains that begin alike share the work of the beginning.
+/// All transformation chains of a plan as a prefix tree: chains that begin alike share the work of the
+/// beginning.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
     /// What `t:urlDecodeUni` reads `%uXXXX` with.

@@ -11,8 +11,8 @@ pub enum Class {
     ArgsGetNames,
     ArgsPost,
     ArgsPostNames,
-    /// What [`ArgsGet`](Class::ArgsGet) and the three others are to other applications, where that differs: see
-    /// `readings_of`.
+    /// What [`ArgsGet`](Class::ArgsGet) and the three others are to other applications, where that differs:
+    /// see `readings_of`.
     ArgsGetReadings,
     ArgsGetNamesReadings,
     ArgsPostReadings,
@@ -80,7 +80,8 @@ impl Class {
 /// Number of classes.
 pub const CLASS_COUNT: usize = Class::MatchedVarsNames as usize + 1;
 
-/// The classes of a collection's second readings: rules test them, nothing counts them and no macro shows them.
+/// The classes of a collection's second readings: rules test them, nothing counts them and no macro shows
+/// them.
 pub fn readings_of(variable: Variable) -> &'static [Class] {
     use Class::*;
     match variable {

@@ -6,9 +6,9 @@
 //!                                                      └──> form
 //! ```
 //!
-//! [`Values`] has the texts of one transaction in one buffer; a value is two [spans](portcullis_types::Span) into it. A SecLang collection
-//! is one [`Class`] or several. Chains are interned at load time ([`Chains`]); the form of a value after a chain is made when it is first
-//! asked for.
+//! [`Values`] has the texts of one transaction in one buffer; a value is two [spans](portcullis_types::Span)
+//! into it. A SecLang collection is one [`Class`] or several. Chains are interned at load time ([`Chains`]);
+//! the form of a value after a chain is made when it is first asked for.
 //!
 //! What is not here: rules, what reads the values, and the parsers that find them in a message.
 //!

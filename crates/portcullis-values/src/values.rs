@@ -1,4 +1,5 @@
-//! The values of a transaction: every byte once, every value with its name, every transformed form remembered.
+//! The values of a transaction: every byte once, every value with its name, every transformed form
+//! remembered.
 
 use portcullis_types::{Span, Variable};
 

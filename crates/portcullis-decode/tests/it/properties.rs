@@ -1,6 +1,7 @@
 //! What holds for every transformation and any bytes.
 
 use portcullis_decode::{Transformation, residue};
+use portcullis_types::ByteSet;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -123,6 +124,28 @@ proptest! {
         for &t in IDEMPOTENT {
             let once = result(t, &input);
             prop_assert_eq!(&result(t, &once), &once, "{}", t);
+        }
+    }
+
+    #[test]
+    fn effects_are_what_they_are_said_to_be(input in any_input()) {
+        for &t in Transformation::ALL {
+            let made = result(t, &input);
+            let bytes = ByteSet::of(&input);
+            if let Some(effect) = t.effect() {
+                prop_assert!(!ByteSet::of(&made).intersects(&effect.removes), "{t}");
+                let may_replace = bytes.intersects(&effect.replaces);
+                let is_known = |byte: &u8| {
+                    bytes.contains(*byte)
+                        || bytes.contains(byte.to_ascii_uppercase())
+                        || may_replace && *byte == effect.by
+                };
+                prop_assert!(made.iter().all(is_known), "{t}");
+            }
+            if let Some((in_doubt, sign)) = t.sign() {
+                let acting = t.triggers().intersection(in_doubt.complement());
+                prop_assert!(bytes.intersects(&acting) || sign.is_in(&input) || made == input, "{t}");
+            }
         }
     }
 

@@ -96,8 +96,9 @@ fn idle(plan: &Plan, phase: usize) -> Vec<u64> {
     idle
 }
 
-/// The links of the rule at `place` whose answers are worth knowing beforehand: the first, and those behind it of which a look at a few
-/// values says all. Whatever stands before such a link must change nothing if the rule does not run.
+/// The links of the rule at `place` whose answers are worth knowing beforehand: the first, and those behind
+/// it of which a look at a few values says all. Whatever stands before such a link must change nothing if the
+/// rule does not run.
 fn candidate_links(plan: &Plan, place: Place) -> Vec<(Place, Vec<Read>)> {
     let rule = plan.rule(place.rule(plan));
     let mut known = Vec::new();
@@ -132,8 +133,8 @@ fn steps(plan: &Plan) -> impl Iterator<Item = Place> + '_ {
     })
 }
 
-/// True for single headers and the like, for what is remembered from one request to the next, and for the body that all of a phase
-/// look at.
+/// True for single headers and the like, for what is remembered from one request to the next, and for the
+/// body that all of a phase look at.
 fn is_cheap(read: &Read) -> bool {
     match &read.origin {
         Origin::Class(_) => false,
@@ -230,8 +231,8 @@ fn needs_one(link: &Link) -> bool {
         && link.operator.test_number(0, b"") == link.negated
 }
 
-/// True for a link on one value that never changes, `RESPONSE_STATUS "!@rx ^404$" "capture,..."`, which changes something only where it does
-/// not match: what it finds is captured then.
+/// True for a link on one value that never changes, `RESPONSE_STATUS "!@rx ^404$" "capture,..."`, which
+/// changes something only where it does not match: what it finds is captured then.
 fn captures_misses(link: &Link) -> bool {
     let [target] = link.targets.include.as_slice() else { return false };
     let is_steady = matches!(
@@ -252,7 +253,8 @@ fn captures_misses(link: &Link) -> bool {
 
 /// True if the answer depends on nothing but the value, and giving it changes nothing.
 pub(crate) fn is_pure(link: &Link) -> bool {
-    // What a negated link finds is captured, match or not; and a number is not one of the values that are shown.
+    // What a negated link finds is captured, match or not; and a number is not one of the values that are
+    // shown.
     if link.negated && link.capture || link.targets.include.iter().any(|target| target.count) {
         return false;
     }

@@ -39,7 +39,8 @@ impl Selection {
         self.noted.extend_from_slice(self.state.matched());
     }
 
-    /// Adds the steps that have to run because of values that are new since the last call, before the rules of `phase`.
+    /// Adds the steps that have to run because of values that are new since the last call, before the rules
+    /// of `phase`.
     pub(crate) fn scan(
         &mut self,
         plan: &Plan,

@@ -1,9 +1,10 @@
-//! Links that only hand on what they find: `SecRule A "@rx ^.*$" "capture,setvar:'tx.x_%{tx.0}=/%{tx.0}/',chain"`, then
+//! Links that only hand on what they find:
+//! `SecRule A "@rx ^.*$" "capture,setvar:'tx.x_%{tx.0}=/%{tx.0}/',chain"`, then
 //! `SecRule TX:/^x_/ "@within ..."`.
 //!
-//! Where nobody else reads what the first link writes, the rule changes something only if the second link says yes to one of
-//! these texts. That can be asked for each value of the first link beforehand. What is left to do then is the captures of the last match,
-//! which other rules may read.
+//! Where nobody else reads what the first link writes, the rule changes something only if the second link
+//! says yes to one of these texts. That can be asked for each value of the first link beforehand. What is
+//! left to do then is the captures of the last match, which other rules may read.
 
 use portcullis_types::Variable;
 

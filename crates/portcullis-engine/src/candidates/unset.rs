@@ -1,5 +1,5 @@
-//! Load time: what stands for scalars without a value, `0` for a flag that no parser has set. It is the same in every transaction, so it
-//! is looked at once.
+//! Load time: what stands for scalars without a value, `0` for a flag that no parser has set. It is the same
+//! in every transaction, so it is looked at once.
 
 use crate::Plan;
 use crate::transaction::Transaction;

@@ -4,7 +4,7 @@ use portcullis_types::ByteSet;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::frequency;
-use crate::WordFinder;
+use crate::LiteralTable;
 
 /// Texts that a part of a pattern is spelled out to, at most.
 const SPELLED_MAX: usize = 64;
@@ -51,7 +51,7 @@ pub(super) fn without_redundant(mut words: Words) -> Words {
         };
         words.iter().enumerate().map(|(at, word)| holds_one_of(word, &words[..at])).collect()
     } else {
-        let finder = WordFinder::new(&words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let finder = LiteralTable::new(&words.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let bytes = words.iter().filter(|word| word.len() == 1).flatten();
         let bytes = bytes.fold(ByteSet::EMPTY, |set, &byte| set.with(byte));
         let holds_other = |(own, word): (u32, &Vec<u8>)| {

@@ -1,6 +1,6 @@
 //! A gate never holds back a text in which something matches.
 
-use portcullis_match::{Gate, Regex, RegexFlags, WordFinder};
+use portcullis_match::{Gate, LiteralTable, Regex, RegexFlags};
 use portcullis_types::ByteSet;
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ proptest! {
         words in prop::collection::vec("[abcB@`]{2,7}", 1..12),
         text in "[abcABC@`\\[{]{0,40}",
     ) {
-        let finder = WordFinder::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>());
+        let finder = LiteralTable::new(&words.iter().map(String::as_bytes).collect::<Vec<_>>());
         let mut found = vec![0; words.len()];
         let mut places = vec![0];
         finder.find(text.as_bytes(), |word, place| {

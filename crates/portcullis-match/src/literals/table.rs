@@ -20,15 +20,15 @@ const BLOCK: usize = 64;
 /// rarely, and at each place of the text a table says whether a piece may begin there.
 ///
 /// ```
-/// use portcullis_match::WordFinder;
+/// use portcullis_match::LiteralTable;
 ///
-/// let finder = WordFinder::new(&[b"select".as_slice(), b"or"]);
+/// let finder = LiteralTable::new(&[b"select".as_slice(), b"or"]);
 /// let mut found = Vec::new();
 /// finder.find(b"SELECT a FOR b", |word, _| found.push(word));
 /// assert_eq!(found, [0, 1]);
 /// ```
 #[derive(Clone, Default)]
-pub struct WordFinder {
+pub struct LiteralTable {
     /// The texts of the words, in lower case, one behind the other.
     texts: Vec<u8>,
     /// Where each of them ends there.
@@ -62,10 +62,10 @@ struct Piece {
     offset: u32,
 }
 
-impl WordFinder {
+impl LiteralTable {
     /// For these words; one of less than two bytes is never found.
-    pub fn new(words: &[&[u8]]) -> WordFinder {
-        let mut finder = WordFinder { ends: Vec::with_capacity(words.len()), ..WordFinder::default() };
+    pub fn new(words: &[&[u8]]) -> LiteralTable {
+        let mut finder = LiteralTable { ends: Vec::with_capacity(words.len()), ..LiteralTable::default() };
         let mut exact = Box::new([[0; 1 << (TABLE_BITS - 6)]; LENGTHS]);
         let mut pieces = Vec::with_capacity(words.len());
         let mut users = Users(vec![0; (8 * words.len()).next_power_of_two()]);
@@ -202,9 +202,9 @@ impl WordFinder {
     }
 }
 
-impl std::fmt::Debug for WordFinder {
+impl std::fmt::Debug for LiteralTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "WordFinder({} words)", self.len())
+        write!(f, "LiteralTable({} words)", self.len())
     }
 }
 
@@ -221,7 +221,8 @@ fn begin_at(block: &[u8], begins: &[u32; PAIRS], places: &mut [u8; BLOCK]) -> us
     passed
 }
 
-/// The number of the first two bytes in [`WordFinder::begins`], and of the bit there that the third one has.
+/// The number of the first two bytes in [`LiteralTable::begins`], and of the bit there that the third one
+/// has.
 #[inline]
 fn pair_and_third(folded: u64) -> (usize, u32) {
     (usize::from(folded as u16), (folded >> 16) as u32 & 31)
@@ -284,11 +285,11 @@ impl Users {
 
 #[cfg(test)]
 mod tests {
-    use super::WordFinder;
+    use super::LiteralTable;
 
     fn found(words: &[&[u8]], text: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
-        WordFinder::new(words).find(text, |word, _| found.push(word));
+        LiteralTable::new(words).find(text, |word, _| found.push(word));
         found.sort_unstable();
         found.dedup();
         found
@@ -335,7 +336,7 @@ mod tests {
             assert_eq!(found(&words, &text), expected, "{} in {}", round, text.escape_ascii());
             hits += expected.len();
             let mut last = 0;
-            WordFinder::new(&words).find(&text, |word, place| {
+            LiteralTable::new(&words).find(&text, |word, place| {
                 let word = words[word as usize];
                 let around = &text[place.saturating_sub(word.len() - 1)..text.len().min(place + word.len())];
                 assert!(place >= last && holds(&word, around));

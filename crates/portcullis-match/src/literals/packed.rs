@@ -26,24 +26,39 @@ const COMPARED_AT_PLACE: usize = 8;
 const COMPARED_MIN: usize = 64;
 const COMPARED_BYTES: usize = 4;
 
-/// Says of most texts, in a fraction of the time that [`WordFinder`](crate::WordFinder) takes, that they hold
-/// none of some words that have few pieces in common.
+/// Says of most texts, in a fraction of the time that [`LiteralSets`](crate::LiteralSets) takes, that they
+/// hold none of some words that have few pieces in common.
 ///
 /// ```
-/// use portcullis_match::FewWords;
+/// use portcullis_match::{Folded, LiteralSet};
 ///
 /// let words: [&[u8]; 3] = [b"bin/cat", b"bin/dash", b"powershell"];
-/// let words = FewWords::new(&words).unwrap();
-/// let mut folded = Vec::new();
-/// FewWords::fold(b"the powers that be", &mut folded);
-/// assert!(!words.may_stand_in(b"the powers that be", &folded));
-/// FewWords::fold(b"/BIN/CAT", &mut folded);
-/// assert!(words.may_stand_in(b"/BIN/CAT", &folded));
+/// let words = LiteralSet::new(&words).unwrap();
+/// let mut buffer = Vec::new();
+/// assert!(!words.may_be_in(Folded::of(b"the powers that be", &mut buffer)));
+/// assert!(words.may_be_in(Folded::of(b"/BIN/CAT", &mut buffer)));
 /// ```
 #[derive(Debug)]
-pub struct FewWords {
+pub struct LiteralSet {
     searcher: Searcher,
     pieces: Vec<Piece>,
+}
+
+/// A text as a [`LiteralSet`] looks at it, for as many of them as there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Folded<'a> {
+    text: &'a [u8],
+    folded: &'a [u8],
+}
+
+impl<'a> Folded<'a> {
+    /// `buffer` is overwritten.
+    pub fn of(text: &'a [u8], buffer: &'a mut Vec<u8>) -> Folded<'a> {
+        buffer.clear();
+        buffer.extend_from_slice(text);
+        buffer.iter_mut().for_each(|byte| *byte |= FOLD);
+        Folded { text, folded: buffer }
+    }
 }
 
 #[derive(Debug)]
@@ -56,10 +71,10 @@ struct Piece {
     alike: Vec<usize>,
 }
 
-impl FewWords {
+impl LiteralSet {
     /// For these words in lower case; `None` if they have too many pieces, or too frequent ones, or this
     /// processor has nothing to look for them with.
-    pub fn new(words: &[&[u8]]) -> Option<FewWords> {
+    pub fn new(words: &[&[u8]]) -> Option<LiteralSet> {
         if words.len() > WORDS_MAX || words.iter().any(|word| word.len() < WORD_BYTES_MIN) {
             return None;
         }
@@ -82,19 +97,12 @@ impl FewWords {
             Piece { text: text.clone(), words, alike: alike(number) }
         });
         let pieces = pieces.collect();
-        Some(FewWords { searcher, pieces })
+        Some(LiteralSet { searcher, pieces })
     }
 
-    /// Replaces `folded` by `text` as [`FewWords::may_stand_in`] wants it.
-    pub fn fold(text: &[u8], folded: &mut Vec<u8>) {
-        folded.clear();
-        folded.extend_from_slice(text);
-        folded.iter_mut().for_each(|byte| *byte |= FOLD);
-    }
-
-    /// False if none of the words is in this text, in any ASCII case; `folded` is what [`FewWords::fold`]
-    /// makes of it. True if one is, or if that is dear to find out.
-    pub fn may_stand_in(&self, text: &[u8], folded: &[u8]) -> bool {
+    /// False if none of the words is in this text, in any ASCII case. True if one is, or if that is dear to
+    /// find out.
+    pub fn may_be_in(&self, Folded { text, folded }: Folded<'_>) -> bool {
         let (mut from, mut compared) = (0, 0);
         while let Some(found) = self.searcher.find_in(folded, Span { start: from, end: folded.len() }) {
             // Another piece may begin at the same place, or before this one ends.
@@ -174,12 +182,11 @@ fn extended(shared: Vec<u8>, words: &[Vec<u8>], mut users: Places) -> (Vec<u8>, 
 
 #[cfg(test)]
 mod tests {
-    use super::{FewWords, pieces};
+    use super::{Folded, LiteralSet, pieces};
 
     fn holds(words: &[&[u8]], text: &[u8]) -> Option<bool> {
         let mut folded = b"left over".to_vec();
-        FewWords::fold(text, &mut folded);
-        FewWords::new(words).map(|words| words.may_stand_in(text, &folded))
+        LiteralSet::new(words).map(|words| words.may_be_in(Folded::of(text, &mut folded)))
     }
 
     #[test]
@@ -200,7 +207,7 @@ mod tests {
     fn no_word_is_missed() {
         let words: &[&[u8]] =
             &[b"process.env", b"process.main", b"[\"log\"]", b"['log']", b"_$$nd", b"qz{", b"\xe9\0@x"];
-        if FewWords::new(words).is_none() {
+        if LiteralSet::new(words).is_none() {
             return; // Nothing to look for them with.
         }
         for word in words {
@@ -245,10 +252,10 @@ mod tests {
 
     #[test]
     fn what_is_not_worth_it() {
-        assert!(FewWords::new(&[b"e ", b"equ"]).is_none());
-        assert!(FewWords::new(&[b"th"]).is_none());
-        assert!(FewWords::new(&vec![b"bin/cat".as_slice(); 1_001]).is_none());
+        assert!(LiteralSet::new(&[b"e ", b"equ"]).is_none());
+        assert!(LiteralSet::new(&[b"th"]).is_none());
+        assert!(LiteralSet::new(&vec![b"bin/cat".as_slice(); 1_001]).is_none());
         let many: Vec<Vec<u8>> = (0..300u32).map(|n| format!("{:x}q", n * 7_919_777).into_bytes()).collect();
-        assert!(FewWords::new(&many.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_none());
+        assert!(LiteralSet::new(&many.iter().map(Vec::as_slice).collect::<Vec<_>>()).is_none());
     }
 }
