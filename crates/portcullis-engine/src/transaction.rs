@@ -96,13 +96,14 @@ pub struct Scratch {
     tx: TxStore,
     matches: Vec<Match>,
     changes: Vec<ScoreChange>,
-    run: Run,
+    /// The same; boxed, so that it goes from transaction to transaction without being copied.
+    run: Option<Box<Run>>,
 }
 
 impl Scratch {
     /// New buffers of a thread whose transactions remember values together.
     pub fn sharing(memo: &Memo) -> Scratch {
-        Scratch { run: Run::sharing(memo), ..Scratch::default() }
+        Scratch { run: Some(Box::new(Run::sharing(memo))), ..Scratch::default() }
     }
 }
 
@@ -116,7 +117,7 @@ pub struct Transaction {
     pub(crate) message: Message,
     pub(crate) vars: Vars,
     pub(crate) journal: Journal,
-    pub(crate) run: Run,
+    pub(crate) run: Box<Run>,
 }
 
 impl Transaction {
@@ -137,12 +138,13 @@ impl Transaction {
         scratch.tx.reset(plan.tx_names.len());
         let settings = &plan.settings;
         let journal = Journal::new(&settings.audit, scratch.matches, scratch.changes);
-        scratch.run.reset(&plan, journal.keeps_quiet);
+        let mut run = scratch.run.unwrap_or_default();
+        run.reset(&plan, journal.keeps_quiet);
         Box::new(Transaction {
             message: Message::new(&plan, store, connection),
             vars: Vars::new(settings, collections, scratch.tx),
             journal,
-            run: scratch.run,
+            run,
             plan,
         })
     }
@@ -340,7 +342,7 @@ impl Transaction {
         matches.clear();
         changes.clear();
         run.clear();
-        Scratch { store: Some(message.store), tx: vars.tx, matches, changes, run }
+        Scratch { store: Some(message.store), tx: vars.tx, matches, changes, run: Some(run) }
     }
 
     /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.

@@ -105,16 +105,19 @@ impl Run {
 
     /// Forgets the transaction, keeping reasonable buffers.
     pub(crate) fn clear(&mut self) {
-        let (selection, memo) = (self.selection.take(), self.memo.take());
-        let [mut argument, mut expansion] = [&mut self.argument, &mut self.expansion].map(std::mem::take);
-        let mut items = std::mem::take(&mut self.items);
-        items.clear();
-        items.shrink_to(Self::KEPT_ITEMS_MAX);
-        for text in [&mut argument, &mut expansion] {
+        self.phase = Phase::RequestHeaders;
+        self.current_rule = None;
+        self.rule_ended = false;
+        self.logged = false;
+        self.questions = Questions::default();
+        self.patterns = Patterns::default();
+        self.judge = None;
+        self.items.clear();
+        self.items.shrink_to(Self::KEPT_ITEMS_MAX);
+        for text in [&mut self.argument, &mut self.expansion] {
             text.clear();
             text.shrink_to(Self::KEPT_TEXT_BYTES_MAX);
         }
-        *self = Run { selection, memo, items, argument, expansion, ..Run::default() };
     }
 }
 
