@@ -157,7 +157,7 @@ fn bans_outlive_a_restart_and_a_reload() {
     let more = format!("{TRUSTED}\nban_file = '/dev/null/bans'\nban = {{ score = 10, duration = \"1h\" }}");
     let front = Front::start(&document(backend.address, &more, "", RULES, ""));
     assert_eq!(statuses(&front, &[("/attack", bad), ("/", bad)]), [403, 403]);
-    until(|| front.lines().iter().any(|line| line.contains("bans are not kept")));
+    until(|| front.lines().iter().any(|line| line.contains("cannot save bans")));
     until(|| front.metric("portcullis_ban_file_errors_total") >= 1.0);
 }
 
