@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the documents: links lead to files and headings that exist, and tests that docs/bypasses.md names exist.
+"""Checks what people read: links lead to files and headings that exist, tests that docs/bypasses.md names exist, and
+lines fit: 120 columns in documents, 110 in comments of the source (rustfmt sees to its code).
 
     scripts/check-docs.py        prints each mistake with its file, and exits with 1 if there is one
 """
@@ -58,15 +59,34 @@ def tests(path):
         yield "no test is named: the form of the table has changed, mend this script"
 
 
+def too_long(path, columns):
+    """Lines that are too long. Tables, code and single words may be; in source, all but comments."""
+    is_document, fenced = path.suffix == ".md", False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        comment = re.match(r" *//[/!]? ?(.*)", line)
+        if not is_document and not comment:
+            continue
+        text = line.strip() if is_document else comment[1]
+        fenced ^= text.startswith("```")
+        if len(line) > columns and not fenced and not text.startswith("|") and " " in text:
+            yield f"line {number} has {len(line)} columns; at most {columns} are meant"
+
+
+def tracked(pattern):
+    listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split() if (ROOT / name).exists()]
+
+
 def main():
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
-    documents = [ROOT / name for name in listed.stdout.split()]
+    documents, sources = tracked("*.md"), tracked("*.rs")
     wrong = [(path, fault) for path in documents for fault in links(path)]
+    wrong += [(path, fault) for path in documents for fault in too_long(path, 120)]
+    wrong += [(path, fault) for path in sources for fault in too_long(path, 110)]
     bypasses = ROOT / "docs" / "bypasses.md"
     wrong += [(bypasses, fault) for fault in tests(bypasses)]
     for path, fault in wrong:
         print(f"{path.relative_to(ROOT)}: {fault}", file=sys.stderr)
-    print(f"{len(documents)} documents, {len(wrong)} mistakes")
+    print(f"{len(documents)} documents, {len(sources)} source files, {len(wrong)} mistakes")
     return 1 if wrong else 0
 
 

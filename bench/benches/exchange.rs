@@ -1,4 +1,5 @@
-//! Wall time, by criterion: `cargo bench -p portcullis-bench` (`-- get` for the cases with that in their name). Compares with the last run.
+//! Wall time, by criterion: `cargo bench -p portcullis-bench` (`-- get` for the cases with that in their
+//! name). Compares with the last run.
 
 use std::path::Path;
 

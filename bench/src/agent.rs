@@ -1,9 +1,9 @@
 //! What asking an inspection agent adds to a request: see docs/agents.md.
 //!
-//! One client sends requests on one connection, in turn to a route without an agent, to one with the echo agent of the testkit, a
-//! process of its own, over a Unix socket, and to one with it over gRPC. All are answered by Portcullis itself, so that nothing else
-//! is in the difference. Beside it the same messages go to the agent at the Unix socket directly, which is what the operating
-//! system and the agent take.
+//! One client sends requests on one connection, in turn to a route without an agent, to one with the echo
+//! agent of the testkit, a process of its own, over a Unix socket, and to one with it over gRPC. All are
+//! answered by Portcullis itself, so that nothing else is in the difference. Beside it the same messages go
+//! to the agent at the Unix socket directly, which is what the operating system and the agent take.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

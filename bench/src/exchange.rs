@@ -88,7 +88,8 @@ pub struct Verdict {
     pub is_over_limit: bool,
 }
 
-/// The policy that is measured: the CRS as it is installed, and response bodies read, too; or the detector alone.
+/// The policy that is measured: the CRS as it is installed, and response bodies read, too; or the detector
+/// alone.
 pub fn policy(mode: crate::Mode, crs: &Path, paranoia: u8) -> Policy {
     let mode = match mode {
         crate::Mode::Semantic => return Policy { mode: Mode::Semantic, ..Policy::default() },

@@ -8,8 +8,9 @@ use crate::worst::{cost, message, places};
 /// Bytes of text: each is twice the one before.
 const SIZES: std::ops::RangeInclusive<u32> = 8..=17;
 
-/// Prints for each place of a request, or those whose names contain `place`, what `unit`, said again and again, costs: CPU microseconds
-/// per KB, and below it the bytes that the semantic detector reads for each byte of the message.
+/// Prints for each place of a request, or those whose names contain `place`, what `unit`, said again and
+/// again, costs: CPU microseconds per KB, and below it the bytes that the semantic detector reads for each
+/// byte of the message.
 pub fn growth(engine: &mut Engine, unit: &str, place: &str) {
     let sizes = SIZES.map(|power| format!("{:>8}", 1 << power));
     println!("{:<26} {}", "bytes", sizes.collect::<String>());

@@ -1,4 +1,5 @@
-//! What honest messages need: the largest part of an allowance that one takes, and the most time for each byte.
+//! What honest messages need: the largest part of an allowance that one takes, and the most time for each
+//! byte.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

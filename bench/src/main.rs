@@ -73,7 +73,8 @@ struct Options {
     /// With --worst: what is searched for.
     #[arg(long, default_value = "byte", requires = "worst")]
     worst_per: Goal,
-    /// Sends these files of honest requests (as of `portcullis evaluate`) or texts instead, and prints what they need at most.
+    /// Sends these files of honest requests (as of `portcullis evaluate`) or texts instead, and prints what
+    /// they need at most.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     honest: Vec<PathBuf>,
     /// With --honest: bodies go as gzip.

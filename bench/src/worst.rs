@@ -1,9 +1,9 @@
 //! A search for the message that costs most per byte: see docs/performance.md, "Worst case".
 //!
-//! A message is a short unit, made of pieces of the rules' own patterns, word lists and of what decoders look for, said again and again
-//! in one place of a request, as one value or as many. First each rule gives units from its own pieces; the dearest of these are
-//! then changed at random as long as the time lasts; at last the dearest are made longer, which shows cost that grows
-//! faster than their length.
+//! A message is a short unit, made of pieces of the rules' own patterns, word lists and of what decoders look
+//! for, said again and again in one place of a request, as one value or as many. First each rule gives units
+//! from its own pieces; the dearest of these are then changed at random as long as the time lasts; at last
+//! the dearest are made longer, which shows cost that grows faster than their length.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use crate::random::Random;
 
 /// Bytes of text of the messages that show how the cost grows, up to the usual limit of a body without files.
 const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 128 << 10];
-/// Bytes that may come of a body in a content coding: so many for each that came, above the first, and no more than this.
+/// Bytes that may come of a body in a content coding: so many for each that came, above the first, and no
+/// more than this.
 const DECODED_RATIO: usize = 20;
 const DECODED_FREE: usize = 64 << 10;
 const DECODED_MAX: usize = 12 << 20;
@@ -206,8 +207,8 @@ fn within(mut text: String, bytes: usize) -> String {
     text
 }
 
-/// The message with its body packed, and with empty blocks that make it `bytes` long at least: as many as it takes to be let so much
-/// grow.
+/// The message with its body packed, and with empty blocks that make it `bytes` long at least: as many as it
+/// takes to be let so much grow.
 pub(crate) fn gzip(message: Message, bytes: usize) -> Message {
     let mut packed = Vec::new();
     let mut encoder = DeflateEncoder::new(&mut packed, Compression::best());
@@ -263,7 +264,8 @@ pub enum Goal {
     Byte,
     /// Most time for each unit of work that was charged: what is priced too low.
     Unit,
-    /// Most time for each byte of a text eight times as long, beside that for each byte of this one: what is not linear.
+    /// Most time for each byte of a text eight times as long, beside that for each byte of this one: what is
+    /// not linear.
     Growth,
 }
 
@@ -483,7 +485,8 @@ fn pieces_of_rules(plan: &Plan) -> Vec<(u64, Vec<String>)> {
     rules.filter(|(_, pieces)| !pieces.is_empty()).collect()
 }
 
-/// Runs of bytes of a pattern that stand for themselves: letters and digits, and marks that are escaped or mean nothing.
+/// Runs of bytes of a pattern that stand for themselves: letters and digits, and marks that are escaped or
+/// mean nothing.
 fn literals(pattern: &[u8]) -> Vec<String> {
     let text = lossy(pattern);
     let runs = text.split(|c: char| !c.is_ascii_alphanumeric() && !"_<>=/:;@#!%&,\"'` ".contains(c));

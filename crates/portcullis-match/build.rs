@@ -1,4 +1,5 @@
-//! Names the code that derives facts from patterns, so that what was stored by other code is not taken for its own.
+//! Names the code that derives facts from patterns, so that what was stored by other code is not taken for
+//! its own.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

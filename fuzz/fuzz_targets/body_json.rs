@@ -1,5 +1,6 @@
-//! Byte 0: the naming; byte 1: chunk sizes; the rest: JSON. Any chunking gives the same values and error, and what is
-//! accepted here is accepted by serde_json and the other way round (except halves of surrogate pairs).
+//! Byte 0: the naming; byte 1: chunk sizes; the rest: JSON. Any chunking gives the same values and error, and
+//! what is accepted here is accepted by serde_json and the other way round (except halves of surrogate
+//! pairs).
 
 #![no_main]
 

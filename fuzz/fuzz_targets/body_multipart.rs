@@ -1,5 +1,5 @@
-//! Byte 0: chunk sizes; up to the first NUL: the content type's parameters; the rest: a multipart body. Any chunking
-//! gives the same parts, flags and error.
+//! Byte 0: chunk sizes; up to the first NUL: the content type's parameters; the rest: a multipart body. Any
+//! chunking gives the same parts, flags and error.
 
 #![no_main]
 

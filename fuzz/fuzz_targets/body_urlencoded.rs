@@ -1,5 +1,5 @@
-//! Byte 0: the separator; byte 1: chunk sizes; the rest: a form. Any chunking gives the same arguments, and there are
-//! as many as the separators say.
+//! Byte 0: the separator; byte 1: chunk sizes; the rest: a form. Any chunking gives the same arguments, and
+//! there are as many as the separators say.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Byte 0: document types refused or skipped; byte 1: chunk sizes; the rest: XML. Any chunking gives the same events
-//! and error.
+//! Byte 0: document types refused or skipped; byte 1: chunk sizes; the rest: XML. Any chunking gives the same
+//! events and error.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! Byte 0: the codings; byte 1: the size of the chunks; the rest: a coded body. Any chunking gives the same bytes and the
-//! same result, the limits hold, and values have second readings that are no longer than three times as long. The same body is
-//! decoded from a character set, whole and in chunks.
+//! Byte 0: the codings; byte 1: the size of the chunks; the rest: a coded body. Any chunking gives the same
+//! bytes and the same result, the limits hold, and values have second readings that are no longer than three
+//! times as long. The same body is decoded from a character set, whole and in chunks.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Byte 0: format and separator; the rest: a `Cookie` header. Spans rise and stay inside, names are never empty, and a
-//! cookie cut out and parsed alone (format 0) is the same cookie.
+//! Byte 0: format and separator; the rest: a `Cookie` header. Spans rise and stay inside, names are never
+//! empty, and a cookie cut out and parsed alone (format 0) is the same cookie.
 
 #![no_main]
 

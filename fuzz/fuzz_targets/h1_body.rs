@@ -1,5 +1,5 @@
-//! Message bodies: no input panics, no way of cutting it changes what is decoded or where the body ends, and a body chunked
-//! by us decodes to itself.
+//! Message bodies: no input panics, no way of cutting it changes what is decoded or where the body ends, and
+//! a body chunked by us decodes to itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Request heads: no input panics, no way of cutting it changes the outcome, and what is accepted goes upstream as a head
-//! that the strict parser takes and reads alike.
+//! Request heads: no input panics, no way of cutting it changes the outcome, and what is accepted goes
+//! upstream as a head that the strict parser takes and reads alike.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Response heads: no input panics, no way of cutting it changes the outcome, and what is accepted goes to the client as a
-//! head that reads alike.
+//! Response heads: no input panics, no way of cutting it changes the outcome, and what is accepted goes to
+//! the client as a head that reads alike.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! A text for the tokenizer of expressions. Tokens rise and stay inside, and a text's inside is the text without its quotes.
+//! A text for the tokenizer of expressions. Tokens rise and stay inside, and a text's inside is the text
+//! without its quotes.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A path in any encoding: characters are at least a byte, the path that is read ends where it should, its names lie in it in
-//! order, and it never climbs further than it has steps up.
+//! A path in any encoding: characters are at least a byte, the path that is read ends where it should, its
+//! names lie in it in order, and it never climbs further than it has steps up.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Byte 0: how the text is read; the rest: a text for the shell's tokenizer. Tokens rise and stay inside, and what a word
-//! expands to is bounded.
+//! Byte 0: how the text is read; the rest: a text for the shell's tokenizer. Tokens rise and stay inside, and
+//! what a word expands to is bounded.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! A URL: its parts lie in it in order, its hosts in its authority, and a host that is an address reads the same again.
+//! A URL: its parts lie in it in order, its hosts in its authority, and a host that is an address reads the
+//! same again.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! The SQL injection detector. The input is the value; every context is read.
 //!
-//! The oracle, the crate `libinjectionrs`, differs from libinjection in a few known ways; inputs near them are not compared.
-//! `crates/portcullis-libinjection/tests/it/differential.rs` has an example of each.
+//! The oracle, the crate `libinjectionrs`, differs from libinjection in a few known ways; inputs near them
+//! are not compared. `crates/portcullis-libinjection/tests/it/differential.rs` has an example of each.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! The XSS detector. The input is the value; every context is read.
 //!
-//! The oracle, the crate `libinjectionrs`, wants the whole names of events and does not end an attribute's name at a NUL, as
-//! libinjection does; inputs near these differences are not compared.
+//! The oracle, the crate `libinjectionrs`, wants the whole names of events and does not end an attribute's
+//! name at a NUL, as libinjection does; inputs near these differences are not compared.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! PROXY headers: no input panics, a beginning of a header needs more or fails alike, and nothing is read behind it.
+//! PROXY headers: no input panics, a beginning of a header needs more or fails alike, and nothing is read
+//! behind it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as a pattern: the translator returns a pattern or an error that points into it. What it accepts and the
-//! engine can build is then searched in the bytes behind the first NUL, with and without captures.
+//! Any bytes as a pattern: the translator returns a pattern or an error that points into it. What it accepts
+//! and the engine can build is then searched in the bytes behind the first NUL, with and without captures.
 
 #![no_main]
 

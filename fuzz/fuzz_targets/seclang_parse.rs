@@ -1,4 +1,5 @@
-//! Rule texts: nothing panics, every diagnostic renders, and what was understood prints to a text that reads back as itself.
+//! Rule texts: nothing panics, every diagnostic renders, and what was understood prints to a text that reads
+//! back as itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

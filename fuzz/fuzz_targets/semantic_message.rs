@@ -1,5 +1,6 @@
-//! Byte 0 chooses a content type; then a request target up to the first line end, then a body. All detectors look at it. Findings
-//! point at values there are, and what was found once is found again: nothing is left over from the message before.
+//! Byte 0 chooses a content type; then a request target up to the first line end, then a body. All detectors
+//! look at it. Findings point at values there are, and what was found once is found again: nothing is left
+//! over from the message before.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Values parted by byte 0xFF: a message of all of them is blocked if a message of one of them is. So nothing that is added to
-//! an attack hides it: not the number of values, nor what is found in them, nor the work they take.
+//! Values parted by byte 0xFF: a message of all of them is blocked if a message of one of them is. So nothing
+//! that is added to an attack hides it: not the number of values, nor what is found in them, nor the work
+//! they take.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Byte 0: a place; the rest: a value for all detectors, with what its layers of encoding hide. Nothing panics, evidence is
-//! bounded, scores are numbers, and a second look says the same.
+//! Byte 0: a place; the rest: a value for all detectors, with what its layers of encoding hide. Nothing
+//! panics, evidence is bounded, scores are numbers, and a second look says the same.
 
 #![no_main]
 

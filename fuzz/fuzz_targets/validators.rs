@@ -1,5 +1,5 @@
-//! The small parsers and validators of `portcullis-match`: arguments of `@ipMatch`, `@validateByteRange` and `@pm`,
-//! and the encoding checks.
+//! The small parsers and validators of `portcullis-match`: arguments of `@ipMatch`, `@validateByteRange` and
+//! `@pm`, and the encoding checks.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! What the body targets share: a sink that writes everything down, and the promise that chunk borders do not matter.
+//! What the body targets share: a sink that writes everything down, and the promise that chunk borders do not
+//! matter.
 
 use portcullis_http::body::{Arg, BodySink, Report};
 

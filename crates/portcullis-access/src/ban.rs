@@ -22,8 +22,10 @@ pub struct BanPolicy {
 }
 
 impl BanPolicy {
-    /// A client is banned when its points of the last `window` come to `score`. They are summed up by windows: those of the one
-    /// before count for the part of it that is not older than `window`, as if they had come evenly. The ban takes `first`, and twice as long as the one before if that ended less than `memory` ago, `longest` at most.
+    /// A client is banned when its points of the last `window` come to `score`. They are summed up by
+    /// windows: those of the one before count for the part of it that is not older than `window`, as if they
+    /// had come evenly. The ban takes `first`, and twice as long as the one before if that ended less than
+    /// `memory` ago, `longest` at most.
     pub fn new(
         score: u32,
         window: Duration,
@@ -48,8 +50,9 @@ impl BanPolicy {
 
 /// Clients with points and bans, in a table of fixed size.
 ///
-/// What has no points, no ban and no ban to remember is free. When all eight places that a client may have are in use, the one
-/// that is free first makes room, those of banned clients after all others; which clients compete is secret.
+/// What has no points, no ban and no ban to remember is free. When all eight places that a client may have
+/// are in use, the one that is free first makes room, those of banned clients after all others; which clients
+/// compete is secret.
 #[derive(Debug)]
 pub struct Bans {
     sets: Box<[Mutex<[Entry; WAYS]>]>,
@@ -144,7 +147,8 @@ impl Bans {
         }
     }
 
-    /// How much longer a client is banned; none if it is not. `now` is in nanoseconds of a clock that does not go back.
+    /// How much longer a client is banned; none if it is not. `now` is in nanoseconds of a clock that does
+    /// not go back.
     pub fn left(&self, client: IpAddr, now: u64) -> Option<Duration> {
         if self.last_end.load(Relaxed) <= now {
             return None;

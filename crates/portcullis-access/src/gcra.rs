@@ -1,11 +1,12 @@
 use std::time::Duration;
 
-/// The longest time that a bucket takes to fill, in nanoseconds: ten years. Longer ones are cut, so that sums of times fit.
+/// The longest time that a bucket takes to fill, in nanoseconds: ten years. Longer ones are cut, so that sums
+/// of times fit.
 const FILL_MAX: u64 = 10 * 366 * 24 * 3600 * 1_000_000_000;
 
-/// A rate with a burst, as the generic cell rate algorithm (GCRA) has it: a leaky bucket that is one number, the theoretical
-/// arrival time (TAT). Each request moves it on by the interval; a request that would move it more than a burst ahead of the
-/// clock comes too early.
+/// A rate with a burst, as the generic cell rate algorithm (GCRA) has it: a leaky bucket that is one number,
+/// the theoretical arrival time (TAT). Each request moves it on by the interval; a request that would move it
+/// more than a burst ahead of the clock comes too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     interval: u64,

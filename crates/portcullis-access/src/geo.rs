@@ -1,4 +1,5 @@
-//! Where clients are: country, continent and autonomous system of an address, from databases in MaxMind's format.
+//! Where clients are: country, continent and autonomous system of an address, from databases in MaxMind's
+//! format.
 
 use std::net::IpAddr;
 
@@ -48,7 +49,8 @@ impl GeoData {
         }
     }
 
-    /// What it knows of an address. The country is where the address is used, or where it is registered if that is unknown.
+    /// What it knows of an address. The country is where the address is used, or where it is registered if
+    /// that is unknown.
     pub fn find(&self, address: IpAddr) -> Whereabouts {
         let found = self.reader.lookup(address.to_canonical()).ok().and_then(|found| found.decode().ok()?);
         let Some(record): Option<Record<'_>> = found else { return Whereabouts::default() };

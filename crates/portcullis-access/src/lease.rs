@@ -12,7 +12,8 @@ use crate::table::{Key, Table};
 
 /// The clock of leases, in nanoseconds.
 const TICK: u64 = 10_000_000;
-/// The largest number in a part of a word. A lease is at most half of it, as there may be as much left of the one before.
+/// The largest number in a part of a word. A lease is at most half of it, as there may be as much left of the
+/// one before.
 const PART_MAX: u64 = (1 << 10) - 1;
 /// How long a lease lasts; what is left of it then is lost.
 const LEASE_TICKS: u64 = 200;
@@ -23,8 +24,9 @@ const ASK_TICKS: u64 = 100;
 /// The share of a burst that one lease, or one node on credit, may take.
 const SHARE: u64 = 4;
 
-/// What a node holds of one limit, by key. Everything it knows of a key is one word: when that ends, whether it is refused, whether
-/// more was asked for, how large the last lease was, tokens, and what was taken on credit and is not paid.
+/// What a node holds of one limit, by key. Everything it knows of a key is one word: when that ends, whether
+/// it is refused, whether more was asked for, how large the last lease was, tokens, and what was taken on
+/// credit and is not paid.
 #[derive(Debug)]
 pub struct Leases {
     table: Table,
@@ -84,7 +86,8 @@ impl Held {
         }
     }
 
-    /// What is left of it at `tick`: what a lease has left is lost with it, what was taken on credit is still owed.
+    /// What is left of it at `tick`: what a lease has left is lost with it, what was taken on credit is still
+    /// owed.
     fn at(word: u64, tick: u64) -> Held {
         let held = Held::of(word);
         match held.until <= tick {
@@ -110,7 +113,8 @@ impl Leases {
         Leases { table: Table::new(keys), most: (burst / SHARE).clamp(1, PART_MAX / 2) }
     }
 
-    /// Tokens of a lease, and on credit, at most: N nodes let through at most N times as many more than one would.
+    /// Tokens of a lease, and on credit, at most: N nodes let through at most N times as many more than one
+    /// would.
     pub fn most(&self) -> u64 {
         self.most
     }
@@ -120,7 +124,8 @@ impl Leases {
         &self.table
     }
 
-    /// Takes a token for a request at `now`. True if the keeper of the tokens is to be asked: then [`order`](Leases::order) follows.
+    /// Takes a token for a request at `now`. True if the keeper of the tokens is to be asked: then
+    /// [`order`](Leases::order) follows.
     pub fn take(&self, key: Key, now: u64) -> (Taken, bool) {
         let tick = tick(now);
         let (mut taken, mut asks) = (Taken::Unknown, false);
@@ -147,9 +152,10 @@ impl Leases {
         (taken, asks)
     }
 
-    /// What to ask for: what was taken on credit, and a lease. A lease is to last for half a second to a second: it is twice as large as
-    /// the last one if that was used up sooner, and half as large if it took longer. So a client that asks now and then costs exactly
-    /// what it asks, and one that asks all the time few orders.
+    /// What to ask for: what was taken on credit, and a lease. A lease is to last for half a second to a
+    /// second: it is twice as large as the last one if that was used up sooner, and half as large if it took
+    /// longer. So a client that asks now and then costs exactly what it asks, and one that asks all the time
+    /// few orders.
     pub fn order(&self, key: Key, now: u64) -> Order {
         let tick = tick(now);
         let held = self.table.get(key, passed(tick)).map_or_else(Held::default, Held::of);

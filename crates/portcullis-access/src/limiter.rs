@@ -42,7 +42,8 @@ impl Limiter {
         self.table.keying()
     }
 
-    /// Counts a request at `now`, nanoseconds of a clock that does not go back. One that comes too early changes nothing.
+    /// Counts a request at `now`, nanoseconds of a clock that does not go back. One that comes too early
+    /// changes nothing.
     pub fn check(&self, key: Key, now: u64) -> Check {
         let mut wait = None;
         let updated = self.table.update(key, now, |tat| match self.rate.admit(tat, now) {

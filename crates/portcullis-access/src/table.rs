@@ -23,10 +23,10 @@ pub struct Keying {
 
 /// A time for each key, in a table of fixed size without locks.
 ///
-/// An entry counts until its time has passed; then it is as if it were not there. If all entries that a key may have are in
-/// use, the one whose time passes first makes room. With times that lie further ahead the more a client has done, as those of
-/// rate limits do, that is the one whose loss changes least: to have his own entry forgotten a client needs eight others, in a
-/// place he does not know, that have each done more.
+/// An entry counts until its time has passed; then it is as if it were not there. If all entries that a key
+/// may have are in use, the one whose time passes first makes room. With times that lie further ahead the
+/// more a client has done, as those of rate limits do, that is the one whose loss changes least: to have his
+/// own entry forgotten a client needs eight others, in a place he does not know, that have each done more.
 #[derive(Debug)]
 pub struct Table {
     sets: Box<[Set]>,
@@ -80,8 +80,8 @@ impl Table {
         (time > now && set.keys[at].load(Acquire) == key.0).then_some(time)
     }
 
-    /// Lets `change` say what a key's time is to be, given what it is: 0 without an entry. `None` leaves it as it is. It may be
-    /// asked several times, when others change the same entry; the last answer counts.
+    /// Lets `change` say what a key's time is to be, given what it is: 0 without an entry. `None` leaves it
+    /// as it is. It may be asked several times, when others change the same entry; the last answer counts.
     pub fn update(&self, key: Key, now: u64, mut change: impl FnMut(u64) -> Option<u64>) -> Updated {
         let set = self.set(key);
         loop {
@@ -89,8 +89,8 @@ impl Table {
                 let before = set.times[at].load(Acquire);
                 let Some(after) = change(before) else { return Updated { time: before, evicted: false } };
                 let changed = set.times[at].compare_exchange(before, after, AcqRel, Relaxed).is_ok();
-                // A change that hit another key, which took the entry in between, is an error of one request. It is
-                // done again in the right place, so that it never is to the client's advantage.
+                // A change that hit another key, which took the entry in between, is an error of one request.
+                // It is done again in the right place, so that it never is to the client's advantage.
                 if changed && set.keys[at].load(Acquire) == key.0 {
                     return Updated { time: after, evicted: false };
                 }
@@ -160,8 +160,9 @@ impl Set {
         self.keys.iter().position(|entry| entry.load(Acquire) == key.0)
     }
 
-    /// Gives the key an entry: whether another lost its own for it, or none if somebody was faster and all is to be looked at
-    /// again. All who look at the same set choose the same entry, so that a key does not get two.
+    /// Gives the key an entry: whether another lost its own for it, or none if somebody was faster and all is
+    /// to be looked at again. All who look at the same set choose the same entry, so that a key does not get
+    /// two.
     fn insert(&self, key: Key, time: u64, now: u64) -> Option<bool> {
         let mut victim = (0, BUSY, u64::MAX);
         for (at, (entry, time)) in self.keys.iter().zip(&self.times).enumerate() {

@@ -8,10 +8,10 @@
 //!  POST /reload   reads settings, rules and certificates again: 200, or 422 with what is wrong; the old ones go on then
 //! ```
 //!
-//! Everything else is 404, another method than these (or HEAD) is 405. Heads go through the parser of portcullis-http, so
-//! the admin listener is as strict as the data plane. Connections, head size and waiting times are bounded
-//! ([`Limits`]); the pages say nothing about requests, but the listener has no authentication and belongs on a
-//! loopback or management address.
+//! Everything else is 404, another method than these (or HEAD) is 405. Heads go through the parser of
+//! portcullis-http, so the admin listener is as strict as the data plane. Connections, head size and waiting
+//! times are bounded ([`Limits`]); the pages say nothing about requests, but the listener has no
+//! authentication and belongs on a loopback or management address.
 //!
 //! ```
 //! use portcullis_admin::{Health, Pages, serve};

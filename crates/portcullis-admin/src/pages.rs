@@ -37,7 +37,8 @@ pub struct Pages {
     pub bans: Option<Arc<dyn Bans>>,
     /// For `/reload`; none: there is nothing to reload.
     pub reloads: Option<Reloads>,
-    /// Names under which `/metrics`, `/bans` and `/reload` may be asked for, in lower case, beside addresses and `localhost`.
+    /// Names under which `/metrics`, `/bans` and `/reload` may be asked for, in lower case, beside addresses
+    /// and `localhost`.
     pub hosts: Vec<String>,
 }
 
@@ -72,8 +73,8 @@ pub(crate) async fn answer(
     if !matches!(path, b"/metrics" | b"/healthz" | b"/readyz" | b"/bans" | b"/reload") {
         return send(404, TEXT, "not found; there are /metrics, /healthz, /readyz, /bans and /reload\n");
     }
-    // A page that a browser on this machine shows could have a name of its own stand for our address (DNS rebinding). What asks
-    // without a name is no browser.
+    // A page that a browser on this machine shows could have a name of its own stand for our address (DNS
+    // rebinding). What asks without a name is no browser.
     let is_told = matches!(path, b"/healthz" | b"/readyz") || head.host().is_empty();
     if !is_told && !is_our_name(head.host(), &pages.hosts) {
         return send(403, TEXT, OTHER_NAME);

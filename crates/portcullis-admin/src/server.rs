@@ -15,8 +15,8 @@ use crate::pages::{Pages, answer, refuse};
 /// Bounds of the admin listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. When they are used up, the one that has been silent longest is closed; if all are being answered, more
-    /// wait in the listen queue. Default 64.
+    /// Connections at a time. When they are used up, the one that has been silent longest is closed; if all
+    /// are being answered, more wait in the listen queue. Default 64.
     pub connections_max: usize,
     /// Bytes of a request head. Default 8 KiB.
     pub head_bytes_max: usize,

@@ -14,9 +14,9 @@
 //!     Done 2, ResponseHead 1, ... ─────>
 //! ```
 //!
-//! [`wire`] is the schema of `proto/` in Rust, [`Frames`] takes a stream of bytes apart (of a Unix socket or of gRPC), and a [`Session`] is what Portcullis knows
-//! of a connection: pure, so that what does the waiting has nothing to decide. [`check`] turns a decision into one that can
-//! be carried out, or says why it cannot.
+//! [`wire`] is the schema of `proto/` in Rust, [`Frames`] takes a stream of bytes apart (of a Unix socket or
+//! of gRPC), and a [`Session`] is what Portcullis knows of a connection: pure, so that what does the waiting
+//! has nothing to decide. [`check`] turns a decision into one that can be carried out, or says why it cannot.
 //!
 //! ```
 //! use portcullis_agent::{Framing, Session, Terms, frame, wire};

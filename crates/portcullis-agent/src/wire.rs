@@ -1,4 +1,5 @@
-//! The messages of `proto/portcullis/agent/v1/agent.proto`, which says what they mean; `tests/it/schema.rs` compares the two.
+//! The messages of `proto/portcullis/agent/v1/agent.proto`, which says what they mean; `tests/it/schema.rs`
+//! compares the two.
 #![allow(missing_docs)] // said there, once
 
 use prost::{Enumeration, Message, Oneof};

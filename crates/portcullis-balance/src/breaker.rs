@@ -126,7 +126,8 @@ impl Word {
             BreakerState::HalfOpen if self.probes < settings.probes => {
                 Some(Word { probes: self.probes + 1, since: now, ..self })
             }
-            // Probes that do not report, because their client went away or we are at fault, must not block for ever.
+            // Probes that do not report, because their client went away or we are at fault, must not block
+            // for ever.
             BreakerState::HalfOpen => is_time.then(|| self.first_probe(now)),
         }
     }

@@ -1,5 +1,5 @@
-//! The retry budget of a group: retries are a share of the requests, so that they cannot multiply the load of endpoints
-//! that are overloaded already.
+//! The retry budget of a group: retries are a share of the requests, so that they cannot multiply the load of
+//! endpoints that are overloaded already.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -36,8 +36,8 @@ impl BudgetSettings {
     }
 }
 
-/// What is left of a budget: one word, credit and the time up to which `per_second` is in it. Inverted (it holds what was
-/// spent), so that a new one is full.
+/// What is left of a budget: one word, credit and the time up to which `per_second` is in it. Inverted (it
+/// holds what was spent), so that a new one is full.
 #[derive(Debug, Default)]
 pub struct Budget(AtomicU64);
 
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn it_is_never_exceeded() {
-        // Whatever comes when: retries are at most what could be saved, the share of the requests and the rate.
+        // Whatever comes when: retries are at most what could be saved, the share of the requests and the
+        // rate.
         for seed in 1..100 {
             let mut random = Random::new(seed);
             let settings =

@@ -5,7 +5,8 @@ use crate::Moment;
 use crate::breaker::{Breaker, BreakerState};
 use crate::ejection::Ejection;
 
-/// What is known of one endpoint. All workers share it, and it outlives a reload that leaves the endpoint in place.
+/// What is known of one endpoint. All workers share it, and it outlives a reload that leaves the endpoint in
+/// place.
 #[derive(Debug, Default)]
 #[repr(align(64))] // neighbours in memory are endpoints that other threads write to
 pub struct Endpoint {

@@ -135,7 +135,8 @@ impl Endpoints {
 
     /// Chooses an endpoint, and counts the request in.
     pub fn choose(&self, rotation: &mut Rotation, ask: &Ask<'_>) -> Result<Grant, Refused> {
-        // Another worker may be faster to take the last place or the last probe; then the choice is made again.
+        // Another worker may be faster to take the last place or the last probe; then the choice is made
+        // again.
         for _ in 0..=self.members.len() {
             let index = self.pick(rotation, ask)?;
             let endpoint = &self.members[index].endpoint;
@@ -204,7 +205,8 @@ impl Endpoints {
         back
     }
 
-    /// Endpoints that are not known to be out of order. A breaker whose time is up no longer speaks against its endpoint.
+    /// Endpoints that are not known to be out of order. A breaker whose time is up no longer speaks against
+    /// its endpoint.
     pub fn healthy(&self, now: Moment) -> usize {
         let is_open = |endpoint: &Endpoint| {
             let settings = self.policy.breaker.as_ref();
@@ -266,8 +268,8 @@ impl Endpoints {
         u64::from(member.weight) * member.endpoint.warmth(self.policy.slow_start, now)
     }
 
-    /// Smooth weighted round robin, as nginx has it: each is owed its weight in every turn, and the one that is owed most
-    /// pays for the turn.
+    /// Smooth weighted round robin, as nginx has it: each is owed its weight in every turn, and the one that
+    /// is owed most pays for the turn.
     fn in_turn(&self, rotation: &mut Rotation, now: Moment, may: impl Fn(&usize) -> bool) -> Option<usize> {
         let mut total = 0;
         let mut best: Option<usize> = None;

@@ -13,8 +13,8 @@ pub struct Thresholds {
     pub unhealthy: u32,
 }
 
-/// What checks of one endpoint have shown so far. It begins as healthy, and the first result decides alone: an
-/// endpoint that is down when the proxy starts is known as such after one check.
+/// What checks of one endpoint have shown so far. It begins as healthy, and the first result decides alone:
+/// an endpoint that is down when the proxy starts is known as such after one check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
     unhealthy: bool,

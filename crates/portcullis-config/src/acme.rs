@@ -19,7 +19,8 @@ const NAME_BYTES_MAX: usize = 253;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
-    /// URL of the authority's directory. Default: `https://acme-v02.api.letsencrypt.org/directory`, Let's Encrypt.
+    /// URL of the authority's directory. Default: `https://acme-v02.api.letsencrypt.org/directory`, Let's
+    /// Encrypt.
     pub directory: Option<Spanned<String>>,
     /// E-mail addresses that the authority may write to. Default: none.
     #[serde(default)]

@@ -19,8 +19,8 @@ pub use network::*;
 pub use policy::*;
 pub use site::*;
 
-/// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an index that
-/// exists. Files it names may still be missing; whoever opens them says so.
+/// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an
+/// index that exists. Files it names may still be missing; whoever opens them says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
@@ -44,7 +44,8 @@ pub struct Config {
     pub acme: Option<Acme>,
     /// Inspection processes; [`Route::agents`](crate::Route::agents) points here.
     pub agents: Vec<Agent>,
-    /// Distinct inspection policies; [`Route::policy`](crate::Route::policy) points here. Sites with equal settings share one.
+    /// Distinct inspection policies; [`Route::policy`](crate::Route::policy) points here. Sites with equal
+    /// settings share one.
     pub policies: Vec<Policy>,
     /// Where client addresses come from.
     pub client_address: ClientAddress,

@@ -29,19 +29,19 @@ pub const PUBLIC_TYPES: [&str; 9] = [
 pub(crate) struct Raw {
     /// `false`: none. Default: `true`.
     pub enabled: Option<bool>,
-    /// `zstd`, `br`, `gzip`: those that clients are offered; the first wins where a client has no preference. Default: all, in
-    /// this order.
+    /// `zstd`, `br`, `gzip`: those that clients are offered; the first wins where a client has no preference.
+    /// Default: all, in this order.
     pub codings: Option<Vec<Spanned<String>>>,
-    /// Media types that are compressed, for example `text/html` or `text/*`. Default: style sheets, scripts, fonts, SVG and other
-    /// files that are the same for everybody.
+    /// Media types that are compressed, for example `text/html` or `text/*`. Default: style sheets, scripts,
+    /// fonts, SVG and other files that are the same for everybody.
     pub types: Option<Vec<Spanned<String>>>,
     /// Shorter bodies are sent as they are. Default: 1KiB.
     pub min_size: Option<Size>,
     /// What it may cost. Default: `medium`.
     pub level: Option<Level>,
-    /// `true`: bodies of other types than the default ones are compressed for requests with `Cookie` or `Authorization`, too. Where
-    /// such a body repeats what a request says, an attacker who sees lengths can find out secrets in it (BREACH). Default:
-    /// `false`.
+    /// `true`: bodies of other types than the default ones are compressed for requests with `Cookie` or
+    /// `Authorization`, too. Where such a body repeats what a request says, an attacker who sees lengths can
+    /// find out secrets in it (BREACH). Default: `false`.
     pub with_credentials: Option<bool>,
 }
 

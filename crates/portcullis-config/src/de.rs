@@ -1,5 +1,5 @@
-//! [`Node`] tree to typed document. Errors carry the place of the innermost value they are about, and an unknown
-//! key its nearest known neighbour.
+//! [`Node`] tree to typed document. Errors carry the place of the innermost value they are about, and an
+//! unknown key its nearest known neighbour.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -56,7 +56,8 @@ impl de::Error for DeError {
 /// The marker under which [`crate::spanned::Spanned`] asks for a value with its place.
 pub(crate) const SPANNED: &str = "$portcullis-spanned";
 
-/// A node that is turned into a value of the document. Unknown keys are noted and passed over, so that all of them are found.
+/// A node that is turned into a value of the document. Unknown keys are noted and passed over, so that all of
+/// them are found.
 #[derive(Clone, Copy)]
 pub(crate) struct Typed<'de> {
     node: &'de Node,

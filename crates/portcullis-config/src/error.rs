@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-/// Everything wrong with one document, in the order of the text. Its `Display` is the report for a person: for each
-/// mistake `file:line:column: message`, the line with a marker under the place, and a hint where there is one.
+/// Everything wrong with one document, in the order of the text. Its `Display` is the report for a person:
+/// for each mistake `file:line:column: message`, the line with a marker under the place, and a hint where
+/// there is one.
 #[derive(Debug)]
 pub struct ConfigError {
     mistakes: Vec<Mistake>,

@@ -19,7 +19,8 @@ pub(crate) fn suggest(name: &str, candidates: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) from one name to the other; `-` and `_` count as equal.
+/// Edits (insert, delete, replace, swap of neighbours) from one name to the other; `-` and `_` count as
+/// equal.
 fn distance(left: &str, right: &str) -> usize {
     let fold = |text: &str| -> Vec<char> {
         text.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()

@@ -18,11 +18,12 @@ pub(crate) struct Raw {
     /// Streams that a connection may have open at one time; more are refused. Default: 128.
     #[schemars(range(min = 1, max = 10_000))]
     pub streams: Option<Spanned<u32>>,
-    /// Streams that a client may reset, at once and then in each minute; more end the connection. Default: 600.
+    /// Streams that a client may reset, at once and then in each minute; more end the connection. Default:
+    /// 600.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub resets: Option<Spanned<u32>>,
-    /// PING, SETTINGS, PRIORITY, unknown and empty DATA frames that a client may send, at once and then in each minute; more
-    /// end the connection. Default: 6000.
+    /// PING, SETTINGS, PRIORITY, unknown and empty DATA frames that a client may send, at once and then in
+    /// each minute; more end the connection. Default: 6000.
     #[schemars(range(min = 10, max = 10_000_000))]
     pub control_frames: Option<Spanned<u32>>,
     /// CONTINUATION frames of one head; more end the connection. Default: 16.
@@ -34,8 +35,8 @@ pub(crate) struct Raw {
     pub stream_window: Option<Spanned<Size>>,
     /// The same for all bodies of a connection together. Default: 1MiB.
     pub connection_window: Option<Spanned<Size>>,
-    /// Bytes in each second that a client must take, on average, of an answer that waits for its window; slower streams are
-    /// reset after the `write` timeout. Default: 256.
+    /// Bytes in each second that a client must take, on average, of an answer that waits for its window;
+    /// slower streams are reset after the `write` timeout. Default: 256.
     pub send_rate: Option<Size>,
 }
 

@@ -6,9 +6,10 @@
 //!                        └────────────────────┴───────────────────────┴──> ConfigError: file:line:column, line, hint
 //! ```
 //!
-//! [`Config`] is what the rest of the product sees: whoever holds one need not check again. All mistakes are reported at
-//! once; only where whole tables cannot be understood are references not checked. The crate reads one file, the document; it does not open the files the document names
-//! and knows nothing of sockets, rules or requests. Every key has a behaviour, or it does not exist.
+//! [`Config`] is what the rest of the product sees: whoever holds one need not check again. All mistakes are
+//! reported at once; only where whole tables cannot be understood are references not checked. The crate reads
+//! one file, the document; it does not open the files the document names and knows nothing of sockets, rules
+//! or requests. Every key has a behaviour, or it does not exist.
 //!
 //! ```
 //! use portcullis_config::{Config, Format};
@@ -118,7 +119,8 @@ impl Config {
         Survey::of_file(path)?.into_config()
     }
 
-    /// Checks a document. `name` is what errors call it; relative paths in it start from the folder of that name.
+    /// Checks a document. `name` is what errors call it; relative paths in it start from the folder of that
+    /// name.
     pub fn parse(text: &str, format: Format, name: &str) -> Result<Config, ConfigError> {
         Survey::of_text(text.to_string(), format, name.to_string())?.into_config()
     }

@@ -20,9 +20,9 @@ pub enum RuleSource {
     },
 }
 
-/// Read before everything else, so that a rule file can change any of it. The values are those of the recommended
-/// ModSecurity configuration; without them the engine would be off, as SecLang demands. The rules have ids of their own,
-/// so that a modsecurity.conf that brings the same rules can be loaded as well.
+/// Read before everything else, so that a rule file can change any of it. The values are those of the
+/// recommended ModSecurity configuration; without them the engine would be off, as SecLang demands. The rules
+/// have ids of their own, so that a modsecurity.conf that brings the same rules can be loaded as well.
 const DEFAULTS: &str = "\
 SecRuleEngine On
 SecRequestBodyAccess On

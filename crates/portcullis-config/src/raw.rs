@@ -34,10 +34,12 @@ pub(crate) use upstream::*;
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Portcullis configuration")]
 pub(crate) struct Document {
-    /// Worker threads, each with its own listeners, connections and upstream pool. Default: one for each core.
+    /// Worker threads, each with its own listeners, connections and upstream pool. Default: one for each
+    /// core.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<Spanned<u32>>,
-    /// Pin each worker to a core of its own, which serves the connections whose packets arrive there. Default: `false`.
+    /// Pin each worker to a core of its own, which serves the connections whose packets arrive there.
+    /// Default: `false`.
     #[serde(default)]
     pub worker_affinity: bool,
     /// The admin listener: `/metrics` and `/healthz`. Default: none.
@@ -89,7 +91,8 @@ pub(crate) struct Document {
     pub lookups: Lookups,
     /// The event file: one JSON line for each block or match. Default: none.
     pub events: Option<Events>,
-    /// Bytes of the last events that are kept in memory, for `portcullis events` and `portcullis exclude`; 0 for none. Default: 4MiB.
+    /// Bytes of the last events that are kept in memory, for `portcullis events` and `portcullis exclude`; 0
+    /// for none. Default: 4MiB.
     pub recent_events: Option<Size>,
     /// The access log: a line for each request. Default: none.
     pub access_log: Option<Spanned<access_log::Raw>>,
@@ -119,8 +122,8 @@ pub(crate) struct Document {
 pub(crate) struct Admin {
     /// Address and port, for example `127.0.0.1:9090`. Keep it away from the public network.
     pub listen: Spanned<String>,
-    /// Names under which it may be asked, beside addresses and `localhost`: a page in a browser could have a name of its own
-    /// stand for our address. Default: none.
+    /// Names under which it may be asked, beside addresses and `localhost`: a page in a browser could have a
+    /// name of its own stand for our address. Default: none.
     #[serde(default)]
     pub hosts: Vec<Spanned<String>>,
 }
@@ -134,8 +137,9 @@ pub(crate) struct ClientAddress {
     pub trusted_proxies: Vec<Spanned<String>>,
     /// The request header to read. Default: none.
     pub header: Option<Spanned<AddressHeader>>,
-    /// What becomes of request headers that say who asks, or what is asked for, where the peer is no trusted proxy: `True-Client-IP`,
-    /// `X-Original-URL`, `Proxy` and the like. Default: `drop`. `X-Forwarded-For` and its kin are replaced in any case.
+    /// What becomes of request headers that say who asks, or what is asked for, where the peer is no trusted
+    /// proxy: `True-Client-IP`, `X-Original-URL`, `Proxy` and the like. Default: `drop`. `X-Forwarded-For`
+    /// and its kin are replaced in any case.
     pub identity_headers: Option<IdentityHeaders>,
 }
 
@@ -163,8 +167,8 @@ pub(crate) enum AddressHeader {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Geo {
-    /// Files in MaxMind's format (`.mmdb`) with countries, autonomous systems or both; what the first does not know the next is asked.
-    /// A file that changes is read again.
+    /// Files in MaxMind's format (`.mmdb`) with countries, autonomous systems or both; what the first does
+    /// not know the next is asked. A file that changes is read again.
     #[serde(default)]
     pub files: Vec<String>,
 }
@@ -189,24 +193,26 @@ pub(crate) struct Timeouts {
     pub linger: Option<Time>,
 }
 
-/// Limits on clients' connections and memory. A client network is the first bits of a client's address, see `network_prefix_v4`.
+/// Limits on clients' connections and memory. A client network is the first bits of a client's address, see
+/// `network_prefix_v4`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
-    /// Client connections of a worker. When they are used up, idle ones of the client network with the most are closed; if there
-    /// are none, more wait in the backlog. Default: 8192.
+    /// Client connections of a worker. When they are used up, idle ones of the client network with the most
+    /// are closed; if there are none, more wait in the backlog. Default: 8192.
     #[schemars(range(min = 1))]
     pub connections: Option<Spanned<u32>>,
-    /// Connections of a worker that one client network may have, but for trusted proxies. Beyond it its idle ones are closed; if
-    /// there are none, the new one is. Default: half of `connections`.
+    /// Connections of a worker that one client network may have, but for trusted proxies. Beyond it its idle
+    /// ones are closed; if there are none, the new one is. Default: half of `connections`.
     #[schemars(range(min = 1))]
     pub network_connections: Option<Spanned<u32>>,
-    /// Bytes of memory of the process for all bodies held at one time: each copy of them, and what decodes and compresses
-    /// them. A request that needs more waits, then it is answered 503. Default: 256MiB.
+    /// Bytes of memory of the process for all bodies held at one time: each copy of them, and what decodes
+    /// and compresses them. A request that needs more waits, then it is answered 503. Default: 256MiB.
     pub held_bodies: Option<Size>,
     /// What one client network may have of `held_bodies`. Default: half of `held_bodies`.
     pub network_held_bodies: Option<Size>,
-    /// Unfinished request bodies that one client network may have at one time; more are answered 503. Default: 256.
+    /// Unfinished request bodies that one client network may have at one time; more are answered 503.
+    /// Default: 256.
     #[schemars(range(min = 1))]
     pub network_bodies: Option<Spanned<u32>>,
     /// How long a body waits for memory before it is refused. Default: 1s.
@@ -217,14 +223,15 @@ pub(crate) struct Limits {
     /// Leading bits of an IPv6 address that make a client network, 16 to 128. Default: 48.
     #[schemars(range(min = 16, max = 128))]
     pub network_prefix_v6: Option<Spanned<u8>>,
-    /// How late a worker may be, for work of its own, before requests of the client networks that cost the most of the processor are
-    /// answered 503; with `"1h"` none are. Default: 50ms.
+    /// How late a worker may be, for work of its own, before requests of the client networks that cost the
+    /// most of the processor are answered 503; with `"1h"` none are. Default: 50ms.
     pub overload_lag: Option<Time>,
     /// The longest time that a rule's `pause` holds a request up; a longer one is shortened. Default: 10s.
     pub pause: Option<Time>,
     /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.
     pub pauses: Option<u32>,
-    /// Bytes that are read, and dropped, from a client that still sends after the last answer of its connection. Default: 16MiB.
+    /// Bytes that are read, and dropped, from a client that still sends after the last answer of its
+    /// connection. Default: 16MiB.
     pub linger: Option<Size>,
 }
 
@@ -232,8 +239,8 @@ pub(crate) struct Limits {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Store {
-    /// Folder of the file that lets them survive a restart. Default: the first `SecDataDir` of the rules; without one they
-    /// are in memory only.
+    /// Folder of the file that lets them survive a restart. Default: the first `SecDataDir` of the rules;
+    /// without one they are in memory only.
     pub folder: Option<String>,
     /// Records of all collections; beyond it those that were not used for long are dropped. Default: 262144.
     #[schemars(range(min = 1))]
@@ -242,8 +249,8 @@ pub(crate) struct Store {
     pub memory: Option<Size>,
     /// Bytes of one record; changes beyond it are not kept. At most 1MiB. Default: 8KiB.
     pub record: Option<Spanned<Size>>,
-    /// Redis or Valkey through which several nodes share their records: `redis://[user:password@]host[:port][/database]`,
-    /// `rediss://` for TLS. Default: none.
+    /// Redis or Valkey through which several nodes share their records:
+    /// `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS. Default: none.
     pub redis: Option<Spanned<String>>,
     /// Before every key in Redis; nodes with the same prefix share. Default: `portcullis:`.
     pub redis_prefix: Option<String>,

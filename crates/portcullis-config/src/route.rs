@@ -119,8 +119,8 @@ impl Route {
         self.headers.len() + usize::from(!self.methods.is_empty())
     }
 
-    /// So that the first route that fits is the one to take: whole paths, then patterns in their order, then the longest
-    /// prefix; of those with the same path the one with more conditions.
+    /// So that the first route that fits is the one to take: whole paths, then patterns in their order, then
+    /// the longest prefix; of those with the same path the one with more conditions.
     pub(crate) fn rank(&self) -> (u8, Reverse<usize>, Reverse<usize>) {
         match &self.path {
             PathMatch::Exact(_) => (0, Reverse(0), Reverse(self.conditions())),

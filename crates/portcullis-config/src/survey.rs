@@ -1,4 +1,5 @@
-//! A document read for all its mistakes: what is wrong in one place does not keep the others from being looked at.
+//! A document read for all its mistakes: what is wrong in one place does not keep the others from being
+//! looked at.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,8 +15,8 @@ use crate::{Config, ConfigError, Format, Mistake, check, raw, read, syntax};
 /// A document, its mistakes, and what could be understood of it.
 #[derive(Debug)]
 pub struct Survey {
-    /// What the document says where it has no mistakes; there is none if hardly anything could be understood. Good for looking at the
-    /// files that it names, not for serving.
+    /// What the document says where it has no mistakes; there is none if hardly anything could be understood.
+    /// Good for looking at the files that it names, not for serving.
     pub config: Option<Config>,
     /// What is wrong, in the order of the text.
     pub mistakes: Vec<Mistake>,
@@ -85,8 +86,8 @@ impl Survey {
         }
     }
 
-    /// A mistake that showed elsewhere, at the place of the document that names the path which `message` is about; of several places that
-    /// of the key which it names, or the first.
+    /// A mistake that showed elsewhere, at the place of the document that names the path which `message` is
+    /// about; of several places that of the key which it names, or the first.
     pub fn mistake(&self, message: &str) -> Mistake {
         let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         let fit = |named: &&Named| {
@@ -114,8 +115,8 @@ impl Survey {
     }
 }
 
-/// Turns a tree into a document. Unknown keys are passed over; any other mistake is noted, what it is in is taken out, and the rest is tried
-/// again, so that all of them are found.
+/// Turns a tree into a document. Unknown keys are passed over; any other mistake is noted, what it is in is
+/// taken out, and the rest is tried again, so that all of them are found.
 pub(crate) fn typed(mut tree: Node) -> Typing {
     let mut mistakes: Vec<Found> = Vec::new();
     let (mut seen, mut cut) = (HashSet::new(), HashSet::new());
@@ -157,7 +158,8 @@ pub(crate) fn typed(mut tree: Node) -> Typing {
     }
 }
 
-/// Takes the value at `span` out of the table or list that it is in, whose place it gives; none if there is no such value.
+/// Takes the value at `span` out of the table or list that it is in, whose place it gives; none if there is
+/// no such value.
 fn without(tree: &mut Node, span: &Range<usize>) -> Option<Range<usize>> {
     let own = tree.span.clone();
     let taken = match &mut tree.value {

@@ -68,7 +68,8 @@ fn parse_yaml(text: &str) -> Result<Node, SyntaxError> {
     }
     serde_saphyr::from_str::<YamlNode>(text).map(|node| node.0).map_err(|error| {
         let offset = error.location().map_or(0, |at| offset(text, at.line(), at.column()));
-        // The first line says what is wrong; the rest repeats the text, and our own report shows text and place.
+        // The first line says what is wrong; the rest repeats the text, and our own report shows text and
+        // place.
         let message = error.to_string();
         let message = message.lines().next().unwrap_or("not YAML");
         let message = message.strip_prefix("error: ").unwrap_or(message);

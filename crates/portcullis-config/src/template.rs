@@ -60,8 +60,8 @@ const NAMES: [(&str, Part); 12] = [
 ];
 
 impl Template {
-    /// Reads a text; `$1` means something only where there is a pattern with `groups`. Braces around anything but a word are
-    /// text, since header values may be JSON.
+    /// Reads a text; `$1` means something only where there is a pattern with `groups`. Braces around anything
+    /// but a word are text, since header values may be JSON.
     pub(crate) fn parse(text: &str, groups: Option<usize>) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut plain = String::new();

@@ -17,7 +17,8 @@ use crate::values::is_token;
 pub(crate) struct Raw {
     /// The collector, which takes OTLP over HTTP at `/v1/traces`: `http://host:port` or `https://host:port`.
     pub otlp: Spanned<String>,
-    /// PEM file with the only authorities to trust when the collector is asked over https. Default: those of the system.
+    /// PEM file with the only authorities to trust when the collector is asked over https. Default: those of
+    /// the system.
     pub ca: Option<Spanned<String>>,
     /// Share of the requests that are traced, 0 to 1, where no `traceparent` says whether. Default: 0.01.
     #[schemars(range(min = 0, max = 1))]

@@ -37,7 +37,8 @@ impl Visitor<'_> for TimeVisitor {
             "h" => 3_600_000,
             _ => return Err(wrong()),
         };
-        // A year is more than any timeout here means, and keeps later additions of durations from overflowing.
+        // A year is more than any timeout here means, and keeps later additions of durations from
+        // overflowing.
         let ms = number.checked_mul(factor).filter(|ms| *ms <= 366 * 24 * 3_600_000).ok_or_else(wrong)?;
         if ms == 0 {
             return Err(E::custom("a duration of zero would expire at once"));

@@ -137,7 +137,8 @@ impl Upstream {
         }
     }
 
-    /// The endpoint with this address, if the group has it and speaks that scheme. Names compare in any ASCII case.
+    /// The endpoint with this address, if the group has it and speaks that scheme. Names compare in any ASCII
+    /// case.
     pub fn endpoint_at(&self, https: bool, host: &str, port: u16) -> Option<usize> {
         let is_it = |endpoint: &Endpoint| endpoint.port == port && endpoint.host.eq_ignore_ascii_case(host);
         self.endpoints.iter().position(is_it).filter(|_| self.tls.is_some() == https)

@@ -4,7 +4,8 @@ use crate::Random;
 use crate::rule_set::{Item, Link, RuleSet};
 use crate::words::*;
 
-/// A rule set. Everything a rule may say is drawn; what refers to other rules (ids, tags, markers) meets ones that exist.
+/// A rule set. Everything a rule may say is drawn; what refers to other rules (ids, tags, markers) meets ones
+/// that exist.
 pub fn rule_set(random: &mut Random) -> RuleSet {
     let mut grammar = Grammar {
         count: 3 + random.below(9),
@@ -124,7 +125,8 @@ impl Grammar<'_> {
         }
     }
 
-    /// Records of this request alone: what lives on between requests is tested elsewhere, where there is one clock.
+    /// Records of this request alone: what lives on between requests is tested elsewhere, where there is one
+    /// clock.
     fn collections(&mut self) {
         self.collections = self.random.chance(25);
         if self.collections {

@@ -1,5 +1,5 @@
-//! Generated rules and requests through our engine, the reference evaluator and two ModSecuritys, every difference classified.
-//! Development only.
+//! Generated rules and requests through our engine, the reference evaluator and two ModSecuritys, every
+//! difference classified. Development only.
 //!
 //! ```text
 //!   seed > grammar > RuleSet --------------+--> ours: engine and reference, in this process
@@ -11,8 +11,8 @@
 //!   difference (the first) > classes: theirs, our choice > table; no class > minimised, printed, the run fails
 //! ```
 //!
-//! `docs/differential.md` tells the method and what it found. Everything is on loopback and in temporary folders; children
-//! are stopped by their own ids.
+//! `docs/differential.md` tells the method and what it found. Everything is on loopback and in temporary
+//! folders; children are stopped by their own ids.
 //!
 //! ```
 //! use portcullis_differential::{Random, engines::ours::Ours, request, rule_set};

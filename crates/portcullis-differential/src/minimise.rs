@@ -7,8 +7,9 @@ use crate::rule_set::{Item, RuleSet};
 /// A rule set with a request.
 pub type Pair = (RuleSet, Request);
 
-/// Takes away what can go. `shows` gets smaller pairs, the boldest first, and says which is the first that still shows the
-/// difference. At most `rounds` of them are asked for, since one against Apache takes a second.
+/// Takes away what can go. `shows` gets smaller pairs, the boldest first, and says which is the first that
+/// still shows the difference. At most `rounds` of them are asked for, since one against Apache takes a
+/// second.
 pub fn minimise(pair: Pair, rounds: usize, mut shows: impl FnMut(&[Pair]) -> Option<usize>) -> Pair {
     let mut best = pair;
     for _ in 0..rounds {

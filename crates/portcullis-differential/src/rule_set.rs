@@ -1,8 +1,8 @@
 //! A rule set in pieces, so that it can be made smaller, and its text.
 //!
-//! The text is made so that four engines can be compared by one thing, the `TX` collection at the end. Every link writes
-//! what it matched to `tx.trace`, in front of its other actions; two rules at the end write the whole collection, in
-//! hexadecimal, to an environment variable, which both ModSecuritys let us read.
+//! The text is made so that four engines can be compared by one thing, the `TX` collection at the end. Every
+//! link writes what it matched to `tx.trace`, in front of its other actions; two rules at the end write the
+//! whole collection, in hexadecimal, to an environment variable, which both ModSecuritys let us read.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,8 @@ impl RuleSet {
         text
     }
 
-    /// The text for engines that must tell us `TX` by themselves. Padding for a `skip` that reaches beyond the end.
+    /// The text for engines that must tell us `TX` by themselves. Padding for a `skip` that reaches beyond
+    /// the end.
     pub fn text_with_dump(&self) -> String {
         let mut text = self.text();
         for id in 99_001..=99_003 {

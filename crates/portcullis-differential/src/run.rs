@@ -131,8 +131,8 @@ impl Runner {
         self.vote()
     }
 
-    /// Requests with several fields of a name, and what we make of them, as if they were one; a pair that differs only without
-    /// this is counted.
+    /// Requests with several fields of a name, and what we make of them, as if they were one; a pair that
+    /// differs only without this is counted.
     fn as_apache_shows(
         &mut self,
         engine: &Ours,
@@ -250,7 +250,8 @@ impl Runner {
                 _ => 300,
             };
             let name = class.map(|class| class.name);
-            // What is then put to the vote need not be minimal, only without what the two ModSecuritys disagree about.
+            // What is then put to the vote need not be minimal, only without what the two ModSecuritys
+            // disagree about.
             let reduced = self.reduced(peer, &pair, difference, name);
             let minimal = reduced.is_none() && !self.options.quick;
             pair = match reduced {

@@ -12,7 +12,8 @@ use crate::rule_set::{ENDED, MARK};
 pub struct Seen {
     /// Every match of every link, in order.
     pub trace: Vec<Entry>,
-    /// The `TX` collection at the end without the trace; keys in lower case. `None`: the last phase did not run.
+    /// The `TX` collection at the end without the trace; keys in lower case. `None`: the last phase did not
+    /// run.
     pub tx: Option<BTreeMap<BString, BString>>,
     /// Status of the answer that a rule gave, or `drop`.
     pub interruption: Option<Interruption>,

@@ -1,5 +1,6 @@
-//! The detectors alone, for those who work on them: `cargo run -p portcullis-evaluate --example evaluate -- PATH...`. The whole
-//! product is evaluated by `portcullis evaluate`.
+//! The detectors alone, for those who work on them:
+//! `cargo run -p portcullis-evaluate --example evaluate -- PATH...`. The whole product is evaluated by
+//! `portcullis evaluate`.
 
 use clap::Parser;
 use portcullis_evaluate::{DetectorsAlone, EvaluateError};

@@ -8,7 +8,8 @@ use portcullis_semantic::{Analysis, Class, Detectors, Level, Location, Place};
 use crate::wire::with_framing;
 use crate::{Content, Engine, Outcome};
 
-/// The detectors, and the buffers that all samples share. A bare value is shown to them as it is, without a request around it.
+/// The detectors, and the buffers that all samples share. A bare value is shown to them as it is, without a
+/// request around it.
 #[derive(Debug)]
 pub struct DetectorsAlone {
     detectors: Detectors,

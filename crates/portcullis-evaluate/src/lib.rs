@@ -1,21 +1,25 @@
-//! Replays labelled requests and responses in process and counts what is said of them: `portcullis evaluate PATH...`.
+//! Replays labelled requests and responses in process and counts what is said of them:
+//! `portcullis evaluate PATH...`.
 //!
 //! ```text
 //! files ──sample──> labelled samples ──Engine──> blocked? score, findings ──report──> tables, lists of what went wrong
 //! ```
 //!
-//! An [`Engine`] is what is evaluated: the program brings the whole inspection of a policy, [`DetectorsAlone`] is the quick
-//! one for those who work on detectors (`cargo run -p portcullis-evaluate --example evaluate -- PATH...`).
+//! An [`Engine`] is what is evaluated: the program brings the whole inspection of a policy,
+//! [`DetectorsAlone`] is the quick one for those who work on detectors
+//! (`cargo run -p portcullis-evaluate --example evaluate -- PATH...`).
 //!
 //! What can be read, by file name and content:
-//! - `.jsonl`: lines with `p` or `b64` (a value, and `src`), lines with `method`, `uri`, `headers`, `body` or `body_b64`, lines
-//!   with `raw` (an HTTP request or response as text), lines with `payload` (zones of a request with what goes there). A line with a
-//!   `status` is a response, `headers` and `body` are its own, `method` and `uri` those of the request. A line may have a
-//!   `label` of its own, `attack` or `benign`.
-//! - files with one raw HTTP request or response: `.black` is an attack, `.white` is benign; other names only with `--label`.
+//! - `.jsonl`: lines with `p` or `b64` (a value, and `src`), lines with `method`, `uri`, `headers`, `body` or
+//!   `body_b64`, lines with `raw` (an HTTP request or response as text), lines with `payload` (zones of a
+//!   request with what goes there). A line with a `status` is a response, `headers` and `body` are its own,
+//!   `method` and `uri` those of the request. A line may have a `label` of its own, `attack` or `benign`.
+//! - files with one raw HTTP request or response: `.black` is an attack, `.white` is benign; other names only
+//!   with `--label`.
 //! - folders with such files, however deep.
 //!
-//! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others are attacks.
+//! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others
+//! are attacks.
 
 mod detectors;
 mod pad;
@@ -60,7 +64,8 @@ pub struct Args {
     /// Show each set's rows by source, family or tier
     #[arg(long)]
     pub by_source: bool,
-    /// Where a bare value is placed: a query parameter, unless the file is named for headers, query strings or posts
+    /// Where a bare value is placed: a query parameter, unless the file is named for headers, query strings
+    /// or posts
     #[arg(long, value_enum, default_value_t = PlaceArg::Query)]
     pub place: PlaceArg,
     /// Do not score attacks that this file of criteria calls weakly labelled; they get rows of their own
@@ -69,8 +74,8 @@ pub struct Args {
     /// Take only every Nth sample of each set
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub every: u32,
-    /// Also put ordinary text before, behind and around each attack that is a bare value, in fields of several purposes, and show
-    /// how many are still detected of those that survive it
+    /// Also put ordinary text before, behind and around each attack that is a bare value, in fields of
+    /// several purposes, and show how many are still detected of those that survive it
     #[arg(long)]
     pub pad: bool,
     /// Bytes of that text, comma separated
@@ -114,11 +119,11 @@ pub struct Outcome {
     pub at: String,
     /// For each value and class with findings: the features.
     pub rows: Vec<(Class, Vec<String>)>,
-    /// For each value and class with findings: where, and the detector's own score less the threshold. Only of a whole
-    /// inspection.
+    /// For each value and class with findings: where, and the detector's own score less the threshold. Only
+    /// of a whole inspection.
     pub scores: Vec<(Class, String, f32)>,
-    /// The rules that matched and count in the anomaly score, each as often as it did. Only of a whole inspection with weighted
-    /// scoring.
+    /// The rules that matched and count in the anomaly score, each as often as it did. Only of a whole
+    /// inspection with weighted scoring.
     pub rules: Vec<RuleHit>,
 }
 

@@ -58,7 +58,8 @@ impl Kind {
         }
     }
 
-    /// About `bytes` of it, from where piece number `seed` of its parts begins; never less than one whole part.
+    /// About `bytes` of it, from where piece number `seed` of its parts begins; never less than one whole
+    /// part.
     pub fn text(self, bytes: usize, seed: usize) -> Vec<u8> {
         let (parts, open, between, close): (&[&str], &str, &str, &str) = match self {
             Kind::Words => (WORDS, "", " ", ""),

@@ -1,8 +1,10 @@
-//! Where an attack survives when ordinary text is put beside it: class, position of the text, purpose of the field.
+//! Where an attack survives when ordinary text is put beside it: class, position of the text, purpose of the
+//! field.
 //!
-//! A detection may disappear only where the added text destroys the attack. So only what survives is scored by `--pad`, and
-//! what survives must stay detected (the monotone test). The table is data: [`TABLE`] has a row for each class, whose cells say
-//! under which condition on the payload it survives, and why. [`survives`] asks it, with what single kinds of text disturb.
+//! A detection may disappear only where the added text destroys the attack. So only what survives is scored
+//! by `--pad`, and what survives must stay detected (the monotone test). The table is data: [`TABLE`] has a
+//! row for each class, whose cells say under which condition on the payload it survives, and why.
+//! [`survives`] asks it, with what single kinds of text disturb.
 
 use std::fmt::Write as _;
 

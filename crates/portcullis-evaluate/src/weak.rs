@@ -1,5 +1,5 @@
-//! Weak labels: entries of a list of attacks that are no attack by themselves, told by general criteria. They are shown, but
-//! neither scored nor trained on.
+//! Weak labels: entries of a list of attacks that are no attack by themselves, told by general criteria. They
+//! are shown, but neither scored nor trained on.
 
 use std::path::Path;
 
@@ -12,9 +12,10 @@ use crate::sample::{Label, Sample};
 #[derive(Debug, Default)]
 pub(crate) struct WeakLabels(Vec<Rule>);
 
-/// Which entries: those of `sets` and `sources` (parts of their names; without `sources` all) that have one of the texts in
-/// `with`, or none of those in `without`, or are short, or `bare`: a request with a plain path, no query and no body; or `stores`:
-/// the same with a document of plain words and numbers as its body; without any of these all. Letters count in any case.
+/// Which entries: those of `sets` and `sources` (parts of their names; without `sources` all) that have one
+/// of the texts in `with`, or none of those in `without`, or are short, or `bare`: a request with a plain
+/// path, no query and no body; or `stores`: the same with a document of plain words and numbers as its body;
+/// without any of these all. Letters count in any case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -81,7 +82,8 @@ impl WeakLabels {
     }
 }
 
-/// The body of a raw request for an address of letters, digits and the signs of names, with no header that is not one of a client's own.
+/// The body of a raw request for an address of letters, digits and the signs of names, with no header that is
+/// not one of a client's own.
 fn is_plain(request: &str) -> Option<&str> {
     let (line, rest) = request.split_once('\n')?;
     let target = line.split(' ').nth(1).unwrap_or_default();

@@ -9,7 +9,8 @@ const ABOUT: &str = "Host: app.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linu
     Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
 
 impl Content {
-    /// The request as a client would send it. A bare value stands in the place that it was given, encoded as clients encode it.
+    /// The request as a client would send it. A bare value stands in the place that it was given, encoded as
+    /// clients encode it.
     pub fn to_wire(&self) -> Vec<u8> {
         match self {
             Content::Raw(file) => with_framing(file),

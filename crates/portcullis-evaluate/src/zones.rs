@@ -2,7 +2,8 @@
 
 use crate::sample::{Content, Label};
 
-/// Requests of a list of zones: `URL`, `ARGS`, `BODY`, `COOKIE`, `USER-AGENT`, `REFERER`, `HEADER`, with how to encode them.
+/// Requests of a list of zones: `URL`, `ARGS`, `BODY`, `COOKIE`, `USER-AGENT`, `REFERER`, `HEADER`, with how
+/// to encode them.
 pub(crate) fn zones(payload: &serde_json::Value) -> Vec<(Label, Content)> {
     let mut out = Vec::new();
     for entry in payload.as_array().map(Vec::as_slice).unwrap_or_default() {

@@ -36,8 +36,8 @@ fn nanoseconds(process: &Path) -> Option<u64> {
     Some(sum)
 }
 
-/// The processes that listen on an address, workers that share the socket among them. Empty if none can be seen: other systems than
-/// Linux, or processes of other users.
+/// The processes that listen on an address, workers that share the socket among them. Empty if none can be
+/// seen: other systems than Linux, or processes of other users.
 pub fn listening(address: SocketAddr) -> Vec<u32> {
     let mut sockets = HashSet::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {

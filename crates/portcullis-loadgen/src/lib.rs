@@ -8,12 +8,14 @@
 //!   └─> cpu: nanoseconds that the processes of the proxy took meanwhile
 //! ```
 //!
-//! The generator is **open loop**: a request is due at its time whether or not earlier ones have been answered, and what it waits
-//! for a free connection counts as latency. A server that stalls for a second is therefore seen by all requests that were due in
-//! that second, not by the one that was on its way (coordinated omission). How late the generator itself was is measured, too,
-//! and told where it is not small against what was measured.
+//! The generator is **open loop**: a request is due at its time whether or not earlier ones have been
+//! answered, and what it waits for a free connection counts as latency. A server that stalls for a second is
+//! therefore seen by all requests that were due in that second, not by the one that was on its way
+//! (coordinated omission). How late the generator itself was is measured, too, and told where it is not small
+//! against what was measured.
 //!
-//! What this crate does not do: start proxies (the caller does), speak HTTP/2, or send to anything but loopback.
+//! What this crate does not do: start proxies (the caller does), speak HTTP/2, or send to anything but
+//! loopback.
 
 mod certificate;
 mod client;

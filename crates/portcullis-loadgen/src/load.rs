@@ -49,8 +49,8 @@ pub struct Load {
 pub struct Measured {
     /// Nanoseconds from the moment when a request was due to the last byte of its answer.
     pub latency: Histogram<u64>,
-    /// The p99 of each 1,000 answers in a row. A moment in which the machine stands still spoils those in which it falls, and
-    /// leaves the median alone.
+    /// The p99 of each 1,000 answers in a row. A moment in which the machine stands still spoils those in
+    /// which it falls, and leaves the median alone.
     pub p99s: Histogram<u64>,
     /// Nanoseconds by which the generator sent late although a connection was free.
     pub lag: Histogram<u64>,

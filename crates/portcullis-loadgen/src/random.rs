@@ -1,4 +1,5 @@
-//! Numbers that look random and are the same each time: what is sent does not differ between what is compared.
+//! Numbers that look random and are the same each time: what is sent does not differ between what is
+//! compared.
 
 /// SplitMix64.
 pub(crate) struct Random(u64);

@@ -124,8 +124,8 @@ pub struct Latency {
     pub p99_us: f64,
     /// 999 in 1000.
     pub p999_us: f64,
-    /// The median of the p99 of each 1,000 answers in a row, which moments in which the machine stands still do not change. None if
-    /// there were fewer answers.
+    /// The median of the p99 of each 1,000 answers in a row, which moments in which the machine stands still
+    /// do not change. None if there were fewer answers.
     pub p99_usual_us: Option<f64>,
 }
 
@@ -153,8 +153,8 @@ impl Latency {
     }
 }
 
-/// A difference of percentiles. Percentiles of a sum are not sums of percentiles: this is how much later the slowest one in a
-/// hundred came, not what one request waited longer.
+/// A difference of percentiles. Percentiles of a sum are not sums of percentiles: this is how much later the
+/// slowest one in a hundred came, not what one request waited longer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Added {
     /// Over all rounds.

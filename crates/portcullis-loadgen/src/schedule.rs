@@ -22,7 +22,8 @@ pub(crate) struct Slot {
     pub(crate) is_free: bool,
 }
 
-/// The arrivals of one measurement. Connections that are free wait in line; the ticker wakes as many as requests are due.
+/// The arrivals of one measurement. Connections that are free wait in line; the ticker wakes as many as
+/// requests are due.
 pub(crate) struct Schedule {
     begin: Instant,
     end: Instant,

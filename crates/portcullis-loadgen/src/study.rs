@@ -291,8 +291,8 @@ impl<'s> Account<'s> {
     }
 }
 
-/// How many rounds `left` allows for each subject: of about a second or longer, if there is time for three. An odd number, which has a
-/// median.
+/// How many rounds `left` allows for each subject: of about a second or longer, if there is time for three.
+/// An odd number, which has a median.
 fn rounds(left: Duration) -> u32 {
     (left.as_secs_f64() as u32).clamp(3, 25) | 1
 }

@@ -1,5 +1,5 @@
-//! A timer that is precise to some microseconds. That of the runtime rounds up to milliseconds, which is a hundred times
-//! what is to be measured.
+//! A timer that is precise to some microseconds. That of the runtime rounds up to milliseconds, which is a
+//! hundred times what is to be measured.
 
 use std::io;
 use std::time::Duration;
@@ -16,8 +16,8 @@ mod system {
     use tokio::io::AsyncReadExt;
     use tokio::net::unix::pipe::Receiver;
 
-    /// A timerfd. To the runtime it is a file that becomes readable, which is all that its type for pipes asks for, and that
-    /// type takes the descriptor by value.
+    /// A timerfd. To the runtime it is a file that becomes readable, which is all that its type for pipes
+    /// asks for, and that type takes the descriptor by value.
     pub(super) struct Timer(Receiver);
 
     impl Timer {

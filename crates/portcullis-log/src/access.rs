@@ -34,8 +34,8 @@ impl Entry for AccessLine {
 }
 
 impl AccessLog {
-    /// Opens the files, which are not rotated but opened again when asked to, and starts the writer. Without files there is no
-    /// thread, and senders are [disabled](crate::Sender::disabled).
+    /// Opens the files, which are not rotated but opened again when asked to, and starts the writer. Without
+    /// files there is no thread, and senders are [disabled](crate::Sender::disabled).
     pub fn open(
         files: &[PathBuf],
         limits: QueueLimits,

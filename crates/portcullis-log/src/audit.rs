@@ -67,8 +67,9 @@ impl Default for AuditLimits {
 
 /// The files of audit records and debug lines, and the thread that writes them.
 ///
-/// [`AuditLog::open`] gives a handle for each policy; handles of policies that name the same file share it. The thread
-/// starts with the first handle. Nothing here ever makes a request wait: what the queue cannot take is dropped and counted.
+/// [`AuditLog::open`] gives a handle for each policy; handles of policies that name the same file share it.
+/// The thread starts with the first handle. Nothing here ever makes a request wait: what the queue cannot
+/// take is dropped and counted.
 #[derive(Debug)]
 pub struct AuditLog {
     shared: Arc<Shared>,
@@ -182,8 +183,8 @@ impl AuditLog {
         AuditLog { shared: Arc::new(shared), running: Mutex::new(None) }
     }
 
-    /// Opens the files that `config` names. Fails if one cannot be opened, so that a policy whose records would be lost is
-    /// not loaded.
+    /// Opens the files that `config` names. Fails if one cannot be opened, so that a policy whose records
+    /// would be lost is not loaded.
     pub fn open(&self, config: &AuditConfig, registry: &Registry) -> Result<AuditSender, StartError> {
         let target = {
             let mut files = self.shared.files.lock().unwrap_or_else(PoisonError::into_inner);

@@ -141,7 +141,8 @@ fn debug(target: &Target, lines: &[u8]) -> io::Result<()> {
     target.debug_log.as_ref().map_or(Ok(()), |log| append(log, lines))
 }
 
-/// Adds a record to a file, whole or not at all: what was written of it is taken back when the rest cannot be.
+/// Adds a record to a file, whole or not at all: what was written of it is taken back when the rest cannot
+/// be.
 fn append(file: &SharedFile, bytes: &[u8]) -> io::Result<()> {
     let mut file = file.lock();
     file.make_room(bytes.len())?;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 pub struct Rotation {
     /// A file that would grow beyond this is put aside first. A single batch may be larger.
     pub bytes_max: u64,
-    /// How many files are kept beside the current one: `events.jsonl.1` is the youngest. 0 starts the file afresh.
+    /// How many files are kept beside the current one: `events.jsonl.1` is the youngest. 0 starts the file
+    /// afresh.
     pub keep: u32,
 }
 

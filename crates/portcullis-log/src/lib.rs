@@ -6,21 +6,22 @@
 //!  worker ─┘   (never waits)              └─> stdout, stderr
 //! ```
 //!
-//! [`EventSender::submit`] costs an atomic push and never waits: not for the queue, not for a disk. What does not fit
-//! is dropped, newest first, and counted with its reason ([`DropReason`]) in `portcullis_events_dropped_total`. The
-//! queue is bounded by number and by bytes ([`QueueLimits`]).
+//! [`EventSender::submit`] costs an atomic push and never waits: not for the queue, not for a disk. What does
+//! not fit is dropped, newest first, and counted with its reason ([`DropReason`]) in
+//! `portcullis_events_dropped_total`. The queue is bounded by number and by bytes ([`QueueLimits`]).
 //!
-//! One thread takes events out, serialises them and writes each batch with one call per sink. An event is in its file
-//! a few milliseconds after `submit` when there is nothing to do, and there are no wake-ups while there are no events.
-//! A sink whose disk is full or whose pipe is closed loses events, counted, and is tried again with every batch; a
-//! line that was written in part is completed first, so a file never holds half an event before a whole one. A sink
-//! that blocks holds up the other sinks, and after that the queue fills and drops; it never holds up a request.
+//! One thread takes events out, serialises them and writes each batch with one call per sink. An event is in
+//! its file a few milliseconds after `submit` when there is nothing to do, and there are no wake-ups while
+//! there are no events. A sink whose disk is full or whose pipe is closed loses events, counted, and is tried
+//! again with every batch; a line that was written in part is completed first, so a file never holds half an
+//! event before a whole one. A sink that blocks holds up the other sinks, and after that the queue fills and
+//! drops; it never holds up a request.
 //!
-//! Lines of the access log go the same way ([`AccessLog`]), through a queue and a thread of their own, so that they do not push
-//! out events.
+//! Lines of the access log go the same way ([`AccessLog`]), through a queue and a thread of their own, so
+//! that they do not push out events.
 //!
-//! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]): they are
-//! larger, and their files are named by rules, so that they come and go with policies.
+//! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]):
+//! they are larger, and their files are named by rules, so that they come and go with policies.
 //!
 //! ```
 //! use std::time::Duration;

@@ -13,8 +13,8 @@ use crate::DropReason;
 pub struct QueueLimits {
     /// Events; default 8,192. At least 1.
     pub events_max: usize,
-    /// Bytes of all events together, as [`Event::size_estimate`] sees them; default 64 MiB. A single event may be
-    /// larger than that when the queue is empty.
+    /// Bytes of all events together, as [`Event::size_estimate`] sees them; default 64 MiB. A single event
+    /// may be larger than that when the queue is empty.
     pub bytes_max: usize,
 }
 

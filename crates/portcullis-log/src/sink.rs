@@ -14,7 +14,8 @@ use crate::file::{LogFile, Rotation};
 pub enum Format {
     /// One JSON object a line; the schema is that of portcullis-event.
     JsonLines,
-    /// One line per match, as ModSecurity 2 writes them to Apache's error log. Events without matches write nothing.
+    /// One line per match, as ModSecurity 2 writes them to Apache's error log. Events without matches write
+    /// nothing.
     ModSecurity,
 }
 
@@ -201,7 +202,8 @@ impl Sink {
         self.ends.clear();
     }
 
-    /// Writes as much as the output takes; events that are out, whole or begun, leave `ends` and count as written.
+    /// Writes as much as the output takes; events that are out, whole or begun, leave `ends` and count as
+    /// written.
     fn write_batch(&mut self) -> io::Result<()> {
         let rotated = match &mut self.output {
             Output::File(file) if self.unfinished.is_empty() => file.make_room(self.batch.len()),
@@ -224,7 +226,8 @@ impl Sink {
         }
         self.ends.drain(..whole + begun);
         self.written.add((whole + begun) as u64);
-        // A file that cannot be put aside grows beyond its limit rather than lose events; the operator is told.
+        // A file that cannot be put aside grows beyond its limit rather than lose events; the operator is
+        // told.
         result.and(rotated)
     }
 

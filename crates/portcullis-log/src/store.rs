@@ -76,7 +76,8 @@ impl Store {
         Ok(removed)
     }
 
-    /// Removes the oldest records if `more` bytes go beyond the limits, and a few more, so that it is not done each time.
+    /// Removes the oldest records if `more` bytes go beyond the limits, and a few more, so that it is not
+    /// done each time.
     fn make_room(&mut self, more: u64) -> io::Result<u64> {
         if self.files < self.files_max && self.bytes + more <= self.bytes_max {
             return Ok(0);

@@ -10,8 +10,8 @@ use portcullis_metrics::Registry;
 use crate::queue::{Queue, QueueLimits, Sender, Weigh};
 use crate::sink::{Sink, SinkConfig, StartError};
 
-/// After a batch the writer waits this long before it looks again: the next batch is larger, and workers pay for a
-/// wake-up at most this often.
+/// After a batch the writer waits this long before it looks again: the next batch is larger, and workers pay
+/// for a wake-up at most this often.
 const LINGER: Duration = Duration::from_millis(5);
 /// Events written before the writer looks whether it should reopen its files.
 const ROUND_EVENTS_MAX: usize = 4096;
@@ -95,8 +95,8 @@ impl<T: Entry> Log<T> {
         }
     }
 
-    /// Asks the writer to open its files again at their paths, as after `logrotate` and a SIGHUP. Returns at once;
-    /// a file that cannot be opened stays as it is.
+    /// Asks the writer to open its files again at their paths, as after `logrotate` and a SIGHUP. Returns at
+    /// once; a file that cannot be opened stays as it is.
     pub fn reopen(&self) {
         if let Some(running) = &self.0 {
             running.shared.reopen.store(true, Release);
@@ -104,8 +104,8 @@ impl<T: Entry> Log<T> {
         }
     }
 
-    /// Writes what is queued and ends, but waits no longer than `deadline`. Returns how many queued events were lost,
-    /// which are counted under `shutdown`, as is what is submitted from now on.
+    /// Writes what is queued and ends, but waits no longer than `deadline`. Returns how many queued events
+    /// were lost, which are counted under `shutdown`, as is what is submitted from now on.
     pub fn shutdown(mut self, deadline: Duration) -> u64 {
         self.stop(deadline)
     }

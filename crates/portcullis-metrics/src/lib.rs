@@ -6,13 +6,13 @@
 //!  scrape time:   Registry::render() ──> text   exposition format 0.0.4
 //! ```
 //!
-//! All metrics stand in one table, [`catalogue`]. A [`Registry`] is a value: two of them in one process do not notice
-//! each other. Handles are cheap to clone, stay valid for ever, and asking for the same series again gives the same
-//! cells, so a reload loses no count.
+//! All metrics stand in one table, [`catalogue`]. A [`Registry`] is a value: two of them in one process do
+//! not notice each other. Handles are cheap to clone, stay valid for ever, and asking for the same series
+//! again gives the same cells, so a reload loses no count.
 //!
-//! Label values come from configuration and closed tables, never from a request. The number of series of a family is
-//! bounded all the same ([`SERIES_MAX`]): beyond it series share one whose labels are all `other`, and
-//! `portcullis_series_overflow_total` counts how many were refused a place.
+//! Label values come from configuration and closed tables, never from a request. The number of series of a
+//! family is bounded all the same ([`SERIES_MAX`]): beyond it series share one whose labels are all `other`,
+//! and `portcullis_series_overflow_total` counts how many were refused a place.
 //!
 //! ```
 //! use portcullis_metrics::{Registry, catalogue};

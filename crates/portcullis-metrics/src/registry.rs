@@ -83,7 +83,8 @@ impl Registry {
         }
     }
 
-    /// Counters for each of `names` as the value of the metric's last label; `labels` are the values of those before.
+    /// Counters for each of `names` as the value of the metric's last label; `labels` are the values of those
+    /// before.
     pub fn enum_counters(
         &self,
         metric: &'static Metric,

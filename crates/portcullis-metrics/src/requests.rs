@@ -48,7 +48,8 @@ impl RequestCounters {
         RequestCounters(Arc::new(Table { verdicts, cells }))
     }
 
-    /// Counts a request. `status` is what was sent, 0 if nothing was; `verdict` is its index in the table of names.
+    /// Counts a request. `status` is what was sent, 0 if nothing was; `verdict` is its index in the table of
+    /// names.
     pub fn inc(&self, status: u16, verdict: usize) {
         let table = &*self.0;
         let row = usize::from(ROW[usize::from(status).min(ROW.len() - 1)]);

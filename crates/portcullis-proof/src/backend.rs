@@ -86,8 +86,8 @@ impl Backend {
         let acceptor = state.acceptor.take();
         drop(state);
         let Some(acceptor) = acceptor else { return };
-        // A connection wakes it. Its socket is closed for sure only when the thread has ended: until then the kernel goes on
-        // accepting, and a request would be reset instead of refused.
+        // A connection wakes it. Its socket is closed for sure only when the thread has ended: until then the
+        // kernel goes on accepting, and a request would be reset instead of refused.
         while !acceptor.is_finished() {
             drop(TcpStream::connect_timeout(&self.address, Duration::from_millis(500)));
             thread::sleep(Duration::from_millis(1));
@@ -230,8 +230,8 @@ fn send_large(stream: &mut TcpStream) -> std::io::Result<()> {
     (0..LARGE_BYTES / part.len()).try_for_each(|_| stream.write_all(&part))
 }
 
-/// One request with a body of a given length: its number, if it has one, and whether it wants the large answer. None at the end of
-/// the connection.
+/// One request with a body of a given length: its number, if it has one, and whether it wants the large
+/// answer. None at the end of the connection.
 fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(Option<u64>, bool)> {
     let head = loop {
         if let Some(end) = buffer.windows(4).position(|part| part == b"\r\n\r\n") {

@@ -34,8 +34,8 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS, with the authorities of the system. What is wrong
-    /// shows nothing of a password.
+    /// `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS, with the authorities of
+    /// the system. What is wrong shows nothing of a password.
     pub fn new(url: &str) -> Result<Client, String> {
         let (rest, secure) = match (url.strip_prefix("redis://"), url.strip_prefix("rediss://")) {
             (Some(rest), _) => (rest, false),

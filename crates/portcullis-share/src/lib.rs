@@ -8,8 +8,9 @@
 //!                └──> tokens, or how long there are none
 //! ```
 //!
-//! What a node can be wrong by is stated by [`Leases::most`]: so many tokens for each key on credit, and as many that it leased and
-//! did not use. While the store is away [`Taken::Unknown`] says so at once, and the caller does what its policy is.
+//! What a node can be wrong by is stated by [`Leases::most`]: so many tokens for each key on credit, and as
+//! many that it leased and did not use. While the store is away [`Taken::Unknown`] says so at once, and the
+//! caller does what its policy is.
 
 mod link;
 mod memcached;
@@ -41,7 +42,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// A limit of one request in each `interval`, `burst` of them at once, for at least `keys` keys. Nodes share it by `name`.
+    /// A limit of one request in each `interval`, `burst` of them at once, for at least `keys` keys. Nodes
+    /// share it by `name`.
     pub fn new(name: String, interval: Duration, burst: u64, keys: usize) -> Arc<Shared> {
         // The store counts in microseconds.
         let interval = interval.max(Duration::from_micros(1));
@@ -53,8 +55,8 @@ impl Shared {
         &self.leases
     }
 
-    /// Takes a token for a request at `now`, in nanoseconds of a clock that began at `started`. `bytes` says whose it is, the same at
-    /// all nodes.
+    /// Takes a token for a request at `now`, in nanoseconds of a clock that began at `started`. `bytes` says
+    /// whose it is, the same at all nodes.
     pub fn take(self: &Arc<Self>, link: &Link, key: Key, now: u64, bytes: impl FnOnce() -> Vec<u8>) -> Taken {
         if !link.is_up() {
             return Taken::Unknown;

@@ -16,7 +16,8 @@ use crate::{Say, Shared, clock};
 
 /// For a connection, and for an answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// A request whose key has no credit left is refused while an answer takes this long; then it is as if the store were away.
+/// A request whose key has no credit left is refused while an answer takes this long; then it is as if the
+/// store were away.
 const LATE_NANOS: u64 = 100_000_000;
 /// Between two exchanges, so that one is about many keys.
 const PACE: Duration = Duration::from_millis(1);
@@ -29,7 +30,8 @@ const RETRY_MAX: Duration = Duration::from_secs(2);
 /// Without orders the store is asked whether it is there, this often.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
-/// A connection to the store that is opened again when it breaks. Dropped, it ends, and nobody waits for that.
+/// A connection to the store that is opened again when it breaks. Dropped, it ends, and nobody waits for
+/// that.
 #[derive(Debug)]
 pub struct Link {
     inner: Arc<Inner>,
@@ -66,13 +68,14 @@ pub(crate) struct Question {
 const OWED_BURSTS: u64 = 4;
 
 impl Question {
-    /// Tokens that may be owed: the burst, and what nodes let through on credit. The script for Redis has the same number.
+    /// Tokens that may be owed: the burst, and what nodes let through on credit. The script for Redis has the
+    /// same number.
     pub(crate) fn owed_max(&self) -> u64 {
         self.burst.saturating_mul(OWED_BURSTS)
     }
 
-    /// The answer as far as it can be true: no more tokens than were asked for, no longer a wait than until the last token that can be
-    /// owed is paid.
+    /// The answer as far as it can be true: no more tokens than were asked for, no longer a wait than until
+    /// the last token that can be owed is paid.
     fn possible(&self, grant: Grant) -> Grant {
         match grant {
             Grant::Tokens(tokens) => Grant::Tokens(tokens.min(self.order.want)),
@@ -87,17 +90,18 @@ impl Question {
 
 /// A connection.
 pub(crate) trait Keeper {
-    /// An answer for each question, none where others were faster again and again. After an error the connection is not used any
-    /// more.
+    /// An answer for each question, none where others were faster again and again. After an error the
+    /// connection is not used any more.
     fn lease(&mut self, questions: &[Question]) -> io::Result<Vec<Option<Grant>>>;
     /// Whether it is there.
     fn ping(&mut self) -> io::Result<()>;
 }
 
 impl Link {
-    /// Connects to the store at `url`, again and again: `redis://...`, `rediss://...` or `memcached://host:port`. `prefix` is put before
-    /// every key, `started` is where the clock of limits begins. The error says what is wrong with the URL; it does not show it, as there
-    /// may be a password in it.
+    /// Connects to the store at `url`, again and again: `redis://...`, `rediss://...` or
+    /// `memcached://host:port`. `prefix` is put before every key, `started` is where the clock of limits
+    /// begins. The error says what is wrong with the URL; it does not show it, as there may be a password in
+    /// it.
     pub fn start(
         (url, prefix): (&str, &str),
         metrics: ShareMetrics,

@@ -1,4 +1,5 @@
-//! Memcached: `gets` for many keys, then `cas` or `add` for each, in its text protocol. The clock is that of this node.
+//! Memcached: `gets` for many keys, then `cas` or `add` for each, in its text protocol. The clock is that of
+//! this node.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};

@@ -7,8 +7,8 @@
 //! collections.damaged   the last file in which something was wrong before its end
 //! ```
 //!
-//! One thread does all of this. Whatever goes wrong, records stay in memory, and writing is tried again later; what is
-//! written then is everything, so nothing that was missed stays missed.
+//! One thread does all of this. Whatever goes wrong, records stay in memory, and writing is tried again
+//! later; what is written then is everything, so nothing that was missed stays missed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -168,8 +168,8 @@ impl Disk {
                 Ok(()) => self.lock = Some(lock),
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) => {
-                    // We may be about to take over from it. What it has written until now is a good beginning; the rest is
-                    // read when it has gone.
+                    // We may be about to take over from it. What it has written until now is a good
+                    // beginning; the rest is read when it has gone.
                     if !std::mem::replace(&mut self.peeked, true) {
                         let _ = self.read(map, now);
                     }
@@ -190,7 +190,8 @@ impl Disk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
-        // Of several frames of one record the last counts, and a record that is in memory already is newer than all.
+        // Of several frames of one record the last counts, and a record that is in memory already is newer
+        // than all.
         let mut records = std::collections::HashMap::new();
         let found = frame::read(file, &mut |id, packed| {
             records.insert(crate::shard::joined(id), packed.to_vec());
@@ -230,8 +231,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes all records to a new file, which then takes the place of the old one. Changes that come meanwhile go to
-    /// both: until the new one is whole, the old one is what a crash leaves.
+    /// Writes all records to a new file, which then takes the place of the old one. Changes that come
+    /// meanwhile go to both: until the new one is whole, the old one is what a crash leaves.
     fn compact(&mut self, map: &Map) -> io::Result<()> {
         let path = self.folder.join(NEW);
         let file = open(&path, |options| options.append(true).create(true))?;

@@ -1,10 +1,12 @@
-//! The file of records: a line that says what it is, then one frame for each record as it was stored, newest last.
+//! The file of records: a line that says what it is, then one frame for each record as it was stored, newest
+//! last.
 //!
 //! ```text
 //! frame = marker, length of what follows the checksum, its CRC-32, name, key, variables
 //! ```
 //!
-//! A frame that was cut by a crash or damaged later is skipped: reading goes on at the next marker with a valid frame.
+//! A frame that was cut by a crash or damaged later is skipped: reading goes on at the next marker with a
+//! valid frame.
 
 use std::io::{self, Read};
 

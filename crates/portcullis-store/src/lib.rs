@@ -7,10 +7,10 @@
 //!                                      └──> thread "portcullis-redis": changes to Redis, those of other nodes from there
 //! ```
 //!
-//! A request touches memory only. What a transaction changes is applied to the record as it is then, counters as
-//! differences, so that transactions at the same time lose nothing of each other. Everything is bounded
-//! ([`Limits`]); what is dropped is counted ([`StoreMetrics`]). Without a folder the records end with the process; with one,
-//! a crash costs the last tenth of a second, and trouble with the disk costs no request.
+//! A request touches memory only. What a transaction changes is applied to the record as it is then, counters
+//! as differences, so that transactions at the same time lose nothing of each other. Everything is bounded
+//! ([`Limits`]); what is dropped is counted ([`StoreMetrics`]). Without a folder the records end with the
+//! process; with one, a crash costs the last tenth of a second, and trouble with the disk costs no request.
 //!
 //! ```
 //! use portcullis_engine::{Change, Collections, RecordId, Sum, VariableChange, Value};
@@ -84,8 +84,8 @@ impl Store {
         Store { map: Arc::new(Map::new(limits, metrics)), threads: Mutex::default() }
     }
 
-    /// Opens a store. Whatever is wrong with its folder is told to `say`, counted and tried again: it never keeps anybody
-    /// from serving.
+    /// Opens a store. Whatever is wrong with its folder is told to `say`, counted and tried again: it never
+    /// keeps anybody from serving.
     pub fn open(options: Options, metrics: StoreMetrics, say: Say) -> Store {
         let map = Arc::new(Map::new(options.limits, metrics));
         let keeper = keeper::start(&map, options.folder, &say);

@@ -1,13 +1,14 @@
-//! Several nodes, one set of records: changes go to Redis in batches, and what came of them comes back to every node.
+//! Several nodes, one set of records: changes go to Redis in batches, and what came of them comes back to
+//! every node.
 //!
 //! ```text
 //! this node's changes ──every 40 ms, one script──> hash of each record, stream of what they are now
 //! every node          <──waits on the stream────── values after everybody's changes; our own unsent ones go on top
 //! ```
 //!
-//! No request waits for any of this. While Redis is away changes gather, one sum for each counter; a batch that was sent
-//! when the connection broke is sent again under its number, so that it counts once. A record that Redis lost is made anew
-//! from what this node knows.
+//! No request waits for any of this. While Redis is away changes gather, one sum for each counter; a batch
+//! that was sent when the connection broke is sent again under its number, so that it counts once. A record
+//! that Redis lost is made anew from what this node knows.
 
 use std::hash::BuildHasher as _;
 use std::io;
@@ -37,7 +38,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(2);
 const MEET_TIME: Duration = Duration::from_secs(60);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Bytes that an exchange may bring: a thousand changes of the largest records by default. Of larger records fewer are asked for at once.
+/// Bytes that an exchange may bring: a thousand changes of the largest records by default. Of larger records
+/// fewer are asked for at once.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Values of an exchange. Where that is too little, fewer entries are asked for.
 const ANSWER_VALUES_MAX: usize = 512 << 10;
@@ -280,8 +282,8 @@ impl Link {
             let answer = connection.exchange(std::slice::from_ref(&command), ANSWER_TIME);
             match answer.map(|mut answers| answers.pop()) {
                 Ok(Some(Reply::Refused(why))) => {
-                    // An answer that is about the batch itself would come again and again; others are about the server: loading, read
-                    // only, out of memory.
+                    // An answer that is about the batch itself would come again and again; others are about
+                    // the server: loading, read only, out of memory.
                     if is_about_batch(&why) {
                         self.map.forget_sent();
                     } else {

@@ -1,5 +1,5 @@
-//! The records in memory: shards with a lock each, so that no two requests wait for each other unless they mean the
-//! same part of the map.
+//! The records in memory: shards with a lock each, so that no two requests wait for each other unless they
+//! mean the same part of the map.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -71,7 +71,8 @@ impl Map {
         self.shards.len()
     }
 
-    /// A shard, locked. A panic elsewhere while it was locked leaves a shard that is still consistent enough to serve.
+    /// A shard, locked. A panic elsewhere while it was locked leaves a shard that is still consistent enough
+    /// to serve.
     pub(crate) fn shard(&self, at: usize) -> MutexGuard<'_, Shard> {
         self.shards[at].lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,8 @@
 //! value    = 0, number | 1, length, bytes | 2: the record's key | 3: the record's name
 //! ```
 //!
-//! Numbers and lengths are variable-length: seven bits a byte, the lowest first; signs go into the lowest bit.
+//! Numbers and lengths are variable-length: seven bits a byte, the lowest first; signs go into the lowest
+//! bit.
 
 use portcullis_engine::{RecordId, Value};
 

@@ -1,5 +1,6 @@
-//! What happens to a record when it is read and when it is stored. Follows ModSecurity's `collection_retrieve_ex` and
-//! `collection_store`; where several transactions change one record at a time, each change is applied to what is stored.
+//! What happens to a record when it is read and when it is stored. Follows ModSecurity's
+//! `collection_retrieve_ex` and `collection_store`; where several transactions change one record at a time,
+//! each change is applied to what is stored.
 
 use portcullis_engine::{Change, EXPIRE_PREFIX, IS_NEW, RecordId, Sum, Value, VariableChange, new_record};
 

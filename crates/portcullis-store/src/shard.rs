@@ -226,8 +226,8 @@ impl Shard {
         self.free.push(at as u32);
     }
 
-    /// Drops records until `records` more with `bytes` fit: the expired ones first met, and those that nobody used since
-    /// the hand last came by. The count is of those that had not expired.
+    /// Drops records until `records` more with `bytes` fit: the expired ones first met, and those that nobody
+    /// used since the hand last came by. The count is of those that had not expired.
     fn make_room(&mut self, records: usize, bytes: usize, now: i64, bounds: &Bounds) -> u32 {
         let mut evicted = 0;
         let over = |shard: &Shard| {
@@ -352,8 +352,8 @@ impl Shard {
         }
     }
 
-    /// Takes over variables of a record as Redis has them, with our own changes on top that are not in them. `own`: they
-    /// are what came of our last changes. False if the record is not here, unless `create`.
+    /// Takes over variables of a record as Redis has them, with our own changes on top that are not in them.
+    /// `own`: they are what came of our last changes. False if the record is not here, unless `create`.
     pub(crate) fn adopt(
         &mut self,
         hash: u64,

@@ -53,7 +53,8 @@ pub(crate) fn spelled(name: &[u8]) -> &[u8] {
 }
 
 impl Shared {
-    /// Remembers a transaction's changes. `last_update`: that of the record before them. True if all found room.
+    /// Remembers a transaction's changes. `last_update`: that of the record before them. True if all found
+    /// room.
     pub(crate) fn note(&mut self, updates: &[VariableChange<'_>], last_update: Option<i64>) -> bool {
         // Only the first transaction since the last exchange decays what the others know, too.
         let first_since = self.waiting.is_empty() && self.sent.is_empty();

@@ -1,4 +1,5 @@
-//! Servers that the proxy asks, for tests: a DNS server and a virus scanner, both on loopback and both of few words.
+//! Servers that the proxy asks, for tests: a DNS server and a virus scanner, both on loopback and both of few
+//! words.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};

@@ -20,7 +20,8 @@ pub struct Exchange {
     pub status: u16,
     /// First head and what followed it, at most [`RESPONSE_BYTES_MAX`].
     pub raw: Vec<u8>,
-    /// Whether the body ended as its framing said: all of its length, or its last chunk. A body that ends with the connection is whole.
+    /// Whether the body ended as its framing said: all of its length, or its last chunk. A body that ends
+    /// with the connection is whole.
     pub whole: bool,
 }
 

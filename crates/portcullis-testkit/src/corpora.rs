@@ -53,8 +53,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request as HTTP/1.1 bytes: the header fields as given, `Host` and `Content-Length` added where they
-    /// are missing and needed, `Connection: close` unless `keep_alive`.
+    /// The request as HTTP/1.1 bytes: the header fields as given, `Host` and `Content-Length` added where
+    /// they are missing and needed, `Connection: close` unless `keep_alive`.
     pub fn wire(&self, keep_alive: bool) -> Vec<u8> {
         let has = |name: &str| self.headers.iter().any(|(have, _)| have.eq_ignore_ascii_case(name));
         let mut out = format!("{} {} HTTP/1.1\r\n", self.method, self.uri).into_bytes();

@@ -15,8 +15,9 @@ pub fn folder() -> PathBuf {
     named().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora"))
 }
 
-/// The corpora, for the test that calls it. They are no part of the repository, so a machine may have none: the test is then left
-/// out, which is said on standard error, and the result is none. Where they are named, and on CI (`CI` is set), they must be there.
+/// The corpora, for the test that calls it. They are no part of the repository, so a machine may have none:
+/// the test is then left out, which is said on standard error, and the result is none. Where they are named,
+/// and on CI (`CI` is set), they must be there.
 pub fn for_test() -> Option<PathBuf> {
     let folder = folder();
     if folder.is_dir() {

@@ -355,7 +355,8 @@ fn send(shots: &[Shot], rows: usize, target: SocketAddr, options: &Options) -> V
     result.into_inner().unwrap_or_default()
 }
 
-/// Sends over the open connection. A kept connection may have been closed meanwhile; then once over a new one.
+/// Sends over the open connection. A kept connection may have been closed meanwhile; then once over a new
+/// one.
 fn one(
     connection: &mut Option<Connection>,
     target: SocketAddr,

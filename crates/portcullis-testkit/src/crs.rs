@@ -11,7 +11,8 @@ pub const TESTS_VARIABLE: &str = "PORTCULLIS_CRS_TESTS";
 
 const HOW: &str = "run make crs, or name another folder";
 
-/// The folder with `crs-setup.conf` or its example, and `rules/`: `PORTCULLIS_CRS`, or `.portcullis/crs` in the workspace.
+/// The folder with `crs-setup.conf` or its example, and `rules/`: `PORTCULLIS_CRS`, or `.portcullis/crs` in
+/// the workspace.
 pub fn rules() -> Result<PathBuf, TestkitError> {
     rules_in(workspace::folder(RULES_VARIABLE, ".portcullis/crs"))
 }

@@ -1,8 +1,8 @@
 //! `corpus-run --evasions`: the body and parser evasions through the real proxy, judged one by one.
 //!
-//! The corpus carries the same five payloads in a hundred forms. A form must be blocked (403) or rejected (another
-//! 4xx); a `control` form must be blocked. A form that passes counts against the percentage unless it is one of
-//! [`UNREAD`], where no application would come to the payload.
+//! The corpus carries the same five payloads in a hundred forms. A form must be blocked (403) or rejected
+//! (another 4xx); a `control` form must be blocked. A form that passes counts against the percentage unless
+//! it is one of [`UNREAD`], where no application would come to the payload.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -100,8 +100,8 @@ struct Summary {
     controls_missed: Vec<String>,
 }
 
-/// Sends every evasion to `target` and prints the table. True if the percentage is reached, every control form is
-/// blocked and nothing broke.
+/// Sends every evasion to `target` and prints the table. True if the percentage is reached, every control
+/// form is blocked and nothing broke.
 pub fn run(
     target: SocketAddr,
     at_least: f64,

@@ -10,16 +10,18 @@ use crate::TestkitError;
 /// Sockets that hold the addresses this process was given. They are bound and never listen.
 static HELD: Mutex<Vec<Socket>> = Mutex::new(Vec::new());
 
-/// An address on loopback for a server that sets SO_REUSEADDR, as servers do. It is the caller's until this process ends: no other
-/// process is given it, and a connection to it is refused until that server listens.
+/// An address on loopback for a server that sets SO_REUSEADDR, as servers do. It is the caller's until this
+/// process ends: no other process is given it, and a connection to it is refused until that server listens.
 ///
-/// A probe that listens, and is closed to make room for the server, keeps neither promise. Another process may draw the
-/// same port meanwhile. And a child that another thread starts at that moment has a copy of the probe until it calls
-/// exec(2): the address then accepts connections that nobody serves, and the first request is closed without an answer.
+/// A probe that listens, and is closed to make room for the server, keeps neither promise. Another process
+/// may draw the same port meanwhile. And a child that another thread starts at that moment has a copy of the
+/// probe until it calls exec(2): the address then accepts connections that nobody serves, and the first
+/// request is closed without an answer.
 pub fn free_address() -> Result<SocketAddr, TestkitError> {
     let hold = || {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        // Without SO_REUSEADDR, so that the system gives a port that nobody has; with it from then on, for the server.
+        // Without SO_REUSEADDR, so that the system gives a port that nobody has; with it from then on, for
+        // the server.
         socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
         socket.set_reuse_address(true)?;
         let address = socket.local_addr()?.as_socket();

@@ -100,8 +100,9 @@ impl Process {
     }
 }
 
-/// Sends a signal to a process by its id. Asking a child `kill` to do so would disturb those who wait: the SIGCHLD of one child while the
-/// next is started goes to any thread, whose read with a time limit then fails as interrupted (signal(7)).
+/// Sends a signal to a process by its id. Asking a child `kill` to do so would disturb those who wait: the
+/// SIGCHLD of one child while the next is started goes to any thread, whose read with a time limit then fails
+/// as interrupted (signal(7)).
 pub fn signal(id: u32, what: Signal) -> Result<(), TestkitError> {
     let process = i32::try_from(id).ok().and_then(Pid::from_raw);
     let sent = process.ok_or(rustix::io::Errno::SRCH).and_then(|process| kill_process(process, what));

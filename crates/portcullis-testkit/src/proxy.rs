@@ -23,7 +23,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts `portcullis run` in mode `crs` with the CRS in `rules` and `extra` flags, its files in `folder`.
+    /// Starts `portcullis run` in mode `crs` with the CRS in `rules` and `extra` flags, its files in
+    /// `folder`.
     pub fn start(folder: Folder, rules: PathBuf, extra: Vec<OsString>) -> Result<Self, TestkitError> {
         let reflector = Reflector::default();
         let backend = Server::start("127.0.0.1:0", move |request| reflector.answer(request))
@@ -43,8 +44,8 @@ impl Proxy {
         Proxy::launch(folder, &arguments, (address, admin), &[], Some(backend))
     }
 
-    /// Starts `portcullis run` with the document that `write` makes for the addresses of its listener and of its admin
-    /// listener, and with `environment` beside ours.
+    /// Starts `portcullis run` with the document that `write` makes for the addresses of its listener and of
+    /// its admin listener, and with `environment` beside ours.
     pub fn configured(
         folder: Folder,
         write: impl FnOnce(SocketAddr, SocketAddr) -> String,

@@ -1,7 +1,8 @@
 //! Many reloads under load: nothing may be dropped, and memory must not grow.
 //!
-//! Each reload brings a rule that was not there before and takes one away, so that patterns have to be made and forgotten. Clients on
-//! connections that stay open send benign requests and attacks all the time; each must get the answer that it deserves.
+//! Each reload brings a rule that was not there before and takes one away, so that patterns have to be made
+//! and forgotten. Clients on connections that stay open send benign requests and attacks all the time; each
+//! must get the answer that it deserves.
 
 use std::net::SocketAddr;
 use std::ops::AddAssign;

@@ -1,4 +1,5 @@
-//! The servers that nodes share limits and records through: a Redis or a Memcached of our own, without files that stay.
+//! The servers that nodes share limits and records through: a Redis or a Memcached of our own, without files
+//! that stay.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

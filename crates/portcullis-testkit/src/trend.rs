@@ -23,7 +23,8 @@ impl Trend {
 
 /// The trend of samples taken at equal distances; 0 for fewer than two.
 ///
-/// The bounds are Sen's (1968): the slopes at ranks `(N -+ 1.96 * sqrt(variance of Kendall's S)) / 2` of all `N`.
+/// The bounds are Sen's (1968): the slopes at ranks `(N -+ 1.96 * sqrt(variance of Kendall's S)) / 2` of all
+/// `N`.
 pub fn trend(samples: &[f64]) -> Trend {
     let group = samples.len().div_ceil(SAMPLES_MAX).max(1);
     let samples: Vec<f64> = samples.chunks(group).map(median).collect();

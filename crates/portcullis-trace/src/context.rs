@@ -35,7 +35,8 @@ impl Context {
         (fits && hyphens && is_set).then_some(Context { trace, span, sampled: flags & 1 == 1 })
     }
 
-    /// A new trace of random ids, sampled with a probability of `ratio` (0 to 1). The id decides, so that all who know it agree.
+    /// A new trace of random ids, sampled with a probability of `ratio` (0 to 1). The id decides, so that all
+    /// who know it agree.
     pub fn root(mut trace: TraceId, span: SpanId, ratio: f64) -> Context {
         let mut lot = [0; 8];
         lot.copy_from_slice(&trace[8..]);

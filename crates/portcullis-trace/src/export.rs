@@ -68,7 +68,8 @@ impl Exporter {
         Collector::new(settings).map(drop)
     }
 
-    /// Starts the thread. `say` takes a line for the operator. An error tells of authorities that cannot be read, too.
+    /// Starts the thread. `say` takes a line for the operator. An error tells of authorities that cannot be
+    /// read, too.
     pub fn start(
         settings: Settings,
         registry: &Registry,

@@ -46,7 +46,8 @@ impl Authorities {
         Ok(Authorities(found))
     }
 
-    /// Those of the operating system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others), without those that cannot be used.
+    /// Those of the operating system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others), without those that
+    /// cannot be used.
     pub fn of_system() -> Result<Authorities, String> {
         let found = rustls_native_certs::load_native_certs().certs;
         let fit = |root: &CertificateDer<'static>| RootCertStore::empty().add(root.clone()).is_ok();

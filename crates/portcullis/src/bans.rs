@@ -1,4 +1,5 @@
-//! `portcullis bans`: asks the admin listener of a running instance who is banned, or to let a client in again.
+//! `portcullis bans`: asks the admin listener of a running instance who is banned, or to let a client in
+//! again.
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! `portcullis check PATH...`: every mistake of rule files and configuration documents, in one go; or, with the flags of `run`,
-//! those of the policy that they stand for.
+//! `portcullis check PATH...`: every mistake of rule files and configuration documents, in one go; or, with
+//! the flags of `run`, those of the policy that they stand for.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::{rule_files, writable};
 /// Arguments of `portcullis check`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Rule files, folders of *.conf files, a CRS folder (all read as one set, in this order), or configuration
-    /// documents (.toml, .yaml), each with the rules that it names
+    /// Rule files, folders of *.conf files, a CRS folder (all read as one set, in this order), or
+    /// configuration documents (.toml, .yaml), each with the rules that it names
     #[arg(value_name = "PATH", required_unless_present_any = POLICY, conflicts_with_all = POLICY)]
     paths: Vec<PathBuf>,
     /// Take warnings for errors
@@ -104,8 +104,8 @@ fn check(documents: &[&PathBuf], roots: &[Root]) -> io::Result<Count> {
     Ok(total)
 }
 
-/// A configuration document, the files that it names, and the rules of its policies: all that a start would find wrong, and what it
-/// would take and is hardly meant.
+/// A configuration document, the files that it names, and the rules of its policies: all that a start would
+/// find wrong, and what it would take and is hardly meant.
 fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<()> {
     let name = path.display();
     let survey = match Survey::of_file(path) {

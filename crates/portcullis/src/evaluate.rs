@@ -1,4 +1,5 @@
-//! `portcullis evaluate PATH...`: labelled requests and responses through a policy, in process: what is caught, what is flagged wrongly, why.
+//! `portcullis evaluate PATH...`: labelled requests and responses through a policy, in process: what is
+//! caught, what is flagged wrongly, why.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;

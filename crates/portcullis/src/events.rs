@@ -1,4 +1,5 @@
-//! `portcullis events [REQUEST_ID]`: what a running instance remembers of the last requests that it stopped or noted.
+//! `portcullis events [REQUEST_ID]`: what a running instance remembers of the last requests that it stopped
+//! or noted.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

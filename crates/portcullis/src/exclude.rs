@@ -1,4 +1,5 @@
-//! `portcullis exclude REQUEST_ID`: the narrowest exclusion that lets a request pass which was blocked wrongly, as TOML for the document.
+//! `portcullis exclude REQUEST_ID`: the narrowest exclusion that lets a request pass which was blocked
+//! wrongly, as TOML for the document.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -190,7 +191,8 @@ mod tests {
         })
     }
 
-    /// Whatever a client calls its parameters, the result is a document with one exclusion, and says nothing else.
+    /// Whatever a client calls its parameters, the result is a document with one exclusion, and says nothing
+    /// else.
     #[test]
     fn names_of_clients_stay_texts() {
         for name in ["q", "a\"]\nmode = \"off\"", "''' '''", "\\", "ü\u{7f}\u{85}\r\n[x]", "a:b", ""] {

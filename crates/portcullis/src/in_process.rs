@@ -58,7 +58,8 @@ pub struct Run<'a> {
     pub body_bytes: u64,
     /// Those of them that were shown.
     pub body_bytes_inspected: u64,
-    /// The request's body is longer than the limits let through: the proxy answers 413, whatever the rules say but `drop`.
+    /// The request's body is longer than the limits let through: the proxy answers 413, whatever the rules
+    /// say but `drop`.
     pub refuses_body: bool,
     /// Bytes of the response's body.
     pub response_body_bytes: u64,

@@ -9,8 +9,8 @@ pub struct MessageFile {
     pub notes: Vec<String>,
 }
 
-/// Reads a file: a head with LF line ends gets CRLF, a missing empty line is added, and a body without framing gets a
-/// `Content-Length`, as its sender would give it. A file that is well-formed is left as it is.
+/// Reads a file: a head with LF line ends gets CRLF, a missing empty line is added, and a body without
+/// framing gets a `Content-Length`, as its sender would give it. A file that is well-formed is left as it is.
 pub fn read(file: &[u8]) -> MessageFile {
     let mut notes = Vec::new();
     let (head, body) = split(file);

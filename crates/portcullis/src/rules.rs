@@ -1,4 +1,5 @@
-//! `portcullis rules`: what is loaded, what became of each rule and why, as a list, as JSON or as the compiled plan.
+//! `portcullis rules`: what is loaded, what became of each rule and why, as a list, as JSON or as the
+//! compiled plan.
 
 use std::collections::HashMap;
 use std::fmt::Write;

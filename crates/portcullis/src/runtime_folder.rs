@@ -10,8 +10,8 @@ use rustix::process::{Pid, geteuid, test_kill_process};
 /// A socket is named by the id of its process.
 const EXTENSION: &str = "sock";
 
-/// `RUNTIME_DIRECTORY` of a service (systemd.exec(5)), the runtime folder of a user who is logged in, or one of our own below the folder for
-/// temporary files.
+/// `RUNTIME_DIRECTORY` of a service (systemd.exec(5)), the runtime folder of a user who is logged in, or one
+/// of our own below the folder for temporary files.
 pub fn default() -> PathBuf {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let service = named("RUNTIME_DIRECTORY").and_then(|list| {
@@ -46,7 +46,8 @@ pub fn make(folder: &Path) -> io::Result<()> {
     check(folder)
 }
 
-/// Whether the folder is one, is ours, and is closed to others. A link is none: somebody else could turn it elsewhere.
+/// Whether the folder is one, is ours, and is closed to others. A link is none: somebody else could turn it
+/// elsewhere.
 pub fn check(folder: &Path) -> io::Result<()> {
     check_as(folder, |owner| owner == geteuid().as_raw())
 }

@@ -12,7 +12,8 @@ use portcullis_semantic::Detectors;
 pub struct SharedDetectors(Option<Arc<Detectors>>);
 
 impl SharedDetectors {
-    /// `inspector` with the semantic detector and weights for the rules of the CRS, as far as `policy` asks for them.
+    /// `inspector` with the semantic detector and weights for the rules of the CRS, as far as `policy` asks
+    /// for them.
     pub fn attach(&mut self, inspector: Inspector, policy: &Policy) -> Inspector {
         let inspector = match policy.is_weighted() {
             // The table is part of the program, and tested to be one; without it all rules count in full.

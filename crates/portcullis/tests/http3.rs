@@ -180,8 +180,8 @@ fn pseudo_headers_stand_once_and_first() {
     );
 }
 
-/// A DATA frame without content is none that ends a body, and one that nobody knows is none at all, wherever they are
-/// cut.
+/// A DATA frame without content is none that ends a body, and one that nobody knows is none at all, wherever
+/// they are cut.
 #[test]
 fn bodies_are_whole_whatever_frames_they_come_in() {
     let front = Front::start(
@@ -295,8 +295,8 @@ fn tunnels_and_streams_without_meaning_go_nowhere() {
             matches!(&ended, Ended::Answered(answer) if answer.windows(4).any(|part| part == b"well"));
         assert!(!is_well && !matches!(ended, Ended::Closed(_)), "{lines:02x?} {ended:?}");
     }
-    // Of push, of WebTransport, reserved ones, with and without a whole type; more of them than there may be at one
-    // time.
+    // Of push, of WebTransport, reserved ones, with and without a whole type; more of them than there may be
+    // at one time.
     for _ in 0..20 {
         for kind in [&b"\x01\x05"[..], b"\x40\x54\x00", b"\x21", b"\xc0\x00", b""] {
             client.one_way(kind).unwrap();

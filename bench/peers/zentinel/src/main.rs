@@ -1,4 +1,5 @@
-//! What zentinel-modsec takes for the messages of engine-bench: zentinel RULES FOLDER CASE SECONDS, as modsecurity3.c has it.
+//! What zentinel-modsec takes for the messages of engine-bench: zentinel RULES FOLDER CASE SECONDS, as
+//! modsecurity3.c has it.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Nodes that share a limit by leases, in simulated time: how far they go beyond it, and that they use it. A failure names its
-//! seed.
+//! Nodes that share a limit by leases, in simulated time: how far they go beyond it, and that they use it. A
+//! failure names its seed.
 
 use std::time::Duration;
 

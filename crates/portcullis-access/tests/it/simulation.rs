@@ -9,7 +9,8 @@ use portcullis_balance::Random;
 const SECOND: u64 = 1_000_000_000;
 const SEEDS: u64 = 300;
 
-/// The bucket as a textbook has it: it leaks `requests` in `per`, and holds `burst`. In units of 1 / (requests x ns).
+/// The bucket as a textbook has it: it leaks `requests` in `per`, and holds `burst`. In units of 1 /
+/// (requests x ns).
 struct Bucket {
     level: u128,
     at: u64,
@@ -19,7 +20,8 @@ struct Bucket {
 fn limits_are_leaky_buckets() {
     for seed in 0..SEEDS {
         let mut random = Random::new(seed);
-        // The interval is a whole number of nanoseconds, so that the textbook and the limiter can agree to the last one.
+        // The interval is a whole number of nanoseconds, so that the textbook and the limiter can agree to
+        // the last one.
         let interval = 1 + random.below(SECOND);
         let requests = 1 + random.below(50);
         let burst = 1 + random.below(20);

@@ -1,5 +1,6 @@
-//! Groups of endpoints under seeded faults, in simulated time: two workers, active checks, clients that go away. What must
-//! hold is checked at every step; a failure names its seed, and `SEED=n cargo test -p portcullis-balance` repeats it.
+//! Groups of endpoints under seeded faults, in simulated time: two workers, active checks, clients that go
+//! away. What must hold is checked at every step; a failure names its seed, and
+//! `SEED=n cargo test -p portcullis-balance` repeats it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,5 @@
-//! A chain that begins with a negated pattern which captures runs only where that pattern finds something, or where the rest of the chain may match.
+//! A chain that begins with a negated pattern which captures runs only where that pattern finds something, or
+//! where the rest of the chain may match.
 
 use crate::common::{Headers, Message, Response, assert_equivalent, plan};
 use portcullis_engine::{Memo, Scratch};

@@ -1,5 +1,5 @@
-//! Which rules are dead, and which must not be taken for dead. That folding never changes what a request sees is the
-//! business of the comparison with the reference evaluator, which knows nothing of it.
+//! Which rules are dead, and which must not be taken for dead. That folding never changes what a request sees
+//! is the business of the comparison with the reference evaluator, which knows nothing of it.
 
 use crate::common::plan;
 

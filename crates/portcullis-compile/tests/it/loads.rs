@@ -1,5 +1,5 @@
-//! Rules that ModSecurity 2.9.7 loads load here, too; those that cannot work get a warning. `portcullis-differential` shows the
-//! same list to Apache.
+//! Rules that ModSecurity 2.9.7 loads load here, too; those that cannot work get a warning.
+//! `portcullis-differential` shows the same list to Apache.
 
 use std::sync::Arc;
 
@@ -65,7 +65,8 @@ fn matched(rules: &str, target: &str) -> Vec<u32> {
     transaction.matches().iter().filter(|found| found.log).map(|found| plan.rule(found.rule).id.0).collect()
 }
 
-/// What cannot be carried out matches neither as it is nor negated; the rest of the rules is as it would be without.
+/// What cannot be carried out matches neither as it is nor negated; the rest of the rules is as it would be
+/// without.
 #[test]
 fn what_cannot_work_is_silent_either_way() {
     let vain = [

@@ -1,4 +1,5 @@
-//! Rules are not run over what `base64Decode` makes of a value where that is noise, and this changes no verdict.
+//! Rules are not run over what `base64Decode` makes of a value where that is noise, and this changes no
+//! verdict.
 
 use crate::common::{Message, assert_equivalent, plan};
 use portcullis_decode::Transformation;

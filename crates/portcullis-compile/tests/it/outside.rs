@@ -1,4 +1,5 @@
-//! Rules that need to know something of the world outside: what they ask, when they ask it, and how they go on.
+//! Rules that need to know something of the world outside: what they ask, when they ask it, and how they go
+//! on.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -55,7 +56,8 @@ fn load(rules: &str) -> Result<portcullis_engine::Plan, String> {
     plan_with(&rules, &files())
 }
 
-/// What came of one exchange: `?name` for each question when it was asked, and the id of each rule when it matched.
+/// What came of one exchange: `?name` for each question when it was asked, and the id of each rule when it
+/// matched.
 struct Seen {
     story: Vec<String>,
     interruption: Option<Interruption>,

@@ -69,7 +69,8 @@ SecRule TX:/^MSC_/ "!@streq 0" "id:4,phase:2,pass""#;
     assert_eq!(matches(&seen)[0], "1 ARGS:a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!aaaa");
     assert_eq!(seen.patterns_exhausted(), 0);
 
-    // The exclamation mark is there, so the automaton lets the value through, but where no match of the rest ends.
+    // The exclamation mark is there, so the automaton lets the value through, but where no match of the rest
+    // ends.
     let seen = run(rules, "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-!");
     assert_eq!(
         matches(&seen),
@@ -252,7 +253,8 @@ fn run_plan(
     transaction
 }
 
-/// What is not looked at any more is no match, of a negated operator neither; numbers are compared on, so that what was found counts.
+/// What is not looked at any more is no match, of a negated operator neither; numbers are compared on, so
+/// that what was found counts.
 #[test]
 fn the_rules_may_do_so_much_work_for_a_message() {
     let rules = format!(

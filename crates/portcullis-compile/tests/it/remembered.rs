@@ -1,4 +1,5 @@
-//! What a thread remembers of headers and heads changes nothing: each message of a series is judged as if it were the first.
+//! What a thread remembers of headers and heads changes nothing: each message of a series is judged as if it
+//! were the first.
 
 use crate::common::{Headers, Message, Response, assert_equivalent, plan};
 use portcullis_engine::{Memo, Scratch};
@@ -85,7 +86,8 @@ fn each_message_is_judged_as_if_it_were_the_first() {
     }
 }
 
-/// Methods and protocols are remembered with heads, names of arguments in their order: any mix of them, most of which come again.
+/// Methods and protocols are remembered with heads, names of arguments in their order: any mix of them, most
+/// of which come again.
 #[test]
 fn request_lines_and_names_of_arguments() {
     const RULES: &str = r#"SecRuleEngine On

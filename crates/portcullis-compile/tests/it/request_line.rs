@@ -1,5 +1,5 @@
-//! Parts of the request line that stand in it as they are are not kept again, and those that were encoded are: each is judged by its own bytes,
-//! whatever was remembered of others.
+//! Parts of the request line that stand in it as they are are not kept again, and those that were encoded
+//! are: each is judged by its own bytes, whatever was remembered of others.
 
 use crate::common::{Headers, Message, assert_equivalent, plan};
 use portcullis_engine::{Memo, Scratch};

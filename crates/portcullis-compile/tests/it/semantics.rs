@@ -1,5 +1,5 @@
-//! What rules do to a request, one small case each. The answers are those of ModSecurity 2.9.7; where a case rests
-//! on one function of it, the comment names the function.
+//! What rules do to a request, one small case each. The answers are those of ModSecurity 2.9.7; where a case
+//! rests on one function of it, the comment names the function.
 
 use std::sync::Arc;
 
@@ -500,8 +500,9 @@ SecRule ARGS:x "@rx ." "id:2,phase:2,pass,setvar:tx.score=+%{tx.critical},setvar
     assert_eq!(view.changes, [(b"score".as_slice(), 5), (b"sqli".as_slice(), 1)]);
 }
 
-/// `ctl:ruleRemoveTarget...` with a path takes away what it selects: rule 901181 of the CRS leaves attributes out for all
-/// of its rules. ModSecurity 2.9.7 compares names there and takes nothing away, or by `SecRuleUpdateTarget...` all of XML.
+/// `ctl:ruleRemoveTarget...` with a path takes away what it selects: rule 901181 of the CRS leaves attributes
+/// out for all of its rules. ModSecurity 2.9.7 compares names there and takes nothing away, or by
+/// `SecRuleUpdateTarget...` all of XML.
 #[test]
 fn an_excluded_path_takes_away_what_it_selects() {
     let headers: &[(&str, &str)] = &[("Host", "h"), ("Content-Type", "text/xml")];
@@ -545,7 +546,8 @@ fn an_excluded_path_takes_away_what_it_selects() {
     assert_eq!(seen(tagged.to_owned()), ["1 XML=evilfine", "3 XML=evil", "3 XML=evil"]);
 }
 
-/// As asked of ModSecurity 2.9.7: `nolog` takes both away, `log` gives only itself back (`msre_action_log_init`).
+/// As asked of ModSecurity 2.9.7: `nolog` takes both away, `log` gives only itself back
+/// (`msre_action_log_init`).
 #[test]
 fn log_brings_no_audit_record_back() {
     for (defaults, actions, log, audit) in [

@@ -1,5 +1,5 @@
-//! Rules that run in a few steps, or were run at load time, do what they do on the way of all others: a transaction that
-//! keeps a trace takes that way for every rule.
+//! Rules that run in a few steps, or were run at load time, do what they do on the way of all others: a
+//! transaction that keeps a trace takes that way for every rule.
 
 use crate::common::{Message, assert_equivalent, plan};
 use portcullis_engine::{Progress, Scratch};
@@ -135,7 +135,8 @@ SecRule TX:0 "@rx ^(?:host|o)$" "id:3,phase:1,pass,log"
     same(&format!("SecAction \"id:9,phase:1,pass,nolog,ctl:ruleRemoveById=1\"\n{}", chain("/host/", "")), 1);
 }
 
-/// What stands for a variable without a value is known at load time; a value that comes later is looked at all the same.
+/// What stands for a variable without a value is known at load time; a value that comes later is looked at
+/// all the same.
 #[test]
 fn variables_without_values() {
     let rules = r#"SecRuleEngine On
@@ -179,8 +180,8 @@ SecRule REQUEST_LINE "@rx T" "id:10,phase:1,pass,log"
     check(&format!("{rules}SecRule MATCHED_VAR \"@rx ^(.*)$\" \"id:11,phase:1,pass,log,capture\"\n"), 6);
 }
 
-/// Rules on `TX` numbers, made at random, between rules that look at the message: what they come to is known beforehand as long as no key
-/// holds anything unforeseen.
+/// Rules on `TX` numbers, made at random, between rules that look at the message: what they come to is known
+/// beforehand as long as no key holds anything unforeseen.
 fn scores(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut random = |below: usize| random.below(below);

@@ -1,4 +1,5 @@
-//! Strategies change no verdict: any set of them gives the same interruption, logged matches and `TX`, in the same order.
+//! Strategies change no verdict: any set of them gives the same interruption, logged matches and `TX`, in the
+//! same order.
 
 use std::sync::Arc;
 

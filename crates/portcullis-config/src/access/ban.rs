@@ -58,8 +58,8 @@ pub(crate) struct Raw {
     /// Status of the refusal. Default: 403.
     #[schemars(range(min = 400, max = 599))]
     pub status: Option<Spanned<u16>>,
-    /// Clients with points or bans at one time, 64 bytes each; beyond it those that did the least are forgotten, counted.
-    /// Default: 65536.
+    /// Clients with points or bans at one time, 64 bytes each; beyond it those that did the least are
+    /// forgotten, counted. Default: 65536.
     #[schemars(range(min = 8, max = 4_194_304))]
     pub clients: Option<Spanned<u32>>,
 }

@@ -149,7 +149,8 @@ impl Default for Prefixes {
 }
 
 impl Prefixes {
-    /// The network that the client is taken for, as a person writes it: an address, or with the length of a prefix.
+    /// The network that the client is taken for, as a person writes it: an address, or with the length of a
+    /// prefix.
     pub fn show(self, address: IpAddr) -> String {
         let network = self.network(address);
         match (network, self) {
@@ -162,7 +163,8 @@ impl Prefixes {
         }
     }
 
-    /// The first address of the network that the client is taken for. A v4 address that arrives v6-mapped counts as v4.
+    /// The first address of the network that the client is taken for. A v4 address that arrives v6-mapped
+    /// counts as v4.
     pub fn network(self, address: IpAddr) -> IpAddr {
         match address.to_canonical() {
             IpAddr::V4(v4) => {

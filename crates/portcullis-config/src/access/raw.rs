@@ -35,7 +35,8 @@ pub(crate) struct Clients {
     /// Addresses and networks, for example `192.0.2.0/24`.
     #[serde(default)]
     pub networks: Vec<Spanned<String>>,
-    /// Files with an address or network in each line; `#` and `;` begin comments. A file that changes is read again.
+    /// Files with an address or network in each line; `#` and `;` begin comments. A file that changes is read
+    /// again.
     #[serde(default)]
     pub files: Vec<String>,
     /// Countries by their two letters (ISO 3166-1), for example `["DE", "FR"]`; `geo` names the database.
@@ -63,11 +64,13 @@ pub(crate) enum Others {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RateLimit {
-    /// The name in events, metrics and `RateLimit` headers: letters, digits, `-`, `_`, `.`; unique in its site.
+    /// The name in events, metrics and `RateLimit` headers: letters, digits, `-`, `_`, `.`; unique in its
+    /// site.
     pub name: Spanned<String>,
-    /// What has a bucket of its own: `client` (its address), `path`, `header:NAME`, `cookie:NAME`, `country`, `continent`, `asn`, `rule` (what a rule says with
-    /// `ctl:rateLimit`); several together for each combination; an empty list is one bucket for all. A request without the header or cookie is not counted. Default:
-    /// `["client"]`.
+    /// What has a bucket of its own: `client` (its address), `path`, `header:NAME`, `cookie:NAME`, `country`,
+    /// `continent`, `asn`, `rule` (what a rule says with `ctl:rateLimit`); several together for each
+    /// combination; an empty list is one bucket for all. A request without the header or cookie is not
+    /// counted. Default: `["client"]`.
     pub key: Option<Vec<Spanned<String>>>,
     /// Requests that are admitted in each `per`.
     #[schemars(range(min = 1))]
@@ -88,7 +91,8 @@ pub(crate) struct RateLimit {
     /// Clients whose IPv4 addresses agree in so many bits share a bucket. Default: 32.
     #[schemars(range(min = 1, max = 32))]
     pub ipv4_prefix: Option<Spanned<u8>>,
-    /// Clients whose IPv6 addresses agree in so many bits share a bucket: who has one has 2^64 of them. Default: 64.
+    /// Clients whose IPv6 addresses agree in so many bits share a bucket: who has one has 2^64 of them.
+    /// Default: 64.
     #[schemars(range(min = 1, max = 128))]
     pub ipv6_prefix: Option<Spanned<u8>>,
     /// `true`: counted together with the other nodes of `limit_store`. Default: `false`.
@@ -100,8 +104,8 @@ pub(crate) struct RateLimit {
     /// The status it is answered with. Default: 429.
     #[schemars(range(min = 400, max = 599))]
     pub status: Option<Spanned<u16>>,
-    /// Keys that have a bucket at one time, 16 bytes each; beyond it those that used the least are forgotten, counted.
-    /// Default: 65536.
+    /// Keys that have a bucket at one time, 16 bytes each; beyond it those that used the least are forgotten,
+    /// counted. Default: 65536.
     #[schemars(range(min = 8, max = 16_777_216))]
     pub keys: Option<Spanned<u32>>,
 }

@@ -17,13 +17,13 @@ use crate::units::{Size, Time};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
-    /// Where it listens: a Unix socket (`unix:/run/portcullis/agent.sock`), or gRPC (`grpc://host:port`, over TLS
-    /// `grpcs://host:port`).
+    /// Where it listens: a Unix socket (`unix:/run/portcullis/agent.sock`), or gRPC (`grpc://host:port`, over
+    /// TLS `grpcs://host:port`).
     pub address: Spanned<String>,
     /// TLS towards it; only with `grpcs`.
     pub tls: Option<Spanned<UpstreamTls>>,
-    /// How long a request waits for it in all, and then a response: for a place, a connection, credit and the decision.
-    /// Default: 1s.
+    /// How long a request waits for it in all, and then a response: for a place, a connection, credit and the
+    /// decision. Default: 1s.
     pub timeout: Option<Time>,
     /// Connections of one worker, 1 to 64. Default: 1.
     #[schemars(range(min = 1, max = 64))]

@@ -5,8 +5,8 @@ use crate::checked::{Listener, Site};
 use crate::host::HostPattern;
 use crate::mistakes::Mistakes;
 
-/// Completes the names of listeners, once their sites are known. `asked`: where each listener asks for certificates, if
-/// it does, and whether it names them itself.
+/// Completes the names of listeners, once their sites are known. `asked`: where each listener asks for
+/// certificates, if it does, and whether it names them itself.
 pub(super) fn names(
     mistakes: &mut Mistakes<'_>,
     listeners: &mut [Listener],

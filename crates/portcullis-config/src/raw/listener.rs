@@ -25,8 +25,8 @@ pub(crate) struct Listener {
     /// HTTP/2 to clients.
     #[serde(default)]
     pub http2: crate::http2::Raw,
-    /// Serve HTTP/3, too, over UDP on the same port, and say so in `Alt-Svc`. Needs `tls` and a build with the feature `http3`.
-    /// Default: `false`.
+    /// Serve HTTP/3, too, over UDP on the same port, and say so in `Alt-Svc`. Needs `tls` and a build with
+    /// the feature `http3`. Default: `false`.
     pub http3: Option<Spanned<bool>>,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Listener {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Http {
-    /// `strict` refuses everything two readers could read differently; `apache` answers as Apache httpd does where
-    /// that is safe, which is what the CRS regression suite expects.
+    /// `strict` refuses everything two readers could read differently; `apache` answers as Apache httpd does
+    /// where that is safe, which is what the CRS regression suite expects.
     pub compat: Option<Compat>,
-    /// A client that ends what it sends while it waits for an answer still gets it. Default: `false`; it has gone away then,
-    /// and what is done for it is given up.
+    /// A client that ends what it sends while it waits for an answer still gets it. Default: `false`; it has
+    /// gone away then, and what is done for it is given up.
     pub half_close: Option<bool>,
 }
 

@@ -36,18 +36,21 @@ pub(crate) enum Level {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Semantic {
-    /// By class, for example `{ xss = "log", ssrf = "off" }`. Default: `block`; for `leak`, private keys, files of the system
-    /// and web shells block, all else is logged; for `redirect`, `log` where `hosts` is empty.
+    /// By class, for example `{ xss = "log", ssrf = "off" }`. Default: `block`; for `leak`, private keys,
+    /// files of the system and web shells block, all else is logged; for `redirect`, `log` where `hosts` is
+    /// empty.
     #[serde(default)]
     pub classes: BTreeMap<String, Spanned<ClassAction>>,
-    /// The hosts to which pages of the site may lead, beside the one that is asked: names, or `*.example.com` for all below one.
-    /// With them a parameter that leads elsewhere (class `redirect`) blocks; without, it is logged. Default: none.
+    /// The hosts to which pages of the site may lead, beside the one that is asked: names, or `*.example.com`
+    /// for all below one. With them a parameter that leads elsewhere (class `redirect`) blocks; without, it
+    /// is logged. Default: none.
     #[serde(default)]
     pub hosts: Vec<Spanned<String>>,
     /// Findings that do not count.
     #[serde(default)]
     pub exclude: Vec<Spanned<Exclude>>,
-    /// How long the body of a response that no rule asks for is held for its upstream in all. Default: `"200ms"`.
+    /// How long the body of a response that no rule asks for is held for its upstream in all. Default:
+    /// `"200ms"`.
     pub response_wait: Option<Time>,
 }
 
@@ -69,8 +72,8 @@ pub(crate) enum ClassAction {
 pub(crate) struct Exclude {
     /// The class; default: every class.
     pub class: Option<Spanned<String>>,
-    /// Place and name of the value as events show them, for example `form:comment`, `header:X-*`, `json:*.html`, `*:q`, or a
-    /// place alone. Default: every value.
+    /// Place and name of the value as events show them, for example `form:comment`, `header:X-*`,
+    /// `json:*.html`, `*:q`, or a place alone. Default: every value.
     pub location: Option<Spanned<String>>,
     /// Path of the request: a prefix, or the whole path if there is a `*` in it. Default: every path.
     pub path: Option<Spanned<String>>,
@@ -103,10 +106,12 @@ pub(crate) struct Rules {
     pub include: Vec<String>,
     /// Directives to read last.
     pub directives: Option<String>,
-    /// Which ModSecurity's reading counts where the two differ: `modsecurity2`, the default, or `modsecurity3`.
+    /// Which ModSecurity's reading counts where the two differ: `modsecurity2`, the default, or
+    /// `modsecurity3`.
     pub compat: Option<RulesCompat>,
-    /// What the anomaly score of the CRS counts: all points (`anomaly`, the default in mode `crs`), or those of rules that
-    /// honest traffic triggers only where several of them agree on a value (`weighted`, the default in mode `both`).
+    /// What the anomaly score of the CRS counts: all points (`anomaly`, the default in mode `crs`), or those
+    /// of rules that honest traffic triggers only where several of them agree on a value (`weighted`, the
+    /// default in mode `both`).
     pub scoring: Option<Spanned<Scoring>>,
 }
 
@@ -137,23 +142,25 @@ pub(crate) enum RulesCompat {
 pub(crate) struct RequestBody {
     /// `false` forwards request bodies without inspection. Default: as the rules say.
     pub inspect: Option<bool>,
-    /// Bytes held for inspection; what is not files may be as long (`SecRequestBodyNoFilesLimit`). Default: as the rules say
-    /// (`SecRequestBodyLimit`), else 12.5 MiB.
+    /// Bytes held for inspection; what is not files may be as long (`SecRequestBodyNoFilesLimit`). Default:
+    /// as the rules say (`SecRequestBodyLimit`), else 12.5 MiB.
     pub limit: Option<Size>,
-    /// Bytes of an upload, where the semantic detector runs: a file, or a form with files, that is longer than `limit` goes on to
-    /// the upstream while it is inspected, and is broken off before its end where something is found. Default: ten times
-    /// what is held. The same as `limit` switches it off.
+    /// Bytes of an upload, where the semantic detector runs: a file, or a form with files, that is longer
+    /// than `limit` goes on to the upstream while it is inspected, and is broken off before its end where
+    /// something is found. Default: ten times what is held. The same as `limit` switches it off.
     pub upload_limit: Option<Size>,
     /// What happens to a longer body.
     pub over_limit: Option<OverLimit>,
-    /// What happens to a body that is not the JSON that its type says: `inspect`, the default where the semantic detector runs alone,
-    /// reads it as what it is, too; `refuse`, the default elsewhere, answers 400.
+    /// What happens to a body that is not the JSON that its type says: `inspect`, the default where the
+    /// semantic detector runs alone, reads it as what it is, too; `refuse`, the default elsewhere, answers
+    /// 400.
     pub unreadable: Option<Unreadable>,
-    /// Bytes that may come out of a body in a content coding for each that goes in, beyond 64KiB; one that grows more is answered
+    /// Bytes that may come out of a body in a content coding for each that goes in, beyond 64KiB; one that
+    /// grows more is answered
     /// 413. Default: 20.
     pub decoded_ratio: Option<std::num::NonZeroU32>,
-    /// What happens to a body that applications are known to read differently, such as one in UTF-7 or with parts in
-    /// Base64. Default: `refuse`, with 400.
+    /// What happens to a body that applications are known to read differently, such as one in UTF-7 or with
+    /// parts in Base64. Default: `refuse`, with 400.
     pub ambiguous: Option<Ambiguous>,
     /// Whether rules also see arguments as other applications read them. Default: `true`.
     pub second_readings: Option<bool>,
@@ -183,8 +190,8 @@ pub(crate) enum Ambiguous {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResponseBody {
-    /// `true` holds responses of the inspected media types until their verdict; `false` lets all pass. Default: rules see
-    /// what they ask for, the semantic detector text that need not wait for its upstream.
+    /// `true` holds responses of the inspected media types until their verdict; `false` lets all pass.
+    /// Default: rules see what they ask for, the semantic detector text that need not wait for its upstream.
     pub inspect: Option<bool>,
     /// Bytes held for inspection; default: as the rules say (`SecResponseBodyLimit`).
     pub limit: Option<Size>,
@@ -208,13 +215,14 @@ pub(crate) enum OverLimit {
 pub(crate) struct Failure {
     /// A bug of ours was caught while inspecting. Default: `closed`.
     pub engine_error: Option<OpenOrClosed>,
-    /// The request body has a content coding that is not decoded here, or is not what its coding says. Default:
-    /// `closed`, where the engine blocks.
+    /// The request body has a content coding that is not decoded here, or is not what its coding says.
+    /// Default: `closed`, where the engine blocks.
     pub undecodable: Option<OpenOrClosed>,
-    /// The rules used up the work that a request brings with it, or a pattern its steps, so that nobody knows whether a rule matches:
-    /// `closed` answers 403. Default: `closed`, where the engine blocks.
+    /// The rules used up the work that a request brings with it, or a pattern its steps, so that nobody knows
+    /// whether a rule matches: `closed` answers 403. Default: `closed`, where the engine blocks.
     pub pattern_limit: Option<OpenOrClosed>,
-    /// A lookup that a rule asks for gets no answer: `closed` answers 503. Default: `open`, the rule does not match.
+    /// A lookup that a rule asks for gets no answer: `closed` answers 503. Default: `open`, the rule does not
+    /// match.
     pub lookup: Option<OpenOrClosed>,
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct Route {
     pub path: Option<Spanned<String>>,
     /// The whole path. Comes before patterns and prefixes.
     pub path_exact: Option<Spanned<String>>,
-    /// A regular expression that the path matches, for example `^/v[0-9]+/users/([^/]+)$`. Patterns are tried in their
-    /// order, before prefixes.
+    /// A regular expression that the path matches, for example `^/v[0-9]+/users/([^/]+)$`. Patterns are tried
+    /// in their order, before prefixes.
     pub path_pattern: Option<Spanned<String>>,
     /// Methods; default: all.
     #[serde(default)]
@@ -32,8 +32,8 @@ pub(crate) struct Route {
     pub headers: BTreeMap<String, Spanned<String>>,
     /// Its upstream; default: the upstream of the site.
     pub upstream: Option<Spanned<String>>,
-    /// The path that the upstream sees in place of the prefix or path; with `path_pattern` the whole path, in which `$1` to
-    /// `$9` stand for the groups. The query stays.
+    /// The path that the upstream sees in place of the prefix or path; with `path_pattern` the whole path, in
+    /// which `$1` to `$9` stand for the groups. The query stays.
     pub rewrite: Option<Spanned<String>>,
     /// Answers with a redirect instead of asking an upstream.
     pub redirect: Option<Spanned<Redirect>>,
@@ -78,8 +78,8 @@ pub(crate) struct Route {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Redirect {
-    /// Where to: `https://...`, `http://...` or a path, with `{host}`, `{path}`, `{uri}` (path and query) and the groups of
-    /// `path_pattern` as `$1` to `$9`.
+    /// Where to: `https://...`, `http://...` or a path, with `{host}`, `{path}`, `{uri}` (path and query) and
+    /// the groups of `path_pattern` as `$1` to `$9`.
     pub to: Spanned<String>,
     /// 301, 302, 303, 307 or 308. Default: 302.
     pub status: Option<Spanned<u16>>,
@@ -98,9 +98,9 @@ pub(crate) struct Respond {
     pub content_type: Option<Spanned<String>>,
 }
 
-/// Changes of headers: first those of `remove` go, then those of `set` replace others of their name, then those of `add` are
-/// added. Values may have `{client}`, `{country}`, `{continent}`, `{asn}`, `{host}`, `{path}`, `{uri}`
-/// and `{request_id}`.
+/// Changes of headers: first those of `remove` go, then those of `set` replace others of their name, then
+/// those of `add` are added. Values may have `{client}`, `{country}`, `{continent}`, `{asn}`, `{host}`,
+/// `{path}`, `{uri}` and `{request_id}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeaderChanges {

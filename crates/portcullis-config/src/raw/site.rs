@@ -30,8 +30,8 @@ pub(crate) struct Site {
     /// What happens to requests by path, method and header.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// `semantic`: parse what requests say. `crs`: inspect with the rules below. `both`: the one beside the other. `off`:
-    /// forward without inspection. Default: `crs` with `rules`, `semantic` without.
+    /// `semantic`: parse what requests say. `crs`: inspect with the rules below. `both`: the one beside the
+    /// other. `off`: forward without inspection. Default: `crs` with `rules`, `semantic` without.
     pub mode: Option<Mode>,
     /// How sure the semantic detector must be. Default: `balanced`.
     pub level: Option<Spanned<Level>>,
@@ -45,8 +45,8 @@ pub(crate) struct Site {
     pub request_headers: Option<HeaderChanges>,
     /// Changes of the headers of the upstream's answer.
     pub response_headers: Option<HeaderChanges>,
-    /// Names of trailer fields of requests that go on, behind bodies that are held; rules see them as headers from phase 2 on.
-    /// Default: none.
+    /// Names of trailer fields of requests that go on, behind bodies that are held; rules see them as headers
+    /// from phase 2 on. Default: none.
     #[serde(default)]
     pub request_trailers: Vec<Spanned<String>>,
     /// How request bodies are held for inspection.

@@ -11,8 +11,8 @@ use crate::units::Time;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListenerTls {
-    /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names. At least one,
-    /// unless there is `acme`.
+    /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names. At
+    /// least one, unless there is `acme`.
     pub certificates: Option<Spanned<Vec<Certificate>>>,
     /// Certificates by ACME, behind those of files; needs `acme` of the document. Default: none.
     pub acme: Option<Spanned<acme::RawListener>>,
@@ -20,7 +20,8 @@ pub(crate) struct ListenerTls {
     pub min_version: Option<TlsVersion>,
     /// Certificates of clients. Default: none are asked for.
     pub client_auth: Option<ClientAuth>,
-    /// How long a key protects session tickets; what was issued under it is taken for as long again. 1m to 6h. Default: 6h.
+    /// How long a key protects session tickets; what was issued under it is taken for as long again. 1m to
+    /// 6h. Default: 6h.
     pub ticket_key_life: Option<Spanned<Time>>,
 }
 

@@ -15,14 +15,15 @@ use crate::units::Time;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Upstream {
-    /// `http://host:port` or `https://host:port`, all of one scheme, each plain or as a table with weight and priority.
+    /// `http://host:port` or `https://host:port`, all of one scheme, each plain or as a table with weight and
+    /// priority.
     pub endpoints: Spanned<Vec<Spanned<Endpoint>>>,
     /// What the endpoints are spoken to in. Default: `http1`.
     pub protocol: Option<Spanned<crate::protocol::Raw>>,
     /// How an endpoint is chosen. Default: `round_robin`.
     pub balance: Option<Spanned<Balance>>,
-    /// What `balance = "hash"` goes by: `client` (its address), `header:NAME` or `cookie:NAME`. Requests without it take
-    /// turns.
+    /// What `balance = "hash"` goes by: `client` (its address), `header:NAME` or `cookie:NAME`. Requests
+    /// without it take turns.
     pub hash_by: Option<Spanned<String>>,
     /// A cookie of this name keeps a client at the endpoint it was at first. Default: none.
     pub sticky_cookie: Option<Spanned<String>>,
@@ -120,12 +121,13 @@ impl JsonSchema for Endpoint {
     }
 }
 
-/// How often host names of endpoints are resolved anew: when the answer expires, within these bounds. Every address of a name is an
-/// endpoint.
+/// How often host names of endpoints are resolved anew: when the answer expires, within these bounds. Every
+/// address of a name is an endpoint.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Resolve {
-    /// Not sooner, and so often where the system resolves names, which does not say when answers expire. Default: 5s.
+    /// Not sooner, and so often where the system resolves names, which does not say when answers expire.
+    /// Default: 5s.
     pub min: Option<Time>,
     /// Not later. Default: 5m.
     pub max: Option<Spanned<Time>>,
@@ -153,8 +155,8 @@ pub(crate) struct Health {
     pub path: Option<Spanned<String>>,
     /// Instead of a request: a connection, TLS included, is enough.
     pub tcp: Option<bool>,
-    /// Instead: the service that the health service of gRPC (`grpc.health.v1`) must call SERVING; empty for the whole server.
-    /// The upstream speaks `h2` or `h2c`.
+    /// Instead: the service that the health service of gRPC (`grpc.health.v1`) must call SERVING; empty for
+    /// the whole server. The upstream speaks `h2` or `h2c`.
     pub grpc: Option<Spanned<String>>,
     /// The `Host` of the request. Default: that of the endpoint.
     pub host: Option<Spanned<String>>,
@@ -172,8 +174,8 @@ pub(crate) struct Health {
     pub unhealthy: Option<Spanned<u32>>,
 }
 
-/// When endpoints that fail are left out. A failure is a connection that cannot be made, breaks or stays silent, or an
-/// answer 502, 503 or 504.
+/// When endpoints that fail are left out. A failure is a connection that cannot be made, breaks or stays
+/// silent, or an answer 502, 503 or 504.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ejection {
@@ -201,16 +203,17 @@ pub(crate) struct Limits {
     pub queue_timeout: Option<Time>,
 }
 
-/// Which requests are tried again, each time at another endpoint. A connection that cannot be made always is. Anything else
-/// only if the request has no body or one that was held for inspection, and its method is idempotent (GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE) or its route says `idempotent = true`.
+/// Which requests are tried again, each time at another endpoint. A connection that cannot be made always is.
+/// Anything else only if the request has no body or one that was held for inspection, and its method is
+/// idempotent (GET, HEAD, OPTIONS, TRACE, PUT, DELETE) or its route says `idempotent = true`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retry {
     /// Tries after the first, 0 to 10. Default: 2.
     #[schemars(range(max = 10))]
     pub attempts: Option<Spanned<u8>>,
-    /// Failures after which a request is tried again, beside the connection that cannot be made. Default: none.
+    /// Failures after which a request is tried again, beside the connection that cannot be made. Default:
+    /// none.
     #[serde(default)]
     pub on: Vec<RetryOn>,
     /// Statuses after which a request is tried again, 500 to 599. Default: none.

@@ -22,8 +22,8 @@ impl Endpoint {
         Endpoint { host: host.to_string(), address: None, port, weight: 1, priority: 0 }
     }
 
-    /// Whether `host` is a name to be resolved anew, not an address. `localhost` is not: it never changes (RFC 6761,
-    /// section 6.3), and which of its addresses a server listens on is found out by connecting.
+    /// Whether `host` is a name to be resolved anew, not an address. `localhost` is not: it never changes
+    /// (RFC 6761, section 6.3), and which of its addresses a server listens on is found out by connecting.
     pub fn has_name(&self) -> bool {
         self.host.parse::<IpAddr>().is_err() && !self.host.eq_ignore_ascii_case("localhost")
     }
@@ -47,8 +47,8 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
-/// Reads `http://host[:port]` or `https://host[:port]`; the flag says whether it is TLS. A path is refused: requests
-/// keep the path the client asked for.
+/// Reads `http://host[:port]` or `https://host[:port]`; the flag says whether it is TLS. A path is refused:
+/// requests keep the path the client asked for.
 pub(crate) fn parse_url(text: &str) -> Result<(Endpoint, bool), String> {
     let (rest, is_tls) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
         (Some(rest), _) => (rest, false),

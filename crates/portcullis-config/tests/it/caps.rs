@@ -1,4 +1,5 @@
-//! The table of resource caps in docs/operations.md names keys that exist, with their defaults; the packaged document is valid.
+//! The table of resource caps in docs/operations.md names keys that exist, with their defaults; the packaged
+//! document is valid.
 
 use std::path::Path;
 

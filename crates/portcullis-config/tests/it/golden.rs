@@ -1,5 +1,6 @@
 //! Documents in, checked settings or the exact error out. Each `tests/golden/NAME.toml` or `.yaml` has a
-//! `NAME.toml.expected` beside it; `UPDATE_GOLDEN=1 cargo test` rewrites those, and the diff is what a review looks at.
+//! `NAME.toml.expected` beside it; `UPDATE_GOLDEN=1 cargo test` rewrites those, and the diff is what a review
+//! looks at.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Generated rules and requests through four engines; see `portcullis_differential`. Exits 0 if every difference has a class,
-//! 1 if one has none, 2 if it could not run.
+//! Generated rules and requests through four engines; see `portcullis_differential`. Exits 0 if every
+//! difference has a class, 1 if one has none, 2 if it could not run.
 
 use std::process::ExitCode;
 

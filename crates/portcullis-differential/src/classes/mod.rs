@@ -28,8 +28,9 @@ pub enum Kind {
     Choice,
 }
 
-/// Not a class, since it is not guessed: of fields with one name Apache makes one, their values joined by commas, before any
-/// rule sees them. We show each, as libmodsecurity and Coraza do. A pair counts for this if nothing differs once they are joined.
+/// Not a class, since it is not guessed: of fields with one name Apache makes one, their values joined by
+/// commas, before any rule sees them. We show each, as libmodsecurity and Coraza do. A pair counts for this
+/// if nothing differs once they are joined.
 pub const FIELDS_APART: &str = "fields-apart";
 
 /// A kind of difference that is understood.
@@ -58,7 +59,8 @@ pub struct Case<'c> {
     pub difference: &'c Difference,
     /// Against ModSecurity 3: ModSecurity 2 saw just what we saw.
     pub outvoted: bool,
-    /// Nothing can be taken from rules or request without losing the difference, so what is left has to do with it.
+    /// Nothing can be taken from rules or request without losing the difference, so what is left has to do
+    /// with it.
     pub minimal: bool,
 }
 
@@ -98,7 +100,8 @@ impl Case<'_> {
         [self.our_match(), self.their_match()].into_iter().any(|entry| self.link(entry).is_some_and(&is_such))
     }
 
-    /// The first difference is about a variable without a key; in a minimal case it is enough that a rule reads it.
+    /// The first difference is about a variable without a key; in a minimal case it is enough that a rule
+    /// reads it.
     fn mentions(&self, variable: &str) -> bool {
         let names = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.variable == variable);
         let reads = || self.rules.links().any(|link| link.targets.iter().any(|target| target == variable));

@@ -1,8 +1,8 @@
 //! Debian's Apache with ModSecurity 2 over HTTP on loopback.
 //!
-//! One Apache serves a batch: each rule set is a virtual host with a port of its own, so that requests need nothing in them
-//! that tells rule sets apart. What a request came to is read from the access log, which has the variable that the last
-//! rule sets; ports at both ends of the connection say whose line it is.
+//! One Apache serves a batch: each rule set is a virtual host with a port of its own, so that requests need
+//! nothing in them that tells rule sets apart. What a request came to is read from the access log, which has
+//! the variable that the last rule sets; ports at both ends of the connection say whose line it is.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -86,7 +86,8 @@ impl ModSecurity2 {
         Ok(ports.iter().enumerate().map(result).collect())
     }
 
-    /// Ports of this process, used again by each batch: no other process draws them, and nobody listens there but Apache.
+    /// Ports of this process, used again by each batch: no other process draws them, and nobody listens there
+    /// but Apache.
     fn free_ports(&mut self, count: usize) -> Result<Vec<u16>, String> {
         while self.ports.len() < count {
             self.ports.push(free_address().map_err(|error| error.to_string())?.port());

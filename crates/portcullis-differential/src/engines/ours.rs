@@ -40,8 +40,8 @@ impl Ours {
         Ok(Ours { plan: Arc::new(plan), reference })
     }
 
-    /// The reference over a request, of which the engine made `ours`. `None`: the body is over a limit, which is not a matter
-    /// of rules, so that the reference knows nothing of it.
+    /// The reference over a request, of which the engine made `ours`. `None`: the body is over a limit, which
+    /// is not a matter of rules, so that the reference knows nothing of it.
     pub fn reference(&self, request: &Request, ours: &Seen) -> Option<Seen> {
         if ours.over_limit {
             return None;
@@ -90,8 +90,8 @@ impl Ours {
     }
 }
 
-/// The request as Apache shows it to ModSecurity 2: fields of one name are one, their values joined. `None`: it has no such
-/// fields.
+/// The request as Apache shows it to ModSecurity 2: fields of one name are one, their values joined. `None`:
+/// it has no such fields.
 pub fn joined(request: &Request) -> Option<Request> {
     let mut headers: Vec<(BString, BString)> = Vec::new();
     for (name, value) in &request.headers {

@@ -1,4 +1,5 @@
-//! The list of rules that ModSecurity 2 loads, shown to ModSecurity 2: what `portcullis-compile` promises to load is what Apache does.
+//! The list of rules that ModSecurity 2 loads, shown to ModSecurity 2: what `portcullis-compile` promises to
+//! load is what Apache does.
 //!
 //! Left out where Apache or its module is not installed; required where `CI` is set.
 

@@ -1,7 +1,8 @@
-//! A sample of the differential run: every difference has a class. `make differential` runs as many as one likes.
+//! A sample of the differential run: every difference has a class. `make differential` runs as many as one
+//! likes.
 //!
-//! Fails, not skips, where one of the ModSecuritys is not installed: `CI` without them would say nothing. Outside CI the test is
-//! left out there, with a line that says so.
+//! Fails, not skips, where one of the ModSecuritys is not installed: `CI` without them would say nothing.
+//! Outside CI the test is left out there, with a line that says so.
 
 use portcullis_differential::classes::Peer;
 use portcullis_differential::{Options, run};

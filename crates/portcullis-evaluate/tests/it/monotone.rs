@@ -1,5 +1,5 @@
-//! Adding something to a detected message never turns a block into a pass: text where the attack survives it, parameters,
-//! cookies, header fields, parts, nodes, and copies of the attack in further encodings.
+//! Adding something to a detected message never turns a block into a pass: text where the attack survives it,
+//! parameters, cookies, header fields, parts, nodes, and copies of the attack in further encodings.
 
 use portcullis_evaluate::padding::{Kind, Position, pad};
 use portcullis_evaluate::survival::{Purpose, TABLE, survives};

@@ -1,8 +1,9 @@
-//! The body-parsing evasions of the corpora: every form must come out as the payload, or be refused or flagged.
+//! The body-parsing evasions of the corpora: every form must come out as the payload, or be refused or
+//! flagged.
 //!
-//! Five payloads, each inside unusual multipart, JSON, form and XML bodies. `control` forms must come out as the
-//! payload. Any other form may instead be an error, a multipart flag or an ambiguity: then nothing about it is
-//! silent. Forms that the body parsers cannot decide are listed by name, so that a new one is noticed.
+//! Five payloads, each inside unusual multipart, JSON, form and XML bodies. `control` forms must come out as
+//! the payload. Any other form may instead be an error, a multipart flag or an ambiguity: then nothing about
+//! it is silent. Forms that the body parsers cannot decide are listed by name, so that a new one is noticed.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! The framing corpus: ways to write `Transfer-Encoding`, `Content-Length` and chunked bodies that servers read differently.
-//! Only the plain forms get through, and what gets through goes upstream in exactly one form.
+//! The framing corpus: ways to write `Transfer-Encoding`, `Content-Length` and chunked bodies that servers
+//! read differently. Only the plain forms get through, and what gets through goes upstream in exactly one
+//! form.
 
 use crate::corpora_folder;
 use crate::framing;
@@ -81,8 +82,8 @@ fn parse(bytes: &[u8]) -> Result<RequestHead, Refusal> {
     }
 }
 
-/// Parses a request with `line` among its headers. If it is accepted, what goes upstream has one framing line in its one
-/// plain form, and reads as the same framing.
+/// Parses a request with `line` among its headers. If it is accepted, what goes upstream has one framing line
+/// in its one plain form, and reads as the same framing.
 fn check_head(row: &Row) -> Result<(), Refusal> {
     let mut request = b"POST / HTTP/1.1\r\nHost: a.example\r\n".to_vec();
     request.extend_from_slice(&row.bytes);

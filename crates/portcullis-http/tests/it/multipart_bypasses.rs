@@ -1,8 +1,10 @@
-//! Multipart bodies that are known to pass firewalls, one small case each: nothing about any of them is silent.
+//! Multipart bodies that are known to pass firewalls, one small case each: nothing about any of them is
+//! silent.
 //!
-//! A case is what the parser must come to: the payload is seen, or the body is refused (an error or a strictness flag), or
-//! it is flagged as ambiguous. The groups are those of published bypasses of firewalls in front of PHP, Java, .NET, Node,
-//! Go and Python; RFC numbers are those of the rule that such readers bend.
+//! A case is what the parser must come to: the payload is seen, or the body is refused (an error or a
+//! strictness flag), or it is flagged as ambiguous. The groups are those of published bypasses of firewalls
+//! in front of PHP, Java, .NET, Node, Go and Python; RFC numbers are those of the rule that such readers
+//! bend.
 
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Ambiguity, Arg, BodyParser, BodySink, Options};

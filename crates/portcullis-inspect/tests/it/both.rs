@@ -1,5 +1,5 @@
-//! Weighted scoring: rules that honest traffic triggers do not decide by their points alone, all others do as ever; what
-//! matched in a value is evidence for the semantic detector there.
+//! Weighted scoring: rules that honest traffic triggers do not decide by their points alone, all others do as
+//! ever; what matched in a value is evidence for the semantic detector there.
 
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ impl Detector for Suspicious {
     }
 }
 
-/// Rules in the way of the CRS: each adds 5 points to the score of its paranoia level, and 949110 denies at 5. Of the weights below
-/// the noisy ones are 101 (0.4), 102 (0.6), 103 (0.5) and 107 (0.9), all nothing in fields for documents; 104 is sharp, and 109 is
-/// not in the table.
+/// Rules in the way of the CRS: each adds 5 points to the score of its paranoia level, and 949110 denies at
+/// 5. Of the weights below the noisy ones are 101 (0.4), 102 (0.6), 103 (0.5) and 107 (0.9), all nothing in
+/// fields for documents; 104 is sharp, and 109 is not in the table.
 const RULES: &str = r#"
 SecRuleEngine On
 SecRequestBodyAccess On
@@ -235,8 +235,9 @@ fn a_value_is_one_place_in_all_parts_of_the_message() {
     assert_eq!(action(&head("X-A: two one\r\n")), Action::Deny);
 }
 
-/// Where the site made a field for statements, words of SQL say nothing, and the detector judges by structure; rules about something
-/// else, rules that the table does not know, and parameters of the address count there as anywhere.
+/// Where the site made a field for statements, words of SQL say nothing, and the detector judges by
+/// structure; rules about something else, rules that the table does not know, and parameters of the address
+/// count there as anywhere.
 #[test]
 fn rules_about_what_a_field_is_for_do_not_decide() {
     let action = |mode: DetectionMode, query: &str, body: &str| {
@@ -289,7 +290,8 @@ fn noisy_rules_say_nothing_in_a_field_that_the_site_made_for_documents() {
     post("/", "post[bodyHtml]=one+two+three", Action::Detect);
     post("/", "comment=sharp", Action::Deny);
     post("/", "comment=own", Action::Deny);
-    // What the sender chooses makes no field one for documents: another place, a name that PHP reads as `q`, further fields.
+    // What the sender chooses makes no field one for documents: another place, a name that PHP reads as `q`,
+    // further fields.
     post("/", "q=one+two", Action::Deny);
     post("/", "q=one+two&comment=one", Action::Deny);
     post("/?comment=one+two", "q=nothing", Action::Deny);

@@ -1,4 +1,5 @@
-//! The semantic detector takes the arguments of a body from the engine where it would find the same itself. It finds the same.
+//! The semantic detector takes the arguments of a body from the engine where it would find the same itself.
+//! It finds the same.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,5 @@
-//! Every `@rx` pattern of the CRS compiles. The rules are not part of this repository: `make crs` fetches them, and
-//! without them the test fails.
+//! Every `@rx` pattern of the CRS compiles. The rules are not part of this repository: `make crs` fetches
+//! them, and without them the test fails.
 
 use portcullis_match::{Regex, RegexFlags};
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! The backtracking machine against Perl's own engine: random patterns over a small alphabet, random values. Runs where there
-//! is a `perl`, and says so where there is none.
+//! The backtracking machine against Perl's own engine: random patterns over a small alphabet, random values.
+//! Runs where there is a `perl`, and says so where there is none.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -72,7 +72,8 @@ while (my $line = <STDIN>) {
 }
 "#;
 
-/// Perl 5.36 does not find `(?=b*?)[^a]` in `c`: its optimiser takes the first byte of an assertion for that of the match.
+/// Perl 5.36 does not find `(?=b*?)[^a]` in `c`: its optimiser takes the first byte of an assertion for that
+/// of the match.
 fn wrong_in_perl(pattern: &str) -> bool {
     (pattern.contains("(?=") || pattern.contains("(?!"))
         && ["??", "*?", "+?", "?+", "*+"].iter().any(|q| pattern.contains(q))

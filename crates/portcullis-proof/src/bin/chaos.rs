@@ -1,4 +1,5 @@
-//! Faults under load; see `portcullis_proof::chaos`. Exits 0 if every assertion held, 1 if not, 2 if it could not run.
+//! Faults under load; see `portcullis_proof::chaos`. Exits 0 if every assertion held, 1 if not, 2 if it could
+//! not run.
 
 use std::process::ExitCode;
 

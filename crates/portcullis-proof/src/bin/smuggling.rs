@@ -1,4 +1,5 @@
-//! Framing variants through us to other servers; see `portcullis_proof::smuggling`. Exits 0 if no back end disagreed, 1 if not, 2 if it could not run.
+//! Framing variants through us to other servers; see `portcullis_proof::smuggling`. Exits 0 if no back end
+//! disagreed, 1 if not, 2 if it could not run.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Hours of load; see `portcullis_proof::soak`. Exits 0 if nothing was lost and nothing drifts, 1 if not, 2 if it could not run.
+//! Hours of load; see `portcullis_proof::soak`. Exits 0 if nothing was lost and nothing drifts, 1 if not, 2
+//! if it could not run.
 
 use std::process::ExitCode;
 

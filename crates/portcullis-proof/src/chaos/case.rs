@@ -61,7 +61,8 @@ impl Case {
         let _ = write!(self.figures, "{comma}{name} {value}");
     }
 
-    /// What holds whatever is broken: attacks are stopped, and nothing that may have had an effect is sent twice.
+    /// What holds whatever is broken: attacks are stopped, and nothing that may have had an effect is sent
+    /// twice.
     pub fn nothing_leaked(&mut self, samples: &[Sample], backends: &[&Backend]) {
         self.requests += samples.len();
         self.check(samples.len() >= 100, || format!("only {} requests were sent", samples.len()));

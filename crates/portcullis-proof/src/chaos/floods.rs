@@ -1,5 +1,5 @@
-//! Clients of one network that take what they can get: memory, connections, time. Everybody else must not notice, and what was taken
-//! comes back. Timeouts are those of the defaults.
+//! Clients of one network that take what they can get: memory, connections, time. Everybody else must not
+//! notice, and what was taken comes back. Timeouts are those of the defaults.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -207,7 +207,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// An HTTP/2 connection with the preface and empty settings sent, that reads and forgets what comes, and opens its windows.
+/// An HTTP/2 connection with the preface and empty settings sent, that reads and forgets what comes, and
+/// opens its windows.
 fn http2(proxy: &Proxy) -> Result<TcpStream, TestkitError> {
     let trouble = |error: std::io::Error| TestkitError::Run(format!("HTTP/2 client: {error}"));
     let mut stream = connect(proxy.address(), ATTACKER).map_err(trouble)?;

@@ -1,8 +1,8 @@
 //! Faults, each under load, each with assertions that fail the run.
 //!
-//! A scenario starts back ends and a Portcullis of its own, lets clients send requests all the while, breaks something, mends it,
-//! and looks at every single answer. Two things hold in all of them, whatever is broken: no attack arrives at a back end, and no
-//! POST arrives twice.
+//! A scenario starts back ends and a Portcullis of its own, lets clients send requests all the while, breaks
+//! something, mends it, and looks at every single answer. Two things hold in all of them, whatever is broken:
+//! no attack arrives at a back end, and no POST arrives twice.
 
 mod agents;
 mod backends;

@@ -1,4 +1,5 @@
-//! What policy says when something that inspection asks is gone: open lets traffic flow, closed lets none of it leak.
+//! What policy says when something that inspection asks is gone: open lets traffic flow, closed lets none of
+//! it leak.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Request smuggling: every way to say where a request ends, through us to other people's servers.
 //!
-//! A smuggled request is one that a back end sees and the proxy did not. So each variant goes to each back end on a connection of its
-//! own, with a second request behind it; then the requests that the back end says it saw are compared with those that we passed on
-//! (`portcullis_upstream_requests_total`). Nothing inspects here (`mode = "off"`): only the HTTP codec stands between.
+//! A smuggled request is one that a back end sees and the proxy did not. So each variant goes to each back
+//! end on a connection of its own, with a second request behind it; then the requests that the back end says
+//! it saw are compared with those that we passed on (`portcullis_upstream_requests_total`). Nothing inspects
+//! here (`mode = "off"`): only the HTTP codec stands between.
 
 mod servers;
 mod variants;

@@ -116,8 +116,8 @@ impl Client {
         Client { number, plain, secure, config, interval }
     }
 
-    /// Sends a request at each tick of its clock until `end`. A latency counts from the tick: one that waits for the answer before
-    /// it is late itself.
+    /// Sends a request at each tick of its clock until `end`. A latency counts from the tick: one that waits
+    /// for the answer before it is late itself.
     pub(super) fn run(self, end: Instant, board: &Board) {
         let habit = HABITS[self.number % HABITS.len()];
         let mut connection: Option<Connection> = None;

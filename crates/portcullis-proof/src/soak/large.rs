@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ATTACK_EVERY: usize = 4;
 /// In turn, in bytes.
 const SIZES: [usize; 7] = [1_000_000, 30_000_000, 3_000_000, 100_000_000, 10_000_000, 1_000_000, 60_000_000];
-/// An attack may not be longer: its client sends all of it before it looks for an answer, and lingering has an end.
+/// An attack may not be longer: its client sends all of it before it looks for an answer, and lingering has
+/// an end.
 const ATTACK_BYTES_MAX: usize = 10_000_000;
 /// Held as a whole, decoded and inspected.
 const HELD_BYTES_MAX: usize = 3_000_000;

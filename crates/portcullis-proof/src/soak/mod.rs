@@ -1,7 +1,9 @@
-//! Hours of load: rules, semantic detector, TLS, a mix of connections, attacks, large bodies and reloads; and whether anything drifts.
+//! Hours of load: rules, semantic detector, TLS, a mix of connections, attacks, large bodies and reloads; and
+//! whether anything drifts.
 //!
-//! Memory, descriptors, threads and latency are sampled all the time. The first tenth is warm-up and counts for nothing. Of the rest the
-//! slope is taken with its confidence bounds (Theil-Sen), so that neither noise nor a single peak decides.
+//! Memory, descriptors, threads and latency are sampled all the time. The first tenth is warm-up and counts
+//! for nothing. Of the rest the slope is taken with its confidence bounds (Theil-Sen), so that neither noise
+//! nor a single peak decides.
 
 mod client;
 mod large;

@@ -1,5 +1,5 @@
-//! Engine with the real store against the reference with its plain one: generated rules over persistent collections, and
-//! requests one after the other while the clock goes on.
+//! Engine with the real store against the reference with its plain one: generated rules over persistent
+//! collections, and requests one after the other while the clock goes on.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! `SecCompatibility`: every difference between ModSecurity 2 and libmodsecurity that is switched, in both modes, in the
-//! engine and in the plain evaluator. The answers of the first mode are those of ModSecurity 2.9.7 on Apache, those of the
-//! second of libmodsecurity 3.0.9; `docs/compatibility.md` has the table.
+//! `SecCompatibility`: every difference between ModSecurity 2 and libmodsecurity that is switched, in both
+//! modes, in the engine and in the plain evaluator. The answers of the first mode are those of ModSecurity
+//! 2.9.7 on Apache, those of the second of libmodsecurity 3.0.9; `docs/compatibility.md` has the table.
 
 use crate::support::Pair;
 use portcullis_reference::Request;

@@ -1,8 +1,8 @@
 //! The CRS regression suite over reference and engine, without the proxy. It takes about a minute.
 //!
-//! For each stage both must give the same matches in the same order, the same `TX` and the same interruption, and the
-//! reference must satisfy the test: judged is which rules log. Statuses and the texts of log lines are the proxy's business. `ONLY=9411 cargo test ...` runs
-//! the tests whose names begin so.
+//! For each stage both must give the same matches in the same order, the same `TX` and the same interruption,
+//! and the reference must satisfy the test: judged is which rules log. Statuses and the texts of log lines
+//! are the proxy's business. `ONLY=9411 cargo test ...` runs the tests whose names begin so.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Each point of ModSecurity 2's meaning, by hand. The comment of a test names the function of its source (`apache2/`).
+//! Each point of ModSecurity 2's meaning, by hand. The comment of a test names the function of its source
+//! (`apache2/`).
 
 use portcullis_reference::{Outcome, Reference, Request};
 use portcullis_seclang::{MemoryFiles, Root, parse};
@@ -46,7 +47,8 @@ fn tx<'o>(outcome: &'o Outcome, key: &str) -> Option<&'o str> {
     outcome.tx.get(key.as_bytes()).map(|value| std::str::from_utf8(value).unwrap())
 }
 
-// msre_rule_process_normal (re.c): targets in written order, each value in the order it came; setvar at each match.
+// msre_rule_process_normal (re.c): targets in written order, each value in the order it came; setvar at each
+// match.
 #[test]
 fn each_matching_value_runs_the_actions() {
     let outcome = check(
@@ -91,7 +93,8 @@ fn negation_is_by_value() {
     check(r#"SecRule REQUEST_HEADERS:X "!@streq 1" "id:1,phase:1""#, Request::get("/"), &[]);
 }
 
-// msre_rule_process_normal, msre_actionset_merge: t:none forgets the transformations before it, defaults included.
+// msre_rule_process_normal, msre_actionset_merge: t:none forgets the transformations before it, defaults
+// included.
 #[test]
 fn transformations() {
     let request = || Request::get("/?a=%2541B");
@@ -109,7 +112,8 @@ fn transformations() {
     check(r#"SecRule ARGS "@rx ." "id:1,phase:1,t:urlDecode,t:none""#, request(), &["1 ARGS:a=%41B"]);
 }
 
-// msre_rule_process_normal: with multiMatch the operator sees the value first as it is, then after each change.
+// msre_rule_process_normal: with multiMatch the operator sees the value first as it is, then after each
+// change.
 #[test]
 fn multi_match() {
     check(
@@ -120,8 +124,8 @@ fn multi_match() {
     check(r#"SecRule ARGS "@rx ." "id:1,phase:1,multiMatch""#, Request::get("/?a=1"), &["1 ARGS:a=1"]);
 }
 
-// msre_ruleset_process_phase, execute_operator: each link's setvars run at its own matches, whether or not the chain
-// goes on to match; disruption and metadata are the starter's.
+// msre_ruleset_process_phase, execute_operator: each link's setvars run at its own matches, whether or not
+// the chain goes on to match; disruption and metadata are the starter's.
 #[test]
 fn chains() {
     let rules = r#"
@@ -161,8 +165,8 @@ SecRule MATCHED_VAR "@streq 0" "id:3,phase:1,pass"
     );
 }
 
-// msre_op_rx_execute (re_operators.c): captures are set only with capture, groups that took no part are empty, and
-// those of a former match vanish.
+// msre_op_rx_execute (re_operators.c): captures are set only with capture, groups that took no part are
+// empty, and those of a former match vanish.
 #[test]
 fn captures() {
     let outcome = run(
@@ -178,14 +182,16 @@ SecRule ARGS:a "@rx (q)" "id:4,phase:1,pass,capture"
     assert_eq!((tx(&outcome, "0"), tx(&outcome, "2"), tx(&outcome, "3")), (Some("x"), Some("x"), None));
 }
 
-// msre_op_rx_execute, execute_operator: a negated operator that finds something captures it, and does not match.
+// msre_op_rx_execute, execute_operator: a negated operator that finds something captures it, and does not
+// match.
 #[test]
 fn a_negated_operator_captures_what_it_finds() {
     let outcome = check(r#"SecRule ARGS "!@rx (a)" "id:1,phase:1,pass,capture""#, Request::get("/?x=a"), &[]);
     assert_eq!(tx(&outcome, "1"), Some("a"));
 }
 
-// msre_op_pm_execute: the word as the rule spells it becomes TX:0; words match in any case. An empty value is no match.
+// msre_op_pm_execute: the word as the rule spells it becomes TX:0; words match in any case. An empty value is
+// no match.
 #[test]
 fn word_lists() {
     let outcome = check(
@@ -208,8 +214,8 @@ fn macros() {
     assert!(!outcome.matches[0].logged);
 }
 
-// msre_action_setvar_execute: counters never go below zero; a text counts as its leading number; a sign in front of a
-// macro with a sign adds nothing; names keep their first spelling; ! removes.
+// msre_action_setvar_execute: counters never go below zero; a text counts as its leading number; a sign in
+// front of a macro with a sign adds nothing; names keep their first spelling; ! removes.
 #[test]
 fn setvar() {
     let outcome = run(
@@ -231,7 +237,8 @@ SecAction "id:4,phase:1,pass,setvar:tx.sum=+%{args.n}"
     assert_eq!(tx(&outcome, "sum"), Some("0"));
 }
 
-// msre_action_setvar_execute, init_collection: a persistent collection must be opened before it can be written to.
+// msre_action_setvar_execute, init_collection: a persistent collection must be opened before it can be
+// written to.
 #[test]
 fn persistent_collections_need_initcol() {
     check(
@@ -252,8 +259,8 @@ SecRule IP:early|IP:late|IP:KEY "@rx ." "id:4,phase:1,pass"
     );
 }
 
-// add_rule, msre_actionset_merge, cmd_default_action (apache2_config.c): block is the default's action; a disruptive
-// action of the rule's own wins over block; the last SecDefaultAction counts, whatever its phase.
+// add_rule, msre_actionset_merge, cmd_default_action (apache2_config.c): block is the default's action; a
+// disruptive action of the rule's own wins over block; the last SecDefaultAction counts, whatever its phase.
 #[test]
 fn default_actions_and_block() {
     let deny = "SecDefaultAction \"phase:2,log,auditlog,deny,status:406\"\n";
@@ -273,7 +280,8 @@ fn default_actions_and_block() {
     );
 }
 
-// msre_actionset_set_defaults, msre_action_phase_init: a rule without a phase is in that of the default action.
+// msre_actionset_set_defaults, msre_action_phase_init: a rule without a phase is in that of the default
+// action.
 #[test]
 fn the_phase_comes_from_the_default_action() {
     let phase = |rules: &str| run(rules, Request::get("/")).matches[0].phase;
@@ -282,7 +290,8 @@ fn the_phase_comes_from_the_default_action() {
     assert_eq!(phase("SecAction \"id:1,phase:logging\""), Phase::Logging);
 }
 
-// msre_ruleset_process_phase: skip counts rules, a chain as one, markers not at all; it does not leave the phase.
+// msre_ruleset_process_phase: skip counts rules, a chain as one, markers not at all; it does not leave the
+// phase.
 #[test]
 fn skip() {
     check(
@@ -310,8 +319,8 @@ SecAction "id:3,phase:1,pass"
     );
 }
 
-// msre_ruleset_process_phase: skipAfter of a chain works only when the whole chain matched; without its marker the
-// rest of the phase is left out; other phases are not touched.
+// msre_ruleset_process_phase: skipAfter of a chain works only when the whole chain matched; without its
+// marker the rest of the phase is left out; other phases are not touched.
 #[test]
 fn skip_after() {
     let rules = r#"
@@ -352,7 +361,8 @@ SecAction "id:4,phase:1,pass,tag:'a/b'"
     assert_eq!(ids("SecRuleRemoveByMsg two$"), [2, 3, 4]);
 }
 
-// msre_ruleset_phase_rule_update_target_matching_exception, update_rule_target_ex: all links of the chain are changed.
+// msre_ruleset_phase_rule_update_target_matching_exception, update_rule_target_ex: all links of the chain are
+// changed.
 #[test]
 fn target_updates() {
     let rules = |update: &str| {
@@ -418,8 +428,8 @@ SecAction "id:6,phase:1,pass"
     assert_eq!(ids("ruleEngine=Off"), [1, 2]);
 }
 
-// fetch_target_exception, execute_operator (re.c): the target is taken from the link that has the id or tag, not from
-// the rest of its chain; a bare variable takes all its keys.
+// fetch_target_exception, execute_operator (re.c): the target is taken from the link that has the id or tag,
+// not from the rest of its chain; a bare variable takes all its keys.
 #[test]
 fn ctl_target_removal() {
     let rules = |ctl: &str| {
@@ -444,7 +454,8 @@ SecRule ARGS|&ARGS:a "@rx ." "id:3,phase:1,pass"
     check("ruleRemoveTargetById=3;ARGS", &["2 ARGS:a=1", "2 ARGS:b=2"]);
 }
 
-// msre_perform_disruptive_actions: in DetectionOnly nothing interrupts, not even allow; every target is looked at.
+// msre_perform_disruptive_actions: in DetectionOnly nothing interrupts, not even allow; every target is
+// looked at.
 #[test]
 fn detection_only() {
     let outcome = check(
@@ -460,7 +471,8 @@ SecAction "id:3,phase:1,drop"
     assert!(outcome.interruption.is_none());
 }
 
-// msre_rule_process_normal, modsecurity_process_phase: an interruption ends the rule and the phase; then only phase 5.
+// msre_rule_process_normal, modsecurity_process_phase: an interruption ends the rule and the phase; then only
+// phase 5.
 #[test]
 fn interruptions() {
     let outcome = check(
@@ -530,8 +542,8 @@ SecRule HIGHEST_SEVERITY "@eq 2" "id:5,phase:1,pass"
     );
 }
 
-// modsecurity_request_body_start, ..._end (msc_reqbody.c): only forms, and bodies without a processor that are asked
-// for, become REQUEST_BODY; arguments of the body come after those of the query, in phase 2.
+// modsecurity_request_body_start, ..._end (msc_reqbody.c): only forms, and bodies without a processor that
+// are asked for, become REQUEST_BODY; arguments of the body come after those of the query, in phase 2.
 #[test]
 fn request_bodies() {
     let rules = "SecRule ARGS|REQUEST_BODY \"@rx .\" \"id:1,phase:2,pass\"\n";
@@ -634,7 +646,8 @@ fn request_variables() {
     );
 }
 
-// ap_process_request_internal (httpd, server/request.c): from phase 2 on, the path is decoded; the query never is.
+// ap_process_request_internal (httpd, server/request.c): from phase 2 on, the path is decoded; the query
+// never is.
 #[test]
 fn the_path_is_decoded_after_phase_1() {
     let rules = |phase: u8| {
@@ -773,7 +786,8 @@ fn the_core_rule_set_loads_and_scores() {
     assert!(scored.is_empty(), "{scored:?}");
 }
 
-// var_matched_vars_names_generate, var_rule_generate: what MATCHED_VAR_NAME says of variables that have no name of their own.
+// var_matched_vars_names_generate, var_rule_generate: what MATCHED_VAR_NAME says of variables that have no
+// name of their own.
 #[test]
 fn names_of_matched_variables() {
     let name = "setvar:tx.last=%{MATCHED_VAR_NAME}";

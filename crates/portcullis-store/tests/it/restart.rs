@@ -1,4 +1,5 @@
-//! What a store finds again: after an orderly end, after a crash, in a damaged file, and when its folder cannot be used.
+//! What a store finds again: after an orderly end, after a crash, in a damaged file, and when its folder
+//! cannot be used.
 
 use std::fs;
 use std::path::Path;

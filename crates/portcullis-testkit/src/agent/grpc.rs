@@ -1,4 +1,5 @@
-//! The echo agent as a gRPC server over HTTP/2, in clear text or over TLS: one thread, a task for each connection and call.
+//! The echo agent as a gRPC server over HTTP/2, in clear text or over TLS: one thread, a task for each
+//! connection and call.
 
 use std::io;
 use std::net::SocketAddr;

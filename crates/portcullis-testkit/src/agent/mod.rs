@@ -1,10 +1,11 @@
 //! An inspection agent for tests and demos: what it decides stands in the request.
 //!
-//! The header `X-Agent` has commands with `;` between them: `block 451`, `redirect /there`, `score 5`, `tag bot`, `reason TEXT`,
-//! `set NAME VALUE`, `add NAME VALUE`, `remove NAME` (of the request), `set-response NAME VALUE`, `done`, `silent` (no decision at
-//! all), `garbage`, `nonsense` (a decision that cannot be carried out), `close`, `status 14 TEXT` (the call of gRPC ends with it),
-//! `go-away` (the connection takes no new calls), `stall` (nothing is read for a second). Bodies with `block-body` are blocked, on the
-//! way up and down; a response that has the header `X-Agent` is treated in the same way.
+//! The header `X-Agent` has commands with `;` between them: `block 451`, `redirect /there`, `score 5`,
+//! `tag bot`, `reason TEXT`, `set NAME VALUE`, `add NAME VALUE`, `remove NAME` (of the request),
+//! `set-response NAME VALUE`, `done`, `silent` (no decision at all), `garbage`, `nonsense` (a decision that
+//! cannot be carried out), `close`, `status 14 TEXT` (the call of gRPC ends with it), `go-away` (the
+//! connection takes no new calls), `stall` (nothing is read for a second). Bodies with `block-body` are
+//! blocked, on the way up and down; a response that has the header `X-Agent` is treated in the same way.
 
 mod decide;
 mod grpc;
@@ -89,7 +90,8 @@ pub fn serve(options: &Options) -> io::Result<()> {
     }
 }
 
-/// Starts `echo-agent`, which is beside this program, and waits until it listens. What it prints goes to the file `log`.
+/// Starts `echo-agent`, which is beside this program, and waits until it listens. What it prints goes to the
+/// file `log`.
 pub fn start(address: &Address, log: &Path) -> Result<Process, TestkitError> {
     let here = std::env::current_exe().map_err(|source| TestkitError::io("current program", source))?;
     let program = here.parent().unwrap_or(Path::new(".")).join("echo-agent");

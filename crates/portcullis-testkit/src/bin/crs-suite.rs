@@ -1,5 +1,5 @@
-//! The CRS regression suite; see `portcullis_testkit::suite`. Exits 0 if the outcome is the expected one, 1 if
-//! not, 2 if the suite could not run.
+//! The CRS regression suite; see `portcullis_testkit::suite`. Exits 0 if the outcome is the expected one, 1
+//! if not, 2 if the suite could not run.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Reloads under load; see `portcullis_testkit::reload_soak`. Exits 0 if nothing was lost and memory stayed, 1 if not, 2 if it could
-//! not run.
+//! Reloads under load; see `portcullis_testkit::reload_soak`. Exits 0 if nothing was lost and memory stayed,
+//! 1 if not, 2 if it could not run.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The table of crates in `ARCHITECTURE.md` is what the manifests say: who may use whom, and who does input and output.
+//! The table of crates in `ARCHITECTURE.md` is what the manifests say: who may use whom, and who does input
+//! and output.
 
 use std::collections::BTreeSet;
 use std::fs;

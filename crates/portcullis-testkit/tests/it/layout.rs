@@ -1,5 +1,5 @@
-//! A crate has one program of integration tests, `tests/it`, and every file there is a part of it. Cargo says nothing of a
-//! file that no `mod` names: its tests would not be run.
+//! A crate has one program of integration tests, `tests/it`, and every file there is a part of it. Cargo says
+//! nothing of a file that no `mod` names: its tests would not be run.
 
 use std::fs;
 use std::path::{Path, PathBuf};

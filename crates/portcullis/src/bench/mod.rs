@@ -33,12 +33,12 @@ pub struct Args {
     /// Modes to compare with off: semantic, crs, both; by default semantic, and crs if there are rules
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
     modes: Option<Vec<Mode>>,
-    /// Something that is served on loopback already, to be measured in the same run; may be given several times.
-    /// NAME=http://127.0.0.1:PORT or the address alone
+    /// Something that is served on loopback already, to be measured in the same run; may be given several
+    /// times. NAME=http://127.0.0.1:PORT or the address alone
     #[arg(long, value_name = "[NAME=]URL")]
     target: Vec<Target>,
-    /// The application on loopback that all send requests to, in place of a page of our own: for a fair comparison with targets.
-    /// Without TLS
+    /// The application on loopback that all send requests to, in place of a page of our own: for a fair
+    /// comparison with targets. Without TLS
     #[arg(long, value_name = "URL")]
     upstream: Option<Target>,
     /// plain, tls, or both: TLS to the client and to the application
@@ -146,7 +146,8 @@ fn measure(args: &Args) -> Result<Report, Failure> {
             _ = interrupt.recv() => Err(Failure::failed("ended by a signal")),
         }
     });
-    // Everything that was started has ended with `bench`. A study that a signal cut short does not hold the program up.
+    // Everything that was started has ended with `bench`. A study that a signal cut short does not hold the
+    // program up.
     runtime.shutdown_background();
     measured
 }

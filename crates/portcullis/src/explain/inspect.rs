@@ -33,8 +33,8 @@ pub struct Exchange<'a> {
     pub dns: &'a [(String, Ipv4Addr)],
 }
 
-/// Runs the request phases, those of the response if there is one, and the logging phase: once as a server would, and once
-/// with every rule in full, which is what is told.
+/// Runs the request phases, those of the response if there is one, and the logging phase: once as a server
+/// would, and once with every rule in full, which is what is told.
 pub fn explain(
     policy: &Policy,
     plan: Arc<Plan>,

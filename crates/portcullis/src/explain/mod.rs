@@ -1,4 +1,5 @@
-//! `portcullis explain FILE.http`: one request, and the response to it, offline, and why it would be blocked or let through.
+//! `portcullis explain FILE.http`: one request, and the response to it, offline, and why it would be blocked
+//! or let through.
 
 mod inspect;
 mod not_run;
@@ -36,7 +37,8 @@ pub struct Args {
     /// The client's address
     #[arg(long, value_name = "ADDR:PORT", default_value = "192.0.2.1:50000")]
     client: SocketAddr,
-    /// Answer to a DNS lookup of a rule (@rbl): NAME=ADDRESS, may be given several times; no DNS server is asked
+    /// Answer to a DNS lookup of a rule (@rbl): NAME=ADDRESS, may be given several times; no DNS server is
+    /// asked
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = dns_answer)]
     dns: Vec<(String, Ipv4Addr)>,
     /// Show every rule that matched, also those that neither log nor score

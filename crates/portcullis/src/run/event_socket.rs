@@ -1,4 +1,5 @@
-//! The socket over which recent events are asked for: a line with a request id, or an empty one for the last events; JSON lines come back.
+//! The socket over which recent events are asked for: a line with a request id, or an empty one for the last
+//! events; JSON lines come back.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -90,7 +91,8 @@ mod tests {
             writeln!(keeper, "{{\"schema\":1,\"request_id\":\"r{number}\"}}").unwrap();
         }
         let socket = EventSocket::open(&folder, recent).unwrap();
-        // One that says nothing, one that says too much, and one that is gone at once hold nobody up for long.
+        // One that says nothing, one that says too much, and one that is gone at once hold nobody up for
+        // long.
         let silent = UnixStream::connect(&socket.0).unwrap();
         let _ = UnixStream::connect(&socket.0).unwrap().write_all(&[b'x'; 100_000]);
         drop(UnixStream::connect(&socket.0).unwrap());

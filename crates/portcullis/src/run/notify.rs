@@ -59,8 +59,8 @@ impl Notify {
         self.tell(&format!("MAINPID={id}\nREADY=1\nSTATUS=serving"));
     }
 
-    /// Says that we are well, twice as often as is asked for, as long as every number of `beats` rises; none if nobody asks.
-    /// A worker that hangs keeps us from saying so.
+    /// Says that we are well, twice as often as is asked for, as long as every number of `beats` rises; none
+    /// if nobody asks. A worker that hangs keeps us from saying so.
     pub fn keep_watch<F: Fn() -> Vec<u64> + Send + 'static>(
         &self,
         beats: F,

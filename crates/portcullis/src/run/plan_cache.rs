@@ -1,4 +1,5 @@
-//! What is done about start-up time beside loading itself: facts kept from the last run, automata built in the background.
+//! What is done about start-up time beside loading itself: facts kept from the last run, automata built in
+//! the background.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ pub fn open(path: &Path, patterns: &Patterns) -> PlanCache {
     cache
 }
 
-/// Builds the automata of `plans` and writes the cache, on a thread of its own: requests are served meanwhile, and build what they
-/// need themselves.
+/// Builds the automata of `plans` and writes the cache, on a thread of its own: requests are served
+/// meanwhile, and build what they need themselves.
 pub fn prepare(plans: Vec<Arc<Plan>>, cache: Option<PlanCache>, used: Used) {
     let work = move || {
         plans.iter().for_each(|plan| plan.prepare());

@@ -34,8 +34,8 @@ pub struct Args {
     /// The application: http://host:port or https://host:port
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// semantic (parser-based detector), crs (SecLang rules), both, or off; by default crs if rules are given,
-    /// semantic if not
+    /// semantic (parser-based detector), crs (SecLang rules), both, or off; by default crs if rules are
+    /// given, semantic if not
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
     /// How sure the semantic detector must be: balanced (the default) or strict

@@ -1,5 +1,5 @@
-//! Sockets that were passed to us: by systemd (socket activation, sd_listen_fds(3)), or by the process that we take over
-//! from, which adds a line on which we say that we serve.
+//! Sockets that were passed to us: by systemd (socket activation, sd_listen_fds(3)), or by the process that
+//! we take over from, which adds a line on which we say that we serve.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixDatagram;

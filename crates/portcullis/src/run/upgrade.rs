@@ -1,5 +1,5 @@
-//! Binary upgrade: the program is started anew, gets our listening sockets, and we end once it serves. If it does not come
-//! to that, we go on.
+//! Binary upgrade: the program is started anew, gets our listening sockets, and we end once it serves. If it
+//! does not come to that, we go on.
 
 use std::ffi::OsString;
 use std::net::TcpListener;

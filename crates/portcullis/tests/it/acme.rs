@@ -1,4 +1,5 @@
-//! Certificates by ACME in the real program, from pebble, the test authority of Let's Encrypt. Needs Go, which builds it.
+//! Certificates by ACME in the real program, from pebble, the test authority of Let's Encrypt. Needs Go,
+//! which builds it.
 
 #[allow(dead_code)] // has more than is used here
 use std::ffi::OsString;
@@ -368,7 +369,8 @@ fn a_name_that_fails_does_not_keep_others_from_theirs_and_a_restart_needs_no_aut
     assert!(program.stop(PATIENCE).unwrap().success());
     drop(authority);
 
-    // It accepts connections and says nothing. What is kept is served at once, and the end does not wait for it.
+    // It accepts connections and says nothing. What is kept is served at once, and the end does not wait for
+    // it.
     let silent = TcpListener::bind(place.directory).unwrap();
     let program = place.start();
     let (_, after) = place.secure(&client, "shop.example").unwrap();

@@ -1,4 +1,5 @@
-//! Disruptive and flow actions in the real program: each ends, delays or diverts a request as ModSecurity 2 says.
+//! Disruptive and flow actions in the real program: each ends, delays or diverts a request as ModSecurity 2
+//! says.
 
 use std::process::Command;
 use std::time::Duration;
@@ -95,7 +96,8 @@ fn skipping() {
     }
 }
 
-/// A pause delays whatever else a rule does, for as long as asked but not longer than the limit, once for a rule.
+/// A pause delays whatever else a rule does, for as long as asked but not longer than the limit, once for a
+/// rule.
 #[test]
 fn pauses() {
     let app = application(|_| says("app"));
@@ -190,8 +192,8 @@ fn diverting() {
         .counts("portcullis_requests_total{site=\"site\",route=\"/\",status=\"200\",verdict=\"proxy\"}", 3.0);
 }
 
-/// A server that the configuration does not name is refused when the rules are loaded. What ModSecurity 2 loads though it cannot
-/// work is a warning. Both have the place and a way out.
+/// A server that the configuration does not name is refused when the rules are loaded. What ModSecurity 2
+/// loads though it cannot work is a warning. Both have the place and a way out.
 #[test]
 fn what_cannot_be_is_told_at_load() {
     let unknown = ["not an endpoint of an upstream", "[upstreams.decoy]"];
@@ -223,7 +225,8 @@ fn what_cannot_be_is_told_at_load() {
     }
 }
 
-/// `SecServerSignature` names the server in every answer, the upstream's and our own; empty, it takes the name away.
+/// `SecServerSignature` names the server in every answer, the upstream's and our own; empty, it takes the
+/// name away.
 #[test]
 fn the_server_has_the_name_that_the_rules_give() {
     let app = application(|_| {

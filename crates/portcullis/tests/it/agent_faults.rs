@@ -1,5 +1,5 @@
-//! Agents that crash and freeze while requests come in, several at a time: nothing passes that they should have seen, and where
-//! they may be passed by, nothing is lost.
+//! Agents that crash and freeze while requests come in, several at a time: nothing passes that they should
+//! have seen, and where they may be passed by, nothing is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -50,7 +50,8 @@ fn client(served: &Served, path: &str, seen: &Seen, stop: &AtomicBool) {
     }
 }
 
-/// A program with a route that fails closed and one that fails open; the application counts what no agent has seen.
+/// A program with a route that fails closed and one that fails open; the application counts what no agent has
+/// seen.
 struct Front {
     served: Served,
     /// Requests that arrived unseen by route.

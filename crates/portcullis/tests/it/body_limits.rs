@@ -1,5 +1,5 @@
-//! SecRequestBodyLimit..., SecRequestBodyNoFilesLimit, SecResponseBodyLimit... and SecResponseBodyMimeType in the real
-//! program, beside what ModSecurity 2.9.7 on Apache answers.
+//! SecRequestBodyLimit..., SecRequestBodyNoFilesLimit, SecResponseBodyLimit... and SecResponseBodyMimeType in
+//! the real program, beside what ModSecurity 2.9.7 on Apache answers.
 
 use std::process::Command;
 
@@ -59,7 +59,8 @@ fn request_bodies_over_the_limit() {
         if engine == "On" && action == "ProcessPartial" {
             let seen = |bytes| served.post("/seen", FORM, form(bytes)).header("location").unwrap();
             assert_eq!((seen(1000), seen(1001)), ("http://h/0-0-1".to_owned(), "http://h/1-0-1".to_owned()));
-            // ModSecurity 2 answers 500 to a multipart body that the limit cuts; here it passes, marked as cut.
+            // ModSecurity 2 answers 500 to a multipart body that the limit cuts; here it passes, marked as
+            // cut.
             let location = served.post("/seen", MULTIPART, multipart(5000, 5)).header("location");
             assert_eq!(location.as_deref(), Some("http://h/1-0-"));
         }
@@ -121,8 +122,8 @@ fn response_bodies_over_the_limit() {
     }
 }
 
-/// The product names text/plain, text/html and text/xml; rule files add to them, and `SecResponseBodyMimeTypesClear` takes
-/// all away.
+/// The product names text/plain, text/html and text/xml; rule files add to them, and
+/// `SecResponseBodyMimeTypesClear` takes all away.
 #[test]
 fn media_types_of_response_bodies() {
     let app = application(|request| {

@@ -80,7 +80,8 @@ impl Running {
         answer.status
     }
 
-    /// One request after the other, each once the one before has been stored, which happens after its answer is out.
+    /// One request after the other, each once the one before has been stored, which happens after its answer
+    /// is out.
     fn hits(&self, client: &str, count: usize) -> Vec<u16> {
         let hit = |_| {
             let status = self.get("/hit", client);
@@ -171,7 +172,8 @@ fn a_full_disk_costs_no_count() {
     let within = ["sh", "-c", limit].map(str::to_owned);
     let running = Running::start_within(&within, folder.path(), &upstream, "folder = \"data\"", &rules);
     assert_eq!(running.hits("first", 2), [200, 200]);
-    // What comes between two writes goes in one piece or not at all, so some of it has to be there before the limit is met.
+    // What comes between two writes goes in one piece or not at all, so some of it has to be there before the
+    // limit is met.
     for client in 0..6 {
         assert_eq!(running.get("/hit", &format!("client-{client}")), 200);
     }
@@ -300,7 +302,8 @@ fn nodes_share_counts_through_redis() {
     drop(redis);
 }
 
-/// `rediss://`: the certificate is checked against the machine's authorities, which `SSL_CERT_FILE` names here.
+/// `rediss://`: the certificate is checked against the machine's authorities, which `SSL_CERT_FILE` names
+/// here.
 #[test]
 fn nodes_share_counts_over_tls() {
     let folder = tempfile::tempdir().unwrap();

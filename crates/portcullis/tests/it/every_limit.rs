@@ -1,5 +1,6 @@
-//! Every limit of docs/limits.md with a payload behind it, in the real program: it is refused, or what was not read is counted and told. A
-//! row of the page without a case here fails, and so does a case without a row.
+//! Every limit of docs/limits.md with a payload behind it, in the real program: it is refused, or what was
+//! not read is counted and told. A row of the page without a case here fails, and so does a case without a
+//! row.
 
 use std::io::Write as _;
 

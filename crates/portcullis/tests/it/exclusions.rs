@@ -132,7 +132,8 @@ fn document(folder: &Path, address: SocketAddr, app: SocketAddr, site: &str) -> 
     path.display().to_string()
 }
 
-/// `requests`: the first is blocked, and passes with what `exclude` prints; the others are blocked in any case.
+/// `requests`: the first is blocked, and passes with what `exclude` prints; the others are blocked in any
+/// case.
 #[track_caller]
 fn check(site: &str, requests: &[(&str, &str)]) {
     let app = application(|_| says("app"));

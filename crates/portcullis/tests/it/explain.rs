@@ -144,8 +144,8 @@ fn the_logging_phase_is_explained() {
     assert!(!text.contains("rule 22, phase 5"), "{text}");
 }
 
-/// A body over a limit gets the proxy's 413: by its length, by what came, and by SecRequestBodyNoFilesLimit; not where the rules
-/// say that the rest may pass, and not within the limit.
+/// A body over a limit gets the proxy's 413: by its length, by what came, and by SecRequestBodyNoFilesLimit;
+/// not where the rules say that the rest may pass, and not within the limit.
 #[test]
 fn a_body_over_the_limit_is_the_answer_of_the_proxy() {
     let body = "a=".to_owned() + &"x".repeat(300);

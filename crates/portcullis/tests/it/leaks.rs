@@ -1,4 +1,5 @@
-//! What responses should not tell, in the running program: what is blocked, what is logged, what is not delayed.
+//! What responses should not tell, in the running program: what is blocked, what is logged, what is not
+//! delayed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::served::{self, PATIENCE, Response, Served, application, until};
 
-/// Waits for a page as long as a slow machine needs for it; by itself it would be let go after a fifth of a second.
+/// Waits for a page as long as a slow machine needs for it; by itself it would be let go after a fifth of a
+/// second.
 const SITE: &str = "mode = \"semantic\"\nsemantic = { response_wait = \"10m\" }";
 const BY_ITSELF: &str = "mode = \"semantic\"";
 

@@ -1,4 +1,5 @@
-//! Rules that ask the outside, in the real program: block lists of a DNS server, a virus scanner, a geography database.
+//! Rules that ask the outside, in the real program: block lists of a DNS server, a virus scanner, a geography
+//! database.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,7 +26,8 @@ struct Running {
 }
 
 impl Running {
-    /// One worker with these rules; `more` are lines of the document before its tables, `failure` is the site's.
+    /// One worker with these rules; `more` are lines of the document before its tables, `failure` is the
+    /// site's.
     fn start(rules: &str, lookups: &str, failure: &str) -> Running {
         let folder = tempfile::tempdir().unwrap();
         let upstream =

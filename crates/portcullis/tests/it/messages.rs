@@ -1,8 +1,9 @@
-//! Everything the program says to people, in one file that can be read in one sitting: `tests/messages.txt`. Whoever changes a
-//! message sees the difference there: `UPDATE_GOLDEN=1 cargo test --workspace --test it messages::` writes the file anew.
+//! Everything the program says to people, in one file that can be read in one sitting: `tests/messages.txt`.
+//! Whoever changes a message sees the difference there:
+//! `UPDATE_GOLDEN=1 cargo test --workspace --test it messages::` writes the file anew.
 //!
-//! The texts are not collected by hand: help comes from the program, descriptions from the schema and the catalogue of metrics,
-//! and the rest is every text in the source of a shipped crate that has three words.
+//! The texts are not collected by hand: help comes from the program, descriptions from the schema and the
+//! catalogue of metrics, and the rest is every text in the source of a shipped crate that has three words.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Running it for long: reloads by others than signals, the service manager, passed sockets, and upgrades under load.
+//! Running it for long: reloads by others than signals, the service manager, passed sockets, and upgrades
+//! under load.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

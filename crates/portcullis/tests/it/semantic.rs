@@ -167,7 +167,8 @@ fn both_run_beside_each_other() {
     );
 }
 
-/// A folder in the way of the CRS whose one rule is in no table, so that its points count in full, and a gate.
+/// A folder in the way of the CRS whose one rule is in no table, so that its points count in full, and a
+/// gate.
 fn small_crs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("rules")).unwrap();

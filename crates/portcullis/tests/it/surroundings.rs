@@ -33,7 +33,8 @@ fn what_is_written_is_not_for_everybody() {
     }
 }
 
-/// A page in a browser on this machine can have its own name point here; it cannot have the browser send another one.
+/// A page in a browser on this machine can have its own name point here; it cannot have the browser send
+/// another one.
 #[test]
 fn the_admin_listener_answers_to_no_foreign_name() {
     let app = application(|_| says("hello"));

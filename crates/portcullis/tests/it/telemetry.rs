@@ -1,5 +1,5 @@
-//! Every metric moves. Those of [`HERE`] are moved here, by the real program; each other one by the test that [`ELSEWHERE`] names.
-//! A metric that is in neither list, or in one and not in the catalogue, fails.
+//! Every metric moves. Those of [`HERE`] are moved here, by the real program; each other one by the test that
+//! [`ELSEWHERE`] names. A metric that is in neither list, or in one and not in the catalogue, fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! Traces: the context goes on to the upstream, spans go to a collector, and a collector that is down costs no request anything.
+//! Traces: the context goes on to the upstream, spans go to a collector, and a collector that is down costs
+//! no request anything.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write as _};
@@ -127,7 +128,8 @@ fn spans_of_a_request_with_a_parent() {
     let asked = format!("{}:{}", asked["server.address"], asked["server.port"]);
     assert_eq!(asked, application.address().to_string());
 
-    // One that the client does not sample is passed on, and told to nobody; so is one of our own at this ratio.
+    // One that the client does not sample is passed on, and told to nobody; so is one of our own at this
+    // ratio.
     let count = spans(&bodies, 5).len();
     assert_eq!(ask(&served, "/b", &format!("traceparent: 00-{TRACE}-00f067aa0ba902b7-00\r\n")), 200);
     assert!(seen.lock().unwrap().pop().unwrap().ends_with("-00 -"));
@@ -211,7 +213,8 @@ fn a_collector_that_is_back_soon_loses_nothing() {
     served.stop();
 }
 
-/// A collector over TLS for the name `localhost`, which keeps what it gets; its port and the PEM of its authority.
+/// A collector over TLS for the name `localhost`, which keeps what it gets; its port and the PEM of its
+/// authority.
 fn collector_over_tls() -> (u16, String, Texts) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));

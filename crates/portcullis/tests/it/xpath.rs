@@ -54,7 +54,8 @@ fn selects_values() {
     }
 }
 
-/// A document with more nodes than are searched is an error of the body, so it is denied and not passed unsearched.
+/// A document with more nodes than are searched is an error of the body, so it is denied and not passed
+/// unsearched.
 #[test]
 fn too_many_nodes() {
     let app = application(|_| says("app"));

@@ -83,8 +83,9 @@ impl Seen {
     }
 }
 
-/// Runs the rules over the message in the plainest way, with a trace, with all strategies, and with each of them missing. All
-/// must come to the same. What earlier messages left in `scratch` is used, but not by the first two.
+/// Runs the rules over the message in the plainest way, with a trace, with all strategies, and with each of
+/// them missing. All must come to the same. What earlier messages left in `scratch` is used, but not by the
+/// first two.
 #[track_caller]
 pub fn assert_equivalent(plan: &Arc<Plan>, scratch: &mut Scratch, message: &Message<'_>) -> Seen {
     let quiet = Transaction::keep_quiet_matches;

@@ -1,8 +1,8 @@
-//! Every word of both reference manuals is known, and each works, is read with a warning, or is refused with a reason: what
-//! `portcullis_seclang::standing` says of a word is what the compiler does with it.
+//! Every word of both reference manuals is known, and each works, is read with a warning, or is refused with
+//! a reason: what `portcullis_seclang::standing` says of a word is what the compiler does with it.
 //!
-//! If one of these tests fails because a word works now, change its row in `standing.rs` and make the page anew:
-//! `UPDATE_GOLDEN=1 cargo test -p portcullis-compile --test it inventory`.
+//! If one of these tests fails because a word works now, change its row in `standing.rs` and make the page
+//! anew: `UPDATE_GOLDEN=1 cargo test -p portcullis-compile --test it inventory`.
 
 mod page;
 mod samples;

@@ -1,5 +1,5 @@
-//! The words of the ModSecurity 2.9 and 3 reference manuals and of what the programs themselves know beyond their manuals,
-//! and Coraza's additions: names only, as each spells them.
+//! The words of the ModSecurity 2.9 and 3 reference manuals and of what the programs themselves know beyond
+//! their manuals, and Coraza's additions: names only, as each spells them.
 
 pub const DIRECTIVES: &str = "
 Include IncludeOptional SecAction SecArgumentSeparator SecArgumentsLimit SecAuditEngine SecAuditLog SecAuditLog2

@@ -1,4 +1,5 @@
-//! What makes Apache refuse a request, and what its module loses of a value: looked for in the request itself.
+//! What makes Apache refuse a request, and what its module loses of a value: looked for in the request
+//! itself.
 
 use portcullis_decode::Transformation;
 use portcullis_reference::Request;
@@ -40,7 +41,8 @@ fn is_odd_target(target: &[u8]) -> bool {
     !target.starts_with(b"/") || target.iter().any(bad_byte) || escapes || climbs
 }
 
-/// One of the transformations that stop at a zero byte meets one, or makes one, in a piece of the request on the link's way.
+/// One of the transformations that stop at a zero byte meets one, or makes one, in a piece of the request on
+/// the link's way.
 pub(super) fn loses_what_follows_a_zero(link: &Link, case: &Case<'_>) -> bool {
     let stops = |name: &str| matches!(name, "cmdLine" | "sqlHexDecode" | "base64DecodeExt");
     on_the_way(link, case, &|name, steps| {
@@ -49,7 +51,8 @@ pub(super) fn loses_what_follows_a_zero(link: &Link, case: &Case<'_>) -> bool {
     })
 }
 
-/// One of the transformations that read up to a zero byte comes behind one that made a piece of the request shorter.
+/// One of the transformations that read up to a zero byte comes behind one that made a piece of the request
+/// shorter.
 pub(super) fn reads_beyond(link: &Link, case: &Case<'_>) -> bool {
     let reads = |name: &str| matches!(name, "base64Decode" | "cmdLine" | "sqlHexDecode" | "base64DecodeExt");
     on_the_way(link, case, &|name, steps| {
@@ -58,7 +61,8 @@ pub(super) fn reads_beyond(link: &Link, case: &Case<'_>) -> bool {
     })
 }
 
-/// `is_such` holds for a transformation of the link and the values up to it, its own last, of some piece of the request.
+/// `is_such` holds for a transformation of the link and the values up to it, its own last, of some piece of
+/// the request.
 fn on_the_way(link: &Link, case: &Case<'_>, is_such: &dyn Fn(&str, &[Vec<u8>]) -> bool) -> bool {
     let names: Vec<&str> = link.actions.iter().filter_map(|action| action.strip_prefix("t:")).collect();
     let own = names.iter().rposition(|name| *name == "none").map_or(0, |at| at + 1);

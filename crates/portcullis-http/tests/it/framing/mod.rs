@@ -1,4 +1,5 @@
-//! Ways to write the framing of a request, of which only the plain ones may get through. Used by the tests of the codec and of the proxy.
+//! Ways to write the framing of a request, of which only the plain ones may get through. Used by the tests of
+//! the codec and of the proxy.
 
 /// One way.
 pub struct Form {
