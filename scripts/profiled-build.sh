@@ -67,5 +67,5 @@ done
 "$tool" merge -o "$target/portcullis.profdata" "$counted"/*.profraw
 unset LLVM_PROFILE_FILE
 CARGO_TARGET_DIR=$target RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-use=$target/portcullis.profdata" \
-  cargo build --profile bench-quick --locked "${packages[@]}" "${names[@]}"
+  cargo build --profile bench-quick --locked ${FEATURES:-} "${packages[@]}" "${names[@]}"
 printf '%s\n' "${bins[@]/#/target/profiled/bench-quick/}"

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-target/release/portcullis} out=${2:-target/debian}
-[[ -x $program ]] || { echo "$program is missing; cargo build --release -p portcullis" >&2; exit 1; }
+[[ -x $program ]] || { echo "$program is missing; cargo build --release --locked -p portcullis --no-default-features" >&2; exit 1; }
 
 version=$("$program" --version | cut -d' ' -f2)
 architecture=$(dpkg --print-architecture)

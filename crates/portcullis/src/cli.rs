@@ -6,15 +6,17 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{bans, bench, check, evaluate, events, exclude, explain, rules, run};
+#[cfg(feature = "bench")]
+use crate::bench;
+use crate::{bans, check, evaluate, events, exclude, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
 /// The exit code of a command line that cannot be followed; clap uses the same.
 pub const USAGE: u8 = 2;
 
-/// Portcullis, a web application firewall: a reverse proxy that inspects every request and response with a parser-based
-/// detector, SecLang rules such as the OWASP CRS, or both, and explains each verdict.
+/// Portcullis, a web application firewall: a reverse proxy that inspects every request and response with a
+/// parser-based detector, SecLang rules such as the OWASP CRS, or both, and explains each verdict.
 #[derive(Debug, Parser)]
 #[command(name = "portcullis", version, propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -35,6 +37,7 @@ pub enum Command {
     /// Run labelled requests through a policy and count detections and false positives
     Evaluate(evaluate::Args),
     /// Measure the latency and CPU that inspection adds, on loopback
+    #[cfg(feature = "bench")]
     Bench(bench::Args),
     /// List the rules that would be loaded
     Rules(rules::Args),

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the work found mistakes or failed, 2 the command line cannot be followed.
 
 mod bans;
+#[cfg(feature = "bench")]
 mod bench;
 mod check;
 mod cli;
@@ -31,6 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     match cli::Cli::parse().command {
         cli::Command::Run(args) => run::run(&args),
+        #[cfg(feature = "bench")]
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Check(args) => check::run(&args),
         cli::Command::Evaluate(args) => evaluate::run(&args),

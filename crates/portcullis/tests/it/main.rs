@@ -12,6 +12,7 @@ mod audit;
 #[allow(dead_code, reason = "the tests of the proxy use the rest")]
 mod authority;
 mod bans;
+#[cfg(feature = "bench")]
 mod bench;
 mod body_limits;
 mod check;
