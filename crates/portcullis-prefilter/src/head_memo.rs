@@ -5,17 +5,17 @@
 //! change from one message to the next, so that one look does for all of them. Nothing is taken for known
 //! that is not the same in every byte.
 
-use portcullis_types::{Variable, may_hold_secret};
+use portcullis_types::{RecentKey, Sight, Variable, may_hold_secret};
 use portcullis_values::{Class, ValueId};
 
 use crate::memo::{self, Known};
 use crate::readers::bits;
 use crate::scan::{Scan, Verifier};
 
-/// Heads, and lists of names, for one plan; a power of two.
-const HEADS: usize = 128;
+/// Places for heads, and lists of names, for one plan.
+pub(crate) const HEADS: usize = 128;
 /// What does not fit is looked at header by header.
-const HEAD_BYTES_MAX: usize = 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 1024;
 /// Heads that more candidates match are not remembered.
 const FOUND_MAX: usize = 64;
 
@@ -35,44 +35,8 @@ const PAIRS: [Pair; 2] = [
     (Class::ResponseHeaders, Class::ResponseHeadersNames),
 ];
 
-/// Heads, each at the place that its hash gives.
-#[derive(Debug)]
-pub(crate) struct Heads(Box<[Head]>);
-
-#[derive(Clone, Debug, Default)]
-struct Head {
-    /// Hash of the last one that was not known. It is remembered when it comes again, so that those which
-    /// come once cost little.
-    missed: u64,
-    text: Box<[u8]>,
-    /// Candidates that match a header of it.
-    found: Box<[u16]>,
-}
-
-impl Default for Heads {
-    fn default() -> Self {
-        Heads(vec![Head::default(); HEADS].into_boxed_slice())
-    }
-}
-
-impl Heads {
-    /// The candidates for `text`, if it is known; if not, whether they are worth remembering.
-    fn find(&mut self, text: &[u8]) -> Result<&[u16], bool> {
-        let hash = memo::hash(0, text);
-        let head = &mut self.0[hash as usize % HEADS];
-        if *head.text == *text {
-            return Ok(&head.found);
-        }
-        Err(std::mem::replace(&mut head.missed, hash) == hash)
-    }
-
-    fn enter(&mut self, text: &[u8], found: impl Iterator<Item = usize>) {
-        let found: Option<Box<[u16]>> = found.map(|candidate| u16::try_from(candidate).ok()).collect();
-        let Some(found) = found.filter(|found| found.len() <= FOUND_MAX) else { return };
-        let hash = memo::hash(0, text);
-        self.0[hash as usize % HEADS] = Head { missed: 0, text: text.into(), found };
-    }
-}
+/// Candidates that match something in a head.
+pub(crate) type HeadFound = Box<[u16]>;
 
 impl<V: Verifier> Scan<'_, V> {
     /// True if there is a head that [`scan_heads`](Self::scan_heads) looks at, with what stands before it.
@@ -174,17 +138,22 @@ impl<V: Verifier> Scan<'_, V> {
     /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came
     /// of it if the text has come before.
     fn scan_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
-        let remember = match known.heads.find(text) {
-            Ok(found) => {
+        let key = RecentKey { kind: 0, name: b"", text };
+        let remember = match known.heads.find(&key) {
+            Sight::Known(found) => {
                 return found.iter().for_each(|&candidate| self.state.set_matched(candidate.into()));
             }
-            Err(has_come) => has_come,
+            sight => sight == Sight::Again,
         };
         // All that match, not only those that did not match others before.
         let before = self.state.take_matched();
         look(self, known);
         if remember && !self.verifier.is_spent() {
-            known.heads.enter(text, bits(self.state.matched()));
+            let found: Option<HeadFound> =
+                bits(self.state.matched()).map(|at| u16::try_from(at).ok()).collect();
+            if let Some(found) = found.filter(|found| found.len() <= FOUND_MAX) {
+                known.heads.enter(&key, found);
+            }
         }
         self.state.add_matched(before);
     }
@@ -247,18 +216,6 @@ fn is_steady(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn heads_are_remembered_when_they_come_again() {
-        let mut heads = Heads::default();
-        assert_eq!(heads.find(b"one"), Err(false));
-        assert_eq!(heads.find(b"one"), Err(true));
-        heads.enter(b"one", [3, 700].into_iter());
-        assert_eq!(heads.find(b"one"), Ok(&[3, 700][..]));
-        assert_eq!(heads.find(b"two"), Err(false));
-        heads.enter(b"two", 0..FOUND_MAX + 1);
-        assert!(heads.find(b"two").is_err());
-    }
 
     #[test]
     fn secrets_are_not_kept() {

@@ -7,13 +7,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use portcullis_types::{Variable, may_hold_secret};
+use portcullis_types::{Recent, RecentKey, Sight, Variable, may_hold_secret};
 use portcullis_values::Class;
 
 use crate::Prefilter;
-use crate::head_memo::Heads;
+use crate::head_memo::{HEAD_BYTES_MAX, HEADS, HeadFound};
 
-/// Entries for one plan; a power of two.
+/// Places for texts, for one plan.
 const ENTRIES: usize = 512;
 /// More values of one message are not remembered: they would take the places of all others, and of each other
 /// before they come again.
@@ -38,19 +38,11 @@ struct OfPrefilter {
     known: Known,
 }
 
-/// Texts, each at the place that its hash gives, and whole heads.
+/// What is known under one prefilter.
 #[derive(Debug)]
 pub(crate) struct Known {
-    texts: Box<[Entry]>,
-    pub(crate) heads: Heads,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Entry {
-    /// Who looks at it; 0 for an empty place.
-    reader: u16,
-    found: Found,
-    text: Box<[u8]>,
+    texts: Recent<Found>,
+    pub(crate) heads: Recent<HeadFound>,
 }
 
 /// Candidates that match a text.
@@ -89,18 +81,17 @@ impl Memo {
 
 impl Default for Known {
     fn default() -> Self {
-        Known { texts: vec![Entry::default(); ENTRIES].into_boxed_slice(), heads: Heads::default() }
+        Known { texts: Recent::new(ENTRIES, TEXT_BYTES_MAX), heads: Recent::new(HEADS, HEAD_BYTES_MAX) }
     }
 }
 
 impl Known {
-    /// What is known of `text` before `reader`.
-    pub(crate) fn find(&self, reader: u16, text: &[u8]) -> Option<Found> {
-        let entry = &self.texts[place(reader, text)];
-        (reader != 0 && entry.reader == reader && *entry.text == *text).then_some(entry.found)
+    /// What is known of `text` before the reader of this number.
+    pub(crate) fn find(&mut self, reader: u16, text: &[u8]) -> Sight<'_, Found> {
+        self.texts.find(&key(reader, text))
     }
 
-    /// Remembers that just these candidates match; forgets what had the same place.
+    /// Remembers that just these candidates match, if they are few.
     pub(crate) fn enter(&mut self, reader: u16, text: &[u8], candidates: impl Iterator<Item = usize>) {
         let mut found = Found::default();
         for candidate in candidates {
@@ -108,31 +99,18 @@ impl Known {
             let Some(place) = found.candidates.get_mut(usize::from(found.count)) else { return };
             (*place, found.count) = (candidate, found.count + 1);
         }
-        self.texts[place(reader, text)] = Entry { reader, found, text: text.into() };
+        self.texts.enter(&key(reader, text), found);
     }
+}
+
+fn key(reader: u16, text: &[u8]) -> RecentKey<'_> {
+    RecentKey { kind: reader.into(), name: b"", text }
 }
 
 impl Found {
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.candidates[..usize::from(self.count)].iter().map(|&candidate| usize::from(candidate))
     }
-}
-
-fn place(reader: u16, text: &[u8]) -> usize {
-    hash(reader, text) as usize % ENTRIES
-}
-
-/// A bad one costs time, no more: texts are compared.
-pub(crate) fn hash(reader: u16, text: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (words, rest) = text.as_chunks::<8>();
-    let mut hash = u64::from(reader) ^ (text.len() as u64) << 16;
-    for word in words {
-        hash = (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
-    }
-    let rest = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
-    hash = (hash.rotate_left(23) ^ rest).wrapping_mul(FACTOR);
-    hash >> 32
 }
 
 /// True for variables whose values repeat. What tells one client from another is not kept beyond its

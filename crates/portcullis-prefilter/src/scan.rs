@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use portcullis_match::{Folded, LiteralSets};
-use portcullis_types::{Span, Variable};
+use portcullis_types::{Sight, Span, Variable};
 use portcullis_values::{Chains, Class, Fresh, Values};
 
 use crate::gates::{Conditions, GateTable};
 use crate::head_memo::BEFORE;
-use crate::memo::{self, Found, Known, Memo};
+use crate::memo::{self, Known, Memo};
 use crate::readers::{Reader, Side, bits, bits_of};
 use crate::state::{Buffers, Classified, State};
 use crate::{Prefilter, byte_classes};
@@ -56,6 +56,9 @@ pub enum Answer {
     /// The rule has to run, whatever its other candidates say: all of them count as matched.
     RuleRuns,
 }
+
+/// A value is not known: true if it has come before, so that what is found of it is worth remembering.
+struct HasCome(bool);
 
 /// A scan of the values of a transaction.
 #[derive(Debug)]
@@ -133,7 +136,11 @@ impl<'a, V: Verifier> Scan<'a, V> {
                 let Some(reader) = readers.reader(key) else { continue };
                 let mut known = known.as_deref_mut().filter(|_| memo::repeats_in(class, key));
                 let is_any = readers.any.as_ref().is_some_and(|any| std::ptr::eq(any, reader));
-                if too_many && is_any && self.is_known(known.take().as_deref(), reader, text) {
+                if too_many
+                    && is_any
+                    && let Some(known) = known.take()
+                    && self.take_known(known, reader, text).is_ok()
+                {
                     continue;
                 }
                 if known.is_some() || !is_any {
@@ -167,25 +174,25 @@ impl<'a, V: Verifier> Scan<'a, V> {
         let Some(known) = known.filter(|_| reader.number != 0 && value.len() <= memo::TEXT_BYTES_MAX) else {
             return self.scan_value(reader, self.classify(value));
         };
-        if self.is_known(Some(&*known), reader, value) {
-            return;
-        }
+        let Err(HasCome(remember)) = self.take_known(known, reader, value) else { return };
         // All that match it, not only those that did not match others before.
         let before = self.state.take_matched();
         self.scan_value(reader, self.classify(value));
         // What was not looked at to the end is not remembered: the next message would be taken for harmless.
-        if !self.verifier.is_spent() {
+        if remember && !self.verifier.is_spent() {
             known.enter(reader.number, self.values.text(value), bits(self.state.matched()));
         }
         self.state.add_matched(before);
     }
 
-    /// True if what matches this value is known; it counts as matched then.
-    fn is_known(&mut self, known: Option<&Known>, reader: &Reader, value: Span) -> bool {
-        let found = known.and_then(|known| known.find(reader.number, self.values.text(value)));
-        let candidates = found.iter().flat_map(Found::iter);
-        candidates.for_each(|at| self.state.set_matched(at));
-        found.is_some()
+    /// Counts what is known to match this value as matched. Otherwise, whether the value has come before.
+    fn take_known(&mut self, known: &mut Known, reader: &Reader, value: Span) -> Result<(), HasCome> {
+        match known.find(reader.number, self.values.text(value)) {
+            Sight::Known(found) => found.iter().for_each(|at| self.state.set_matched(at)),
+            Sight::Again => return Err(HasCome(true)),
+            Sight::New => return Err(HasCome(false)),
+        }
+        Ok(())
     }
 
     pub(crate) fn classify(&self, span: Span) -> Classified {
