@@ -1,4 +1,4 @@
-//! What a match does: macros, variables, control.
+//! The actions of a rule that matched: macro expansion, variable assignments and `ctl` switches.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::trace::Switch;
 use crate::transaction::Transaction;
 use crate::tx::{TxMachine, TxValue, addend, canonical_int};
 
-/// What `setvar` does, its macros replaced.
+/// The operation of a `setvar`, with its macros expanded.
 pub(crate) enum Operand {
     Unset,
     Set(TxValue),

@@ -1,5 +1,5 @@
-//! What a request body says, for others that would read the same: the semantic detector need not take it
-//! apart once more.
+//! Access to the parsed arguments of a request body, so that the semantic detector need not parse the same
+//! body again.
 
 use portcullis_values::Class;
 

@@ -1,5 +1,5 @@
-//! What the audit log and the debug log want to know of a transaction: whether it is worth a record, which
-//! parts the record has, and what must not be shown in it.
+//! Audit settings and state of a transaction: whether it is recorded, which parts its record has, and which
+//! values are masked in it.
 
 use portcullis_types::{Span, Variable};
 
@@ -179,7 +179,7 @@ pub enum AuditAct {
     },
 }
 
-/// Where a hidden value is.
+/// The kind of value that is masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HiddenIn {
     /// An argument, of query or body.
@@ -193,7 +193,7 @@ pub enum HiddenIn {
 /// A value that must not be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// What it belongs to.
+    /// The part of the message that holds it.
     pub place: HiddenIn,
     /// Name of the argument or header; its case does not matter.
     pub name: Vec<u8>,
@@ -206,16 +206,16 @@ pub struct Hidden {
 pub struct HiddenBytes {
     /// The bytes.
     pub text: Vec<u8>,
-    /// How many of them, from the first, are shown all the same.
+    /// Number of leading bytes that stay visible.
     pub keep_first: u8,
-    /// How many of them, from the last, are shown all the same.
+    /// Number of trailing bytes that stay visible.
     pub keep_last: u8,
 }
 
-/// What the rules said so far of how this transaction is logged.
+/// The audit settings of one transaction, as its rules have changed them so far.
 #[derive(Debug)]
 pub struct AuditState {
-    /// Which transactions are recorded; this one, that is.
+    /// The audit engine's mode for this transaction.
     pub engine: AuditEngine,
     /// Parts of its record.
     pub parts: AuditParts,
@@ -223,7 +223,7 @@ pub struct AuditState {
     pub relevant: bool,
     /// Level of the debug log.
     pub debug_level: u8,
-    /// What is hidden, without doubles.
+    /// The masked values, without duplicates.
     pub hidden: Vec<Hidden>,
     /// More had to be hidden than is remembered: all values are.
     pub hide_all: bool,
@@ -260,7 +260,7 @@ impl AuditState {
 }
 
 impl Transaction {
-    /// How this transaction is to be logged, as far as the rules have said.
+    /// The audit settings of this transaction, as far as the rules have set them.
     pub fn audit(&self) -> &AuditState {
         &self.journal.audit
     }
@@ -291,7 +291,7 @@ impl Transaction {
         Some(self.message.store.text(open.key))
     }
 
-    /// How the request body was taken apart.
+    /// The parser of the request body.
     pub fn request_body_processor(&self) -> Option<crate::BodyProcessor> {
         self.message.body.processor()
     }

@@ -1,4 +1,4 @@
-//! Which rules need not run: worked out from the values before any rule is looked at.
+//! Selection of the rules that have to run, from the values, before the executor looks at any rule.
 //!
 //! ```text
 //!   load time:    links ──> Candidates, with a Prefilter over them
@@ -56,7 +56,7 @@ pub struct Candidates {
 struct Candidate {
     /// In [`Plan::links`](crate::Plan::links).
     link: u32,
-    /// Where its rule runs: phase number - 1, and step.
+    /// The place of its rule in the plan: phase number - 1, and step.
     phase: u8,
     step: u32,
     /// The candidates of the rule, which runs if all of them match.
@@ -64,7 +64,7 @@ struct Candidate {
     ask: Ask,
 }
 
-/// How the answer is found.
+/// The way to find a candidate's answer.
 #[derive(Debug)]
 enum Ask {
     /// The operator is asked.
@@ -106,7 +106,7 @@ impl Candidates {
         self.prefilter.reads(variable)
     }
 
-    /// What the `TX` keys begin with that are not written where no rule, and nobody who looks at all matches,
+    /// The prefixes of `TX` keys that are left unwritten where no rule, and no caller that wants all matches,
     /// could read them.
     pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
         self.copying.iter().filter_map(|&at| match &self.list[at as usize].ask {

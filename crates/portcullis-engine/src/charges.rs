@@ -15,7 +15,7 @@ use crate::transaction::Transaction;
 pub struct RateLimit {
     /// Its name in the configuration.
     pub name: Arc<str>,
-    /// What requests are counted by.
+    /// The key by which requests are counted.
     pub key: Template,
 }
 
@@ -24,7 +24,7 @@ pub struct RateLimit {
 pub struct Charge {
     /// The limit.
     pub limit: Arc<str>,
-    /// What it is counted by; never empty.
+    /// The expanded key; never empty.
     pub key: Vec<u8>,
     /// The rule that says so.
     pub rule: RuleId,
@@ -42,7 +42,7 @@ impl Transaction {
     /// Charges of one transaction; further ones are left out.
     pub const CHARGES_MAX: usize = 16;
 
-    /// What the rules that have run since the last call want to be counted.
+    /// Returns the charges that rules have made since the last call.
     pub fn take_charges(&mut self) -> Vec<Charge> {
         let store = &self.message.store;
         let open = self.journal.charges.iter_mut().filter(|charge| !charge.taken);

@@ -59,7 +59,7 @@ impl Execution<'_> {
         Some(Item::new(variable, self.message.store.key(value), value))
     }
 
-    /// What a rule itself leaves out are values; a count of them stays.
+    /// Removes the values that an exclusion of the rule names; counts stay.
     fn take_away(&mut self, rule: RuleIndex, at: u32, exclusion: &Exclusion, items: &mut Vec<Item>) {
         if let KeyFilter::Xml(path) = &exclusion.filter {
             return self.take_away_nodes(rule, at, path, items);

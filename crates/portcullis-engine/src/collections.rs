@@ -1,12 +1,12 @@
-//! Where persistent collections live between transactions, as the engine sees it.
+//! The interface of the storage for persistent collections, as the engine uses it.
 
 /// Name and key of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordId<'a> {
-    /// What the collection is called in storage: `ip`, `global`, or with the application in front,
+    /// The name of the collection in storage: `ip`, `global`, or with the application in front,
     /// `shop_SESSION`.
     pub name: &'a [u8],
-    /// Which of its records, such as the address of a client.
+    /// The key of the record in the collection, such as the address of a client.
     pub key: &'a [u8],
 }
 
@@ -34,7 +34,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What a transaction did to one variable of a record.
+/// The change that a transaction made to one variable of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// It is gone.
@@ -48,11 +48,11 @@ pub enum Change<'a> {
 /// A counter's change. Counters never go below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
-    /// What to add.
+    /// The amount to add.
     pub delta: i64,
-    /// What `deprecatevar` took off before that, 0 or more. It is taken off only if the record was not stored
-    /// since the transaction read it: the time that passed is made good once, not by each of several
-    /// transactions.
+    /// The amount that `deprecatevar` subtracted before that, 0 or more. It is taken off only if the record
+    /// was not stored since the transaction read it: the time that passed is made good once, not by each of
+    /// several transactions.
     pub decay: i64,
     /// `LAST_UPDATE_TIME` as the transaction read it.
     pub seen: i64,
@@ -69,7 +69,7 @@ pub struct VariableChange<'a> {
     pub change: Change<'a>,
 }
 
-/// Where persistent collections (`IP`, `SESSION`, ...) live between transactions. Implementations bound what
+/// Storage of persistent collections (`IP`, `SESSION`, ...) between transactions. Implementations bound what
 /// they keep. The engine reads at `initcol` and writes at the end of a transaction that changed something;
 /// both are on the path of a request and must not wait for anything slower than memory.
 ///
@@ -84,7 +84,7 @@ pub trait Collections: Send + Sync + std::fmt::Debug {
     fn save(&self, record: RecordId<'_>, timeout: i64, epoch_seconds: i64, updates: &[VariableChange<'_>]);
 }
 
-/// What a record has from the beginning, in order (`init_collection`).
+/// The variables of a new record, in order (`init_collection`).
 pub fn new_record(record: RecordId<'_>, timeout: i64, epoch_seconds: i64) -> [(&'static [u8], Value<'_>); 8] {
     [
         (b"__expire_KEY", Value::Int(epoch_seconds.saturating_add(timeout))),

@@ -1,5 +1,5 @@
-//! What a rule that matched does to the transaction as a whole: interrupt it, let it pass, send it elsewhere,
-//! hold it up. The transaction only says so; the caller answers, forwards and waits.
+//! Disruptive actions of a matching rule: interrupt the transaction, allow it, redirect it, proxy it, delay
+//! it. The transaction only reports the decision; the caller answers, forwards and waits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where `proxy:URL` sends a request.
+/// The target of `proxy:URL`.
 #[derive(Clone, Debug)]
 pub struct Diversion {
     /// The server.

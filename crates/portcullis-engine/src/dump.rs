@@ -59,7 +59,7 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// Why a rule is dead, in words.
+    /// Describes in words why a rule is dead.
     pub fn dead_cause(&self, why: &DeadCause) -> String {
         match why {
             DeadCause::Skipped { by } => format!("rule {} always skips it", self.rule(*by).id),

@@ -1,4 +1,4 @@
-//! What rules did and asked for, in the order in which it happened: the output of a transaction.
+//! The output of a transaction: what rules did and asked for, in order.
 
 use portcullis_types::Phase;
 

@@ -28,7 +28,7 @@ pub(crate) fn ingest(header: &[u8], store: &mut Values) {
     }
 }
 
-/// What stands before the first colon of the decoded credentials.
+/// The user name: the decoded credentials up to the first colon.
 fn basic_user(credentials: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::new();
     if !portcullis_decode::Transformation::Base64Decode.apply(credentials, &mut decoded) {

@@ -14,8 +14,8 @@ use crate::transaction::{Connection, RequestLine};
 use crate::{Class, login};
 use portcullis_values::Values;
 
-/// What a transaction knows of the request and the response. Rules read it; they change it only through `ctl`
-/// and `@rsub`.
+/// The request and the response of a transaction. Rules read it; they change it only through `ctl` and
+/// `@rsub`.
 #[derive(Debug)]
 pub(crate) struct Message {
     /// Every value, and every text that rules make of them.
@@ -265,7 +265,7 @@ struct TargetParts {
     /// Path and query.
     uri: Span,
     path: Span,
-    /// What follows the last `/` or `\` of the path.
+    /// The path after its last `/` or `\`.
     basename: Span,
     query: Option<Span>,
 }
@@ -286,12 +286,12 @@ fn split_target(target: &[u8], method: &[u8]) -> TargetParts {
     }
 }
 
-/// Where the last piece of a path begins: behind the last `/` or `\`.
+/// The start of the last segment of a path: behind the last `/` or `\`.
 fn basename(path: &[u8]) -> usize {
     memchr::memrchr2(b'/', b'\\', path).map_or(0, |at| at + 1)
 }
 
-/// Where the path of an absolute-form target begins; 0 for the other forms.
+/// The offset of the path in an absolute-form target; 0 for the other forms.
 fn authority_end(target: &[u8]) -> usize {
     let scheme =
         target.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')).count();

@@ -36,7 +36,7 @@ struct Entry {
     touched: Touched,
 }
 
-/// What the transaction did to a variable.
+/// The kind of change that the transaction made to a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Touched {
     No,

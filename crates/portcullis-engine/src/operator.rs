@@ -65,7 +65,7 @@ pub enum Operator {
     InspectFile(std::sync::Arc<crate::Scanner>),
 }
 
-/// What an operator found, for `capture` and for explanations.
+/// The captures of an operator, for `capture` and for explanations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Captures {
     /// Spans in the tested value, `TX:0` to `TX:9`.
@@ -245,8 +245,8 @@ impl Operator {
 }
 
 impl Operator {
-    /// Where in a matching `value` the operator matched, for explanations; `None` where there is no such
-    /// place.
+    /// Finds the part of a matching `value` that the operator matched, for explanations; `None` if there is
+    /// no such part.
     pub(crate) fn locate(&self, value: &[u8], argument: &[u8]) -> Option<Span> {
         let whole = Span::new(0, value.len());
         match self {

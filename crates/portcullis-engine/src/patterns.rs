@@ -1,4 +1,4 @@
-//! What matching patterns costs a transaction, and the patterns that it builds itself.
+//! The budget for matching patterns in a transaction, and the patterns that the transaction compiles itself.
 //!
 //! A pattern that backtracks may be made to need very long, and a pattern with macros is compiled while a
 //! request waits. Both have a budget for the whole transaction; what goes beyond it does not match, and the
@@ -44,7 +44,7 @@ struct Built {
     pattern: Option<Arc<Pcre>>,
 }
 
-/// What went wrong with a pattern.
+/// The reason why a pattern gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatternError {
     /// It took more steps than it may.
@@ -107,7 +107,7 @@ impl Patterns {
         self.work.is_spent()
     }
 
-    /// Whether `pattern` matches in `value`; false if that took too long.
+    /// Returns true if `pattern` matches in `value`; false if that exceeded the budget.
     pub(crate) fn is_match(&mut self, pattern: &Pcre, value: &[u8]) -> bool {
         let result = pattern.test(value, &mut self.budget);
         self.settle(result)
@@ -177,7 +177,7 @@ impl Patterns {
         self.error = Some(PatternError::Unusable);
     }
 
-    /// What went wrong since the last call.
+    /// Returns the error since the last call.
     pub(crate) fn take_error(&mut self) -> Option<PatternError> {
         self.error.take()
     }

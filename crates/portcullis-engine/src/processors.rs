@@ -6,7 +6,7 @@ use crate::plan::Link;
 use crate::settings::{BodyProcessor, Settings};
 use crate::template::Template;
 
-/// What reads the request body, if anything does.
+/// The possible parsers of a request body; `None` if nothing parses it.
 const PROCESSORS: [Option<BodyProcessor>; 5] = [
     None,
     Some(BodyProcessor::UrlEncoded),

@@ -23,7 +23,7 @@ use crate::operator::{Captures, Operator};
 use crate::plan::Link;
 use crate::transaction::{Interruption, Transaction};
 
-/// How far a phase came.
+/// The state of a phase after it ran as far as it could.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Progress {
@@ -37,12 +37,12 @@ pub enum Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuestionId(u32);
 
-/// What is asked.
+/// A question that the caller has to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question<'a> {
     /// The IPv4 address that this name has in DNS: lower case, no final dot, fit to be sent.
     Address(&'a str),
-    /// What this scanner says of these bytes, a file as it was uploaded.
+    /// The verdict of this scanner on these bytes, a file as it was uploaded.
     Scan {
         /// Whom to ask.
         scanner: &'a Scanner,
@@ -51,7 +51,7 @@ pub enum Question<'a> {
     },
 }
 
-/// What came back.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// There is nothing: no such name, nothing wrong with the bytes.
@@ -79,7 +79,7 @@ pub(crate) struct Questions {
     paused: Option<ResumePoint>,
 }
 
-/// Where the steps of a phase go on.
+/// The point at which the steps of a phase resume.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResumePoint {
     /// Position among the phase's steps.
@@ -115,7 +115,7 @@ impl Transaction {
     /// Questions that one transaction may ask; values beyond that match nothing, and are counted.
     pub const QUESTIONS_MAX: usize = 32;
 
-    /// What must be answered before [`resume`](Transaction::resume).
+    /// The questions that must be answered before [`resume`](Transaction::resume).
     pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
         let open = (0..).zip(&self.run.questions.asked).filter(|(_, (_, answer))| answer.is_none());
         open.map(|(id, (subject, _))| {
@@ -190,7 +190,7 @@ impl Execution<'_> {
         self.run.questions.asked.len() > before
     }
 
-    /// What `operator` wants to know of a value; `None` if nobody could say anything about it.
+    /// The question that `operator` has about a value; `None` if no service could answer one about it.
     fn subject(&self, operator: &Operator, item: &Item, form: Span) -> Option<Subject> {
         match operator {
             Operator::Rbl(list) => list.name(self.message.store.text(form)).map(Subject::Address),

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rbl {
     zone: Box<str>,
-    /// What comes before the address: the access key of http:BL.
+    /// The label before the address: the access key of http:BL.
     key: Option<Box<str>>,
     kind: Kind,
 }
@@ -80,7 +80,7 @@ impl Rbl {
         is_name(&name).then_some(name)
     }
 
-    /// What `TX:0` says of a listed name.
+    /// The text of `TX:0` for a listed name.
     pub(crate) fn message(&self, name: &str, address: Ipv4Addr, target: &[u8]) -> Vec<u8> {
         let target = String::from_utf8_lossy(target);
         let [first, days, score, last] = address.octets();

@@ -21,7 +21,7 @@ pub struct Match {
     pub raw: Span,
     /// The value that the operator saw.
     pub value: Span,
-    /// Where in `value` the operator matched, if it says.
+    /// The part of `value` that the operator matched, if the operator reports it.
     pub found: Option<Span>,
     /// Transformations applied.
     pub chain: ChainId,
@@ -48,7 +48,7 @@ pub struct Match {
 pub struct ScoreChange {
     /// The key.
     pub slot: TxSlot,
-    /// What was added.
+    /// The amount that was added.
     pub delta: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What rules change in bodies: `append` and `prepend`, and `@rsub` on `STREAM_INPUT_BODY` and
+//! Changes that rules make to bodies: `append` and `prepend`, and `@rsub` on `STREAM_INPUT_BODY` and
 //! `STREAM_OUTPUT_BODY`.
 //!
 //! The transaction only says what a body is to become; the caller sends it, with framing made anew.
@@ -14,13 +14,13 @@ use crate::transaction::{BodyPlan, Transaction};
 /// `s/find/replacement/`.
 #[derive(Clone, Debug)]
 pub struct Substitution {
-    /// What is replaced, everywhere in the value.
+    /// The text to replace, everywhere in the value.
     pub find: Find,
-    /// What takes its place; once its macros are expanded, `\1` to `\9` in it are what the groups found.
+    /// The replacement; once its macros are expanded, `\1` to `\9` in it stand for the captured groups.
     pub replacement: Template,
 }
 
-/// What a substitution looks for.
+/// The search text or pattern of a substitution.
 #[derive(Clone, Debug)]
 pub enum Find {
     /// A pattern.
@@ -29,7 +29,7 @@ pub enum Find {
     Literal(Template),
 }
 
-/// What is to be sent in place of, before and after a response body.
+/// The changes to a response body: its replacement, and the text to send before and after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseEdits {
     /// The changed body.
@@ -47,7 +47,7 @@ impl ResponseEdits {
     }
 }
 
-/// What has been changed so far.
+/// The changes made so far.
 #[derive(Debug, Default)]
 pub(crate) struct Rewrites {
     pub(crate) before: Option<Span>,
@@ -75,7 +75,7 @@ impl Transaction {
         self.stream(Variable::StreamInputBody).filter(|_| self.journal.rewrites.input_changed)
     }
 
-    /// What becomes of the response body, after phase 4.
+    /// The changes to the response body, after phase 4.
     pub fn response_edits(&self) -> ResponseEdits {
         if !self.plan.settings.content_injection {
             return ResponseEdits::default();

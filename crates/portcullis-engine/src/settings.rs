@@ -9,10 +9,10 @@ pub enum RuleEngine {
     DetectionOnly,
 }
 
-/// How a request body becomes arguments (`ctl:requestBodyProcessor`).
+/// The parser that turns a request body into arguments (`ctl:requestBodyProcessor`).
 pub use portcullis_http::body::content_type::Processor as BodyProcessor;
 
-/// Whether XML bodies make arguments (`SecParseXmlIntoArgs`).
+/// The setting of whether XML bodies make arguments (`SecParseXmlIntoArgs`).
 pub use portcullis_http::body::XmlArgs;
 
 /// `SecRequestBodyLimitAction`, `SecResponseBodyLimitAction`.
@@ -24,7 +24,7 @@ pub enum BodyLimitAction {
     ProcessPartial,
 }
 
-/// What the engine is set to, from `Sec...` directives. Sizes are bytes.
+/// The engine's settings, from `Sec...` directives. Sizes are bytes.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `SecRuleEngine`; default off, as ModSecurity.

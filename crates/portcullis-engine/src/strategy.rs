@@ -1,7 +1,7 @@
 //! Cheaper ways to run the steps of a phase than looking at every value for every rule.
 //!
-//! Which one a step takes is settled when the plan is made ([`StepKind`]). A plan may be told to do without
-//! some of them; and what a transaction is asked to show, or a `ctl`, may take some away at run time: both
+//! The strategy of each step is chosen when the plan is made ([`StepKind`]). A plan may be told not to use
+//! some strategies; and at run time a `ctl`, or an output that the caller requested, may rule some out: both
 //! are a set of [`Strategies`], one value for as long as nothing changes it. Verdicts, matches and `TX` are
 //! the same with any set.
 
@@ -58,7 +58,7 @@ impl Strategies {
         self.0 & other.0 == other.0
     }
 
-    /// What both sets have.
+    /// The intersection of both sets.
     pub const fn and(self, other: Strategies) -> Strategies {
         Strategies(self.0 & other.0)
     }
@@ -97,7 +97,7 @@ impl Default for Strategies {
     }
 }
 
-/// How a step runs, as long as the strategies allow it; [`General`](StepKind::General) otherwise.
+/// The way to run a step, as long as the strategies allow it; [`General`](StepKind::General) otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum StepKind {
     /// Values, transformations, operator, actions.

@@ -1,5 +1,6 @@
-//! What an explanation tells beside the matches: which rules did not run, which values they were not shown,
-//! and what the operator of one chosen rule saw. Recorded only on request; a transaction in service has none.
+//! The trace of a transaction for explanations, beside the matches: which rules did not run, which values
+//! they were not shown, and what the operator of one chosen rule saw. Recorded only on request; a transaction
+//! in service has none.
 
 use portcullis_types::{Phase, Span};
 
@@ -34,9 +35,9 @@ pub enum Note {
     NotRun {
         /// The rule.
         rule: RuleIndex,
-        /// When it would have run.
+        /// The phase in which it would have run.
         phase: Phase,
-        /// Why.
+        /// The reason.
         why: NotRun,
     },
     /// A value was kept from a rule.
@@ -58,12 +59,12 @@ pub enum Note {
         target: Vec<u8>,
         /// The value after transformations.
         value: Vec<u8>,
-        /// Whether the link matched, negation included.
+        /// True if the link matched, negation included.
         matched: bool,
     },
 }
 
-/// Why a rule did not run.
+/// The reason why a rule did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotRun {
     /// This rule skipped it.

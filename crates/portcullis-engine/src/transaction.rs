@@ -19,7 +19,7 @@ use crate::tx::{TxStore, TxValue};
 use crate::vars::Vars;
 use portcullis_values::Values;
 
-/// What a disruptive action asks for. The caller carries it out.
+/// The request of a disruptive action. The caller carries it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interruption {
     /// Answer with this HTTP status.
@@ -45,7 +45,7 @@ pub enum Interruption {
     Drop,
 }
 
-/// Whether a body must be shown to the transaction, and how much of it.
+/// The caller's duty to show a body to the transaction, and the limit on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPlan {
     /// No rule looks at it.
@@ -54,12 +54,12 @@ pub enum BodyPlan {
     Hold {
         /// Bytes to show at most.
         limit_bytes: u64,
-        /// What to do with a longer one.
+        /// The action for a longer body.
         over_limit: BodyLimitAction,
     },
 }
 
-/// What is known of the connection when a transaction begins.
+/// The facts about the connection when a transaction begins.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// The client, as the operator's trust rules see it.
@@ -192,7 +192,7 @@ impl Transaction {
         self.run_phase(Phase::RequestHeaders)
     }
 
-    /// Whether the request body must be shown, decided after phase 1.
+    /// Decides after phase 1 whether the request body must be shown.
     pub fn request_body_plan(&self) -> BodyPlan {
         if self.vars.ctl.rule_engine == RuleEngine::Off || !self.vars.ctl.request_body_access {
             return BodyPlan::Skip;
@@ -275,7 +275,7 @@ impl Transaction {
         self.run_phase(Phase::ResponseHeaders)
     }
 
-    /// Whether the response body must be shown, decided after phase 3.
+    /// Decides after phase 3 whether the response body must be shown.
     pub fn response_body_plan(&self) -> BodyPlan {
         let wanted = self.vars.ctl.rule_engine != RuleEngine::Off
             && self.vars.ctl.response_body_access
@@ -407,12 +407,12 @@ impl Transaction {
         self.vars.ctl.rule_engine
     }
 
-    /// Why the request body could not be understood, if so.
+    /// The error of parsing the request body, if there was one.
     pub fn body_error(&self) -> Option<&str> {
         self.message.body.error()
     }
 
-    /// Where other applications could read the request body differently.
+    /// The ambiguities of the request body: points where other applications could read it differently.
     pub fn body_ambiguities(&self) -> portcullis_http::body::Ambiguities {
         self.message.body.ambiguities()
     }

@@ -23,13 +23,13 @@ pub enum KeepFiles {
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptFile {
-    /// Where to.
+    /// The folder to write it to.
     pub folder: Arc<PathBuf>,
     /// Its name there. Nothing of it is the client's.
     pub name: String,
     /// Permission bits.
     pub mode: u32,
-    /// What is in it.
+    /// The content of the file.
     pub content: Vec<u8>,
 }
 

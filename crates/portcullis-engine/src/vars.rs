@@ -1,4 +1,5 @@
-//! What rules set: `TX`, the persistent collections, `ENV`, the last match, and what `ctl` switches.
+//! The variables that rules set: `TX`, the persistent collections, `ENV`, the last match, and the switches of
+//! `ctl`.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub(crate) struct Vars {
     pub(crate) ctl: Controls,
 }
 
-/// What `ctl` can switch, and `allow`.
+/// The state that `ctl` and `allow` can change.
 #[derive(Debug)]
 pub(crate) struct Controls {
     pub(crate) rule_engine: RuleEngine,
@@ -39,7 +40,8 @@ pub(crate) struct Controls {
     pub(crate) response_body_limit: u64,
     /// Rules that `ctl:ruleRemove...` took out.
     pub(crate) removed_rules: RuleSet,
-    /// What `ctl:ruleRemoveTarget...` took from rules: in [`Plan::ctl_targets`](crate::Plan::ctl_targets).
+    /// The targets that `ctl:ruleRemoveTarget...` removed from rules: in
+    /// [`Plan::ctl_targets`](crate::Plan::ctl_targets).
     pub(crate) removed_targets: Vec<u32>,
     pub(crate) allow: Option<(AllowScope, Phase)>,
 }

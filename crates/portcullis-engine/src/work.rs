@@ -1,4 +1,4 @@
-//! What the rules may cost a transaction, in units of about a nanosecond.
+//! The work budget of a transaction's rules, in units of about a nanosecond.
 //!
 //! Every operator takes linear time, but a message chooses how many values it has, which rules look at all of
 //! them, and, with a content coding, how many bytes come of one on the wire. So each look of an operator at a
@@ -83,11 +83,11 @@ impl Work {
     }
 }
 
-/// What a match costs: its actions, and what is remembered of it.
+/// The cost of a match: its actions, and the record of it.
 pub(crate) const MATCH_UNITS: u64 = 500;
 
 impl Operator {
-    /// What asking it about a text of so many bytes costs.
+    /// The cost of applying it to a text of this many bytes.
     #[inline]
     pub(crate) fn units(&self, bytes: usize) -> u64 {
         let bytes = bytes as u64;

@@ -29,7 +29,7 @@ pub(super) fn set_flags(store: &mut Values, flags: &MultipartFlags) {
     }
 }
 
-/// What is 0 as long as it has no value is not given one for that.
+/// Sets a flag to 1 or 0; a flag that counts as 0 while unset stays unset rather than being set to 0.
 pub(super) fn set_flag(store: &mut Values, variable: Variable, on: bool) {
     if on || !is_flag(variable) || store.scalar(variable).is_some() {
         store.set_scalar(variable, if on { b"1" } else { b"0" });

@@ -29,7 +29,7 @@ pub(crate) struct RequestBody {
     ended: bool,
     processor: Option<BodyProcessor>,
     forced: bool,
-    /// What a rule made of `SecParseXmlIntoArgs`.
+    /// The setting that a rule made of `SecParseXmlIntoArgs`.
     xml_args: Option<XmlArgs>,
     /// Boxed, as the next: most requests have none, and those are moved about.
     parser: Option<Box<BodyParser>>,
@@ -42,7 +42,7 @@ pub(crate) struct RequestBody {
     files: Files,
     length: u64,
     error: Option<String>,
-    /// What is not files is `SecRequestBodyNoFilesLimit` bytes or more.
+    /// True if the body without its files has `SecRequestBodyNoFilesLimit` bytes or more.
     over_no_files_limit: bool,
     /// An XML body, where rules search it.
     tree: Option<Box<StoredTree>>,
@@ -159,8 +159,8 @@ impl RequestBody {
         self.processor
     }
 
-    /// What took the body apart, if that is a form or JSON, nothing is wrong with it, and any other reader
-    /// would have done the same.
+    /// The parser of the body, if the body is a form or JSON, has no error, and any other parser would have
+    /// read it the same way.
     pub(crate) fn plain_processor(&self) -> Option<BodyProcessor> {
         let is_shared = |processor: &BodyProcessor| {
             self.is_usual

@@ -7,7 +7,7 @@ use portcullis_values::{ValueId, Values};
 use crate::Class;
 use crate::xml::Builder;
 
-/// What is remembered between the events of a body.
+/// State that is kept between the events of a body.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) field: Span,
@@ -17,7 +17,7 @@ pub(super) struct Files {
     pub(super) combined_size: u64,
     pub(super) xml_text: Vec<u8>,
     pub(super) is_xml: bool,
-    /// What the names of kept files begin with; none if files are not kept.
+    /// Prefix of the names of kept files; `None` if files are not kept.
     pub(super) name: Option<String>,
     pub(super) tree: Option<Box<Builder>>,
 }
@@ -32,7 +32,7 @@ impl Files {
     }
 }
 
-/// Where arguments of one origin go.
+/// The value classes that store the arguments of one origin.
 #[derive(Clone, Copy)]
 pub(super) struct Classes {
     pub(super) values: Class,
@@ -61,7 +61,7 @@ pub(super) struct Sink<'a> {
     pub(super) classes: Classes,
     pub(super) files: Option<&'a mut Files>,
     pub(super) keep_files: bool,
-    /// Where what is parsed stands among the store's bytes, if it does.
+    /// The span of the parsed bytes in the store, if they are in it.
     pub(super) at: Option<Span>,
 }
 

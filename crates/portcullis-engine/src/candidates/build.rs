@@ -143,7 +143,7 @@ fn is_cheap(read: &Read) -> bool {
     }
 }
 
-/// What `link` looks at; `None` if part of it cannot be known before it runs.
+/// The values that `link` reads; `None` if part of them cannot be known before it runs.
 fn reads(plan: &Plan, link: &Link) -> Option<Vec<Read>> {
     if link.unconditional {
         return None;
@@ -185,7 +185,8 @@ fn reads(plan: &Plan, link: &Link) -> Option<Vec<Read>> {
     Some(reads)
 }
 
-/// What a value must have for the operator of `link` to match: any value, and one of plain bytes.
+/// The conditions that a value must meet for the operator of `link` to match: any value, and one of plain
+/// bytes.
 fn gates_of<'a>(link: &'a Link, plain: &ByteSet) -> Cow<'a, Gates> {
     match &link.operator {
         _ if link.negated => Cow::Owned(Gates::open()),

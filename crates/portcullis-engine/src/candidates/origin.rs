@@ -1,10 +1,10 @@
-//! Where the values of variables come from, as far as rules cannot change them.
+//! The origin of the values of each variable, as far as rules cannot change them.
 
 use portcullis_prefilter::Side;
 use portcullis_types::Variable;
 use portcullis_values::{Class, classes_of, readings_of};
 
-/// Where the values of a variable are that no rule can change.
+/// The storage of those values of a variable that no rule can change.
 pub(super) enum Stored {
     Classes(Vec<Class>),
     Scalar,

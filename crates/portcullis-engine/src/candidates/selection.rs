@@ -96,7 +96,7 @@ impl Selection {
         self.state.has_matched(candidate as usize)
     }
 
-    /// Which of 64 steps have to run.
+    /// The steps that have to run, of 64 steps.
     pub(crate) fn runs(&self, phase: Phase, word: usize) -> u64 {
         self.steps[usize::from(phase.number()) - 1].get(word).copied().unwrap_or_default()
     }

@@ -2,9 +2,9 @@
 //! `SecRule A "@rx ^.*$" "capture,setvar:'tx.x_%{tx.0}=/%{tx.0}/',chain"`, then
 //! `SecRule TX:/^x_/ "@within ..."`.
 //!
-//! Where nobody else reads what the first link writes, the rule changes something only if the second link
-//! says yes to one of these texts. That can be asked for each value of the first link beforehand. What is
-//! left to do then is the captures of the last match, which other rules may read.
+//! If no other rule reads what the first link writes, the rule has an effect only if the second link matches
+//! one of these texts. That can be tested for each value of the first link beforehand. Only the captures of
+//! the last match then remain to be set, which other rules may read.
 
 use portcullis_types::Variable;
 
@@ -14,7 +14,7 @@ use crate::plan::{Act, KeyFilter, Link, Plan, SetVar, SetVarOperation};
 use crate::template::{Part, Template};
 use crate::{ChainId, TxSlot, tx};
 
-/// What the first link of a rule hands to the second.
+/// The texts that the first link of a rule writes to `TX` for the second.
 #[derive(Debug)]
 pub(super) struct TxCopies {
     /// The key, of literals and captures.
@@ -60,7 +60,7 @@ impl TxCopies {
         Some(TxCopies { key: key.clone(), text: text.clone(), words, to: number + 1 })
     }
 
-    /// What all keys begin with.
+    /// The prefix that all these keys share.
     pub(super) fn prefix(&self) -> &[u8] {
         match self.key.parts.first() {
             Some(Part::Literal(text)) => text,

@@ -54,7 +54,7 @@ impl Operators<'_> {
         link.operator.test(text, argument.unwrap_or_default(), false, &mut self.captures, self.patterns)
     }
 
-    /// What a pattern says of a text of plain bytes whose beginning alone decides.
+    /// The answer of a pattern for a text of plain bytes, if the beginning of the text alone decides it.
     fn decided_at_start(&mut self, link: &Link, text: Text<'_>) -> Option<bool> {
         let Operator::Rx(Pattern::Fixed(regex)) = &link.operator else { return None };
         if !text.is_plain || link.negated {

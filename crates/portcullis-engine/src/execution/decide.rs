@@ -18,7 +18,7 @@ impl Execution<'_> {
         self.run.strategies.has(Strategies::LINK_TESTS) && self.tested(link) == Some(false)
     }
 
-    /// Whether the link matches, with all that follows from it; `None` if that takes looking at values.
+    /// Tests the link and runs everything that follows a match; `None` if the values must be looked at.
     pub(super) fn run_tested(&mut self, at: LinkAt<'_>) -> Option<bool> {
         if !self.run.strategies.has(Strategies::LINK_TESTS) {
             return None;
@@ -37,7 +37,7 @@ impl Execution<'_> {
         Some(true)
     }
 
-    /// Whether the link with this number matches; `None` if that takes looking at values.
+    /// Returns true if the link with this number matches; `None` if the values must be looked at.
     #[inline]
     fn tested(&self, link: usize) -> Option<bool> {
         let bytes = self.message.store.bytes();

@@ -169,7 +169,8 @@ impl Execution<'_> {
             })
     }
 
-    /// What a rule can see of a pattern that was given up or could not be used: names of ModSecurity 2 and 3.
+    /// Sets the variables that report a pattern which was given up or could not be used, by the names of
+    /// ModSecurity 2 and 3.
     pub(crate) fn note_pattern_error(&mut self, error: PatternError) {
         self.message.store.set_scalar(Variable::MscPcreError, b"1");
         if error == PatternError::Exhausted {

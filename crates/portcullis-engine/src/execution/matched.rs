@@ -1,4 +1,4 @@
-//! What a match does: the last match, captures, actions, and what is remembered of it.
+//! The effects of a match: `MATCHED_VAR`, captures, actions, and the record of the match.
 
 use portcullis_types::{Span, Variable};
 

@@ -40,7 +40,8 @@ pub(crate) struct Execution<'t> {
     pub(crate) run: &'t mut Run,
 }
 
-/// Where the rules are, and their buffers: what an [`Execution`] keeps from phase to phase.
+/// The position of the executor in the rules, and its buffers: the state that an [`Execution`] keeps from
+/// phase to phase.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) phase: Phase,
@@ -195,7 +196,7 @@ impl Execution<'_> {
         Progress::Done(None)
     }
 
-    /// How the phase ends, if the rule that has just matched ends it.
+    /// The end of the phase, if the rule that has just matched ends it.
     fn end_of_phase(&self) -> Option<Progress> {
         if self.journal.interruption.is_some() && self.run.phase != Phase::Logging {
             return Some(Progress::Done(self.journal.interruption.clone()));
@@ -291,20 +292,20 @@ impl Execution<'_> {
         self.run.selection.as_deref().is_none_or(|selection| selection.has_matched(candidate))
     }
 
-    /// What instructions on `TX` work with.
+    /// The machine that runs instructions on `TX`.
     pub(crate) fn tx_machine(&mut self) -> TxMachine<'_> {
         let Execution { message, vars, journal, .. } = self;
         TxMachine { tx: &mut vars.tx, bytes: message.store.texts_mut(), changes: &mut journal.changes }
     }
 }
 
-/// What became of a step that did not run the general way.
+/// The outcome of trying to run a step without the general path.
 enum Shortcut {
     /// It has to run that way.
     None,
     /// A block ran in its place.
     Block {
-        /// Where the phase goes on.
+        /// The step at which the phase continues.
         end: usize,
     },
     /// It is done.

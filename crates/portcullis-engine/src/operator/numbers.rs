@@ -8,7 +8,7 @@ use portcullis_match::{Captures, Exhausted, Pcre};
 
 use crate::patterns::Patterns;
 
-/// Whose number it is.
+/// The kind of identification number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// Payment cards.

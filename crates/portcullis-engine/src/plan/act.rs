@@ -47,7 +47,7 @@ pub enum Act {
     Append(Template),
     /// Sent before the response body.
     Prepend(Template),
-    /// How the transaction is logged.
+    /// Changes how the transaction is logged.
     Audit(crate::AuditAct),
 }
 
@@ -73,11 +73,11 @@ pub struct SetVar {
     pub slot: Option<TxSlot>,
     /// The key.
     pub key: Template,
-    /// What happens to it.
+    /// The operation on it.
     pub operation: SetVarOperation,
 }
 
-/// What `setvar` does.
+/// The operation of a `setvar`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum SetVarOperation {

@@ -18,7 +18,7 @@ pub struct Link {
     pub targets: TargetList,
     /// True for `SecAction`: target and operator are not the rule writer's.
     pub unconditional: bool,
-    /// What is done to them first.
+    /// The transformations that are applied to them first.
     pub chain: ChainId,
     /// `multiMatch`: the operator sees every intermediate form.
     pub multi_match: bool,
@@ -30,7 +30,7 @@ pub struct Link {
     pub operator_text: Box<str>,
     /// `capture`.
     pub capture: bool,
-    /// What each match does.
+    /// The actions of each match.
     pub acts: Vec<Act>,
 }
 
@@ -59,7 +59,8 @@ impl Link {
 pub struct TargetList {
     /// In written order.
     pub include: Vec<Target>,
-    /// What `!VARIABLE:key` takes away, whether written in the rule or added by an update; by rising reach.
+    /// The targets that `!VARIABLE:key` excludes, whether written in the rule or added by an update; by
+    /// rising reach.
     pub exclude: Vec<Exclusion>,
 }
 
@@ -68,7 +69,7 @@ pub struct TargetList {
 pub struct Target {
     /// The variable.
     pub variable: Variable,
-    /// Which keys.
+    /// The selector.
     pub filter: KeyFilter,
     /// For `TX:key`: the slot of the key.
     pub slot: Option<TxSlot>,
@@ -83,14 +84,14 @@ pub struct Target {
 pub struct Exclusion {
     /// The variable.
     pub variable: Variable,
-    /// Which keys.
+    /// The selector.
     pub filter: KeyFilter,
     /// It takes away from what so many of the first targets stand for: those before it, or as in
     /// libmodsecurity all.
     pub reach: usize,
 }
 
-/// Which keys of a collection.
+/// A selector: the keys of a collection that are meant.
 #[derive(Clone, Debug)]
 pub enum KeyFilter {
     /// All.
@@ -132,6 +133,6 @@ pub struct CtlTarget {
     pub rules: RuleSet,
     /// The variable.
     pub variable: Variable,
-    /// Which keys of it.
+    /// The selector.
     pub filter: KeyFilter,
 }

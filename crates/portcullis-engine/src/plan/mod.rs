@@ -30,14 +30,14 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Links of all rules; a rule's links are consecutive.
     pub links: Vec<Link>,
-    /// What each phase runs, in order, by phase number - 1.
+    /// The steps of each phase, in order, by phase number - 1.
     pub steps: [Vec<Step>; 5],
     /// Transformation chains.
     pub chains: Chains,
     /// Names of the TX keys that rules name literally, lower case, by [`TxSlot`]; the first ten are `0` to
     /// `9`.
     pub tx_names: Vec<Box<[u8]>>,
-    /// Where they are found.
+    /// The index of the slots by key.
     pub tx_index: TxIndex,
     /// Target exclusions that `ctl:ruleRemoveTarget...` can switch on.
     pub ctl_targets: Vec<CtlTarget>,
@@ -53,15 +53,15 @@ pub struct Plan {
     pub dead: Vec<Dead>,
     /// Rules that a later directive changed, by rule.
     pub updates: Vec<Update>,
-    /// Which rules need not run; made last, of all the rest.
+    /// The candidates, by which rules need not run; made last, of all the rest.
     pub candidates: Candidates,
-    /// How these are found: in all ways, but in tests.
+    /// The prefilter stages that are used: all of them, except in tests.
     pub prefilter_stages: Stages,
     /// By link: what decides whether it matches, if that is simple.
     pub tests: LinkTests,
     /// The rules on `TX` alone.
     pub tx_rules: TxRules,
-    /// What runs of them come to where nothing is found.
+    /// The known effects of runs of those rules where no rule on the message matches.
     pub tx_blocks: TxBlocks,
     /// The strategies that transactions may use.
     pub strategies: Strategies,
@@ -121,7 +121,7 @@ impl Plan {
         self.choose_kinds();
     }
 
-    /// How each step runs.
+    /// Chooses for each step the way to run it.
     fn choose_kinds(&mut self) {
         let mut kinds: [Vec<StepKind>; 5] = std::array::from_fn(|phase| {
             let steps = self.steps[phase].iter().enumerate();

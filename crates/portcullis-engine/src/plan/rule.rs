@@ -14,13 +14,13 @@ pub struct RuleIndex(pub u32);
 pub struct Rule {
     /// `id`, 0 if the rule has none.
     pub id: RuleId,
-    /// When it runs.
+    /// The phase in which it runs.
     pub phase: Phase,
     /// First link in [`Plan::links`](crate::Plan::links).
     pub first_link: u32,
     /// Number of links, at least 1.
     pub link_count: u32,
-    /// What it asks for when it matched.
+    /// The disruptive action of a match.
     pub disruption: Disruption,
     /// `pause`: milliseconds that the transaction is held up.
     pub pause: Option<Template>,
@@ -51,7 +51,7 @@ pub struct Metadata {
     pub maturity: Option<u8>,
     /// `accuracy`, 0 to 9.
     pub accuracy: Option<u8>,
-    /// Where the rule stands.
+    /// The place of the rule in its file.
     pub place: SourcePlace,
 }
 
@@ -80,7 +80,7 @@ pub enum Disruption {
     Proxy(Diversion),
 }
 
-/// How much `allow` lets through.
+/// The scope of `allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowScope {
     /// The rest of the transaction but logging.
@@ -99,7 +99,7 @@ pub struct Step {
     /// `skipAfter` and `skip`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it
     /// does not skip.
     pub skip_to: u32,
-    /// How it runs; made last, of all the rest.
+    /// The way to run it; chosen last, of all the rest.
     pub(crate) kind: StepKind,
 }
 
@@ -110,7 +110,7 @@ impl Step {
     }
 }
 
-/// What a whole rule did, as the executor's answer to itself.
+/// The outcome of a whole rule, internal to the executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Not all links matched.
@@ -138,13 +138,13 @@ pub struct SourcePlace {
 pub struct Removed {
     /// Its id.
     pub id: RuleId,
-    /// When it would have run.
+    /// The phase in which it would have run.
     pub phase: Phase,
-    /// Where it stands.
+    /// The place of the rule in its file.
     pub place: SourcePlace,
     /// The directive that took it out, such as `SecRuleRemoveById`.
     pub directive: &'static str,
-    /// Where that stands.
+    /// The place of that directive.
     pub by: SourcePlace,
 }
 
@@ -155,7 +155,7 @@ pub struct Update {
     pub rule: RuleIndex,
     /// The directive, such as `SecRuleUpdateTargetById`.
     pub directive: &'static str,
-    /// Where it stands.
+    /// The place of that directive.
     pub by: SourcePlace,
 }
 
@@ -164,11 +164,11 @@ pub struct Update {
 pub struct Dead {
     /// The rule.
     pub rule: RuleIndex,
-    /// Why.
+    /// The cause.
     pub why: DeadCause,
 }
 
-/// Why a rule is dead.
+/// The cause for which a rule is dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadCause {
     /// This rule skips it, every time.
@@ -180,7 +180,7 @@ pub enum DeadCause {
     Never {
         /// The key.
         slot: TxSlot,
-        /// What it always holds there; `None` if it is never set.
+        /// The only value that the key ever has there; `None` if it is never set.
         value: Option<Box<[u8]>>,
     },
 }

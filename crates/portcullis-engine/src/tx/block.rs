@@ -24,7 +24,7 @@ pub struct TxBlocks {
 /// Steps that follow each other.
 #[derive(Debug)]
 pub(crate) struct TxBlock {
-    /// Where the phase goes on.
+    /// The step at which the phase continues.
     pub(crate) end: usize,
     /// Rules on the message that stand between those of the block, in one word of the steps: none of them may
     /// have to run.
@@ -33,7 +33,7 @@ pub(crate) struct TxBlock {
     effect: Effect,
 }
 
-/// What `TX` must hold for the effect to be right.
+/// The condition on `TX` under which the effect is right.
 #[derive(Debug)]
 enum Guard {
     /// Nothing was ever set.
@@ -42,12 +42,12 @@ enum Guard {
     Holds(Box<[(TxSlot, TxValue)]>),
 }
 
-/// What the rules of a block come to.
+/// The combined effect of the rules of a block.
 #[derive(Debug)]
 struct Effect {
     /// All of `TX`, where nothing was set before.
     snapshot: Option<Box<TxStore>>,
-    /// What keys hold afterwards, in the order in which they were first written.
+    /// The values of keys afterwards, in the order in which the keys were first written.
     writes: Box<[(TxSlot, TxValue)]>,
     changes: Box<[ScoreChange]>,
 }
@@ -62,7 +62,7 @@ impl TxBlocks {
         self.blocks.get(number as usize)
     }
 
-    /// What a transaction's bytes begin with.
+    /// The texts with which the bytes of every transaction begin.
     pub(crate) fn texts(&self) -> &[u8] {
         &self.texts
     }

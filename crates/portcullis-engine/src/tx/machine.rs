@@ -10,7 +10,7 @@ use super::rule::{Operation, TxOp};
 use super::test::{Compared, Comparison, Than, TxTest};
 use super::{TxSlot, TxStore, TxValue, addend, canonical_int, to_int};
 
-/// What instructions read and change.
+/// The state that instructions read and change.
 pub(crate) struct TxMachine<'t> {
     pub(crate) tx: &'t mut TxStore,
     /// The texts that values of `TX` are spans of.
@@ -19,8 +19,8 @@ pub(crate) struct TxMachine<'t> {
 }
 
 impl TxMachine<'_> {
-    /// Whether a link with this test matches; `None` if a text stands where its transformations could change
-    /// it.
+    /// Returns true if a link with this test matches; `None` if there is a text that its transformations
+    /// could change.
     pub(crate) fn holds(&self, test: &TxTest) -> Option<bool> {
         self.tx.holds(test, self.bytes)
     }
@@ -62,7 +62,7 @@ impl TxMachine<'_> {
         }
     }
 
-    /// What adding a key adds: a sign in front of digits adds nothing.
+    /// The amount that adding a key adds: a sign in front of digits adds nothing.
     pub(crate) fn addend(&self, from: TxSlot) -> i64 {
         match self.tx.slot(from) {
             TxValue::Unset => 0,

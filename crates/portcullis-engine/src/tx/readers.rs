@@ -1,4 +1,5 @@
-//! Who writes and who reads which keys of `TX`: what nobody else reads need not be written.
+//! Analysis of which rules write and read which keys of `TX`: keys that no other rule reads need not be
+//! written.
 
 use portcullis_types::Variable;
 
@@ -74,7 +75,7 @@ fn may_write(act: &Act, prefix: &[u8]) -> bool {
     }
 }
 
-/// What every text that `pattern` finds begins with; empty if that is not plain to see.
+/// The prefix of every text that `pattern` finds; empty if the pattern does not show one.
 fn beginning(pattern: &[u8]) -> &[u8] {
     if pattern.contains(&b'|') {
         return b"";

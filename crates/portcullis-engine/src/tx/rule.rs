@@ -15,7 +15,7 @@ pub struct TxRules {
     rules: Vec<Option<TxRule>>,
     /// Of all rules, one behind the other.
     ops: Vec<TxOp>,
-    /// What [`Operation::Text`] names.
+    /// The texts that [`Operation::Text`] refers to.
     texts: Vec<Template>,
 }
 
@@ -107,7 +107,7 @@ impl TxRules {
         self.ops.get(from..from + count).unwrap_or_default()
     }
 
-    /// What assignments of texts name.
+    /// The texts that text assignments refer to.
     pub(crate) fn texts(&self) -> &[Template] {
         &self.texts
     }

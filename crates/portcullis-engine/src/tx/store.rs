@@ -36,7 +36,8 @@ impl TxIndex {
 
 /// The points of all inspection agents.
 pub(crate) const AGENT_SCORE: &[u8] = b"agent_score";
-/// Where the CRS counts the points of its rules at paranoia level 1 on requests, and on responses.
+/// The keys in which the CRS counts the points of its rules at paranoia level 1, on requests and on
+/// responses.
 pub(crate) const INBOUND_SCORE: &[u8] = b"inbound_anomaly_score_pl1";
 pub(crate) const OUTBOUND_SCORE: &[u8] = b"outbound_anomaly_score_pl1";
 
@@ -74,7 +75,7 @@ pub(crate) struct TxStore {
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     value: TxValue,
-    /// When its value came to be there.
+    /// The clock value at which the slot got its value.
     since: u32,
 }
 
@@ -144,7 +145,7 @@ impl TxStore {
         }
     }
 
-    /// When the slot's value came to be there: the order in which rules see the keys of `TX`.
+    /// The order in which the slot's value was set: the order in which rules see the keys of `TX`.
     pub(crate) fn since(&self, slot: TxSlot) -> u32 {
         self.slots.get(slot.0 as usize).map(|slot| slot.since).unwrap_or_default()
     }
@@ -223,8 +224,8 @@ pub fn to_int(text: &[u8]) -> i64 {
     if negative { -magnitude } else { magnitude }
 }
 
-/// What `=+text` adds: the sign is part of the number that `atoi` reads, so a text that does not begin with a
-/// digit adds nothing.
+/// The amount that `=+text` adds: the sign is part of the number that `atoi` reads, so a text that does not
+/// begin with a digit adds nothing.
 pub fn addend(text: &[u8]) -> i64 {
     if text.first().is_some_and(u8::is_ascii_digit) { to_int(text) } else { 0 }
 }

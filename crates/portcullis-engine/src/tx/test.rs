@@ -20,12 +20,12 @@ use super::TxSlot;
 #[derive(Debug, Default)]
 pub struct LinkTests(Vec<LinkTest>);
 
-/// What decides whether a link matches.
+/// The source that decides whether a link matches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LinkTest {
     /// Values have to be looked at.
     Values,
-    /// What `TX` holds.
+    /// The value in `TX`.
     Tx(TxTest),
     /// `REQBODY_PROCESSOR`, whatever else there is.
     Processor(Processors),
@@ -33,7 +33,7 @@ pub(crate) enum LinkTest {
     Length(Variable, Compared),
     /// The number of values that the link's target counts: `&REQUEST_HEADERS:Host`.
     Count(Compared),
-    /// Whether there is a value at all: `TX:/pattern/`.
+    /// The existence of any value: `TX:/pattern/`.
     AnyKey,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum TxTest {
     Number(Comparison),
     /// The same behind a chain that leaves numbers as they are, but not all texts.
     WholeNumber(Comparison),
-    /// Whether a key is set: `&TX:key`.
+    /// The existence of a key: `&TX:key`.
     Count(Comparison),
 }
 
@@ -57,10 +57,10 @@ pub(crate) struct Comparison {
     pub(crate) with: Compared,
 }
 
-/// What a number is compared with.
+/// The number to compare with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compared {
-    /// Which of less (1), equal (2) and greater (4) are a match.
+    /// The set of results that match: less (1), equal (2) and greater (4).
     wanted: u8,
     pub(crate) than: Than,
 }

@@ -20,13 +20,13 @@ pub struct XPath {
 pub struct Step {
     /// `//`: from the node itself and from everything below it.
     pub deep: bool,
-    /// What is selected there.
+    /// The nodes to select there.
     pub test: NodeTest,
-    /// Which of those, one after the other.
+    /// The predicates on those nodes, applied one after the other.
     pub predicates: Vec<Predicate>,
 }
 
-/// What a step selects.
+/// The test of a step: the nodes that it selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeTest {
     /// Child elements.

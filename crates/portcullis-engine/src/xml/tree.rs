@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 /// The namespace that `xml:` stands for, whatever a document says.
 const XML_NAMESPACE: &[u8] = b"http://www.w3.org/XML/1998/namespace";
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The document, node 0.
@@ -48,7 +48,7 @@ impl Tree {
     }
 }
 
-/// Why there is no tree.
+/// The reason why there is no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooLarge {
     Nodes,
